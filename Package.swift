@@ -1,0 +1,201 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Settings of every Swift target: the 6 language mode comes with the tools version; existentials and member imports
+/// are spelled out.
+let swift: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// A library of the system, found by pkg-config; SwiftPM prints the providers when it is missing.
+func system(_ name: String, pkgConfig: String, apt: String, brew: String) -> Target {
+    .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([apt]), .brew([brew])])
+}
+
+/// A room: one target under `Sources`.
+func room(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: swift)
+}
+
+/// A room with views into bytes: `Lifetimes` lets them depend on what they view.
+func views(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(
+        name: name, dependencies: dependencies,
+        swiftSettings: swift + [.enableExperimentalFeature("Lifetimes")])
+}
+
+/// The tests of a room, or of several together, under `Tests`.
+func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = []) -> Target {
+    .testTarget(name: name, dependencies: dependencies, resources: resources, swiftSettings: swift)
+}
+
+/// Tests of a port that every adapter runs, under `Tests`.
+func suite(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: swift)
+}
+
+/// JSON's spelling.
+///
+/// Rounding of doubles needs libm in release builds; Foundation would bring it along.
+let jsonText: Target = {
+    let target = views("JSONText")
+    target.linkerSettings = [.linkedLibrary("m", .when(platforms: [.linux]))]
+    return target
+}()
+
+/// simdjson from the system behind a shim in C.
+///
+/// Its pkg-config file holds a define, which SwiftPM warns about and drops, so define and library are named here, and the
+/// shim says what to install when the header is missing.
+let simdjson: Target = .target(
+    name: "CSimdjson",
+    cxxSettings: [.define("SIMDJSON_THREADS_ENABLED", to: "1")],
+    linkerSettings: [.linkedLibrary("simdjson")]
+)
+
+let package = Package(
+    name: "weir",
+    platforms: [.macOS(.v26)],
+    targets: [
+        // Values and rules, pure.
+        views("SyncModel", ["JSONText"]),
+        tests("SyncModelTests", ["SyncModel"]),
+
+        // JSON as bytes: spelling it, and reading it with simdjson below and safe views above.
+        jsonText,
+        simdjson,
+        views("JSON", ["CSimdjson", "JSONText"]),
+        tests("JSONTests", ["JSON"]),
+
+        // What records look like: the protobuf contract, and hashes.
+        system("COpenSSL", pkgConfig: "libcrypto", apt: "libssl-dev", brew: "openssl@3"),
+        room("Digest", ["COpenSSL"]),
+        tests("DigestTests", ["Digest"]),
+        .target(
+            name: "SyncWire", dependencies: ["SyncModel", "Digest"], exclude: ["Protos"], swiftSettings: swift),
+        tests("SyncWireTests", ["SyncWire", "SyncModel", "Digest"], resources: [.copy("Python")]),
+
+        // Threads of their own for C calls that block, and SQLite: the library of the system, the safe wrapper above it.
+        .systemLibrary(name: "CThreadName"),
+        room("ThreadExecutor", ["CThreadName"]),
+        tests("ThreadExecutorTests", ["CThreadName", "ThreadExecutor"]),
+        system("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev", brew: "sqlite"),
+        room("SQLite", ["CSQLite", "ThreadExecutor"]),
+        tests("SQLiteTests", ["SQLite"]),
+
+        // The web server, which knows nothing of what it serves.
+        system("CMicrohttpd", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev", brew: "libmicrohttpd"),
+        system("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev", brew: "zlib"),
+        .systemLibrary(name: "CEventFD"),
+        room("HTTP", ["CMicrohttpd", "CZlib", "CEventFD"]),
+        tests("HTTPTests", ["HTTP", "CZlib"]),
+
+        // What every role is run with: settings, commands, logs, life cycle.
+        system("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev", brew: "libyaml"),
+        room("YAML", ["CYAML"]),
+        tests("YAMLTests", ["YAML"]),
+        room("Commands"),
+        tests("CommandsTests", ["Commands"]),
+        room("Configuration", ["Commands", "YAML"]),
+        tests("ConfigurationTests", ["Configuration", "Commands", "YAML"]),
+        room("Observability"),
+        tests("ObservabilityTests", ["Observability"]),
+        .target(name: "CSignalPipe"),
+        room("ServiceLifecycle", ["CSignalPipe", "Observability"]),
+        tests("ServiceLifecycleTests", ["ServiceLifecycle", "Observability", "SignalProbe"]),
+        // A process for the tests to send signals to.
+        .executableTarget(
+            name: "SignalProbe", dependencies: ["ServiceLifecycle", "Observability"], path: "Tests/SignalProbe",
+            swiftSettings: swift),
+
+        // The schema file.
+        room("SchemaFile", ["SyncModel", "JSONText", "YAML", "Commands"]),
+        tests("SchemaFileTests", ["SchemaFile", "SyncModel"]),
+
+        // Ports.
+        room("ChangeLog"),
+        room("RecordStore", ["SyncModel"]),
+        room("FanOutLink", ["SyncModel"]),
+
+        // What all roles agree on.
+        room("Control", ["ChangeLog", "SyncModel", "SyncWire"]),
+        tests("ControlTests", ["ChangeLog", "Control", "MemoryChangeLog", "SyncModel", "SyncWire"]),
+
+        // Adapters of the log: what logs within one process share, the embedded log, a log in memory for tests of stages,
+        // and the suite that every log passes.
+        room("LocalLog", ["ChangeLog"]),
+        tests("LocalLogTests", ["ChangeLog", "LocalLog"]),
+        room("SQLiteChangeLog", ["ChangeLog", "Configuration", "LocalLog", "SQLite", "ThreadExecutor"]),
+        room("MemoryChangeLog", ["ChangeLog", "LocalLog"]),
+        suite("ChangeLogConformance", ["ChangeLog"]),
+        tests("MemoryChangeLogTests", ["ChangeLog", "ChangeLogConformance", "MemoryChangeLog"]),
+        tests(
+            "SQLiteChangeLogTests",
+            ["ChangeLog", "ChangeLogConformance", "SQLite", "SQLiteChangeLog", "ThreadExecutor"]),
+
+        // The tables: typed values and canonical JSON, the embedded store, and the suite that every store passes.
+        room("CanonicalValues", ["JSONText", "SyncModel"]),
+        tests("CanonicalValuesTests", ["CanonicalValues", "SyncModel"]),
+        room(
+            "SQLiteRecordStore",
+            [
+                "CanonicalValues", "Configuration", "RecordStore", "SQLite", "SyncModel", "SyncWire",
+            ]),
+        suite("RecordStoreConformance", ["RecordStore", "SyncModel", "SyncWire"]),
+        tests(
+            "SQLiteRecordStoreTests",
+            ["RecordStore", "RecordStoreConformance", "SQLite", "SQLiteRecordStore", "SyncModel", "SyncWire"]),
+
+        // Stages.
+        .target(
+            name: "Gateway",
+            dependencies: [
+                "SyncModel", "SyncWire", "ChangeLog", "FanOutLink", "HTTP", "JSON", "JSONText", "Configuration",
+                "Observability",
+            ],
+            resources: [.embedInCode("Resources/openapi.json"), .embedInCode("Resources/errors.md")],
+            swiftSettings: swift),
+        room(
+            "Ingest",
+            ["SyncModel", "SyncWire", "ChangeLog", "Digest", "JSON", "JSONText", "Configuration", "Observability"]),
+        tests(
+            "IngestTests",
+            ["Ingest", "SyncModel", "SyncWire", "ChangeLog", "JSON", "Configuration", "Commands", "Observability"]),
+        tests(
+            "GatewayTests",
+            [
+                "ChangeLog", "Configuration", "CZlib", "FanOutLink", "Gateway", "HTTP", "JSON", "Observability",
+                "SyncModel",
+                "SyncWire",
+            ]),
+        room(
+            "Ordering",
+            ["SyncModel", "SyncWire", "ChangeLog", "RecordStore", "Configuration", "Observability"]),
+        tests(
+            "OrderingTests",
+            [
+                "ChangeLog", "MemoryChangeLog", "Observability", "Ordering", "RecordStore", "SQLiteRecordStore",
+                "SyncModel", "SyncWire",
+            ]),
+        room(
+            "FanOut",
+            [
+                "ChangeLog", "Configuration", "CZlib", "FanOutLink", "JSONText", "RecordStore", "SQLite", "SyncModel",
+                "SyncWire", "ThreadExecutor",
+            ]),
+        tests("FanOutTests", ["ChangeLog", "FanOut", "FanOutLink", "RecordStore", "SQLite", "SyncModel", "SyncWire"]),
+
+        // The program: the only place that puts the parts together.
+        .executableTarget(
+            name: "weir",
+            dependencies: [
+                "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink", "Gateway",
+                "HTTP",
+                "Ingest", "Observability", "Ordering", "RecordStore", "SQLiteChangeLog", "SQLiteRecordStore",
+                "SchemaFile", "ServiceLifecycle", "SyncModel", "SyncWire",
+            ],
+            swiftSettings: swift),
+        tests("WeirTests", ["ChangeLog", "SQLite", "ThreadExecutor", "weir"]),
+    ]
+)

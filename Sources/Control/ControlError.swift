@@ -1,0 +1,66 @@
+import SyncModel
+
+/// Why a process cannot take part in a history; the message says what to do.
+public enum ControlError: Error, Sendable, CustomStringConvertible {
+    /// `control` names two histories.
+    case severalHistories
+    /// The history that was appended to `control` is not in it.
+    case historyLost
+    /// `control` holds two schema versions with one number.
+    case severalSchemas(ordinal: Int)
+    /// A record cannot be read.
+    case unreadableRecord(offset: Int64, reason: String)
+    /// A schema version is missing.
+    case schemaGap(found: Int, expected: Int)
+    /// Owners would live in other partitions than their rows.
+    case otherPartitionCount(recorded: Int, configured: Int)
+    /// Owners would live in other partitions than their rows.
+    case otherPartitionFunction(String)
+    /// TimeStamps would grow in another way than before.
+    case otherClock(recorded: TimeStampClock, configured: TimeStampClock)
+    /// The schema would lose data that the newest version keeps.
+    case incompatibleSchema(SchemaRefusal)
+
+    /// The cause and what to do.
+    public var description: String {
+        switch self {
+        case .severalHistories:
+            "control names two histories: two sets of topics were mixed; restore one of them"
+        case .historyLost:
+            "control does not hold the history that was written to it just now: the log loses records; check its retention"
+        case .severalSchemas(let ordinal):
+            """
+            control holds two schema versions with the number \(ordinal): two sets of topics were mixed, or two processes \
+            registered a schema at once; restore the topic
+            """
+        case .unreadableRecord(let offset, let reason):
+            "control offset \(offset): the record cannot be read (\(reason)): restore the topic, or upgrade this process"
+        case .schemaGap(let found, let expected):
+            "control holds schema version \(found) where \(expected) must come: records are missing; restore the topic"
+        case .otherPartitionCount(let recorded, let configured):
+            """
+            this history was made with \(recorded) partitions, \(configured) are configured: an owner lives in one partition \
+            for ever, so set partitions to \(recorded) or begin a new history in an empty place
+            """
+        case .otherPartitionFunction(let recorded):
+            "this history gives owners their partition by \(recorded), which this version of Weir does not know: upgrade it"
+        case .otherClock(let recorded, let configured):
+            """
+            this history was made with clock \(recorded.name), \(configured.name) is configured: set it back, or begin a \
+            new history in an empty place
+            """
+        case .incompatibleSchema(let refusal):
+            "the schema cannot follow the one that this history has:\n\(refusal)"
+        }
+    }
+}
+
+extension TimeStampClock {
+    /// The clock as the configuration spells it.
+    public var name: String {
+        switch self {
+        case .logTime: "log-time"
+        case .sequence(let first): "sequence(\(first))"
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import FanOutLink
+import SyncModel
+
+/// Outcomes.
+extension FanOut {
+    /// Waits for what became of one part of an upload, at most `within`, then ``FanOutError/pending``.
+    ///
+    /// Results stay in memory for a while. One that is no longer there is found in the file if the part was the first with
+    /// its batch number; else this fails with ``FanOutError/pending`` at once: the device sends the batch again, under the
+    /// same number, and gets its outcome.
+    public func outcome(of part: PartReference, within limit: Duration) async throws(FanOutError) -> PartOutcome {
+        let partition = try served(part.key.owner)
+        let place = OutcomeBoard.Part(upload: part.upload, number: part.part)
+        switch await partition.outcomes.answer(for: place, within: limit, clock: clock) {
+        case .verdict(.ordered(let results, let summary)):
+            var outcome = PartOutcome(results: results, summary: summary)
+            outcome.rows = try await rowsShown(for: results, of: part.key.owner, in: partition)
+            return outcome
+        case .verdict(.refused(let refusal)):
+            return PartOutcome(refusal: refusal)
+        case .verdict(.repeated):
+            guard let first = try await kept(part.batch, part.key, partition) else { throw .pending }
+            return first.outcome
+        case .stored:
+            guard var first = try await kept(part.batch, part.key, partition), let source = first.source,
+                source.upload == part.upload, source.part == part.part
+            else { throw .pending }
+            first.outcome.isRepeat = false
+            return first.outcome
+        case .late:
+            throw .pending
+        case .crowded:
+            throw .notReady("too many callers wait for outcomes")
+        case .closed:
+            throw .closed
+        }
+    }
+
+    /// The outcome kept for a device's batch with an owner, waiting for one at most `within`; `nil` where none is by then.
+    ///
+    /// It counts as a repeat, which leaves nothing out of a pull.
+    public func keptOutcome(
+        of batch: Int64, for key: DeviceKey, within limit: Duration
+    ) async throws(FanOutError) -> PartOutcome? {
+        let partition = try served(key.owner)
+        let find = { () async throws(FanOutError) in try await self.kept(batch, key, partition)?.outcome }
+        if limit <= .zero { return try await find() }
+        return try await partition.outcomes.outcome(of: batch, for: key, within: limit, clock: clock, find: find)
+    }
+
+    private func rowsShown(
+        for results: [ChangeResult], of owner: SyncID, in partition: StreamPartition
+    ) async throws(FanOutError) -> [Int: [UInt8]] {
+        guard results.contains(where: \.showsRow) else { return [:] }
+        return try await read(partition, generation: partition.generation()) {
+            try $0.rowsShown(for: results, of: owner)
+        }
+    }
+
+    private func kept(
+        _ batch: Int64?, _ key: DeviceKey, _ partition: StreamPartition
+    ) async throws(FanOutError) -> KeptPartOutcome? {
+        guard let batch else { return nil }
+        return try await read(partition, generation: partition.generation()) { reader -> KeptPartOutcome? in
+            guard let kept = try reader.keptOutcome(of: batch, for: key) else { return nil }
+            let rows = try reader.rowsShown(for: kept.outcome.results, of: key.owner)
+            let outcome = PartOutcome(
+                isRepeat: true, results: kept.outcome.results, summary: kept.outcome.summary, rows: rows)
+            return KeptPartOutcome(outcome: outcome, source: kept.source)
+        }
+    }
+}
+
+/// A kept outcome as an answer, and where it came from.
+private struct KeptPartOutcome: Sendable {
+    var outcome: PartOutcome
+    let source: (upload: UploadReference, part: Int)?
+}

@@ -1,0 +1,41 @@
+import Configuration
+
+/// The settings of the fan-out; the executable scopes them with `fanout.` and names the folder.
+extension FanOutConfiguration: ConfigurationComponent {
+    static let check = ConfigurationKey(
+        "check", .choice(Check.self), default: .full,
+        "What is looked at when a stream is opened: heads, or full (about a second for a gigabyte).")
+    static let batchBytes = ConfigurationKey(
+        "batch-bytes", .byteSize(in: 1024...(64 << 20)), default: 1 << 20,
+        "Size of the results that become one transaction of a stream.")
+    static let readerThreads = ConfigurationKey(
+        "reader-threads", .integer(in: 1...256), default: 2, "Threads that read pulls from the streams.")
+    static let maximumReads = ConfigurationKey(
+        "max-reads", .integer(in: 1...1_000_000), default: 1024,
+        "Reads under way or in line; more are answered not_ready.")
+    static let maximumWaiters = ConfigurationKey(
+        "max-waiters", .integer(in: 1...1_000_000), default: 16_384,
+        "Callers of a partition that may wait for outcomes; more are answered not_ready.")
+    static let recentResults = ConfigurationKey(
+        "recent-results", .integer(in: 1...10_000_000), default: 8192,
+        "Results that each partition keeps in memory for callers that ask late.")
+    static let recentResultBytes = ConfigurationKey(
+        "recent-result-bytes", .byteSize(in: 1024...(1 << 34)), default: 32 << 20, "Size that they may take.")
+    static let rebuildRows = ConfigurationKey(
+        "rebuild-rows", .integer(in: 1...1_000_000), default: 4096,
+        "Rows of the tables that become one transaction while a stream is rebuilt.")
+
+    /// Every key.
+    public static let keys: [any DeclaredConfigurationKey] = [
+        check, batchBytes, readerThreads, maximumReads, maximumWaiters, recentResults, recentResultBytes, rebuildRows,
+    ]
+
+    /// Reads the settings; the folder is the executable's to set.
+    public init(from reader: ConfigurationReader) throws(ConfigurationProblem) {
+        self.init(
+            directory: ".", check: try reader.read(Self.check), batchBytes: try reader.read(Self.batchBytes),
+            readerThreads: try reader.read(Self.readerThreads), maximumReads: try reader.read(Self.maximumReads),
+            maximumWaiters: try reader.read(Self.maximumWaiters), recentResults: try reader.read(Self.recentResults),
+            recentResultBytes: try reader.read(Self.recentResultBytes), rebuildRows: try reader.read(Self.rebuildRows))
+    }
+}

@@ -1,0 +1,41 @@
+/// Is told what happens to a fan-out's partitions, for logs and metrics.
+///
+/// Calls come from several threads and must return at once.
+public protocol FanOutObserver: Sendable {
+    /// Takes note of an event in a partition.
+    func note(_ event: FanOutEvent, partition: Int)
+}
+
+/// What happened to a partition of a fan-out.
+public enum FanOutEvent: Sendable, Hashable, CustomStringConvertible {
+    /// Its stream is open and serves pulls; `ordered` is followed from the offset on.
+    case ready(owners: Int, nextOffset: Int64)
+    /// Records of `ordered` were applied.
+    ///
+    /// `logTime` is the moment, in microseconds since 1970, at which the log took the newest of them.
+    case applied(records: Int, rows: Int, nextOffset: Int64, logTime: Int64)
+    /// Its file is missing or damaged, or the log no longer holds what comes next: it does not serve, and is rebuilt.
+    case damaged(reason: String)
+    /// The rebuild has written so many rows so far.
+    case rebuilding(rows: Int)
+    /// The rebuild is done.
+    case rebuilt(rows: Int)
+    /// Something failed and is tried again after the pause; a stream that is open goes on serving.
+    case retrying(reason: String, after: Duration)
+    /// It ended; with a problem, its file could not be closed, which the next start's check sees to.
+    case stopped(problem: String?)
+
+    /// The event in words.
+    public var description: String {
+        switch self {
+        case .ready(let owners, let nextOffset): "serves \(owners) owners, follows ordered from offset \(nextOffset)"
+        case .applied(let records, let rows, let nextOffset, _):
+            "applied \(records) records with \(rows) rows, up to offset \(nextOffset)"
+        case .damaged(let reason): "must be rebuilt: \(reason)"
+        case .rebuilding(let rows): "is being rebuilt, \(rows) rows so far"
+        case .rebuilt(let rows): "was rebuilt with \(rows) rows"
+        case .retrying(let reason, let pause): "tries again in \(pause): \(reason)"
+        case .stopped(let problem): problem.map { "stopped, and its file could not be closed: \($0)" } ?? "stopped"
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import ChangeLog
+import RecordStore
+import SyncModel
+import SyncWire
+import ThreadExecutor
+
+extension PartitionWorker {
+    /// Makes the file anew from the tables; `ordered` is followed from their position on.
+    ///
+    /// - Returns: how many rows it has.
+    func rebuild() async throws -> Int {
+        // No connection to the old file may outlive it: the last one to be closed would take the new file's log away.
+        await readers.evict(partition)
+        try await writer.deleteFile()
+        guard let position = try await store.position(of: partition.number) else {
+            let position = StoredPosition(orderedOffset: try await emptyStart())
+            return try await finish(makeRebuild(schema: nil)) { try $0.add(.position(position)) }
+        }
+        let range = try await log.range(of: ordered)
+        guard range.start <= position.orderedOffset, position.orderedOffset <= range.end else {
+            throw StreamFailure.unavailable(
+                "the tables stand at offset \(position.orderedOffset) of ordered, which holds \(range.start) to "
+                    + "\(range.end): the stream waits until ordering has gone on")
+        }
+        let ordinal = position.state.schemaOrdinal
+        let schema = schemas()[ordinal]
+        guard schema != nil || ordinal == 0 else { throw LogFault.unknownSchema("number \(ordinal)") }
+        let rebuild = makeRebuild(schema: schema)
+        do {
+            try await withTaskCancellationHandler {
+                try await store.snapshot(of: partition.number, schemaOrdinal: ordinal) { try rebuild.add($0) }
+            } onCancel: {
+                rebuild.cancel()
+            }
+        } catch {
+            try await writer.thread.run { try rebuild.abandon() }
+            throw error
+        }
+        return try await finish(rebuild)
+    }
+
+    private var ordered: TopicPartition { TopicPartition(.ordered, partition.number) }
+
+    private func makeRebuild(schema: SchemaHistory.Entry?) -> Rebuild {
+        let (observer, number) = (observer, partition.number)
+        return Rebuild(identity, schema: schema, batchRows: configuration.rebuildRows) {
+            observer.note(.rebuilding(rows: $0), partition: number)
+        }
+    }
+
+    /// Finishes a file on the writer's thread.
+    private func finish(
+        _ rebuild: Rebuild, after last: @escaping @Sendable (Rebuild) throws -> Void = { _ in }
+    ) async throws -> Int {
+        try await writer.thread.run {
+            do {
+                try last(rebuild)
+                return try rebuild.finish()
+            } catch {
+                try rebuild.abandon()
+                throw error
+            }
+        }
+    }
+
+    /// Where `ordered` begins to tell everything, while the tables hold nothing.
+    ///
+    /// That is its start if nothing was ever taken away before it: it starts at 0, or with what became of the first message
+    /// of `changes`. Else ordering has to write the tables first.
+    private func emptyStart() async throws -> Int64 {
+        let range = try await log.range(of: ordered)
+        if range.start == 0 || range.start == range.end { return range.start }
+        let changes = try await log.range(of: TopicPartition(.changes, partition.number))
+        let reader = try await log.reader(of: ordered, from: range.start)
+        do {
+            let first = try await reader.next(maximumBytes: 1)[0]
+            let piece = try OrderedPiece(decoding: first.value)
+            guard piece.changesOffset == changes.start, piece.piece == 0 else {
+                throw StreamFailure.unavailable(
+                    "ordered begins behind its first results, and the tables hold none of them: the stream waits until "
+                        + "ordering has written the tables")
+            }
+        } catch {
+            await reader.close()
+            throw error
+        }
+        await reader.close()
+        return range.start
+    }
+}

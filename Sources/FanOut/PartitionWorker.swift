@@ -1,0 +1,114 @@
+import ChangeLog
+import RecordStore
+import SyncModel
+import ThreadExecutor
+
+/// Runs one partition: opens or rebuilds its file, follows `ordered`, and begins again when the file is damaged.
+struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
+    let partition: StreamPartition
+    let identity: StreamFile.Identity
+    let writer: StreamWriter
+    let readers: StreamReaders
+    let log: Log
+    let store: Store
+    let schemas: @Sendable () -> SchemaHistory
+    let configuration: FanOutConfiguration
+    let clock: any Clock<Duration>
+    let observer: any FanOutObserver
+
+    /// Runs until the partition is stopped or the task is cancelled.
+    func run() async {
+        var start = Start.open(configuration.check)
+        while let interruption = partition.beginServing() {
+            switch await serve(from: start, until: interruption) {
+            case .stop: partition.stop()
+            case .damage(let reason):
+                note(.damaged(reason: reason))
+                partition.becomeNotReady("the stream is being rebuilt: \(reason)")
+                start = .rebuild
+            case .reopen:
+                partition.becomeNotReady("the stream is being opened again")
+                // Its content was checked when it was opened first.
+                start = .open(.heads)
+            }
+        }
+    }
+
+    /// Closes the file and ends the thread, once nobody reads any more: what is in the log of pages then goes into the file.
+    func close() async {
+        do {
+            try await writer.close()
+            note(.stopped(problem: nil))
+        } catch {
+            note(.stopped(problem: "\(error)"))
+        }
+        await writer.thread.close()
+    }
+
+    /// How a round of serving begins.
+    enum Start: Sendable, Hashable {
+        /// With the file that there is.
+        case open(FanOutConfiguration.Check)
+        /// With a new one.
+        case rebuild
+    }
+
+    func note(_ event: FanOutEvent) { observer.note(event, partition: partition.number) }
+
+    /// Serves until something interrupts.
+    private func serve(
+        from start: Start, until interruption: Waiter<StreamPartition.Interruption>
+    ) async -> StreamPartition.Interruption {
+        await withTaskGroup(of: StreamPartition.Interruption.self) { group in
+            group.addTask {
+                do {
+                    try await openFile(start)
+                    return try await follow()
+                } catch {
+                    // Only cancellation gets here: by the other task's end, or by the caller of `run`.
+                    return .stop
+                }
+            }
+            group.addTask { await interruption.value(cancelled: .stop) }
+            let first = await group.next() ?? .stop
+            group.cancelAll()
+            return first
+        }
+    }
+
+    /// Opens the file, or makes it anew, as often as it takes.
+    private func openFile(_ start: Start) async throws(CancellationError) {
+        var mustRebuild = start == .rebuild
+        var backoff = Backoff(configuration.retryDelay)
+        while true {
+            do {
+                if mustRebuild { note(.rebuilt(rows: try await rebuild())) }
+                // What was made just now needs no full check.
+                let check: FanOutConfiguration.Check =
+                    if case .open(let check) = start, !mustRebuild { check } else { .heads }
+                let opened = try await writer.open(check: check)
+                partition.becomeReady(opened.owners, position: opened.position)
+                note(.ready(owners: opened.owners.count, nextOffset: opened.position.nextOffset))
+                return
+            } catch let failure as StreamFailure where failure.needsRebuild && !mustRebuild {
+                note(.damaged(reason: failure.description))
+                partition.becomeNotReady("the stream is being rebuilt: \(failure)")
+                mustRebuild = true
+            } catch {
+                if Task.isCancelled { throw CancellationError() }
+                try await pause(&backoff, error)
+            }
+        }
+    }
+
+    /// Waits before another attempt.
+    func pause(_ backoff: inout Backoff, _ reason: any Error) async throws(CancellationError) {
+        let pause = backoff.next()
+        note(.retrying(reason: "\(reason)", after: pause))
+        do {
+            try await clock.sleep(for: pause)
+        } catch {
+            throw CancellationError()
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import SQLite
+
+/// Why a stream file cannot be used.
+enum StreamFailure: Error, Sendable, CustomStringConvertible {
+    /// There is none, or one that was never finished.
+    case missing(String)
+    /// What it holds is not what was written: it must be made anew.
+    case damaged(String)
+    /// The system refuses: later it may work.
+    case unavailable(String)
+    /// Something else wrote the file: it must be read anew.
+    case foreignWriter(String)
+
+    var description: String {
+        switch self {
+        case .missing(let what), .damaged(let what), .unavailable(let what), .foreignWriter(let what): what
+        }
+    }
+
+    /// Whether the file must be made anew.
+    var needsRebuild: Bool {
+        switch self {
+        case .missing, .damaged: true
+        case .unavailable, .foreignWriter: false
+        }
+    }
+
+    /// What an error of SQLite says of the file.
+    ///
+    /// Full, locked, unreadable or unwritable files may be whole. Whatever else SQLite says of tables and statements that
+    /// never change (a missing column, a value of another type, a key that exists already) means damage.
+    init(_ error: SQLiteError) {
+        if Self.damageCodes.contains(error.extendedCode) {
+            self = .damaged(error.description)
+            return
+        }
+        switch error.code {
+        case .busy, .locked, .full, .readOnly, .inputOutput, .cannotOpen, .outOfMemory, .abort:
+            self = .unavailable(error.description)
+        default: self = .damaged(error.description)
+        }
+    }
+
+    /// Extended codes of input and output that tell of the file, not of the system: SQLITE_IOERR_SHORT_READ (a file that ends
+    /// too early), SQLITE_IOERR_DATA and SQLITE_IOERR_CORRUPTFS (checksums below SQLite).
+    private static let damageCodes: Set<Int32> = [10 | 2 << 8, 10 | 32 << 8, 10 | 33 << 8]
+
+    /// What any error of work on a file says of it; `nil` when it says nothing.
+    init?(cause error: any Error) {
+        switch error {
+        case let failure as StreamFailure: self = failure
+        case let error as SQLiteError: self.init(error)
+        // The connection is unusable, its transaction's content is not: opening the file again settles it.
+        case let failure as RollbackFailure:
+            self = .foreignWriter("a transaction could not be undone: \(failure.cause)")
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import SQLite
+import SyncModel
+
+extension StreamFile {
+    /// Puts a row's newest state into its owner's stream, in place of an older one.
+    ///
+    /// - Parameter isNew: whether there is no older one to look for.
+    func put(
+        _ row: OrderedRow, _ renderer: RowJSON, isNew: Bool, _ transaction: inout StreamTransaction
+    ) throws {
+        var json: [UInt8] = []
+        swap(&json, &self.json)
+        defer { swap(&json, &self.json) }
+        json.removeAll(keepingCapacity: true)
+        try renderer.append(row, to: &json)
+        let numbers = transaction.move(row.knowledgeID, of: row.key.owner, to: row.timeStamp)
+        if !isNew { try removeRow(row.key, owner: numbers.owner, &transaction.state) }
+        let id = row.key.id.text
+        let checksum = Checksum.row(
+            owner: numbers.owner, device: numbers.device, timeStamp: row.timeStamp.rawValue,
+            table: Int64(row.key.table), id: id.utf8.span.bytes, json: json.span.bytes)
+        transaction.state.add(checksum)
+        var statement = try connection.statement(
+            """
+            INSERT INTO stream(owner_no, device_no, time_stamp, table_no, row_id, checksum, json) \
+            VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            """)
+        try statement.bind(integer: numbers.owner, at: 1)
+        try statement.bind(integer: numbers.device, at: 2)
+        try statement.bind(integer: row.timeStamp.rawValue, at: 3)
+        try statement.bind(integer: Int64(row.key.table), at: 4)
+        try statement.bind(id: row.key.id, at: 5)
+        try statement.bind(integer: checksum, at: 6)
+        try statement.run(borrowingBlob: json.span.bytes, at: 7)
+    }
+
+    /// How rows of a schema version are rendered.
+    func renderer(_ schema: SchemaHistory.Entry) -> RowJSON {
+        if let known = renderers[schema.version.ordinal] { return known }
+        let renderer = RowJSON(schema.schema)
+        renderers[schema.version.ordinal] = renderer
+        return renderer
+    }
+
+    /// Takes a row's older state out of the stream; there is none where one message made and changed it.
+    private func removeRow(_ key: RowKey, owner: Int64, _ state: inout StreamState) throws {
+        var statement = try connection.statement(
+            "DELETE FROM stream WHERE owner_no = ?1 AND table_no = ?2 AND row_id = ?3 RETURNING checksum")
+        try statement.bind(integer: owner, at: 1)
+        try statement.bind(integer: Int64(key.table), at: 2)
+        try statement.bind(id: key.id, at: 3)
+        while try statement.step() { state.remove(try statement.integer(at: 0)) }
+    }
+}

@@ -1,0 +1,155 @@
+import FanOutLink
+import Synchronization
+import ThreadExecutor
+
+/// The threads that read stream files: each has a connection of its own to every file that it was asked for.
+final class StreamReaders: Sendable {
+    private struct State {
+        /// How many reads each thread has under way or in line; all together at most ``FanOutConfiguration/maximumReads``.
+        var loads: [Int]
+        var isClosed = false
+        /// Told when the last read is done, once closed.
+        var idle: Waiter<Void>?
+    }
+
+    private let threads: [ReaderThread]
+    private let maximum: Int
+    private let state: Mutex<State>
+
+    /// Starts the threads.
+    init(_ configuration: FanOutConfiguration) async throws(ThreadStartError) {
+        var threads: [ReaderThread] = []
+        for number in 0..<configuration.readerThreads {
+            do throws(ThreadStartError) {
+                threads.append(try ReaderThread(number: number))
+            } catch {
+                for thread in threads { await thread.thread.close() }
+                throw error
+            }
+        }
+        self.threads = threads
+        maximum = configuration.maximumReads
+        state = Mutex(State(loads: Array(repeating: 0, count: threads.count)))
+    }
+
+    /// Runs a closure over one state of a partition's file, on the thread with the least to do.
+    ///
+    /// - Parameter generation: the file that the caller means.
+    func read<Result: Sendable>(
+        _ partition: StreamPartition, generation: Int,
+        _ body: @escaping @Sendable (StreamReader) throws -> Result
+    ) async throws(FanOutError) -> Result {
+        let chosen = try choose()
+        defer { release(chosen) }
+        do {
+            let result = try await threads[chosen].read(
+                partition: partition.number, path: partition.path, generation: generation, body)
+            // What was read of a file that was found damaged meanwhile is not told.
+            try partition.require(generation: generation)
+            return result
+        } catch let error as FanOutError {
+            throw error
+        } catch {
+            let failure = StreamFailure(cause: error) ?? .unavailable("\(error)")
+            if failure.needsRebuild { partition.reportDamage(failure.description, generation: generation) }
+            throw .notReady(failure.description)
+        }
+    }
+
+    /// Closes all connections to a partition's file; reads of it that have not begun will fail.
+    func evict(_ partition: StreamPartition) async {
+        let generation = partition.newestGeneration
+        for thread in threads { await thread.evict(partition: partition.number, generation: generation) }
+    }
+
+    /// Ends the threads after the reads under way.
+    func close() async {
+        let idle = Waiter<Void>()
+        let isIdle = state.withLock { state in
+            state.isClosed = true
+            state.idle = idle
+            return state.loads.allSatisfy { $0 == 0 }
+        }
+        if isIdle { idle.fulfil(()) }
+        // Not to be cancelled: a thread must not end while somebody uses it.
+        await idle.uncancelledValue()
+        for thread in threads {
+            await thread.closeFiles()
+            await thread.thread.close()
+        }
+    }
+
+    private func choose() throws(FanOutError) -> Int {
+        try state.withLock { state throws(FanOutError) in
+            if state.isClosed { throw .closed }
+            guard state.loads.reduce(0, +) < maximum else { throw .notReady("too many reads are in line") }
+            var least = 0
+            for index in state.loads.indices where state.loads[index] < state.loads[least] { least = index }
+            state.loads[least] += 1
+            return least
+        }
+    }
+
+    private func release(_ chosen: Int) {
+        let idle = state.withLock { state -> Waiter<Void>? in
+            state.loads[chosen] -= 1
+            return state.isClosed && state.loads.allSatisfy { $0 == 0 } ? state.idle : nil
+        }
+        idle?.fulfil(())
+    }
+}
+
+/// One thread that reads, and its connections.
+private actor ReaderThread {
+    nonisolated let thread: DedicatedThread
+    private var files: [Int: (generation: Int, reader: StreamReader)] = [:]
+    /// The newest generation of each partition that must not be read any more.
+    private var evicted: [Int: Int] = [:]
+
+    init(number: Int) throws(ThreadStartError) { thread = try DedicatedThread(name: "weir-fan-r\(number)") }
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    func read<Result: Sendable>(
+        partition: Int, path: String, generation: Int, _ body: @Sendable (StreamReader) throws -> Result
+    ) throws -> Result {
+        if let gone = evicted[partition], generation <= gone {
+            throw FanOutError.notReady("the stream is being rebuilt")
+        }
+        let reader = try reader(partition, path, generation)
+        do {
+            return try reader.snapshot { try body(reader) }
+        } catch {
+            // Whatever state the connection is in, the next read begins with a new one.
+            closeFile(partition)
+            throw error
+        }
+    }
+
+    func evict(partition: Int, generation: Int) {
+        evicted[partition] = max(evicted[partition] ?? generation, generation)
+        closeFile(partition)
+    }
+
+    func closeFiles() {
+        for partition in Array(files.keys) { closeFile(partition) }
+    }
+
+    private func reader(_ partition: Int, _ path: String, _ generation: Int) throws -> StreamReader {
+        if let file = files[partition], file.generation == generation { return file.reader }
+        closeFile(partition)
+        let reader = try StreamReader(path: path)
+        files[partition] = (generation, reader)
+        return reader
+    }
+
+    private func closeFile(_ partition: Int) {
+        guard let file = files.removeValue(forKey: partition) else { return }
+        do {
+            try file.reader.close()
+        } catch {
+            // A connection for reading has nothing to lose; busy would mean that a statement outlived its read.
+            assertionFailure("\(error)")
+        }
+    }
+}

@@ -1,0 +1,78 @@
+/// The tables of a stream file.
+///
+/// Every record has a checksum over its columns, and the meta record holds the sum of all others' checksums, so that no
+/// byte that means something can change unseen. Ids are blobs: they are compared byte by byte.
+///
+/// - meta: one record, written with every transaction; a file without it was never finished.
+/// - uploads: for each partition of `uploads` the highest record and part whose result is complete.
+/// - owners, knowledge: the heads, of an owner's stream and of the rows that each of its devices made.
+/// - stream: the newest state of each row, in the order in which pulls read it.
+/// - devices, outcomes: the newest 16 outcomes of each device with each owner, as the pieces that they came in.
+enum StreamSchema {
+    /// Raised whenever the tables change: a file of another format is made anew.
+    static let format: Int32 = 1
+
+    /// Tables and indexes as they are created, and as the file must show them.
+    static let objects: [(name: String, sql: String)] = [
+        (
+            "meta",
+            """
+            CREATE TABLE meta(id INTEGER PRIMARY KEY, epoch BLOB NOT NULL, partition INTEGER NOT NULL, \
+            next_offset INTEGER NOT NULL, changes_offset INTEGER NOT NULL, piece INTEGER NOT NULL, \
+            is_complete INTEGER NOT NULL, time_stamp INTEGER NOT NULL, digest INTEGER NOT NULL, \
+            checksum INTEGER NOT NULL) STRICT
+            """
+        ),
+        (
+            "uploads",
+            """
+            CREATE TABLE uploads(partition INTEGER PRIMARY KEY, upload_offset INTEGER NOT NULL, part INTEGER NOT NULL, \
+            checksum INTEGER NOT NULL) STRICT
+            """
+        ),
+        (
+            "owners",
+            """
+            CREATE TABLE owners(owner_no INTEGER PRIMARY KEY, sync_id BLOB NOT NULL UNIQUE, head INTEGER NOT NULL, \
+            checksum INTEGER NOT NULL) STRICT
+            """
+        ),
+        (
+            "knowledge",
+            """
+            CREATE TABLE knowledge(device_no INTEGER PRIMARY KEY, owner_no INTEGER NOT NULL, \
+            knowledge_id BLOB NOT NULL, head INTEGER NOT NULL, checksum INTEGER NOT NULL, \
+            UNIQUE(owner_no, knowledge_id)) STRICT
+            """
+        ),
+        (
+            "stream",
+            """
+            CREATE TABLE stream(owner_no INTEGER NOT NULL, device_no INTEGER NOT NULL, time_stamp INTEGER NOT NULL, \
+            table_no INTEGER NOT NULL, row_id BLOB NOT NULL, json BLOB NOT NULL, checksum INTEGER NOT NULL, \
+            PRIMARY KEY(owner_no, device_no, time_stamp)) STRICT, WITHOUT ROWID
+            """
+        ),
+        ("stream_rows", "CREATE UNIQUE INDEX stream_rows ON stream(owner_no, table_no, row_id)"),
+        (
+            "devices",
+            """
+            CREATE TABLE devices(dev_no INTEGER PRIMARY KEY, owner_no INTEGER NOT NULL, caller BLOB NOT NULL, \
+            knowledge_id BLOB NOT NULL, count INTEGER NOT NULL, checksum INTEGER NOT NULL, \
+            UNIQUE(owner_no, caller, knowledge_id)) STRICT
+            """
+        ),
+        (
+            "outcomes",
+            """
+            CREATE TABLE outcomes(dev_no INTEGER NOT NULL, slot INTEGER NOT NULL, piece INTEGER NOT NULL, \
+            batch INTEGER NOT NULL, is_last INTEGER NOT NULL, upload_partition INTEGER NOT NULL, \
+            upload_offset INTEGER NOT NULL, upload_part INTEGER NOT NULL, bytes BLOB NOT NULL, \
+            checksum INTEGER NOT NULL, PRIMARY KEY(dev_no, slot, piece)) STRICT, WITHOUT ROWID
+            """
+        ),
+    ]
+
+    /// The tables whose checksums make the digest.
+    static let digested = ["uploads", "owners", "knowledge", "stream", "devices", "outcomes"]
+}

@@ -1,0 +1,60 @@
+import SyncModel
+import ThreadExecutor
+
+/// Writes a partition's stream file, on a thread of its own.
+actor StreamWriter {
+    nonisolated let thread: DedicatedThread
+    private let partition: StreamPartition
+    private let identity: StreamFile.Identity
+    private var file: StreamFile?
+
+    /// Starts the thread.
+    init(_ partition: StreamPartition, identity: StreamFile.Identity) throws(ThreadStartError) {
+        thread = try DedicatedThread(name: "weir-fan-w\(partition.number)")
+        self.partition = partition
+        self.identity = identity
+    }
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    /// Opens the file, checks it and reads the heads.
+    ///
+    /// - Throws: ``StreamFailure``, `CancellationError`.
+    func open(check: FanOutConfiguration.Check) throws -> (owners: [SyncID: OwnerHeads], position: StreamPosition) {
+        try close()
+        let file = try StreamFile(opening: identity, check: check)
+        self.file = file
+        do {
+            return (try file.readOwners(), file.state.position)
+        } catch {
+            throw StreamFailure(cause: error) ?? error
+        }
+    }
+
+    /// Applies records and tells memory, waiters and subscribers once they are committed.
+    func apply(_ records: [OrderedRecord], schemas: SchemaHistory) throws -> AppliedRecords {
+        guard let file else { throw StreamFailure.foreignWriter("the file is not open") }
+        let partition = partition
+        let applied = try file.apply(
+            records[...], schemas: schemas, committed: { partition.committedHeads(of: $0) })
+        partition.note(applied)
+        return applied
+    }
+
+    /// Closes the file; what was committed stays.
+    func close() throws {
+        guard let file else { return }
+        self.file = nil
+        do {
+            try file.close()
+        } catch {
+            throw StreamFailure(error)
+        }
+    }
+
+    /// Deletes the file, which nobody else has open.
+    func deleteFile() throws {
+        try close()
+        try FileOnDisk.deleteDatabase(identity.path)
+    }
+}

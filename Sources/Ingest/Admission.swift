@@ -1,0 +1,128 @@
+import ChangeLog
+import JSON
+import SyncModel
+import SyncWire
+
+/// Ingest as a function of one record of `uploads`: the parts for `changes`, and what goes to `dead-letters`.
+///
+/// The same record gives the same records, whatever came before: a value of this type only keeps memory and what it knows
+/// of schema versions (I4).
+public struct Admission: ~Copyable {
+    /// The smallest record size of a log that the stage works with: a refusal with the longest names fits.
+    public static let minimumRecordSize = 4096
+
+    private let epoch: String
+    private let limits: SyncLimits
+    private let maximumRecordSize: Int
+    private let partitioning: Partitioning
+    private let deadLetters: DeadLetters
+    /// By ordinal.
+    private var schemas: [Int: IngestSchema] = [:]
+    private var parser = JSONParser()
+
+    /// Makes the function for one history.
+    ///
+    /// - Parameters:
+    ///   - history: the history that the topics hold.
+    ///   - limits: what a batch may hold; the gateways enforce the same.
+    ///   - maximumRecordSize: the largest record, key and value together, that the log takes; traps below
+    ///     ``minimumRecordSize``.
+    public init(history: History, limits: SyncLimits, maximumRecordSize: Int) {
+        precondition(maximumRecordSize >= Self.minimumRecordSize, "the log takes records of 4 KiB at least")
+        epoch = history.epoch
+        self.limits = limits
+        self.maximumRecordSize = maximumRecordSize
+        partitioning = Partitioning(count: history.partitions)
+        deadLetters = DeadLetters(partitioning: partitioning, maximumRecordSize: maximumRecordSize)
+    }
+
+    /// What a record comes to.
+    public struct Admitted: Sendable, Hashable {
+        /// What to append, in this order: part 0, the other parts, the dead letters.
+        public internal(set) var records: [NewRecord] = []
+        /// How many changes the batch had.
+        public internal(set) var changeCount = 0
+        /// How many of them were refused, by code.
+        public internal(set) var refusals: [RefusalCode: Int] = [:]
+        /// Why the record as a whole was refused: it breaks the contract of `uploads`.
+        public internal(set) var recordRefusal: String?
+    }
+
+    /// Admits one record.
+    ///
+    /// - Parameters:
+    ///   - record: the record.
+    ///   - partition: the partition of `uploads` that holds it.
+    ///   - known: the schema versions known.
+    /// - Throws: ``IngestError`` when the record needs something newer than this worker; the partition waits then.
+    public mutating func admit(
+        _ record: LogRecord, of partition: Int, schemas known: SchemaHistory
+    ) throws(IngestError) -> Admitted {
+        let upload = UploadReference(partition: partition, offset: record.offset)
+        let batch: ChangeBatch
+        do {
+            batch = try ChangeBatch(decoding: record.value)
+        } catch {
+            if error.isNewerFormat { throw .newerFormat(upload, "\(error)") }
+            return refused(record, upload, "\(error)")
+        }
+        guard batch.rules <= RulesVersion.current else { throw .unknownRules(upload, batch.rules) }
+        guard let schema = schema(batch.schema, known) else { throw .unknownSchema(upload, batch.schema) }
+        let isOtherHistory = !batch.epoch.isEmpty && !batch.epoch.utf8.elementsEqual(epoch.utf8)
+        var letter = BatchLetter(
+            batch, upload: upload, logTime: record.time, schema: schema, isOtherHistory: isOtherHistory)
+        if !isOtherHistory, let reason = read(batch.changes, into: &letter) {
+            return refused(record, upload, reason)
+        }
+        guard let parts = letter.encodedParts(epoch: epoch, maximumSize: maximumRecordSize) else {
+            let reason = "the refusals of its \(letter.changeCount) changes are larger than the log takes"
+            return refused(record, upload, reason)
+        }
+        return admitted(letter, parts, batch, upload, record.time)
+    }
+
+    private mutating func schema(_ hash: String, _ known: SchemaHistory) -> IngestSchema? {
+        guard let entry = known[hash] else { return nil }
+        if let schema = schemas[entry.version.ordinal] { return schema }
+        let schema = IngestSchema(entry, maximumValueBytes: limits.maxValueBytes)
+        schemas[entry.version.ordinal] = schema
+        return schema
+    }
+
+    /// Reads the JSON of a batch; the answer is why it is no array of changes.
+    private mutating func read(_ changes: [UInt8], into letter: inout BatchLetter) -> String? {
+        let maximum = limits.maxChanges
+        do throws(JSONError) {
+            let document = try parser.parse(changes.span)
+            guard var elements = document.root.elements else { return "changes is no JSON array" }
+            let count = document.root.count
+            guard count <= maximum else { return "\(count) changes, at most \(maximum) are allowed" }
+            letter.reserve(count)
+            while let element = elements.next() { letter.read(element) }
+            return nil
+        } catch {
+            return "changes is no JSON: \(error)"
+        }
+    }
+
+    private func admitted(
+        _ letter: BatchLetter, _ parts: [BatchLetter.Part], _ batch: ChangeBatch, _ upload: UploadReference,
+        _ logTime: Int64
+    ) -> Admitted {
+        var admitted = Admitted(changeCount: letter.changeCount)
+        for part in parts {
+            let destination = TopicPartition(.changes, partitioning.partition(of: part.owner))
+            admitted.records.append(NewRecord(to: destination, key: Array(part.owner.text.utf8), value: part.value))
+        }
+        for refusal in letter.refusals {
+            admitted.refusals[refusal.code, default: 0] += 1
+            admitted.records.append(
+                deadLetters.letter(refusal, json: letter.json(of: refusal), of: batch, upload, at: logTime))
+        }
+        return admitted
+    }
+
+    private func refused(_ record: LogRecord, _ upload: UploadReference, _ reason: String) -> Admitted {
+        Admitted(records: [deadLetters.letter(record, upload, reason: reason)], recordRefusal: reason)
+    }
+}

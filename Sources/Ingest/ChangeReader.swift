@@ -1,0 +1,57 @@
+import JSON
+import SyncModel
+
+/// Reads the elements of a batch's JSON: each a change in canonical form, or why it is none.
+struct ChangeReader {
+    /// What an element comes to.
+    struct Reading {
+        /// Whose row it is; `nil`: the caller's, also where the element does not tell.
+        let owner: SyncID?
+        /// The change, or why it is refused.
+        let result: Result<Change, ChangeRefusal>
+    }
+
+    private let schema: IngestSchema
+    private let device: Device
+    private var values = ColumnValues()
+
+    init(schema: IngestSchema, device: Device) {
+        self.schema = schema
+        self.device = device
+    }
+
+    /// Reads the element at a position of the batch and adds what it says to the batch's content.
+    mutating func read(_ element: borrowing JSONValue, index: Int, into content: inout BatchContent) -> Reading {
+        var fields = ChangeFields()
+        do throws(ChangeRefusal) {
+            try fields.read(element, schema: schema.schema, device: device)
+            let change = try change(element, fields, index: index)
+            content.add(
+                change, owner: fields.owner ?? device.caller, forms: schema.tables[change.table], values: values)
+            return Reading(owner: fields.owner, result: .success(change))
+        } catch {
+            content.add(refused: element)
+            // The owner counts all the same: an atomic part must know of the refusal.
+            return Reading(owner: fields.owner, result: .failure(error))
+        }
+    }
+
+    private mutating func change(
+        _ element: borrowing JSONValue, _ fields: ChangeFields, index: Int
+    ) throws(ChangeRefusal) -> Change {
+        guard let table = fields.table else { throw .invalidChange("table is missing") }
+        guard let id = fields.id else { throw .invalidChange("id is missing") }
+        let position: Int
+        switch table {
+        case .known(let known): position = known
+        case .unknown(let name): throw ChangeRefusal(.unknownTable, "the schema has no table \(name)")
+        }
+        let forms = schema.tables[position]
+        try values.read(element, table: schema.schema.tables[position], forms: forms)
+        return Change(
+            index: index, table: position, id: id, knowledgeID: fields.knowledgeID ?? device.knowledgeID,
+            isDelete: fields.isDelete, values: values.rowValues, base: fields.base, ifBase: fields.ifBase,
+            updatedAt: fields.updatedAt,
+            isAltered: values.isAltered || (fields.isUpdatedAtRespelled && forms.showsUpdatedAt))
+    }
+}

@@ -1,0 +1,38 @@
+import ChangeLog
+import SyncModel
+
+/// Why a partition of `uploads` must wait; the message says what to do.
+public enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The record is of a format that this worker does not know.
+    case newerFormat(UploadReference, String)
+    /// The record asks for rules that this worker does not know.
+    case unknownRules(UploadReference, Int)
+    /// The record names a schema version that this worker does not know.
+    case unknownSchema(UploadReference, String)
+    /// The committed offset is not in the log: records that nobody worked on are gone, or the log is another one (I1).
+    case positionOutOfRange(UploadReference, LogRange)
+
+    /// The place, the cause and what to do.
+    public var description: String {
+        switch self {
+        case .newerFormat(let upload, let reason):
+            "\(Self.place(upload)): \(reason): a newer edge wrote it; upgrade this worker"
+        case .unknownRules(let upload, let rules):
+            "\(Self.place(upload)): rules version \(rules), this worker knows \(RulesVersion.current): upgrade it"
+        case .unknownSchema(let upload, let hash):
+            """
+            \(Self.place(upload)): schema version \(ChangeRefusal.quoted(Array(hash.utf8).span)) is not in control: \
+            publish that version, or stop the edge that invents it
+            """
+        case .positionOutOfRange(let upload, let range):
+            """
+            \(Self.place(upload)) is the next to work on, the log holds \(range.start) to \(range.end): restore the log, \
+            or, if what is missing may be lost, reset the group's offset
+            """
+        }
+    }
+
+    private static func place(_ upload: UploadReference) -> String {
+        "\(TopicPartition(.uploads, upload.partition)) offset \(upload.offset)"
+    }
+}

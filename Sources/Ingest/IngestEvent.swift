@@ -1,0 +1,61 @@
+import ChangeLog
+import Observability
+import SyncModel
+
+/// What the stage did or met, for metrics and logs.
+public enum IngestEvent: Sendable {
+    /// Records of a partition of `uploads` were checked and handed to the log; after a restart some come again.
+    case admitted(partition: Int, IngestCounts)
+    /// A record breaks the contract of `uploads`; it went to `dead-letters`.
+    case recordRefused(UploadReference, reason: String)
+    /// The log failed; the partition starts again from its committed offset after a while.
+    case restarting(partition: Int, cause: ChangeLogError, after: Duration)
+    /// A worker that was told to end ended with an error; what it had not committed is done again by the next one.
+    case endedUncommitted(partition: Int, cause: any Error)
+}
+
+/// How much was checked.
+public struct IngestCounts: Sendable, Hashable {
+    /// Records of `uploads`.
+    public internal(set) var records = 0
+    /// Changes in them.
+    public internal(set) var changes = 0
+    /// Changes refused, by code.
+    public internal(set) var refusals: [RefusalCode: Int] = [:]
+
+    /// Nothing yet.
+    public init() {}
+
+    mutating func add(_ admitted: Admission.Admitted) {
+        records += 1
+        changes += admitted.changeCount
+        refusals.merge(admitted.refusals, uniquingKeysWith: +)
+    }
+}
+
+extension IngestEvent {
+    /// Writes the event as a log line: what needs somebody's attention as a warning, the rest for debugging.
+    public func write(to logger: Logger) {
+        switch self {
+        case .admitted(let partition, let counts):
+            logger.debug(
+                "Records admitted",
+                [.topic: "uploads", .partition: .integer(partition), .count: .integer(counts.records)])
+        case .recordRefused(let upload, let reason):
+            logger.warning(
+                "A record breaks the contract of uploads and went to dead-letters",
+                [
+                    .topic: "uploads", .partition: .integer(upload.partition), .offset: .integer(upload.offset),
+                    .reason: .string(reason),
+                ])
+        case .restarting(let partition, let cause, let delay):
+            logger.warning(
+                "The log failed; the partition starts again from its committed offset",
+                [.topic: "uploads", .partition: .integer(partition), .duration: .duration(delay)], error: cause)
+        case .endedUncommitted(let partition, let cause):
+            logger.warning(
+                "A partition was left before its offset was committed",
+                [.topic: "uploads", .partition: .integer(partition)], error: cause)
+        }
+    }
+}

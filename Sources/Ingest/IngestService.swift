@@ -1,0 +1,90 @@
+import ChangeLog
+import SyncModel
+
+/// Consumes `uploads`, checks every change and appends the parts of each batch to `changes` (design: stages, 2).
+///
+/// Any number of processes share the partitions of `uploads`. What a crash leaves uncommitted is done again, and ordering
+/// drops the repetition (I2).
+public struct IngestService<Log: ChangeLog>: Sendable {
+    /// The group's name in the log.
+    public static var group: String { "ingest" }
+
+    private let log: Log
+    private let history: History
+    private let limits: SyncLimits
+    private let configuration: IngestConfiguration
+    private let clock: any Clock<Duration>
+    private let schemas: @Sendable () -> SchemaHistory
+    private let report: @Sendable (IngestEvent) -> Void
+
+    /// Makes the stage.
+    ///
+    /// - Parameters:
+    ///   - log: where `uploads` is read and `changes` and `dead-letters` are written.
+    ///   - history: the history that the topics hold.
+    ///   - limits: what a batch may hold; the gateways enforce the same.
+    ///   - configuration: the stage's own settings.
+    ///   - clock: measures the time before a partition starts again.
+    ///   - schemas: the versions known at the time of the call, asked for each step.
+    ///   - report: told what happens, from any thread; ``IngestEvent/write(to:)`` makes log lines of it.
+    public init(
+        log: Log, history: History, limits: SyncLimits, configuration: IngestConfiguration,
+        clock: any Clock<Duration> = ContinuousClock(), schemas: @escaping @Sendable () -> SchemaHistory,
+        report: @escaping @Sendable (IngestEvent) -> Void
+    ) {
+        self.log = log
+        self.history = history
+        self.limits = limits
+        self.configuration = configuration
+        self.clock = clock
+        self.schemas = schemas
+        self.report = report
+    }
+
+    /// Works until the task is cancelled; what the log took by then is committed.
+    ///
+    /// Where the log fails in a way that may pass, the partition starts again from its committed offset with another
+    /// producer.
+    ///
+    /// - Throws: ``IngestError``, and ``ChangeLog/ChangeLogError`` where trying again cannot help.
+    public func run() async throws {
+        let membership = try await log.join(group: Self.group, topic: .uploads)
+        let result = await Result.capturing { try await membership.run { try await work(on: $0) } }
+        await membership.leave()
+        do {
+            try result.get()
+        } catch is CancellationError where Task.isCancelled {
+            return
+        }
+    }
+
+    /// Works on a partition for as long as it is assigned.
+    private func work(on assignment: Assignment) async throws {
+        let partition = assignment.partition.partition
+        let run = PartitionRun(
+            log: log, assignment: assignment, history: history, limits: limits, stepBytes: configuration.stepBytes,
+            schemas: schemas, report: report)
+        var delay = RestartDelay()
+        while !Task.isCancelled {
+            let ending = await run.run()
+            guard let error = ending.error else { return }
+            // Whoever gets the partition next starts from the committed offset, too.
+            if Task.isCancelled { return report(.endedUncommitted(partition: partition, cause: error)) }
+            guard let cause = error as? ChangeLogError, cause.mayPass else { throw error }
+            if ending.committed > 0 { delay.reset() }
+            let wait = delay.next()
+            report(.restarting(partition: partition, cause: cause, after: wait))
+            do {
+                try await clock.sleep(for: wait)
+            } catch {
+                // Told to end while it waited.
+                return
+            }
+        }
+    }
+}
+
+extension ChangeLogError {
+    /// Whether another producer may succeed.
+    fileprivate var mayPass: Bool { isRetriable || code == .producerFailed }
+}

@@ -1,0 +1,2 @@
+// Whoever reads JSON writes it, too.
+@_exported import JSONText

@@ -1,0 +1,38 @@
+import Configuration
+
+/// The settings of the ordering stage; the executable scopes them with `ordering.`.
+public struct OrderingConfiguration: ConfigurationComponent {
+    static let stepBytes = ConfigurationKey(
+        "step-bytes", .byteSize(in: 1024...(64 << 20)), default: 1 << 20,
+        "Size of the messages that are decided in one step; steps grow with the backlog up to this.")
+    static let overlayBytes = ConfigurationKey(
+        "overlay-bytes", .byteSize(in: 1024...(1 << 34)), default: 16 << 20,
+        "Size of the results of a partition that may wait for the tables before reading pauses.")
+    static let retryDelay = ConfigurationKey(
+        "retry-delay", .duration(in: .milliseconds(1)...(.seconds(300))), default: .seconds(1),
+        "Pause before a partition is tried again after the log or the tables failed.")
+
+    /// Every key.
+    public static let keys: [any DeclaredConfigurationKey] = [stepBytes, overlayBytes, retryDelay]
+
+    /// How many bytes of messages are decided in one step, at most.
+    public var stepBytes: Int
+    /// How many bytes of results may wait to be written to the tables before reading pauses.
+    public var overlayBytes: Int
+    /// The pause before a partition is tried again after a failure that may pass.
+    public var retryDelay: Duration
+
+    /// Makes settings; the defaults where nothing is said.
+    public init(stepBytes: Int = 1 << 20, overlayBytes: Int = 16 << 20, retryDelay: Duration = .seconds(1)) {
+        self.stepBytes = stepBytes
+        self.overlayBytes = overlayBytes
+        self.retryDelay = retryDelay
+    }
+
+    /// Reads the settings.
+    public init(from reader: ConfigurationReader) throws(ConfigurationProblem) {
+        stepBytes = try reader.read(Self.stepBytes)
+        overlayBytes = try reader.read(Self.overlayBytes)
+        retryDelay = try reader.read(Self.retryDelay)
+    }
+}

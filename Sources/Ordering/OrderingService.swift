@@ -1,0 +1,110 @@
+import ChangeLog
+import Observability
+import RecordStore
+import SyncModel
+
+/// Consumes `changes`, gives timeStamps and outcomes, publishes to `ordered` and writes the tables (design: stages, 3).
+///
+/// Any number of processes share the partitions of `changes`. Where a partition stands is kept with its rows: a worker that
+/// takes over goes on from there and repeats results that readers have seen and drop (I5).
+public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
+    private let log: Log
+    private let store: Store
+    private let history: History
+    private let schemas: @Sendable () -> SchemaHistory
+    private let configuration: OrderingConfiguration
+    private let clock: any Clock<Duration>
+    private let logger: Logger
+
+    /// Makes the stage.
+    ///
+    /// - Parameters:
+    ///   - log: where `changes` is read and `ordered` written.
+    ///   - store: the tables, prepared for every schema version known.
+    ///   - history: the history that both hold.
+    ///   - schemas: the versions known at the time of the call.
+    ///   - configuration: the stage's own settings.
+    ///   - clock: measures the pauses between attempts.
+    ///   - logger: says what stops a partition.
+    public init(
+        log: Log, store: Store, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
+        configuration: OrderingConfiguration, clock: any Clock<Duration> = ContinuousClock(), logger: Logger
+    ) {
+        self.log = log
+        self.store = store
+        self.history = history
+        self.schemas = schemas
+        self.configuration = configuration
+        self.clock = clock
+        self.logger = logger
+    }
+
+    /// Works until the task is cancelled; what was published by then is written first.
+    ///
+    /// A partition whose next message cannot be ordered, or whose tables refuse a row, is left as it is, and the log says
+    /// why; the others go on. What may pass is tried again.
+    ///
+    /// - Throws: what concerns more than a message: ``OrderingError`` when log and tables do not belong together,
+    ///   `RecordStoreError` (of the code `fenced` when another worker writes the same partition), `ChangeLogError`.
+    public func run() async throws {
+        let membership = try await log.join(group: "ordering", topic: .changes)
+        let result = await Result.capturing {
+            try await membership.run { assignment in try await work(on: assignment.partition.partition) }
+        }
+        await membership.leave()
+        try result.get()
+    }
+
+    /// Orders a partition, again and again where what failed may pass.
+    private func work(on partition: Int) async throws {
+        while !Task.isCancelled {
+            let worker = PartitionWorker(
+                partition: partition, log: log, store: store, history: history, schemas: schemas,
+                configuration: configuration, clock: clock, logger: logger)
+            do {
+                return try await worker.run()
+            } catch {
+                // A partition that was taken away has somebody else to tell.
+                if Task.isCancelled { throw error }
+                switch Failure(error) {
+                case .mayPass:
+                    logger.error(
+                        "Ordering a partition failed and is tried again", [.partition: .integer(partition)],
+                        error: error)
+                case .ofMessage:
+                    logger.critical("A partition is paused", [.partition: .integer(partition)], error: error)
+                    return
+                case .ofStage:
+                    throw error
+                }
+            }
+            try await clock.sleep(for: configuration.retryDelay)
+        }
+    }
+}
+
+/// What a worker's failure means for its partition and the others.
+private enum Failure {
+    /// The same work may succeed later.
+    case mayPass
+    /// The partition cannot get past a message; no other partition is concerned.
+    case ofMessage
+    /// Nothing can be ordered until somebody acts.
+    case ofStage
+
+    init(_ error: any Error) {
+        switch error {
+        case let error as ChangeLogError where error.isRetriable || error.code == .producerFailed: self = .mayPass
+        case let error as RecordStoreError where error.isRetriable: self = .mayPass
+        case let error as RecordStoreError: self = error.concernsRow ? .ofMessage : .ofStage
+        case OrderingError.unreadableRecord, OrderingError.paused: self = .ofMessage
+        default: self = .ofStage
+        }
+    }
+}
+
+extension RecordStoreError {
+    fileprivate var concernsRow: Bool {
+        if case .refusedRow = code { true } else { false }
+    }
+}

@@ -1,0 +1,64 @@
+import RecordStore
+import SyncModel
+
+/// Rows and device progress that are ordered and published but not yet written to the tables (I5).
+///
+/// Each entry belongs to the step that made it last and leaves when that step is written; until then it hides what the
+/// store still says.
+struct Overlay {
+    private struct RowEntry {
+        let row: OrderedRow
+        let step: Int
+    }
+
+    private struct ProgressEntry {
+        var highestBatch: Int64
+        var step: Int
+        var outcomes: [(outcome: Outcome, step: Int)]
+    }
+
+    private var rows: [RowKey: RowEntry] = [:]
+    private var progress: [DeviceKey: ProgressEntry] = [:]
+
+    /// The row as the newest step that touched it left it.
+    func row(_ key: RowKey) -> OrderedRow? { rows[key]?.row }
+
+    /// Whether steps not yet written gave a device an outcome.
+    func holds(_ key: DeviceKey) -> Bool { progress[key] != nil }
+
+    /// The highest batch number that steps not yet written gave a device, 0 when none did.
+    func highestBatch(of key: DeviceKey) -> Int64 { progress[key]?.highestBatch ?? 0 }
+
+    /// What the steps not yet written say of a device's batch; `nil` when they do not decide it.
+    ///
+    /// A batch above the highest is new, and one whose outcome is here is a repeat; of any other the tables may have kept
+    /// the outcome or not.
+    func progress(of key: DeviceKey, batch: Int64) -> DeviceProgress? {
+        guard let entry = progress[key] else { return nil }
+        let outcome = entry.outcomes.last { $0.outcome.batch == batch }?.outcome
+        guard outcome != nil || batch > entry.highestBatch else { return nil }
+        return DeviceProgress(highestBatch: entry.highestBatch, outcome: outcome)
+    }
+
+    /// Puts a message's results over what is there.
+    mutating func add(_ newRows: [OrderedRow], _ outcome: Outcome?, of key: DeviceKey, step: Int) {
+        for row in newRows { rows[row.key] = RowEntry(row: row, step: step) }
+        guard let outcome else { return }
+        var entry = progress[key] ?? ProgressEntry(highestBatch: 0, step: step, outcomes: [])
+        entry.highestBatch = max(entry.highestBatch, outcome.batch)
+        entry.step = step
+        entry.outcomes.append((outcome, step))
+        if entry.outcomes.count > Outcome.kept { entry.outcomes.removeFirst() }
+        progress[key] = entry
+    }
+
+    /// Drops what belongs to a step that is written now.
+    mutating func remove(_ step: PendingStep) {
+        for key in step.rows.keys where rows[key]?.step == step.number { rows[key] = nil }
+        for stored in step.outcomes {
+            guard var entry = progress[stored.key] else { continue }
+            entry.outcomes.removeAll { $0.step <= step.number }
+            progress[stored.key] = entry.step <= step.number ? nil : entry
+        }
+    }
+}

@@ -1,0 +1,228 @@
+import ChangeLog
+import Observability
+import RecordStore
+import SyncModel
+
+/// Orders one partition of `changes`: reads, decides, publishes to `ordered`, writes the tables, in this order (I5).
+///
+/// Two tasks share the actor. One reads messages and goes on over the overlay as soon as its results are enqueued; the
+/// other waits until `ordered` has them and writes rows and position in one transaction. Neither awaits anything between
+/// looking at what they share and suspending, so no wake-up is lost.
+actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
+    let partition: Int
+    private let log: Log
+    let store: Store
+    let machine: OrderingMachine
+    let pieceSize: Int
+    let schemas: @Sendable () -> SchemaHistory
+    private let configuration: OrderingConfiguration
+    private let clock: any Clock<Duration>
+    private let logger: Logger
+
+    /// The partition behind the newest step decided.
+    var state = PartitionState()
+    var overlay = Overlay()
+    var stepNumber = 0
+    /// Where the tables stand.
+    private var stored: StoredPosition?
+    /// Steps enqueued and not taken by the writing task; `pendingSize` bounds them.
+    private var pending: [PendingStep] = []
+    /// The size of all steps that are not written yet.
+    private var pendingSize = 0
+    private var isOrdering = true
+    /// The reading task, while it waits for steps to be written.
+    private var waitingForRoom: CheckedContinuation<Void, Never>?
+    /// The writing task, while it waits for steps.
+    private var waitingForWork: CheckedContinuation<Void, Never>?
+
+    init(
+        partition: Int, log: Log, store: Store, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
+        configuration: OrderingConfiguration, clock: any Clock<Duration>, logger: Logger
+    ) {
+        self.partition = partition
+        self.log = log
+        self.store = store
+        machine = OrderingMachine(epoch: history.epoch, clock: history.clock)
+        pieceSize = history.pieceSize
+        self.schemas = schemas
+        self.configuration = configuration
+        self.clock = clock
+        self.logger = logger
+    }
+
+    /// Orders until the task is cancelled; what is published by then is written before this returns.
+    ///
+    /// Called once.
+    func run() async throws {
+        stored = try await store.position(of: partition)
+        state = stored?.state ?? PartitionState()
+        try await checkPosition()
+        let reader = try await log.reader(of: TopicPartition(.changes, partition), from: state.nextOffset)
+        let producer: Log.Producer
+        do {
+            producer = try await log.producer()
+        } catch {
+            await reader.close()
+            throw error
+        }
+        let (ordered, written) = await work(reader, producer)
+        await reader.close()
+        await producer.close()
+        // What failed in writing came first in the log's order, and may be why ordering ended.
+        try written.get()
+        try ordered.get()
+    }
+
+    private typealias Ending = Result<Void, any Error>
+
+    /// Runs both tasks until they have ended.
+    private func work(_ reader: Log.Reader, _ producer: Log.Producer) async -> (ordered: Ending, written: Ending) {
+        let ordering = Task {
+            defer { endOrdering() }
+            try await order(from: reader, to: producer)
+        }
+        // Not cancelled with the worker: what was published is written. It ends once ordering has.
+        let writing = Task {
+            do {
+                try await write()
+            } catch {
+                ordering.cancel()
+                endOrdering()
+                throw error
+            }
+        }
+        return await withTaskCancellationHandler {
+            (await ordering.result, await writing.result)
+        } onCancel: {
+            ordering.cancel()
+        }
+    }
+
+    /// A position outside the log's range stops the worker with an explanation (I1); so do results that `ordered` lost (I5).
+    private func checkPosition() async throws {
+        let changes = try await log.range(of: TopicPartition(.changes, partition))
+        guard changes.start...changes.end ~= state.nextOffset else {
+            throw OrderingError.positionOutOfRange(partition: partition, position: state.nextOffset, range: changes)
+        }
+        let ordered = try await log.range(of: TopicPartition(.ordered, partition))
+        let orderedOffset = stored?.orderedOffset ?? 0
+        guard orderedOffset <= ordered.end else {
+            throw OrderingError.resultsLost(partition: partition, position: orderedOffset, range: ordered)
+        }
+    }
+
+    // MARK: Reading and publishing
+
+    private func order(from reader: Log.Reader, to producer: Log.Producer) async throws {
+        do {
+            while !Task.isCancelled {
+                await waitForRoom(within: configuration.overlayBytes)
+                let records = try await reader.next(maximumBytes: configuration.stepBytes)
+                let (parts, unreadable) = decode(records)
+                var rest = parts[...]
+                while !rest.isEmpty { try await orderNext(&rest, producer) }
+                if let unreadable { throw unreadable }
+            }
+        } catch  where Task.isCancelled {
+            // Told to end, whatever failed on the way out: nothing of it was enqueued, so nothing is lost.
+            return
+        }
+    }
+
+    /// Decides and publishes as many messages as one step can take.
+    private func orderNext(_ parts: inout ArraySlice<PartAtOffset>, _ producer: Log.Producer) async throws {
+        let schemas = schemas()
+        var taken = stretch(of: parts)
+        let known = try await readAhead(taken)
+        let (step, pause) = decide(&taken, known, schemas: schemas)
+        parts = parts[taken.startIndex...]
+        if let step {
+            try await publish(step, producer)
+        } else if pause == nil {
+            // Only the tables can tell what becomes of the next message, once they have all that came before it.
+            await waitForRoom(within: 0)
+            try Task.checkCancellation()
+        }
+        if let pause { throw pause }
+    }
+
+    private func publish(_ decided: PendingStep, _ producer: Log.Producer) async throws {
+        var step = decided
+        if !step.records.isEmpty { step.receipt = try await producer.enqueue(step.records) }
+        step.records = []
+        pending.append(step)
+        pendingSize += step.size
+        waitingForWork.take()?.resume()
+    }
+
+    // MARK: Writing
+
+    /// Writes steps as `ordered` acknowledges them, all that wait in one transaction; ends when ordering has ended and
+    /// nothing is left.
+    private func write() async throws {
+        while let steps = await nextSteps() {
+            guard let last = steps.last else { continue }
+            var orderedOffset = stored?.orderedOffset ?? 0
+            var rows: [RowKey: OrderedRow] = [:]
+            var outcomes: [StoredOutcome] = []
+            for step in steps {
+                if let offset = try await step.receipt?.offsets().last { orderedOffset = offset + 1 }
+                rows.merge(step.rows) { _, newer in newer }
+                outcomes += step.outcomes
+            }
+            let position = StoredPosition(state: last.state, orderedOffset: orderedOffset)
+            let merged = StoreStep(
+                partition: partition, expected: stored, position: position, rows: Array(rows.values),
+                outcomes: outcomes)
+            try await commit(merged)
+            stored = position
+            for step in steps {
+                overlay.remove(step)
+                pendingSize -= step.size
+            }
+            waitingForRoom.take()?.resume()
+        }
+    }
+
+    /// Writes a step, again and again while what failed may pass.
+    ///
+    /// The results are published: a new worker would publish them once more with every attempt. Meanwhile the overlay fills
+    /// to its bound, and the backlog stays in the log.
+    private func commit(_ step: StoreStep) async throws {
+        while true {
+            do throws(RecordStoreError) {
+                return try await store.commit([step])
+            } catch {
+                guard error.isRetriable, isOrdering else { throw error }
+                logger.error(
+                    "The tables could not be written and are tried again", [.partition: .integer(partition)],
+                    error: error)
+            }
+            try await clock.sleep(for: configuration.retryDelay)
+        }
+    }
+
+    /// All steps that wait, `nil` when none will come.
+    private func nextSteps() async -> [PendingStep]? {
+        if pending.isEmpty, isOrdering {
+            await withCheckedContinuation { waitingForWork = $0 }
+        }
+        guard !pending.isEmpty else { return isOrdering ? [] : nil }
+        defer { pending = [] }
+        return pending
+    }
+
+    /// Suspends while steps of more than so many bytes are not written: the backlog then stays in the log (I10).
+    private func waitForRoom(within size: Int) async {
+        while pendingSize > size, isOrdering {
+            await withCheckedContinuation { waitingForRoom = $0 }
+        }
+    }
+
+    /// Has the writing task end when nothing is left, and the reading task not wait for it.
+    private func endOrdering() {
+        isOrdering = false
+        waitingForWork.take()?.resume()
+        waitingForRoom.take()?.resume()
+    }
+}

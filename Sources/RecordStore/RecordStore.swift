@@ -1,0 +1,155 @@
+import SyncModel
+
+/// The tables: rows, device progress and each partition's position, written together: Postgres, or SQLite on one machine.
+///
+/// Every adapter passes the same conformance suite. A store makes its own tables and adds to them when a schema version
+/// comes that only adds; anything else it refuses with an explanation.
+public protocol RecordStore: Sendable {
+    /// Makes or extends the tables for all versions known, oldest to newest; rows keep what they hold.
+    func prepare(_ schemas: SchemaHistory) async throws(RecordStoreError)
+
+    /// Where a partition stands; `nil` before its first step.
+    func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition?
+
+    /// The rows with these keys that exist, in one read, tombstones included, with the values of the columns of the
+    /// partition's schema ordinal (columns added later have their defaults).
+    func rows(_ keys: [RowKey], in partition: Int, schemaOrdinal: Int) async throws(RecordStoreError) -> [OrderedRow]
+
+    /// The progress of devices, each with the outcome of the batch named where one is kept.
+    ///
+    /// - Returns: one for each request, in order; that of a device never seen is empty.
+    func progress(_ requests: [ProgressRequest], in partition: Int) async throws(RecordStoreError) -> [DeviceProgress]
+
+    /// Writes the steps of one or more partitions in one transaction, each only if its partition still stands at
+    /// `expected`: else nothing of any is written, with ``RecordStoreError/Code/fenced``.
+    func commit(_ steps: [StoreStep]) async throws(RecordStoreError)
+
+    /// Reads a partition whole, as of one moment: rows in the order of their timeStamps within each owner, outcomes of each
+    /// device oldest first.
+    ///
+    /// - Parameter body: called with the pieces as they are read, the position first; what it throws ends the read.
+    func snapshot(
+        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
+    ) async throws
+
+    /// Ends the store after the calls under way.
+    func close() async
+}
+
+/// Where a partition stands in the store.
+public struct StoredPosition: Sendable, Hashable {
+    /// Ordering's state after the last step.
+    public var state: PartitionState
+    /// The offset in `ordered` behind the last result that the tables hold (I5).
+    public var orderedOffset: Int64
+
+    /// Makes a position; that of an empty partition by default.
+    public init(state: PartitionState = PartitionState(), orderedOffset: Int64 = 0) {
+        self.state = state
+        self.orderedOffset = orderedOffset
+    }
+}
+
+/// Asks for a device's progress as far as one batch needs it.
+public struct ProgressRequest: Sendable, Hashable {
+    /// Whose progress.
+    public let key: DeviceKey
+    /// The batch whose outcome is wanted.
+    public let batch: Int64
+
+    /// Makes a request.
+    public init(key: DeviceKey, batch: Int64) {
+        self.key = key
+        self.batch = batch
+    }
+}
+
+/// An outcome to keep: the store drops those beyond a device's newest 16.
+public struct StoredOutcome: Sendable, Hashable {
+    /// Whose.
+    public let key: DeviceKey
+    /// What became of the batch.
+    public let outcome: Outcome
+
+    /// Makes an entry.
+    public init(key: DeviceKey, outcome: Outcome) {
+        self.key = key
+        self.outcome = outcome
+    }
+}
+
+/// What one or more messages of one partition come to, written together.
+public struct StoreStep: Sendable, Hashable {
+    /// The partition.
+    public let partition: Int
+    /// Where it must stand for the step to be written; `nil`: it has none yet.
+    public let expected: StoredPosition?
+    /// Where it stands afterwards.
+    public let position: StoredPosition
+    /// Rows in their final state, each key once.
+    public let rows: [OrderedRow]
+    /// New outcomes in the order of the messages; each raises its device's highest batch number.
+    public let outcomes: [StoredOutcome]
+
+    /// Makes a step.
+    public init(
+        partition: Int, expected: StoredPosition?, position: StoredPosition, rows: [OrderedRow],
+        outcomes: [StoredOutcome]
+    ) {
+        self.partition = partition
+        self.expected = expected
+        self.position = position
+        self.rows = rows
+        self.outcomes = outcomes
+    }
+}
+
+/// A piece of a partition's snapshot.
+public enum SnapshotPiece: Sendable, Hashable {
+    /// The position that all other pieces stand for; comes first.
+    case position(StoredPosition)
+    /// Rows of one owner.
+    case rows([OrderedRow])
+    /// Kept outcomes of devices.
+    case outcomes([StoredOutcome])
+}
+
+/// What went wrong in a store, and whether trying again may help.
+public struct RecordStoreError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What went wrong.
+    public enum Code: Sendable, Hashable {
+        /// Another worker moved the position: this one must stop.
+        case fenced
+        /// The tables do not fit the schema, or someone added what could refuse a row.
+        case incompatibleTables
+        /// The store refused a row that ingest admitted: the partition stops (I4).
+        case refusedRow(RowKey)
+        /// No room on the disk.
+        case storageFull
+        /// The files cannot be written.
+        case readOnly
+        /// The files are damaged.
+        case corrupt
+        /// The store cannot be reached, or a read or write failed.
+        case unavailable
+        /// The store was closed.
+        case closed
+    }
+
+    /// What went wrong.
+    public let code: Code
+    /// The cause, for an operator.
+    public let message: String
+    /// Whether the same call may succeed later.
+    public let isRetriable: Bool
+
+    /// States an error.
+    public init(_ code: Code, message: String, isRetriable: Bool = false) {
+        self.code = code
+        self.message = message
+        self.isRetriable = isRetriable
+    }
+
+    /// The cause.
+    public var description: String { message }
+}

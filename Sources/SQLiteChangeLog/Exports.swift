@@ -1,0 +1,2 @@
+// The producers, readers and members that the log hands out.
+@_exported import LocalLog

@@ -1,0 +1,70 @@
+import Configuration
+
+/// The settings of a log in one SQLite file; the executable scopes them with `changelog.` and names the file.
+public struct SQLiteChangeLogConfiguration: ConfigurationComponent {
+    static let maximumRecordSize = ConfigurationKey(
+        "max-record-bytes", .byteSize(in: (1 << 20)...(512 << 20)), default: 64 << 20,
+        "Size of the largest record, key and value together.")
+    static let queueBytes = ConfigurationKey(
+        "queue-bytes", .byteSize(in: (1 << 20)...(1 << 32)), default: 32 << 20,
+        "Size of the records that may wait to be written before producers wait.")
+    static let tailBytes = ConfigurationKey(
+        "tail-bytes", .byteSize(in: 0...(1 << 32)), default: 4 << 20,
+        "Size of each partition's newest records that are kept in memory for readers.")
+    static let readerThreads = ConfigurationKey(
+        "reader-threads", .integer(in: 1...64), default: 2, "Threads that read older records.")
+    static let keep = ConfigurationKey(
+        "keep", .duration(in: .seconds(60)...(.seconds(315_360_000))), default: .seconds(7 * 86_400),
+        "How long uploads, results and dead letters are kept; uploads not yet worked on are kept all the same.")
+
+    /// Every key.
+    public static let keys: [any DeclaredConfigurationKey] = [
+        maximumRecordSize, queueBytes, tailBytes, readerThreads, keep,
+    ]
+
+    /// How many partitions a topic may have: each is a table of its own.
+    public static let partitionRange = 1...1024
+
+    /// The file; its folder must exist.
+    public var path: String
+    /// How many partitions a new log gets for each topic but `control`; an existing one keeps its number.
+    public var partitions: Int
+    /// The largest record, key and value together, in bytes.
+    public var maximumRecordSize: Int
+    /// How many bytes of records may wait to be written before producers wait.
+    public var queueBytes: Int
+    /// How many bytes of each partition's newest records are kept in memory for readers.
+    public var tailBytes: Int
+    /// How many threads read older records.
+    public var readerThreads: Int
+    /// How long records of the topics that are not kept for ever are kept.
+    public var keep: Duration
+    /// How large the file may become before appends fail as `storageFull`; `nil`: as the disk has room.
+    ///
+    /// The write-ahead log, some megabytes, comes on top.
+    public var maximumFileBytes: Int?
+
+    /// Makes settings.
+    public init(
+        path: String, partitions: Int = 4, maximumRecordSize: Int = 64 << 20, queueBytes: Int = 32 << 20,
+        tailBytes: Int = 4 << 20, readerThreads: Int = 2, keep: Duration = .seconds(7 * 86_400),
+        maximumFileBytes: Int? = nil
+    ) {
+        self.path = path
+        self.partitions = partitions
+        self.maximumRecordSize = maximumRecordSize
+        self.queueBytes = queueBytes
+        self.tailBytes = tailBytes
+        self.readerThreads = readerThreads
+        self.keep = keep
+        self.maximumFileBytes = maximumFileBytes
+    }
+
+    /// Reads the settings; file and partitions are the executable's to set.
+    public init(from reader: ConfigurationReader) throws(ConfigurationProblem) {
+        self.init(
+            path: "log.db", maximumRecordSize: try reader.read(Self.maximumRecordSize),
+            queueBytes: try reader.read(Self.queueBytes), tailBytes: try reader.read(Self.tailBytes),
+            readerThreads: try reader.read(Self.readerThreads), keep: try reader.read(Self.keep))
+    }
+}

@@ -1,0 +1,170 @@
+import RecordStore
+import SQLite
+import SyncModel
+import Synchronization
+
+/// The tables in one SQLite file: the store of `weir run`, which needs no server.
+///
+/// Each table of the schema is a table of its name, with one column for each of its own and Weir's before them, so that
+/// the file can be queried with any tool while Weir runs. A power failure may take the newest commits back, position and
+/// rows together; ordering makes them again from the log.
+///
+/// One connection writes: calls of `commit` that come while it is busy share its next transaction. Rows are looked up on
+/// other threads, which do not wait for the writer; one more reads snapshots.
+public final class SQLiteRecordStore: RecordStore {
+    private let writer: DatabaseWriter
+    private let readers: DatabaseReaderPool
+    private let snapshots: DatabaseReaderPool
+    private let line = CommitLine()
+    private let prepared = Mutex<PreparedTables?>(nil)
+
+    /// Opens the file, or makes it where there is none.
+    ///
+    /// - Throws: `RecordStoreError`, of the code `incompatibleTables` where the file is another application's or of a
+    ///   newer format; such a file is left as it is.
+    public static func open(
+        _ configuration: SQLiteRecordStoreConfiguration
+    ) async throws(RecordStoreError) -> SQLiteRecordStore {
+        do {
+            return try await Opening(configuration).run()
+        } catch {
+            throw RecordStoreError(error)
+        }
+    }
+
+    init(writer: DatabaseWriter, readers: DatabaseReaderPool, snapshots: DatabaseReaderPool) {
+        self.writer = writer
+        self.readers = readers
+        self.snapshots = snapshots
+    }
+
+    /// Makes or extends the tables, all or nothing; see ``RecordStore/RecordStore/prepare(_:)``.
+    public func prepare(_ schemas: SchemaHistory) async throws(RecordStoreError) {
+        do {
+            try await writer.write { connection in try Preparation(connection, schemas).run() }
+        } catch {
+            throw RecordStoreError(error)
+        }
+        prepared.withLock { known in
+            // Calls may overtake each other on their way back.
+            if known.map({ $0.schemas.entries.count <= schemas.entries.count }) ?? true {
+                known = PreparedTables(schemas)
+            }
+        }
+    }
+
+    /// Where a partition stands; `nil` before its first step.
+    public func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition? {
+        try await read { connection in try PositionRecord.read(partition, connection) }
+    }
+
+    /// The rows with these keys that exist, in the order of the keys.
+    public func rows(
+        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int
+    ) async throws(RecordStoreError) -> [OrderedRow] {
+        let tables = try preparedTables()
+        return try await read { connection in
+            var lookUp = try RowLookUp(connection, tables, schemaOrdinal: schemaOrdinal)
+            return try lookUp.rows(keys)
+        }
+    }
+
+    /// The progress of devices, one for each request.
+    public func progress(
+        _ requests: [ProgressRequest], in partition: Int
+    ) async throws(RecordStoreError) -> [DeviceProgress] {
+        try await read { connection in try requests.map { try DeviceRecord.read($0, connection) } }
+    }
+
+    /// Writes steps, all or none; together with what other calls brought meanwhile, each of which stands for itself.
+    ///
+    /// A cancelled caller gets its answer all the same: what was asked to be written is written.
+    public func commit(_ steps: [StoreStep]) async throws(RecordStoreError) {
+        _ = try preparedTables()
+        let outcome = await withCheckedContinuation { completion in
+            guard line.append(CommitTicket(steps: steps, completion: completion)) else { return }
+            // A task of its own, since the line may hold others' calls, which the caller's end must not touch.
+            Task { await commitLine() }
+        }
+        try outcome.get()
+    }
+
+    private func commitLine() async {
+        do {
+            try await writer.perform { connection in
+                let tables = try preparedTables()
+                let tickets = line.take()
+                if !tickets.isEmpty { GroupCommit(connection, tables).run(tickets) }
+            }
+        } catch {
+            let failure = RecordStoreError(error)
+            for ticket in line.take() { ticket.completion.resume(returning: .failure(failure)) }
+        }
+    }
+
+    /// Reads a partition whole; one snapshot at a time, others wait for it.
+    ///
+    /// While it is read, the write-ahead log grows with every commit.
+    ///
+    /// - Throws: `RecordStoreError`, `CancellationError`, and what the body throws.
+    public func snapshot(
+        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
+    ) async throws {
+        let tables = try preparedTables()
+        do {
+            try await snapshots.read { connection in
+                var snapshot = try PartitionSnapshot(
+                    connection, tables, of: partition, schemaOrdinal: schemaOrdinal
+                ) { piece in
+                    do {
+                        try body(piece)
+                    } catch {
+                        throw BodyFailure(cause: error)
+                    }
+                }
+                try snapshot.run()
+            }
+        } catch let failure as BodyFailure {
+            throw failure.cause
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            throw RecordStoreError(error)
+        }
+    }
+
+    /// Ends the store after the calls under way; a snapshot ends first.
+    public func close() async {
+        // The writer goes last: it moves the write-ahead log into the file.
+        for close in [snapshots.close, readers.close, writer.close] {
+            do {
+                try await close()
+            } catch {
+                // Everything committed is in the file or its log, and the next opening finds it there.
+                continue
+            }
+        }
+    }
+
+    /// Tells what the body of a snapshot threw from the store's own failures, which may be of the same type.
+    private struct BodyFailure: Error {
+        let cause: any Error
+    }
+
+    private func preparedTables() throws(RecordStoreError) -> PreparedTables {
+        guard let tables = prepared.withLock({ $0 }) else {
+            throw RecordStoreError(.incompatibleTables, message: "the tables are used before they were prepared")
+        }
+        return tables
+    }
+
+    private func read<Value: Sendable>(
+        _ body: @Sendable (Connection) throws -> Value
+    ) async throws(RecordStoreError) -> Value {
+        do {
+            return try await readers.read(body)
+        } catch {
+            throw RecordStoreError(error)
+        }
+    }
+}

@@ -1,0 +1,217 @@
+/// The rules for one change, applied to the changes of one part in the request's order (design: "The rules for one change").
+struct ChangeRules {
+    private let part: ChangePart
+    /// The version that the changes are written in.
+    private let schema: Schema
+    /// The version that rows are kept in: the newest that the partition has met.
+    private let reached: Schema
+    private let clock: TimeStampClock
+    private let timeStampBefore: TimeStamp
+    private var timeStamp: TimeStamp
+    private var results: [ChangeResult] = []
+    /// Rows written by this part, as they now stand.
+    private var written: [RowKey: Written] = [:]
+    private var mustAbort = false
+    /// The results that wrote a row, by their position.
+    private var writes: [(result: Int, key: RowKey)] = []
+    /// Whether a later change moved what the device holds of a row already written.
+    private var mustSettle = false
+    /// Rows of which the device has values that no version got, since the last change that wrote every column.
+    private var dropped: Set<RowKey> = []
+
+    private struct Written {
+        var row: OrderedRow
+        /// The row's timeStamp before the batch, zero when there was none.
+        let before: TimeStamp
+        /// Whether a value was altered since the last change that wrote every column (I6).
+        let isAltered: Bool
+        /// The least vector entry with which the device holds the row (I6).
+        var heldFrom: TimeStamp?
+    }
+
+    init(part: ChangePart, schema: Schema, reached: Schema, clock: TimeStampClock, timeStamp: TimeStamp) {
+        self.part = part
+        self.schema = schema
+        self.reached = reached
+        self.clock = clock
+        timeStampBefore = timeStamp
+        self.timeStamp = timeStamp
+        results.reserveCapacity(part.changes.count)
+        mustAbort = part.isAtomic && part.hasIngestRefusal
+    }
+
+    /// Rules 3 to 6 for one change; an atomic part that must abort only looks for what else stands against it.
+    mutating func apply(_ change: Change, row lookup: (RowKey) -> OrderedRow?) throws(OrderingMachine.Pause) {
+        guard schema.tables.indices.contains(change.table) else {
+            throw .invalidPart("a change names table \(change.table) of \(schema.tables.count)")
+        }
+        guard change.values.count <= schema.tables[change.table].columns.count else {
+            throw .invalidPart("a change of \(schema.tables[change.table].name) has more values than columns")
+        }
+        let key = RowKey(table: change.table, owner: part.owner, id: change.id)
+        let row = written[key]?.row ?? lookup(key)
+        switch decide(change, on: row) {
+        case .keep(let status):
+            add(change, status)
+            if case .applied = status { dropValues(of: change, key) }
+        case .write(let values, let isCreation, let isAltered):
+            try write(change, key, over: row, values: values, isCreation: isCreation, isAltered: isAltered)
+        }
+    }
+
+    /// The results and rows of the part; nothing is written when an atomic part has a conflict or a refusal.
+    mutating func finish() -> (results: [ChangeResult], rows: [OrderedRow], timeStamp: TimeStamp) {
+        guard part.isAtomic && mustAbort else {
+            let rows = written.values.map(\.row).sorted { $0.timeStamp < $1.timeStamp }
+            if mustSettle { settleHeld() }
+            return (results, rows, timeStamp)
+        }
+        let aborted = results.map { result in
+            switch result.status {
+            case .conflict, .refused: return result
+            case .applied, .deleted:
+                let message = "another change of this owner in the atomic batch was refused or in conflict"
+                return ChangeResult(
+                    index: result.index, table: result.table, id: result.id,
+                    status: .refused(.batchAborted, message: message))
+            }
+        }
+        return (aborted, [], timeStampBefore)
+    }
+
+    /// Gives every result that wrote a row what the device holds of it after the part's last change (I6).
+    private mutating func settleHeld() {
+        for (position, key) in writes {
+            let result = results[position]
+            results[position] = ChangeResult(
+                index: result.index, table: result.table, id: result.id, status: result.status,
+                heldFrom: written[key]?.heldFrom)
+        }
+    }
+
+    /// A delete of a tombstone or an absent row is applied without its values, but its device has them.
+    private mutating func dropValues(of change: Change, _ key: RowKey) {
+        guard change.values.writesAny else { return }
+        dropped.insert(key)
+        guard written[key] != nil else { return }
+        mustSettle = true
+        written[key]?.heldFrom = nil
+        written[key]?.row.isExact = false
+    }
+
+    private enum Decision {
+        /// Nothing is written.
+        case keep(ChangeResult.Status)
+        /// The row gets these values and a new timeStamp.
+        case write(RowValues, isCreation: Bool, isAltered: Bool)
+    }
+
+    private func decide(_ change: Change, on row: OrderedRow?) -> Decision {
+        guard let row else {
+            if change.isDelete { return .keep(.applied(timeStamp: .zero, version: 0, knowledgeID: nil)) }
+            guard change.base == .zero else {
+                return .keep(.refused(.rowGone, message: "base is \(change.base), but there is no such row"))
+            }
+            return creation(change)
+        }
+        let policy = schema.tables[change.table].policy
+        if policy == .checkBase || change.ifBase, !row.isCurrent(change.base, for: part.device) {
+            return .keep(.conflict)
+        }
+        if row.isDeleted {
+            if change.isDelete {
+                return .keep(
+                    .applied(timeStamp: row.timeStamp, version: row.version, knowledgeID: row.knowledgeID))
+            }
+            if change.base == row.timeStamp { return creation(change) }
+        } else if policy == .lastWriteWins, !change.isDelete, row.writer != part.device,
+            updatedAt(of: change) < row.updatedAt
+        {
+            return .keep(.conflict)
+        }
+        let lifted = row.values.lifted(to: reached.tables[change.table])
+        return .write(lifted.merged(with: change.values), isCreation: false, isAltered: change.isAltered)
+    }
+
+    /// A new row's values, or a revived one's (I8): what is sent, else the declared default, else NULL.
+    private func creation(_ change: Change) -> Decision {
+        let table = reached.tables[change.table]
+        let sent = change.values.ranges
+        var values = RowValues()
+        values.reserve(change.values.bytes.count + 8 * table.columns.count)
+        var isAltered = change.isAltered
+        for (index, column) in table.columns.enumerated() {
+            if index < sent.count, !sent[index].isEmpty {
+                values.append(change.values.bytes[sent[index]])
+            } else if let value = column.defaultValue {
+                values.append(value)
+                // A column of a later version than the message's is none that its device could miss.
+                if index < schema.tables[change.table].columns.count { isAltered = true }
+            } else if column.isNullable {
+                values.append(Array("null".utf8))
+            } else {
+                return .keep(.refused(.missingValue, message: "a new row needs \(column.name)"))
+            }
+        }
+        return .write(values, isCreation: true, isAltered: isAltered)
+    }
+
+    private mutating func write(
+        _ change: Change, _ key: RowKey, over old: OrderedRow?, values: RowValues, isCreation: Bool, isAltered: Bool
+    ) throws(OrderingMachine.Pause) {
+        guard let next = clock.next(after: timeStamp, logTime: part.logTime) else { throw .timeStampsExhausted }
+        timeStamp = next
+        let table = schema.tables[change.table]
+        let updatedAt = rowUpdatedAt(change, over: old, policy: table.policy)
+        var isAltered = isAltered
+        if table.policy == .lastWriteWins, change.updatedAt != updatedAt { isAltered = true }
+        let isFull = change.values.writesAll(table.columns.count)
+        // Of a revived row the device may still have the tombstone's other columns: only a full change leaves no doubt.
+        if isCreation, old != nil, !isFull { isAltered = true }
+        let row = OrderedRow(
+            key: key, knowledgeID: old?.knowledgeID ?? change.knowledgeID, timeStamp: next,
+            version: (old?.version ?? 0) + 1,
+            isDeleted: change.isDelete || (old?.isDeleted == true && !isCreation),
+            createdAt: old?.createdAt ?? part.logTime, updatedAt: updatedAt, writer: part.device,
+            writerBatch: part.batch, isExact: isFull && !isAltered,
+            othersTimeStamp: old.map { $0.writer == part.device ? $0.othersTimeStamp : $0.timeStamp } ?? .zero,
+            values: values)
+        let earlier = written[key]
+        if earlier != nil { mustSettle = true }
+        let before = earlier?.before ?? old?.timeStamp ?? .zero
+        // A change that writes every column leaves nothing of what came before.
+        if isFull {
+            dropped.remove(key)
+        } else if earlier?.isAltered == true || dropped.contains(key) {
+            isAltered = true
+        }
+        let heldFrom: TimeStamp? = isAltered ? nil : isFull ? .zero : before
+        written[key] = Written(row: row, before: before, isAltered: isAltered, heldFrom: heldFrom)
+        writes.append((results.count, key))
+        let status: ChangeResult.Status =
+            row.isDeleted && !change.isDelete
+            ? .deleted(timeStamp: next, version: row.version, knowledgeID: row.knowledgeID)
+            : .applied(timeStamp: next, version: row.version, knowledgeID: row.knowledgeID)
+        add(change, status, heldFrom: heldFrom)
+    }
+
+    private mutating func add(_ change: Change, _ status: ChangeResult.Status, heldFrom: TimeStamp? = nil) {
+        switch status {
+        case .conflict, .refused: mustAbort = true
+        case .applied, .deleted: break
+        }
+        results.append(
+            ChangeResult(index: change.index, table: change.table, id: change.id, status: status, heldFrom: heldFrom))
+    }
+
+    /// The change's `updatedAt`, never later than the log's time; missing: the log's time.
+    private func updatedAt(of change: Change) -> Int64 {
+        min(change.updatedAt ?? part.logTime, part.logTime)
+    }
+
+    /// Under lastWriteWins a row keeps the greatest `updatedAt`, through deletes and revivals too.
+    private func rowUpdatedAt(_ change: Change, over old: OrderedRow?, policy: Policy) -> Int64 {
+        guard policy == .lastWriteWins else { return part.logTime }
+        return max(updatedAt(of: change), old?.updatedAt ?? .min)
+    }
+}

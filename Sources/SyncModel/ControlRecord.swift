@@ -1,0 +1,58 @@
+/// What a history is made with and keeps: the record `history` of `control`.
+public struct History: Sendable, Hashable {
+    /// The id of this history, made with the topics: 16 random bytes in lower-case hexadecimal.
+    public var epoch: String
+    /// How many partitions `uploads`, `changes` and `ordered` have.
+    public var partitions: Int
+    /// The function that gives an owner its partition (``Partitioning/functionName``).
+    public var partitionFunction: String
+    /// How timeStamps grow.
+    public var clock: TimeStampClock
+    /// The size in bytes at which ordering begins a new piece of a result: a repeated result must be cut at the same places.
+    public var pieceSize: Int
+
+    /// Makes the record of a new history.
+    public init(
+        epoch: String, partitions: Int, partitionFunction: String = Partitioning.functionName,
+        clock: TimeStampClock = .logTime, pieceSize: Int = 512 * 1024
+    ) {
+        self.epoch = epoch
+        self.partitions = partitions
+        self.partitionFunction = partitionFunction
+        self.clock = clock
+        self.pieceSize = pieceSize
+    }
+}
+
+/// A record of `control`: what all roles must agree on.
+public enum ControlRecord: Sendable, Hashable {
+    /// The history; written once, before anything else.
+    case history(History)
+    /// A schema version, kept under its ordinal.
+    case schema(SchemaHistory.Entry)
+}
+
+/// A record of `dead-letters`: what ingest refused.
+public struct DeadLetter: Sendable, Hashable {
+    /// What was refused.
+    public enum Subject: Sendable, Hashable {
+        /// One change of a batch: its refusal, and its JSON as it was sent.
+        case change(device: Device, batch: Int64?, refusal: Refusal, json: [UInt8])
+        /// A record of `uploads` that breaks the contract: the reason, and the record.
+        case record(reason: String, value: [UInt8])
+    }
+
+    /// The record of `uploads`.
+    public var upload: UploadReference
+    /// Microseconds since 1970 that the log gave it.
+    public var logTime: Int64
+    /// What was refused.
+    public var subject: Subject
+
+    /// Makes a letter.
+    public init(upload: UploadReference, logTime: Int64, subject: Subject) {
+        self.upload = upload
+        self.logTime = logTime
+        self.subject = subject
+    }
+}

@@ -1,0 +1,94 @@
+/// What became of one change.
+public struct ChangeResult: Sendable, Hashable {
+    /// What became of it.
+    public enum Status: Sendable, Hashable {
+        /// It holds: a row was written, or nothing was left to delete (then possibly zeros and no device).
+        case applied(timeStamp: TimeStamp, version: Int64, knowledgeID: KnowledgeID?)
+        /// The values were stored, the row is and stays deleted (I8).
+        case deleted(timeStamp: TimeStamp, version: Int64, knowledgeID: KnowledgeID)
+        /// Not stored: the row has a version that the change had not seen, or a later `updatedAt`.
+        case conflict
+        /// Not stored.
+        case refused(RefusalCode, message: String)
+    }
+
+    /// The position in the request, from 0.
+    public let index: Int
+    /// The position of the table in the schema.
+    public let table: Int
+    /// The row: with a conflict or a refusal the answer shows it as it stands.
+    public let id: RowID
+    /// What became of it.
+    public let status: Status
+    /// The least vector entry with which the device that sent this holds the row as it now stands; `nil`: no entry does (I6).
+    ///
+    /// Zero when the part's last change of the row wrote every column and none was altered; the row's timeStamp before the
+    /// batch when it wrote some. All results that wrote the row say the same.
+    public let heldFrom: TimeStamp?
+
+    /// States a result.
+    public init(index: Int, table: Int, id: RowID, status: Status, heldFrom: TimeStamp? = nil) {
+        self.index = index
+        self.table = table
+        self.id = id
+        self.status = status
+        self.heldFrom = heldFrom
+    }
+}
+
+/// What became of one owner's part of a batch; kept for the newest 16 batches of a device (I2).
+public struct Outcome: Sendable, Hashable {
+    /// How many a device's progress keeps with each owner.
+    public static let kept = 16
+
+    /// The device's batch number.
+    public var batch: Int64
+    /// SHA-256 of the batch's content, by which other content under the same number is told apart.
+    public var contentHash: [UInt8]
+    /// One for each admitted change, in the request's order.
+    public var results: [ChangeResult]
+    /// Part 0 only: what the whole batch held.
+    public var summary: BatchSummary?
+
+    /// Makes an outcome.
+    public init(batch: Int64, contentHash: [UInt8], results: [ChangeResult], summary: BatchSummary? = nil) {
+        self.batch = batch
+        self.contentHash = contentHash
+        self.results = results
+        self.summary = summary
+    }
+}
+
+/// Why a whole batch applied nothing; answered with 200 as `refused`.
+public enum BatchRefusal: String, Sendable, Hashable, CaseIterable {
+    /// The number was used before with other content.
+    case batchMismatch = "batch_mismatch"
+    /// A number below the newest whose outcome is no longer kept.
+    case outcomeExpired = "outcome_expired"
+    /// The device's epoch is another history's.
+    case historyChanged = "history_changed"
+}
+
+/// What one message of `changes` came to.
+public enum Verdict: Sendable, Hashable {
+    /// Ordered now.
+    case ordered(results: [ChangeResult], summary: BatchSummary?)
+    /// Sent before: the first outcome counts, and is found under its number.
+    case repeated(Outcome)
+    /// Nothing applied.
+    case refused(BatchRefusal)
+}
+
+/// A device's progress with one owner, as far as one batch needs it.
+public struct DeviceProgress: Sendable, Hashable {
+    /// The highest batch number seen, 0 before the first.
+    public var highestBatch: Int64
+    /// The outcome of the batch asked for, where it is among the newest 16.
+    public var outcome: Outcome?
+
+    /// Makes a progress; that of a device never seen by default.
+    public init(highestBatch: Int64 = 0, outcome: Outcome? = nil) {
+        self.highestBatch = highestBatch
+        self.outcome = outcome
+    }
+}

@@ -1,0 +1,126 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
+/// One thread of the system as an executor: for C calls that block, which never belong on the cooperative pool.
+///
+/// An actor that returns this from `unownedExecutor` runs all its code on the thread, one job after the other; `run`
+/// does the same for a single closure, and a task may prefer it as its task executor. Jobs run in the order they
+/// arrive, whatever their priority.
+///
+/// The line of jobs needs no limit of its own: a task stands in it at most once and waits until its job has run, so the
+/// line is never longer than the number of tasks that use the thread. Whoever starts those tasks bounds them.
+///
+/// The thread keeps this object alive until `close()`; one that is never closed lives as long as the process.
+public final class DedicatedThread: SerialExecutor, TaskExecutor {
+    /// The name given at the start; debuggers show as much of it as the system keeps (Linux: 15 bytes).
+    public let name: String
+
+    private let line = JobLine()
+
+    /// Starts the thread, which waits for its first job.
+    ///
+    /// - Throws: `ThreadStartError` when the system refuses another thread.
+    public init(name: String) throws(ThreadStartError) {
+        self.name = name
+        let code = startDetachedThread(stackSize: Self.stackSize) { [self] in runUntilClosed() }
+        if code != 0 { throw ThreadStartError(name: name, systemError: code) }
+    }
+
+    /// The size of the stack in bytes: more than C libraries need, and the same everywhere.
+    ///
+    /// The systems' defaults lie between 128 KiB and 8 MiB. It is address space, taken up only where it is touched.
+    private static let stackSize = 2 << 20
+
+    /// Runs a closure on the thread and returns its result: for one blocking call that belongs to no actor.
+    public func run<Value: Sendable, Failure: Error>(
+        _ body: @Sendable () throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        try await Visit(thread: self).perform(body)
+    }
+
+    /// Ends the thread once every job in its line has run, and returns when it has; closing again is harmless.
+    ///
+    /// A job that arrives afterwards could never run, so it traps: close when nothing will call the actors that live
+    /// here again, and never from one of them.
+    public func close() async {
+        await withCheckedContinuation { line.close(then: $0) }
+    }
+
+    /// Whether the caller is on this thread.
+    public var isCurrent: Bool { line.isServedByCurrentThread }
+
+    // MARK: Executor
+
+    /// Puts a job at the end of the line.
+    public func enqueue(_ job: consuming ExecutorJob) {
+        line.append(UnownedJob(job))
+    }
+
+    /// The thread as the executor of an actor.
+    public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
+        UnownedSerialExecutor(ordinary: self)
+    }
+
+    /// The thread as the preferred executor of a task.
+    public func asUnownedTaskExecutor() -> UnownedTaskExecutor {
+        UnownedTaskExecutor(ordinary: self)
+    }
+
+    /// Two executors are one context only when they are the same thread.
+    public func isSameExclusiveExecutionContext(other: DedicatedThread) -> Bool {
+        self === other
+    }
+
+    /// Traps unless the caller is on this thread; the runtime asks on `assumeIsolated` outside of a job.
+    public func checkIsolated() {
+        precondition(isCurrent, "expected to run on the thread \"\(name)\"")
+    }
+
+    /// Tells the runtime whether the caller is on this thread.
+    public func isIsolatingCurrentContext() -> Bool? {
+        isCurrent
+    }
+
+    private func runUntilClosed() {
+        nameCurrentThread(name)
+        line.serve { job in
+            job.runSynchronously(isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+        }
+    }
+}
+
+/// The system would not start a thread.
+public struct ThreadStartError: Error, CustomStringConvertible {
+    /// The name the thread would have had.
+    public let name: String
+    /// The error of the system (`errno`), mostly `EAGAIN`: the limit on threads is reached.
+    public let systemError: Int32
+
+    /// The reason in words.
+    public var description: String {
+        "the thread \"\(name)\" did not start: \(String(cString: strerror(systemError))) (\(systemError)); "
+            + "see the limits on threads and memory (ulimit -u, cgroup pids.max)"
+    }
+}
+
+/// A stay of one closure on a thread.
+private actor Visit {
+    private nonisolated let thread: DedicatedThread
+
+    init(thread: DedicatedThread) {
+        self.thread = thread
+    }
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    func perform<Value: Sendable, Failure: Error>(
+        _ body: @Sendable () throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        try body()
+    }
+}

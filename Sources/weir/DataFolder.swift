@@ -1,0 +1,49 @@
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// The folder of a process's data, held by one process at a time.
+final class DataFolder: Sendable {
+    /// Why the folder cannot be used.
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// The path as it was given.
+    let path: String
+    /// The lock file: the system lets go of the lock when the process ends, however it ends.
+    private let descriptor: Int32
+
+    /// Makes the folder when it is missing, and locks it.
+    init(path: String) throws(Failure) {
+        self.path = path
+        if mkdir(path, 0o700) != 0, errno != EEXIST {
+            throw Failure(description: "the data folder \(path) cannot be made: \(Self.reason); \(Self.advice)")
+        }
+        let descriptor = open(path + "/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw Failure(description: "the data folder \(path) cannot be written: \(Self.reason); \(Self.advice)")
+        }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let reason = errno == EWOULDBLOCK ? "another weir uses it" : Self.reason
+            _ = close(descriptor)
+            throw Failure(description: "the data folder \(path) cannot be locked: \(reason); \(Self.advice)")
+        }
+        self.descriptor = descriptor
+    }
+
+    deinit { close(descriptor) }
+
+    /// Refuses tables whose log is gone: a new log would begin another history, which they are not of.
+    static func refuse(tables: String, withoutLog log: String) throws(Failure) {
+        guard access(log, F_OK) != 0, errno == ENOENT, access(tables, F_OK) == 0 else { return }
+        throw Failure(
+            description: "\(log) is missing while \(tables) is there: restore the log from the same backup as the "
+                + "tables, or begin a new history in an empty folder, named with --data")
+    }
+
+    private static let advice = "name another with --data"
+    private static var reason: String { String(cString: strerror(errno)) }
+}

@@ -1,0 +1,92 @@
+import ChangeLog
+import Control
+import Digest
+import FanOut
+import Gateway
+import HTTP
+import Ingest
+import Observability
+import Ordering
+import SQLiteChangeLog
+import SQLiteRecordStore
+import ServiceLifecycle
+import SyncModel
+
+/// All roles in one process, on SQLite files in one folder.
+struct EmbeddedPipeline: Sendable {
+    private let settings: RunSettings
+    private let logger: Logger
+    private let folder: DataFolder
+    private let log: SQLiteChangeLog
+    private let store: SQLiteRecordStore
+    private let control: ControlTopic
+
+    /// Opens log and tables, agrees on the history and the schema version.
+    static func open(_ settings: RunSettings, logger: Logger) async throws -> EmbeddedPipeline {
+        let tables = try SchemaFiles.read(
+            settings.pipeline.schema, maximumValueBytes: settings.limits.limits.maxValueBytes)
+        let folder = try DataFolder(path: settings.pipeline.data)
+        try DataFolder.refuse(tables: settings.store.path, withoutLog: settings.changeLog.path)
+        let log = try await SQLiteChangeLog(settings.changeLog)
+        do {
+            let proposed = History(
+                epoch: epoch(), partitions: settings.pipeline.partitions, clock: settings.pipeline.clock,
+                pieceSize: settings.pipeline.pieceBytes)
+            let control = try await ControlTopic.open(in: log, proposed: proposed)
+            let entry = try await control.register(tables, in: log)
+            logger.info(
+                "Schema", [.version: .integer(entry.version.ordinal), .schemaVersion: .string(entry.version.hash)])
+            let store = try await SQLiteRecordStore.open(settings.store)
+            do {
+                try await store.prepare(control.schemas)
+            } catch {
+                await store.close()
+                throw error
+            }
+            return EmbeddedPipeline(
+                settings: settings, logger: logger, folder: folder, log: log, store: store, control: control)
+        } catch {
+            try await log.close()
+            throw error
+        }
+    }
+
+    /// Runs all roles until the group is asked to stop, then closes log and tables.
+    func run(_ group: (ServiceGroup) -> Void, started: @escaping @Sendable (HTTPPeer) -> Void) async throws {
+        let schemas: @Sendable () -> SchemaHistory = { [control] in control.schemas }
+        let history = control.history
+        let watch = FanOutWatch(partitions: history.partitions, logger: logger.labeled("fanout"))
+        let fanOut = FanOut(
+            configuration: settings.fanOut, history: history, partitions: Array(0..<history.partitions), log: log,
+            store: store, schemas: schemas, observer: watch)
+        let ordering = OrderingService(
+            log: log, store: store, history: history, schemas: schemas, configuration: settings.ordering,
+            logger: logger.labeled("ordering"))
+        let ingestLogger = logger.labeled("ingest")
+        let ingest = IngestService(
+            log: log, history: history, limits: settings.limits.limits, configuration: settings.ingest, schemas: schemas
+        ) { $0.write(to: ingestLogger) }
+        let gateway = GatewayService(
+            log: log, link: fanOut, authenticator: NoAuthentication(), history: history, schemas: schemas,
+            limits: settings.limits.limits, configuration: settings.gateway, logger: logger.labeled("gateway"))
+        let services = ServiceGroup(
+            [
+                .init("retention", Retention(log: log, keep: settings.changeLog.keep, logger: logger)),
+                .init("fanout", FanOutService(fanOut: fanOut, watch: watch), startLimit: .seconds(3600)),
+                .init("ordering", CancelledService(ordering.run)),
+                .init("ingest", CancelledService(ingest.run)),
+                .init("gateway", GatewayRole(gateway: gateway, started: started)),
+            ], logger: logger)
+        group(services)
+        let result = await Result.capturing { try await services.run() }
+        await store.close()
+        try await log.close()
+        try result.get()
+    }
+
+    /// The id of a new history: 16 random bytes in hexadecimal.
+    private static func epoch() -> String {
+        var random = SystemRandomNumberGenerator()
+        return hexadecimal((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) })
+    }
+}

@@ -1,0 +1,83 @@
+import ChangeLog
+import FanOut
+import FanOutLink
+import Gateway
+import HTTP
+import Observability
+import RecordStore
+import SQLiteChangeLog
+import ServiceLifecycle
+
+/// A stage that ends, in order, when its task is cancelled.
+struct CancelledService: Service {
+    private let body: @Sendable () async throws -> Void
+
+    init(_ body: @escaping @Sendable () async throws -> Void) { self.body = body }
+
+    func run() async throws {
+        do {
+            try await cancelWhenGracefulShutdown { try await body() }
+        } catch is CancellationError where isShuttingDownGracefully {
+            // As asked.
+        }
+    }
+}
+
+/// The fan-out, ready when every partition serves.
+struct FanOutService<Log: ChangeLog, Store: RecordStore>: Service {
+    let fanOut: FanOut<Log, Store>
+    let watch: FanOutWatch
+
+    func run() async throws { try await cancelWhenGracefulShutdown { try await fanOut.run() } }
+
+    func untilReady() async throws { await watch.untilReady() }
+}
+
+/// The gateway, from the moment it listens until it is asked to stop.
+struct GatewayRole<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator>: Service {
+    let gateway: GatewayService<Log, Link, Auth>
+    let started: @Sendable (HTTPPeer) -> Void
+
+    func run() async throws {
+        started(try await gateway.start())
+        do {
+            try await gracefulShutdown()
+        } catch {
+            // Cancelled: the time to stop is over.
+        }
+        await gateway.stop()
+    }
+}
+
+/// Removes what the log need not keep any longer, once an hour.
+struct Retention: Service {
+    let log: SQLiteChangeLog
+    let keep: Duration
+    let logger: Logger
+    var clock: any Clock<Duration> = ContinuousClock()
+
+    func run() async throws {
+        do {
+            try await cancelWhenGracefulShutdown {
+                while true {
+                    await remove()
+                    try await clock.sleep(for: .seconds(3600))
+                }
+            }
+        } catch is CancellationError {
+            // As asked.
+        }
+    }
+
+    private func remove() async {
+        let time = WallClock.microseconds() - keep.components.seconds * 1_000_000
+        for topic in Topic.allCases where !topic.isKeptForEver {
+            do throws(ChangeLogError) {
+                try await log.removeRecords(of: topic, before: time)
+            } catch {
+                logger.warning(
+                    "Old records could not be removed", [.topic: .string(topic.rawValue), .error: .string("\(error)")])
+            }
+        }
+    }
+}

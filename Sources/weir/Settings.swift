@@ -1,0 +1,59 @@
+import Commands
+import Configuration
+import FanOut
+import Gateway
+import Ingest
+import Observability
+import Ordering
+import SQLiteChangeLog
+import SQLiteRecordStore
+
+/// Every setting of the program, under the scopes by which files, variables and flags name them.
+enum Settings {
+    /// The declarations of all components.
+    static var schema: ConfigurationSchema {
+        var schema = ConfigurationSchema(program: "weir")
+        schema.add(PipelineConfiguration.self, as: "", "The process")
+        schema.add(LogConfiguration.self, as: "log", "Logging")
+        schema.add(LimitsConfiguration.self, as: "limits", "What a batch may hold")
+        schema.add(GatewayConfiguration.self, as: "gateway", "The gateway")
+        schema.add(IngestConfiguration.self, as: "ingest", "Ingest")
+        schema.add(OrderingConfiguration.self, as: "ordering", "Ordering")
+        schema.add(FanOutConfiguration.self, as: "fanout", "Fan-out")
+        schema.add(SQLiteChangeLogConfiguration.self, as: "changelog", "The embedded log")
+        schema.add(SQLiteRecordStoreConfiguration.self, as: "store", "The embedded tables")
+        schema.addShortFlag("log-format", for: "log.format")
+        schema.addShortFlag("address", for: "gateway.address")
+        return schema
+    }
+
+    /// The configuration file that is read when none is named and it is there.
+    static let defaultFile = "weir.yaml"
+}
+
+/// The settings of a process with all roles.
+struct RunSettings: Sendable {
+    var pipeline: PipelineConfiguration
+    var limits: LimitsConfiguration
+    var gateway: GatewayConfiguration
+    var ingest: IngestConfiguration
+    var ordering: OrderingConfiguration
+    var fanOut: FanOutConfiguration
+    var changeLog: SQLiteChangeLogConfiguration
+    var store: SQLiteRecordStoreConfiguration
+
+    init(_ configuration: Configuration) throws(ConfigurationProblem) {
+        pipeline = try configuration.read(PipelineConfiguration.self, from: "")
+        limits = try configuration.read(LimitsConfiguration.self, from: "limits")
+        gateway = try configuration.read(GatewayConfiguration.self, from: "gateway")
+        ingest = try configuration.read(IngestConfiguration.self, from: "ingest")
+        ordering = try configuration.read(OrderingConfiguration.self, from: "ordering")
+        fanOut = try configuration.read(FanOutConfiguration.self, from: "fanout")
+        changeLog = try configuration.read(SQLiteChangeLogConfiguration.self, from: "changelog")
+        store = try configuration.read(SQLiteRecordStoreConfiguration.self, from: "store")
+        fanOut.directory = pipeline.data
+        changeLog.path = pipeline.data + "/log.db"
+        store.path = pipeline.data + "/tables.db"
+        changeLog.partitions = pipeline.partitions
+    }
+}

@@ -1,0 +1,130 @@
+import Commands
+import Configuration
+import Observability
+import ServiceLifecycle
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// The program `weir`: commands, and the only place that puts the parts together.
+@main
+enum Weir {
+    /// What the commands do.
+    enum Action: Sendable {
+        case run
+        case configuration
+        case configurationReference
+        case checkSchema
+    }
+
+    static var command: Command<Action> {
+        let settings = Settings.schema
+        return Command(
+            "weir", "An offline-first sync backend.",
+            subcommands: [
+                Command(
+                    "run", "Run the whole pipeline in this process, on embedded SQLite.", .run,
+                    options: settings.options,
+                    discussion: "Needs nothing but a schema file; data goes to the folder weir-data."),
+                Command(
+                    "schema", "Work with schema files.",
+                    subcommands: [
+                        Command(
+                            "check", "Check a schema file.", .checkSchema,
+                            arguments: [.one("FILE", "The schema file.")])
+                    ]),
+                Command(
+                    "config", "Print the settings in force and where each comes from.", .configuration,
+                    options: settings.options, discussion: "Takes the same flags as run; secrets are masked."),
+                Command(
+                    "config-reference", "Print the reference of all settings, in Markdown.", .configurationReference),
+            ])
+    }
+
+    static func main() async {
+        exit(await outcome(Array(CommandLine.arguments.dropFirst())).rawValue)
+    }
+
+    private static func outcome(_ arguments: [String]) async -> ExitCode {
+        switch command.parse(arguments, version: Version.text) {
+        case .print(let text):
+            Output.write(text)
+            return .success
+        case .refuse(let text):
+            Output.complain(text)
+            return .usage
+        case .invoke(let invocation): return await carryOut(invocation)
+        }
+    }
+
+    private static func carryOut(_ invocation: CommandInvocation<Action>) async -> ExitCode {
+        switch invocation.action {
+        case .configurationReference:
+            Output.write(Settings.schema.markdown())
+            return .success
+        case .checkSchema: return SchemaCheck.run(path: invocation.arguments[0])
+        case .configuration, .run:
+            do {
+                let sources = ConfigurationSources(
+                    environment: Environment.variables, flags: invocation.options,
+                    defaultFile: Settings.defaultFile)
+                let configuration = try Configuration.load(Settings.schema, from: sources)
+                let logging = try configuration.read(LogConfiguration.self, from: "log")
+                let settings = try RunSettings(configuration)
+                guard invocation.action == .run else {
+                    Output.write(configuration.report())
+                    return .success
+                }
+                return await Run.run(settings, logging)
+            } catch {
+                Output.complain("\(error)")
+                return .usage
+            }
+        }
+    }
+}
+
+/// The version of the program.
+enum Version {
+    static let text = "0.1.0"
+}
+
+/// Standard output and standard error.
+enum Output {
+    /// Writes a text, with a line break at its end.
+    static func write(_ text: String) { put(text, STDOUT_FILENO) }
+
+    /// Writes a complaint.
+    static func complain(_ text: String) { put(text, STDERR_FILENO) }
+
+    private static func put(_ text: String, _ descriptor: Int32) {
+        var bytes = Array(text.utf8)[...]
+        if bytes.last != UInt8(ascii: "\n") { bytes.append(UInt8(ascii: "\n")) }
+        while !bytes.isEmpty {
+            let written = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            // Nobody reads any more: there is nobody to tell either.
+            guard written > 0 || errno == EINTR else { return }
+            if written > 0 { bytes = bytes.dropFirst(written) }
+        }
+    }
+}
+
+/// The environment of the process.
+enum Environment {
+    /// Name and value of every variable; read once, before anything else runs.
+    static var variables: [String: String] {
+        var variables: [String: String] = [:]
+        var place = environ
+        while let entry = place.pointee {
+            let text = String(cString: entry)
+            if let equals = text.firstIndex(of: "=") {
+                variables[String(text[..<equals])] = String(text[text.index(after: equals)...])
+            }
+            place += 1
+        }
+        return variables
+    }
+}

@@ -1,0 +1,103 @@
+import ChangeLog
+import Testing
+
+private let place = TopicPartition(.ordered, 1)
+
+extension LogBehaviour {
+    static var reading: [LogBehaviour] {
+        [
+            LogBehaviour("reads from the start, from the middle, and up to a size") { _, log in
+                try await log.append((0..<30).map { "\($0)" }, to: place)
+                let range = try await log.range(of: place)
+                #expect(try await log.values(of: place, from: range.start, count: 30) == (0..<30).map { "\($0)" })
+                let all = try await log.records(of: place, from: range.start, count: 30)
+                let middle = all[17].offset
+                #expect(try await log.values(of: place, from: middle, count: 13) == (17..<30).map { "\($0)" })
+
+                let reader = try await log.reader(of: place, from: range.start)
+                #expect(try await reader.next(maximumBytes: 0) == [all[0]])
+                #expect(try await reader.next(maximumBytes: 1) == [all[1]])
+                #expect(try await reader.next(maximumBytes: all[2].size + 1) == [all[2], all[3]])
+                #expect(try await reader.next(maximumBytes: all[4].size + all[5].size) == [all[4], all[5]])
+                await reader.close()
+            },
+            LogBehaviour("gives a record that is larger than what was asked for") { _, log in
+                let producer = try await log.producer()
+                let large = [UInt8](repeating: 9, count: 1 << 20)
+                try await producer.append([NewRecord(to: place, value: large), NewRecord(to: place, value: [1])])
+                let reader = try await log.reader(of: place, from: 0)
+                #expect(try await reader.next(maximumBytes: 100).map(\.value) == [large])
+                #expect(try await reader.next(maximumBytes: 100).map(\.value) == [[1]])
+                await reader.close()
+                await producer.close()
+            },
+            LogBehaviour("refuses an offset outside of the range, naming the range") { _, log in
+                try await log.append(["a", "b"], to: place)
+                let range = try await log.range(of: place)
+                await expectError(.outOfRange(range)) { _ = try await log.reader(of: place, from: range.end + 1) }
+                await expectError(.outOfRange(range)) { _ = try await log.reader(of: place, from: -1) }
+                await expectError(.unknownPartition) {
+                    _ = try await log.reader(of: TopicPartition(.ordered, 4), from: 0)
+                }
+                await expectError(.unknownPartition) { _ = try await log.range(of: TopicPartition(.control, 1)) }
+            },
+            LogBehaviour("never passes silently over what retention took, and keeps the newest record") {
+                subject, log in
+                let stopped = try await log.reader(of: place, from: 0)
+                var last: Int64 = 0
+                // The clock may give several records one time.
+                repeat {
+                    try await log.append(["old"], to: place)
+                    let end = try await log.range(of: place).end
+                    let newest = try await log.records(of: place, from: end - 1, count: 1)
+                    defer { last = newest[0].time }
+                    if end > 5, newest[0].time > last { break }
+                } while true
+                let end = try await log.range(of: place).end
+                try await subject.removeRecords(of: place.topic, before: .max, from: log)
+                let range = try await log.range(of: place)
+                #expect(range == LogRange(start: end - 1, end: end))
+                await expectError(.outOfRange(range)) { _ = try await log.reader(of: place, from: end - 2) }
+                await expectError(.outOfRange(range)) { _ = try await stopped.next(maximumBytes: 1) }
+                #expect(try await log.values(of: place, from: end - 1, count: 1) == ["old"])
+                await stopped.close()
+            },
+            LogBehaviour("removes only what is older than asked for") { subject, log in
+                var times: [Int64] = []
+                while times.count < 6 {
+                    try await log.append(["x"], to: place)
+                    let end = try await log.range(of: place).end
+                    let time = try await log.records(of: place, from: end - 1, count: 1)[0].time
+                    if let last = times.last, time == last {
+                        // Not later than the one before: start again behind it.
+                        try await subject.removeRecords(of: place.topic, before: .max, from: log)
+                        times = []
+                    }
+                    times.append(time)
+                }
+                let before = try await log.range(of: place)
+                try await subject.removeRecords(of: place.topic, before: times[3], from: log)
+                #expect(try await log.range(of: place) == LogRange(start: before.end - 3, end: before.end))
+                let left = try await log.records(of: place, from: before.end - 3, count: 3)
+                #expect(left.map(\.time) == Array(times[3...]))
+            },
+            LogBehaviour("keeps what a group of the topic has not worked on, committed yet or not") { subject, log in
+                let place = TopicPartition(.uploads, 0)
+                try await log.append((0..<10).map { "\($0)" }, to: place)
+                let roster = Roster()
+                let first = try await log.join(group: "first", topic: .uploads)
+                let second = try await log.join(group: "second", topic: .uploads)
+                try await subject.removeRecords(of: .uploads, before: .max, from: log)
+                #expect(try await log.range(of: place).start == 0)
+                for (member, offset) in [(first, Int64(7)), (second, 4)] {
+                    try await running(member, as: Int(offset), on: roster) {
+                        try await roster.assignment(of: 0, by: Int(offset)).commit(offset)
+                    }
+                }
+                try await subject.removeRecords(of: .uploads, before: .max, from: log)
+                #expect(try await log.range(of: place).start == 4)
+                #expect(try await log.values(of: place, from: 4, count: 1).first == "4")
+            },
+        ]
+    }
+}

@@ -1,0 +1,189 @@
+import ChangeLog
+import Control
+import MemoryChangeLog
+import SyncModel
+import SyncWire
+import Testing
+
+private let proposed = History(epoch: "e1", partitions: 2, clock: .sequence(first: 100), pieceSize: 400)
+private let place = TopicPartition(.control, 0)
+
+private func emptyLog() -> MemoryChangeLog { MemoryChangeLog(MemoryLogContents(partitionCount: 2)) }
+
+private func table(_ columns: [Column]) -> [Table] { [Table(name: "note", columns: columns)] }
+
+private let one = table([Column(name: "a", type: .text)])
+private let two = table([Column(name: "a", type: .text), Column(name: "b", type: .integer)])
+private let incompatible = table([Column(name: "a", type: .integer)])
+
+private func append(_ records: [ControlRecord], to log: MemoryChangeLog) async throws {
+    let producer = try await log.producer()
+    try await producer.append(records.map { NewRecord(to: place, key: $0.key, value: $0.encode()) })
+    await producer.close()
+}
+
+private func entry(_ ordinal: Int, _ tables: [Table]) throws -> ControlRecord {
+    let schema = try Schema(declaring: tables)
+    return .schema(.init(version: SchemaVersion(ordinal: ordinal, of: schema), schema: schema))
+}
+
+/// Expects the topic to be refused with a message.
+private func expectRefusal(
+    _ log: MemoryChangeLog, _ message: String, _ proposed: History = proposed,
+    sourceLocation: SourceLocation = #_sourceLocation
+) async throws {
+    let end = try await log.range(of: place).end
+    let error = await #expect(throws: ControlError.self, sourceLocation: sourceLocation) {
+        _ = try await ControlTopic.open(in: log, proposed: proposed)
+    }
+    #expect("\(error.map(String.init(describing:)) ?? "")".contains(message), sourceLocation: sourceLocation)
+    #expect(try await log.range(of: place).end == end, "a refusal writes nothing", sourceLocation: sourceLocation)
+    await log.close()
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct ControlTopicTests {
+    @Test
+    func givesANewLogTheHistoryProposed() async throws {
+        let log = emptyLog()
+        let control = try await ControlTopic.open(in: log, proposed: proposed)
+        #expect(control.history == proposed)
+        #expect(control.schemas == SchemaHistory())
+        #expect(try await log.range(of: place).end == 1)
+        await log.close()
+    }
+
+    @Test
+    func findsHistoryAndSchemasAgain() async throws {
+        let log = emptyLog()
+        let first = try await ControlTopic.open(in: log, proposed: proposed)
+        try await first.register(one, in: log)
+        try await first.register(two, in: log)
+        // What a history keeps of its making counts, whatever is proposed later.
+        let other = History(epoch: "e2", partitions: 2, clock: .sequence(first: 100), pieceSize: 9999)
+        let again = try await ControlTopic.open(in: log, proposed: other)
+        #expect(again.history == proposed)
+        #expect(again.schemas == first.schemas)
+        #expect(again.schemas.entries.count == 2)
+        #expect(try await log.range(of: place).end == 3)
+        await log.close()
+    }
+
+    @Test
+    func registersASchemaOnceAndNumbersWhatFollows() async throws {
+        let log = emptyLog()
+        let control = try await ControlTopic.open(in: log, proposed: proposed)
+        #expect(try await control.register(one, in: log).version.ordinal == 1)
+        #expect(try await control.register(one, in: log).version.ordinal == 1)
+        #expect(try await log.range(of: place).end == 2)
+        let second = try await control.register(two, in: log)
+        #expect(second.version.ordinal == 2)
+        #expect(control.schemas.newest == second)
+        #expect(try await log.range(of: place).end == 3)
+        await log.close()
+    }
+
+    @Test
+    func refusesASchemaThatLosesDataAndWritesNothing() async throws {
+        let log = emptyLog()
+        let control = try await ControlTopic.open(in: log, proposed: proposed)
+        try await control.register(one, in: log)
+        let error = await #expect(throws: ControlError.self) { try await control.register(incompatible, in: log) }
+        #expect("\(try #require(error))".contains("the schema cannot follow the one that this history has"))
+        #expect(try await log.range(of: place).end == 2)
+        #expect(control.schemas.entries.count == 1)
+        await log.close()
+    }
+
+    @Test
+    func refusesAFirstSchemaThatIsWrongByItself() async throws {
+        let log = emptyLog()
+        let control = try await ControlTopic.open(in: log, proposed: proposed)
+        await #expect(throws: ControlError.self) { try await control.register(one + one, in: log) }
+        #expect(try await log.range(of: place).end == 1)
+        await log.close()
+    }
+
+    @Test
+    func knowsNoSchemaThatTheLogDidNotTake() async throws {
+        let log = emptyLog()
+        let control = try await ControlTopic.open(in: log, proposed: proposed)
+        let full = ChangeLogError(.storageFull, message: "no room")
+        log.failNextAppend(full)
+        await #expect(throws: full) { try await control.register(one, in: log) }
+        #expect(control.schemas.entries.isEmpty)
+        #expect(try await control.register(one, in: log).version.ordinal == 1)
+        await log.close()
+    }
+
+    @Test
+    func refusesAnotherPartitionCount() async throws {
+        let log = emptyLog()
+        _ = try await ControlTopic.open(in: log, proposed: proposed)
+        var other = proposed
+        other.partitions = 3
+        try await expectRefusal(log, "made with 2 partitions, 3 are configured", other)
+    }
+
+    @Test
+    func refusesAnotherPartitionFunction() async throws {
+        let log = emptyLog()
+        var other = proposed
+        other.partitionFunction = "newer"
+        try await append([.history(other)], to: log)
+        try await expectRefusal(log, "gives owners their partition by newer")
+    }
+
+    @Test
+    func refusesAnotherClock() async throws {
+        let log = emptyLog()
+        _ = try await ControlTopic.open(in: log, proposed: proposed)
+        var other = proposed
+        other.clock = .logTime
+        try await expectRefusal(log, "made with clock sequence(100), log-time is configured", other)
+    }
+
+    @Test
+    func refusesTwoHistories() async throws {
+        let log = emptyLog()
+        var other = proposed
+        other.epoch = "e2"
+        try await append([.history(proposed), .history(other)], to: log)
+        try await expectRefusal(log, "control names two histories")
+    }
+
+    @Test
+    func takesTheSameRecordTwiceAsOne() async throws {
+        let log = emptyLog()
+        try await append(
+            [.history(proposed), .history(proposed), entry(1, one), entry(1, one), entry(2, two)], to: log)
+        let control = try await ControlTopic.open(in: log, proposed: proposed)
+        #expect(control.history == proposed)
+        #expect(control.schemas.entries.map(\.version.ordinal) == [1, 2])
+        await log.close()
+    }
+
+    @Test
+    func refusesAGapInTheSchemas() async throws {
+        let log = emptyLog()
+        try await append([.history(proposed), entry(1, one), entry(3, two)], to: log)
+        try await expectRefusal(log, "schema version 3 where 2 must come")
+    }
+
+    @Test
+    func refusesTwoSchemasWithOneNumber() async throws {
+        let log = emptyLog()
+        try await append([.history(proposed), entry(1, one), entry(1, two)], to: log)
+        try await expectRefusal(log, "two schema versions with the number 1")
+    }
+
+    @Test
+    func refusesARecordThatItCannotRead() async throws {
+        let log = emptyLog()
+        try await append([.history(proposed)], to: log)
+        let producer = try await log.producer()
+        try await producer.append([NewRecord(to: place, value: [0xFF])])
+        await producer.close()
+        try await expectRefusal(log, "control offset 1: the record cannot be read")
+    }
+}

@@ -1,0 +1,96 @@
+import ChangeLog
+import FanOut
+import FanOutLink
+import SyncModel
+import Testing
+
+/// Vectors that are above the stream (I7).
+@Suite(.timeLimit(.minutes(3))) struct CatchUpTests {
+    /// A log whose first reader cannot be made, so that the stream stands still until the clock is moved.
+    private func withStandingStream(
+        _ world: World, _ body: (Service, ManualClock) async throws -> Void
+    ) async throws {
+        let clock = ManualClock()
+        world.log.fail(with: [ChangeLogError(.inputOutput, message: "standing", isRetriable: true)])
+        let configure = { (configuration: inout FanOutConfiguration) in
+            configuration.retryDelay = .seconds(100)...(.seconds(100))
+        }
+        try await withFanOut(world, clock: clock, configure: configure) { service in
+            await clock.sleepers(1)
+            try await body(service, clock)
+        }
+    }
+
+    @Test func waitsForTheStreamThatAnotherFanOutWasAheadWith() async throws {
+        let world = World()
+        try world.upload([.person("p1")])
+        try world.upload([.person("p2")])
+        try await withStandingStream(world) { service, clock in
+            let knowledge = OwnerKnowledge(entries: ["k1": TimeStamp(100)])
+            let request = OwnerPull(owner: "abc", knowledge: knowledge)
+            #expect(service.fanOut.idlePage(request) == nil)
+            async let rows = service.pull(knowledge, within: .seconds(1000))
+            await clock.sleepers(2)
+            clock.advance(by: .seconds(100))
+            let answer = try await rows
+            #expect(answer.text == world.json(world.stream(of: "abc")[1]))
+        }
+    }
+
+    @Test func isNotReadyWhenTheStreamDoesNotComeInTime() async throws {
+        let world = World()
+        try world.upload([.person("p1")])
+        try await withStandingStream(world) { service, clock in
+            let rows = Task { try await service.pull(OwnerKnowledge(floor: TimeStamp(100)), within: .seconds(10)) }
+            await clock.sleepers(2)
+            clock.advance(by: .seconds(10))
+            await #expect(throws: FanOutError.notReady("the stream is behind what the device has seen")) {
+                _ = try await rows.value
+            }
+        }
+    }
+
+    @Test func saysThatTheHistoryChangedWhenTheLogHasNoMore() async throws {
+        let world = World()
+        try world.upload([.person("p1")])
+        try world.upload([.person("q1")], owner: "def")
+        try await withFanOut(world) { service in
+            try await service.caughtUp(with: world)
+            // Above this owner's stream, though not above another's in the same partition.
+            let owners = [
+                OwnerPull(owner: "abc", knowledge: OwnerKnowledge(entries: ["k1": TimeStamp(101)])),
+                OwnerPull(owner: "def", knowledge: OwnerKnowledge()),
+            ]
+            let pages = try await service.fanOut.pull(
+                PagePull(owners: owners, limit: 10, maximumBytes: 1000), within: .seconds(60))
+            #expect(pages.map(\.owner) == ["abc", "def"])
+            #expect(pages[0].content == .historyChanged)
+            guard case .rows(let rows) = pages[1].content else { throw UnexpectedContent(pages: pages) }
+            #expect(rows.count == 1)
+            let unknown = try await service.fanOut.pull(
+                PagePull(
+                    owners: [OwnerPull(owner: "nobody", knowledge: OwnerKnowledge(floor: TimeStamp(1)))], limit: 1,
+                    maximumBytes: 1), within: .seconds(60))
+            #expect(unknown == [OwnerPage(owner: "nobody", content: .historyChanged)])
+        }
+    }
+
+    @Test func endsWaitingWhenTheCallerIsCancelledAndWhenItStops() async throws {
+        let world = World()
+        try world.upload([.person("p1")])
+        try await withStandingStream(world) { service, clock in
+            let fanOut = service.fanOut
+            let request = PagePull(
+                owners: [OwnerPull(owner: "abc", knowledge: OwnerKnowledge(floor: TimeStamp(100)))], limit: 1,
+                maximumBytes: 1)
+            let cancelled = Task { try await fanOut.pull(request, within: .seconds(1000)) }
+            await clock.sleepers(2)
+            cancelled.cancel()
+            await #expect(throws: FanOutError.closed) { try await cancelled.value }
+            let stopped = Task { try await fanOut.pull(request, within: .seconds(1000)) }
+            await clock.sleepers(2)
+            await fanOut.stop()
+            await #expect(throws: FanOutError.closed) { try await stopped.value }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+import ChangeLog
+import FanOut
+import FanOutLink
+import SyncModel
+import SyncWire
+import Synchronization
+import Testing
+
+/// How `ordered` is followed: once, in order, through restarts and failures (I2).
+@Suite(.timeLimit(.minutes(3))) struct FollowingTests {
+    private func expectModel(
+        _ world: World, _ service: Service, _ owner: SyncID = "abc", sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let rows = try await service.pull(of: owner)
+        let isSame = rows.text == world.stream(of: owner).map(world.json).joined(separator: ",")
+        #expect(isSame, sourceLocation: sourceLocation)
+        #expect(rows.head == world.head(of: owner), sourceLocation: sourceLocation)
+    }
+
+    @Test func dropsPiecesThatComeAgain() async throws {
+        let world = World()
+        world.pieceSize = 300
+        let persons = (0..<8).map { Change.person("p\($0)", name: String(repeating: "x", count: 60), index: $0) }
+        let first = try world.upload(persons, batch: 1)
+        try world.upload([.person("p0", name: "B")], batch: 2)
+        let records = world.log.records(of: world.ordered(), from: 0, maximumBytes: .max)
+        #expect(records.count > 4)
+        try await withFanOut(world) { service in
+            try await service.caughtUp(with: world)
+            // As a new worker would: from the tables' position on, which may be any message.
+            for record in records { world.log.append(record.value, to: world.ordered()) }
+            try world.upload([.person("p9")], batch: 3)
+            try await service.caughtUp(with: world)
+            try await expectModel(world, service)
+            let kept = try await service.fanOut.keptOutcome(of: 1, for: first.key, within: .zero)
+            #expect(kept?.results.map(\.index) == Array(0..<8))
+            #expect(!service.events.hasRetry)
+        }
+    }
+
+    @Test func goesOnInTheMiddleOfAResultAfterARestart() async throws {
+        let world = World()
+        world.pieceSize = 300
+        let persons = (0..<8).map { Change.person("p\($0)", name: String(repeating: "x", count: 60), index: $0) }
+        let refusals = (8..<12).map {
+            Refusal(index: $0, code: .notGranted, message: String(repeating: "m", count: 100))
+        }
+        let numbered = try world.upload(persons, batch: 1, refusals: refusals, publishing: 0..<2)
+        try await withFolder { folder in
+            try await withFanOut(world, in: folder) { service in
+                try await service.caughtUp(with: world)
+                #expect(try await service.fanOut.keptOutcome(of: 1, for: numbered.key, within: .zero) == nil)
+                await #expect(throws: FanOutError.pending) {
+                    try await service.fanOut.outcome(of: numbered, within: .zero)
+                }
+                // What is there is a point of the owner's order.
+                let rows = try await service.pull()
+                let stream = world.stream(of: "abc").prefix(rows.count)
+                #expect(rows.count > 0 && rows.count < 8)
+                #expect(rows.head == stream.last?.timeStamp)
+                #expect(rows.text == stream.map(world.json).joined(separator: ","))
+            }
+            try await withFanOut(world, in: folder) { service in
+                // The new worker begins the result again.
+                let first = world.log.records(of: world.ordered(), from: 0, maximumBytes: 1)[0]
+                world.log.append(first.value, to: world.ordered())
+                world.publishRest()
+                try await service.caughtUp(with: world)
+                try await expectModel(world, service)
+                let outcome = try await service.fanOut.outcome(of: numbered, within: .zero)
+                #expect(!outcome.isRepeat)
+                #expect(outcome.results.map(\.index) == Array(0..<8))
+                #expect(outcome.summary == BatchSummary(changeCount: 12, refusals: refusals))
+                #expect(!service.events.hasDamage)
+            }
+        }
+    }
+
+    @Test func joinsTheOutcomeOfASplitResult() async throws {
+        let world = World()
+        world.pieceSize = 300
+        let persons = (0..<8).map { Change.person("p\($0)", name: String(repeating: "x", count: 60), index: $0) }
+        let refusals = (8..<12).map {
+            Refusal(index: $0, code: .notGranted, message: String(repeating: "m", count: 100))
+        }
+        let unnumbered = try world.upload(persons, refusals: refusals)
+        try await withFanOut(world) { service in
+            try await service.caughtUp(with: world)
+            let outcome = try await service.fanOut.outcome(of: unnumbered, within: .zero)
+            #expect(outcome.results.map(\.index) == Array(0..<8))
+            #expect(outcome.summary == BatchSummary(changeCount: 12, refusals: refusals))
+        }
+    }
+
+    @Test func goesOnServingBeforeARecordThatItCannotApply() async throws {
+        let world = World()
+        try world.upload([.person("p1")], batch: 1)
+        world.log.append([0xFF, 0xFF], to: world.ordered())
+        try await withFanOut(world) { service in
+            await service.events.wait { $0.contains(where: \.isRetry) }
+            try await expectModel(world, service)
+            #expect(service.fanOut.isReady)
+            #expect(!service.events.hasDamageOfAFile)
+        }
+    }
+
+    @Test func refusesPiecesThatAreMissing() async throws {
+        let world = World()
+        world.pieceSize = 300
+        let persons = (0..<8).map { Change.person("p\($0)", name: String(repeating: "x", count: 60), index: $0) }
+        try world.upload(persons, publishing: 1..<3)
+        try await withFanOut(world) { service in
+            await service.events.wait { $0.contains(where: \.isRetry) }
+            let empty = try await service.pull()
+            #expect(empty == OwnerRows())
+        }
+        let other = World()
+        other.pieceSize = 300
+        try other.upload(persons, publishing: 0..<1)
+        other.publishRest(without: 1)
+        try await withFanOut(other) { service in
+            await service.events.wait { $0.contains(where: \.isRetry) }
+            let rows = try await service.pull()
+            #expect(rows.count > 0 && rows.count < 4)
+            #expect(rows.text == other.stream(of: "abc").prefix(rows.count).map(other.json).joined(separator: ","))
+        }
+    }
+
+    @Test func refusesRecordsOfAnotherHistory() async throws {
+        let (world, other) = (World(), World())
+        try other.upload([.person("p1")])
+        let schema = world.schemas.newest!.schema
+        let piece = OrderedPiece(
+            epoch: "other", changesOffset: 0, schema: world.schemas.newest!.version.hash,
+            upload: UploadReference(partition: 0, offset: 0), uploadPart: 0, logTime: 0, timeStamp: TimeStamp(100),
+            owner: "abc", device: .first, batch: nil, verdict: .ordered, rows: other.stream(of: "abc"))
+        world.log.append(piece.encode(naming: schema), to: world.ordered())
+        try await withFanOut(world) { service in
+            await service.events.wait { $0.contains(where: \.isRetry) }
+            let empty = try await service.pull()
+            #expect(empty == OwnerRows())
+        }
+    }
+
+    @Test func waitsForASchemaVersionThatItDoesNotKnowYet() async throws {
+        let world = World()
+        let known = Mutex(world.schemas)
+        try world.upload([.person("p1")])
+        world.addSchema(
+            Schema(tables: [
+                Table(
+                    name: "person",
+                    columns: [
+                        Column(name: "name", type: .text), Column(name: "age", type: .integer),
+                        Column(name: "mail", type: .text, defaultValue: Array("\"none\"".utf8)),
+                    ]), World.schema.tables[1],
+            ]))
+        try world.upload([.person("p2")])
+        try await withFolder { folder in
+            try await withFanOut(world, in: folder, schemas: { known.withLock { $0 } }) { service in
+                await service.events.wait { $0.contains(where: \.isRetry) }
+                #expect(try await service.pull().count == 1)
+                known.withLock { $0 = world.schemas }
+                try await service.caughtUp(with: world)
+                try await expectModel(world, service)
+                #expect(try await service.pull().text.contains(#""mail":"none""#))
+            }
+        }
+    }
+
+    @Test func triesAgainWhenTheLogFails() async throws {
+        let world = World()
+        try world.upload([.person("p1")])
+        world.log.fail(with: [
+            ChangeLogError(.inputOutput, message: "later", isRetriable: true),
+            ChangeLogError(.other, message: "closed"),
+        ])
+        try await withFanOut(world) { service in
+            try await service.caughtUp(with: world)
+            try await expectModel(world, service)
+            let retries = service.events.events.filter(\.isRetry)
+            #expect(retries.count == 2)
+            #expect(world.log.readerCount == 1)
+        }
+    }
+
+    @Test func pullsAreExactWhileRowsCome() async throws {
+        let world = World()
+        for index in 0..<40 { try world.upload([.person("p\(index)", by: "k\(index % 12)")]) }
+        try await withFanOut(world) { service in
+            try await service.caughtUp(with: world)
+            let fanOut = service.fanOut
+            let readers = (0..<4).map { limit in
+                Task {
+                    // As a long poll: subscribed first, then pulled until nothing is left, then waiting for a move.
+                    let (moves, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+                    let subscription = fanOut.subscribe(to: ["abc"]) { _, _ in continuation.yield() }
+                    defer { subscription.cancel() }
+                    var client = StreamClient()
+                    var signals = moves.makeAsyncIterator()
+                    while true {
+                        repeat { try await client.pull(fanOut, limit: limit + 2) } while client.hasMore
+                        if client.rows["last"] != nil { return client }
+                        await signals.next()
+                    }
+                }
+            }
+            var random = SeededGenerator(seed: 7)
+            for _ in 0..<150 {
+                let device = Int.random(in: 0..<12, using: &random)
+                let id = RowID(unchecked: "p\(Int.random(in: 0..<60, using: &random))")
+                try world.upload([.person(id, by: "k\(device)")])
+                await Task.yield()
+            }
+            try world.upload([.person("last")])
+            try await service.caughtUp(with: world)
+            let expected = Dictionary(
+                uniqueKeysWithValues: world.stream(of: "abc").map { ($0.key.id.text, $0.timeStamp.rawValue) })
+            for reader in readers {
+                let client = try await reader.value
+                #expect(client.rows == expected)
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+import ChangeLog
+import FanOut
+import FanOutLink
+import Foundation
+import RecordStore
+import SyncModel
+import Testing
+
+/// Files that are missing, of another history, or behind the log: made again from the tables and the rest of `ordered`.
+@Suite(.timeLimit(.minutes(3))) struct RebuildTests {
+    private func fill(_ world: World) throws {
+        world.writesTables = true
+        for batch in 1...20 {
+            try world.upload(
+                [.person("p\(batch)"), .note("n\(batch % 4)", body: "b\(batch)", index: 1)], batch: Int64(batch))
+            try world.upload([.person("p\(batch % 5)", by: "k2")], owner: "def", device: .second, batch: Int64(batch))
+        }
+    }
+
+    private func expectAll(_ world: World, _ service: Service) async throws {
+        for owner: SyncID in ["abc", "def"] {
+            let rows = try await service.pull(of: owner)
+            let isSame = rows.text == world.stream(of: owner).map(world.json).joined(separator: ",")
+            try #require(isSame)
+            #expect(rows.head == world.head(of: owner))
+        }
+        for batch in Int64(1)...20 {
+            let key = DeviceKey(owner: "def", device: .second)
+            let kept = try await service.fanOut.keptOutcome(of: batch, for: key, within: .zero)
+            #expect((kept != nil) == (batch > 4))
+        }
+    }
+
+    @Test func makesADeletedFileAnewFromTheTables() async throws {
+        let world = World()
+        try fill(world)
+        try await withFolder { folder in
+            try await withFanOut(world, in: folder) { service in
+                try await service.caughtUp(with: world)
+                try FileManager.default.removeItem(atPath: service.file())
+            }
+            // The log no longer has what the rows came from, and the tables lag a little.
+            world.log.removeRecords(below: try await world.end(), of: world.ordered())
+            world.writesTables = false
+            try world.upload([.person("p1", name: "tail")], batch: 21)
+            try await withFanOut(world, in: folder, configure: { $0.rebuildRows = 10 }) { service in
+                try await service.caughtUp(with: world)
+                try await expectAll(world, service)
+                let events = service.events.events
+                #expect(events.contains(.rebuilt(rows: 29)))
+                let progress = events.filter { if case .rebuilding = $0 { true } else { false } }
+                #expect(progress.count > 2)
+                // Outcomes that came with the tables tell no upload: who waits for one asks again.
+                let first = PartReference(
+                    upload: UploadReference(partition: 0, offset: 38), part: 0,
+                    key: DeviceKey(owner: "abc", device: .first), batch: 20)
+                await #expect(throws: FanOutError.pending) {
+                    try await service.fanOut.outcome(of: first, within: .zero)
+                }
+            }
+        }
+    }
+
+    @Test func goesOnWithAFileWithoutRebuilding() async throws {
+        let world = World()
+        try fill(world)
+        try await withFolder { folder in
+            try await withFanOut(world, in: folder) { try await $0.caughtUp(with: world) }
+            let snapshots = world.store.snapshotCount
+            world.log.removeRecords(below: try await world.end(), of: world.ordered())
+            try world.upload([.person("p1", name: "tail")], batch: 21)
+            try await withFanOut(world, in: folder) { service in
+                try await service.caughtUp(with: world)
+                try await expectAll(world, service)
+                #expect(!service.events.hasDamage)
+            }
+            #expect(world.store.snapshotCount == snapshots)
+        }
+    }
+
+    @Test func rebuildsWhenTheLogNoLongerHoldsWhatComesNext() async throws {
+        let world = World()
+        try fill(world)
+        try await withFolder { folder in
+            try await withFanOut(world, in: folder) { try await $0.caughtUp(with: world) }
+            try world.upload([.person("p1", name: "lost")])
+            world.log.removeRecords(below: try await world.end(), of: world.ordered())
+            try world.upload([.person("p1", name: "tail")])
+            try await withFanOut(world, in: folder) { service in
+                try await service.caughtUp(with: world)
+                try await expectAll(world, service)
+                #expect(service.events.hasDamageOfAFile)
+            }
+        }
+    }
+
+    @Test func waitsForTablesThatLagBehindTheLogsStart() async throws {
+        let world = World()
+        try world.upload([.person("p1")])
+        world.log.removeRecords(below: try await world.end(), of: world.ordered())
+        try world.upload([.person("p2")])
+        try await withFolder { folder in
+            try await withFanOut(world, in: folder, awaitReady: false) { service in
+                await service.events.wait { $0.contains(where: \.isRetry) }
+                await #expect(throws: FanOutError.self) { try await service.pull() }
+                #expect(!service.fanOut.isReady)
+                world.writeTables()
+                await service.events.ready()
+                try await service.caughtUp(with: world)
+                let rows = try await service.pull()
+                #expect(rows.text == world.stream(of: "abc").map(world.json).joined(separator: ","))
+            }
+        }
+    }
+
+    @Test func servesNothingWhileTheLogHasAGapBehindTheTables() async throws {
+        let world = World()
+        try world.upload([.person("p1")])
+        world.writeTables()
+        try world.upload([.person("p2")])
+        world.log.removeRecords(below: try await world.end(), of: world.ordered())
+        try await withFolder { folder in
+            try await withFanOut(world, in: folder, awaitReady: false) { service in
+                await service.events.wait { $0.count(where: \.isRetry) > 3 }
+                let wasReady = service.events.events.contains(where: \.isReady)
+                #expect(!wasReady)
+                world.writeTables()
+                await service.events.ready()
+                let rows = try await service.pull()
+                #expect(rows.count == 2)
+            }
+        }
+    }
+
+    @Test func startsAtTheLogsStartWhenThatIsTheFirstResult() async throws {
+        let world = World()
+        // A log whose offsets do not begin at 0.
+        world.log.removeRecords(below: 5, of: world.ordered())
+        try world.upload([.person("p1")])
+        try await withFanOut(world) { service in
+            try await service.caughtUp(with: world)
+            #expect(try await service.pull().count == 1)
+        }
+    }
+
+    @Test func beginsAgainWhenARebuildWasInterrupted() async throws {
+        let world = World()
+        try fill(world)
+        world.log.removeRecords(below: try await world.end(), of: world.ordered())
+        world.store.failSnapshots(with: [.init(.unavailable, message: "later", isRetriable: true)])
+        try await withFolder { folder in
+            let clock = ManualClock()
+            try await withFanOut(world, in: folder, clock: clock, awaitReady: false) { service in
+                await clock.sleepers(1)
+                await #expect(throws: FanOutError.self) { try await service.pull() }
+            }
+            // What was left of it has no position.
+            #expect(FileManager.default.fileExists(atPath: folder + "/fanout-0.db"))
+            try await withFanOut(world, in: folder) { service in
+                try await expectAll(world, service)
+                #expect(service.events.hasDamage)
+            }
+        }
+    }
+
+    @Test func takesNoFileOfAnotherHistory() async throws {
+        let world = World()
+        try fill(world)
+        try await withFolder { folder in
+            try await withFanOut(world, in: folder) { try await $0.caughtUp(with: world) }
+            let other = World(epoch: "other")
+            try other.upload([.person("p1")], owner: "def")
+            try await withFanOut(other, in: folder) { service in
+                try await service.caughtUp(with: other)
+                #expect(try await service.pull(of: "abc") == OwnerRows())
+                #expect(try await service.pull(of: "def").count == 1)
+            }
+        }
+    }
+
+    @Test func twoOnOneFileNoticeEachOther() async throws {
+        let world = World()
+        try await withFolder { folder in
+            try await withFanOut(world, in: folder) { first in
+                try await withFanOut(world, in: folder) { second in
+                    for index in 0..<20 { try world.upload([.person("p\(index)")]) }
+                    try await first.caughtUp(with: world)
+                    try await second.caughtUp(with: world)
+                    for service in [first, second] {
+                        await service.events.wait { events in events.last.map { !$0.isRetry } ?? false }
+                        let rows = try await service.pull()
+                        #expect(rows.text == world.stream(of: "abc").map(world.json).joined(separator: ","))
+                        // Nobody takes the other's rows for damage.
+                        #expect(!service.events.hasDamageOfAFile)
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import FanOut
+import Synchronization
+
+/// Keeps a fan-out's events and lets a test wait for them.
+final class EventLog: FanOutObserver {
+    fileprivate typealias Watcher = (
+        isMet: @Sendable ([FanOutEvent], [Int: Int64]) -> Bool, continuation: CheckedContinuation<Void, Never>
+    )
+
+    fileprivate struct State {
+        var events: [FanOutEvent] = []
+        var nextOffsets: [Int: Int64] = [:]
+        var watchers: [Watcher] = []
+    }
+
+    private let state = Mutex(State())
+
+    func note(_ event: FanOutEvent, partition: Int) {
+        let ready = state.withLock { state in
+            state.events.append(event)
+            if let offset = event.nextOffset { state.nextOffsets[partition] = offset }
+            return state.takeReady()
+        }
+        for watcher in ready { watcher.continuation.resume() }
+    }
+
+    /// All events so far.
+    var events: [FanOutEvent] { state.withLock { $0.events } }
+
+    /// Whether a file had to be made anew.
+    var hasDamage: Bool { events.contains(where: \.isDamaged) }
+    /// Whether a file that was there had to be made anew.
+    var hasDamageOfAFile: Bool { events.contains(where: \.isDamageOfAFile) }
+    /// Whether something was tried again.
+    var hasRetry: Bool { events.contains(where: \.isRetry) }
+
+    /// Waits until the events meet a condition.
+    func wait(until isMet: @escaping @Sendable ([FanOutEvent]) -> Bool) async {
+        await wait { events, _ in isMet(events) }
+    }
+
+    private func wait(isMet: @escaping @Sendable ([FanOutEvent], [Int: Int64]) -> Bool) async {
+        await withCheckedContinuation { continuation in
+            let ready = state.withLock { state in
+                state.watchers.append((isMet, continuation))
+                return state.takeReady()
+            }
+            for watcher in ready { watcher.continuation.resume() }
+        }
+    }
+
+    /// Waits until a partition was ready so many times.
+    func ready(_ count: Int = 1) async { await wait { $0.count(where: \.isReady) >= count } }
+
+    /// Waits until records of a partition up to an offset were applied.
+    ///
+    /// - Throws: when the fan-out has tried again so often that nothing will come of it.
+    func applied(upTo offset: Int64, of partition: Int = 0) async throws {
+        await wait { events, offsets in
+            offsets[partition] ?? -1 >= offset || events.count(where: \.isRetry) > Self.patience
+        }
+        if let stuck = events.filter(\.isRetry).dropFirst(Self.patience).first { throw Stuck(event: stuck) }
+    }
+
+    private static let patience = 100
+
+    /// What a fan-out tries again and again.
+    struct Stuck: Error {
+        let event: FanOutEvent
+    }
+}
+
+extension EventLog.State {
+    /// Takes out those whose conditions are met.
+    fileprivate mutating func takeReady() -> [EventLog.Watcher] {
+        let ready = watchers.filter { $0.isMet(events, nextOffsets) }
+        watchers.removeAll { $0.isMet(events, nextOffsets) }
+        return ready
+    }
+}
+
+extension FanOutEvent {
+    var isReady: Bool { if case .ready = self { true } else { false } }
+    var isDamaged: Bool { if case .damaged = self { true } else { false } }
+    /// Damage of a file that was there: a new fan-out has none, and says so.
+    var isDamageOfAFile: Bool {
+        if case .damaged(let reason) = self { !reason.contains("there is no file") } else { false }
+    }
+    var isRetry: Bool { if case .retrying = self { true } else { false } }
+
+    /// How far its partition has come, where it says so.
+    fileprivate var nextOffset: Int64? {
+        switch self {
+        case .applied(_, _, let next, _), .ready(_, let next): next
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import Configuration
+import Gateway
+import HTTP
+import Testing
+
+@Suite struct ConfigurationTests {
+    private func load(_ environment: [String: String]) throws -> (GatewayConfiguration, Configuration) {
+        var schema = ConfigurationSchema(program: "weir")
+        schema.add(GatewayConfiguration.self, as: "gateway", "Gateway")
+        let configuration = try Configuration.load(schema, from: ConfigurationSources(environment: environment))
+        return (try configuration.read(GatewayConfiguration.self, from: "gateway"), configuration)
+    }
+
+    @Test func hasDefaultsForEverything() throws {
+        let (read, configuration) = try load([:])
+        let defaults = GatewayConfiguration()
+        #expect(configuration.unread() == [])
+        #expect(read.address.description == "127.0.0.1:7777")
+        #expect(read.outcomeWait == .seconds(10))
+        #expect(read.keepAlive == .seconds(15))
+        #expect(read.pageBytes == 4 << 20)
+        #expect(read.server.threads == defaults.server.threads)
+        #expect(read.server.maxConnectionsPerClient == defaults.server.maxConnectionsPerClient)
+        #expect(read.server.tls == nil)
+    }
+
+    @Test func readsEveryKey() throws {
+        let (read, _) = try load([
+            "WEIR_GATEWAY_ADDRESS": "[::1]:9", "WEIR_GATEWAY_TLS_CERTIFICATE": "c.pem", "WEIR_GATEWAY_TLS_KEY": "k.pem",
+            "WEIR_GATEWAY_THREADS": "3", "WEIR_GATEWAY_MAX_CONNECTIONS": "4",
+            "WEIR_GATEWAY_MAX_CONNECTIONS_PER_ADDRESS": "0",
+            "WEIR_GATEWAY_MAX_HEADER_BYTES": "600", "WEIR_GATEWAY_MAX_BYTES_IN_FLIGHT": "2MiB",
+            "WEIR_GATEWAY_REQUEST_TIMEOUT": "7s", "WEIR_GATEWAY_IDLE_TIMEOUT": "8s", "WEIR_GATEWAY_OUTCOME_WAIT": "9ms",
+            "WEIR_GATEWAY_KEEP_ALIVE": "10s", "WEIR_GATEWAY_PAGE_BYTES": "11KiB", "WEIR_GATEWAY_MAX_WAITING": "12",
+            "WEIR_GATEWAY_UPLOAD_BYTES_IN_FLIGHT": "13MiB", "WEIR_GATEWAY_CALLER_BYTES_IN_FLIGHT": "14KiB",
+            "WEIR_GATEWAY_CALLER_CHANGES_PER_SECOND": "15",
+        ])
+        #expect(read.address.description == "[::1]:9")
+        #expect(read.server.tls?.certificate == "c.pem")
+        #expect(read.server.tls?.key == "k.pem")
+        #expect(read.server.threads == 3)
+        #expect(read.server.maxConnections == 4)
+        #expect(read.server.maxConnectionsPerClient == nil)
+        #expect(read.server.maxHeaderBytes == 600)
+        #expect(read.server.maxBytesInFlight == 2 << 20)
+        #expect(read.server.requestTimeout == .seconds(7))
+        #expect(read.server.idleTimeout == .seconds(8))
+        #expect(read.outcomeWait == .milliseconds(9))
+        #expect(read.keepAlive == .seconds(10))
+        #expect(read.pageBytes == 11 << 10)
+        #expect(read.maxWaiting == 12)
+        #expect(read.uploadBytesInFlight == 13 << 20)
+        #expect(read.callerBytesInFlight == 14 << 10)
+        #expect(read.callerChangesPerSecond == 15)
+        #expect(GatewayConfiguration.keys.count == 17)
+    }
+
+    @Test(arguments: [
+        (["WEIR_GATEWAY_TLS_KEY": "k"], "gateway.tls.key: needs tls.certificate"),
+        (["WEIR_GATEWAY_TLS_CERTIFICATE": "c"], "gateway.tls.certificate: needs tls.key"),
+        (["WEIR_GATEWAY_KEEP_ALIVE": "1500ms"], "gateway.keep-alive: must be whole seconds"),
+        (["WEIR_GATEWAY_IDLE_TIMEOUT": "1500ms"], "gateway.idle-timeout: must be whole seconds"),
+    ])
+    func refusesWhatDoesNotGoTogether(environment: [String: String], problem: String) {
+        #expect(performing: { _ = try load(environment) }, throws: { "\($0)".contains(problem) })
+    }
+}

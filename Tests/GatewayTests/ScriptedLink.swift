@@ -1,0 +1,196 @@
+import FanOutLink
+import SyncModel
+import Synchronization
+
+/// A link that answers what a test says; what it is asked is kept.
+///
+/// By default every owner is drained and without rows, and every outcome is pending.
+final class ScriptedLink: FanOutLink {
+    /// What is asked of the outcome of a part.
+    struct Kept: Hashable {
+        let batch: Int64
+        let owner: SyncID
+    }
+
+    private struct State {
+        var rows: [SyncID: OwnerRows] = [:]
+        var historyChanged: Set<SyncID> = []
+        var answersIdle = true
+        var pullFailure: FanOutError?
+        var headsFailure: FanOutError?
+        var kept: [Kept: PartOutcome] = [:]
+        var parts: [Int: PartOutcome] = [:]
+        var outcomeFailure: FanOutError?
+        var gate: Waiting?
+        var asked: [PartReference] = []
+        var withins: [Duration] = []
+        var pulls: [PagePull] = []
+        var pageCount: Int?
+        var next = 0
+        var subscribers: [Int: Subscriber] = [:]
+    }
+
+    private struct Subscriber {
+        let owners: [SyncID]
+        let moved: @Sendable (SyncID, TimeStamp) -> Void
+    }
+
+    /// Something that is held back until it is let go.
+    private final class Waiting: Sendable {
+        let signal = Signal<Void>()
+    }
+
+    private let state = Mutex(State())
+    /// One for each outcome asked for, before it is answered.
+    let outcomesAsked = Signal<PartReference>()
+    /// One for each pull that was asked for.
+    let pullsAsked = Signal<PagePull>()
+    /// One for each outcome that was held back and is answered.
+    private let released = Signal<Void>()
+    /// One for each subscription, with how many there are.
+    let subscriptions = Signal<Int>()
+    /// One for each subscription that was cancelled, with how many are left.
+    let cancellations = Signal<Int>()
+
+    // MARK: What it is told
+
+    func set(_ rows: OwnerRows, of owner: SyncID) { state.withLock { $0.rows[owner] = rows } }
+    func setHistoryChanged(_ owner: SyncID) { state.withLock { _ = $0.historyChanged.insert(owner) } }
+    func setIdle(_ answersIdle: Bool) { state.withLock { $0.answersIdle = answersIdle } }
+    func failPulls(_ error: FanOutError?) { state.withLock { $0.pullFailure = error } }
+    func failHeads(_ error: FanOutError?) { state.withLock { $0.headsFailure = error } }
+    func failOutcomes(_ error: FanOutError?) { state.withLock { $0.outcomeFailure = error } }
+    /// Has pulls answer no more owners than this.
+    func cutPages(at count: Int) { state.withLock { $0.pageCount = count } }
+    func keep(_ outcome: PartOutcome, of batch: Int64, with owner: SyncID) {
+        state.withLock { $0.kept[Kept(batch: batch, owner: owner)] = outcome }
+    }
+    /// What becomes of a part of any upload.
+    func set(_ outcome: PartOutcome, ofPart part: Int) { state.withLock { $0.parts[part] = outcome } }
+    /// Holds outcomes back until `releaseOutcomes`.
+    func holdOutcomes() { state.withLock { $0.gate = Waiting() } }
+    func releaseOutcomes() {
+        let gate = state.withLock { $0.gate.take() }
+        gate?.signal.send(())
+    }
+
+    /// Moves an owner's head, with the rows that a pull finds from then on.
+    func move(_ owner: SyncID, to head: Int64, rows: OwnerRows? = nil) {
+        let subscribers = state.withLock { state in
+            if let rows { state.rows[owner] = rows }
+            return state.subscribers.values.filter { $0.owners.contains(owner) }
+        }
+        for subscriber in subscribers { subscriber.moved(owner, TimeStamp(head)) }
+    }
+
+    /// Waits until an outcome that was held back has been answered.
+    func drained() async { await released.next() }
+
+    // MARK: What it was asked
+
+    var asked: [PartReference] { state.withLock(\.asked) }
+    var withins: [Duration] { state.withLock(\.withins) }
+    var pulls: [PagePull] { state.withLock(\.pulls) }
+    var subscriberCount: Int { state.withLock(\.subscribers.count) }
+
+    // MARK: FanOutLink
+
+    func idlePage(_ request: OwnerPull) -> OwnerPage? {
+        state.withLock { state in
+            guard state.answersIdle, !state.historyChanged.contains(request.owner) else { return nil }
+            let rows = state.rows[request.owner] ?? OwnerRows()
+            guard rows.count == 0, !rows.hasMore else { return nil }
+            return OwnerPage(owner: request.owner, content: .rows(Self.echo(rows, request)))
+        }
+    }
+
+    func pull(_ request: PagePull, within: Duration) async throws(FanOutError) -> [OwnerPage] {
+        let answer: Result<[OwnerPage], FanOutError> = state.withLock { state in
+            state.pulls.append(request)
+            state.withins.append(within)
+            if let failure = state.pullFailure { return .failure(failure) }
+            return .success(
+                request.owners.prefix(state.pageCount ?? .max).map { pull in
+                    if state.historyChanged.contains(pull.owner) {
+                        return OwnerPage(owner: pull.owner, content: .historyChanged)
+                    }
+                    return OwnerPage(
+                        owner: pull.owner, content: .rows(Self.echo(state.rows[pull.owner] ?? OwnerRows(), pull)))
+                })
+        }
+        pullsAsked.send(request)
+        return try answer.get()
+    }
+
+    /// The entries as the contract has them: the request's, never lower, and what the rows bring.
+    private static func echo(_ rows: OwnerRows, _ pull: OwnerPull) -> OwnerRows {
+        var entries = pull.knowledge.entries
+        for entry in rows.entries { entries[entry.device] = max(entries[entry.device] ?? .zero, entry.timeStamp) }
+        var rows = rows
+        rows.entries = entries.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        return rows
+    }
+
+    func outcome(of part: PartReference, within: Duration) async throws(FanOutError) -> PartOutcome {
+        let gate = state.withLock { state in
+            state.asked.append(part)
+            state.withins.append(within)
+            return state.gate
+        }
+        outcomesAsked.send(part)
+        if let gate {
+            await gate.signal.next()
+            released.send(())
+        }
+        let answer: Result<PartOutcome, FanOutError> = state.withLock { state in
+            if let failure = state.outcomeFailure { return .failure(failure) }
+            return state.parts[part.part].map { .success($0) } ?? .failure(.pending)
+        }
+        return try answer.get()
+    }
+
+    func keptOutcome(
+        of batch: Int64, for key: DeviceKey, within: Duration
+    ) async throws(FanOutError) -> PartOutcome? {
+        let answer: Result<PartOutcome?, FanOutError> = state.withLock { state in
+            state.withins.append(within)
+            if let failure = state.outcomeFailure, failure != .pending { return .failure(failure) }
+            return .success(state.kept[Kept(batch: batch, owner: key.owner)])
+        }
+        return try answer.get()
+    }
+
+    func heads(of owners: [SyncID]) async throws(FanOutError) -> [TimeStamp] {
+        let answer: Result<[TimeStamp], FanOutError> = state.withLock { state in
+            if let failure = state.headsFailure { return .failure(failure) }
+            return .success(owners.map { state.rows[$0]?.head ?? .zero })
+        }
+        return try answer.get()
+    }
+
+    func subscribe(
+        to owners: [SyncID], moved: @escaping @Sendable (SyncID, TimeStamp) -> Void
+    ) -> any FanOutSubscription {
+        let (number, count) = state.withLock { state in
+            state.next += 1
+            state.subscribers[state.next] = Subscriber(owners: owners, moved: moved)
+            return (state.next, state.subscribers.count)
+        }
+        subscriptions.send(count)
+        return Subscription(link: self, number: number)
+    }
+
+    private func cancel(_ number: Int) {
+        let left: Int? = state.withLock { state in
+            state.subscribers.removeValue(forKey: number) == nil ? nil : state.subscribers.count
+        }
+        if let left { cancellations.send(left) }
+    }
+
+    private struct Subscription: FanOutSubscription {
+        let link: ScriptedLink
+        let number: Int
+
+        func cancel() { link.cancel(number) }
+    }
+}

@@ -1,0 +1,174 @@
+import ChangeLog
+import Configuration
+import FanOutLink
+import Gateway
+import HTTP
+import Observability
+import SyncModel
+import SyncWire
+import Testing
+
+/// A gateway on a free port with a log, a link and a clock that the test holds.
+struct TestGateway: Sendable {
+    static let epoch = "e1"
+    static let version = "00000000000000000000000000000002"
+    static let oldVersion = "00000000000000000000000000000001"
+
+    let log: MemoryLog
+    let link: ScriptedLink
+    let clock: ManualClock
+    let service: GatewayService<MemoryLog, ScriptedLink, ScriptedAuthentication>
+    let port: UInt16
+
+    /// What may be set before the start.
+    struct Setup: Sendable {
+        var configuration = GatewayConfiguration()
+        var limits = SyncLimits()
+        var log = MemoryLog()
+        var schemas = TestGateway.schemas
+        var authentication = ScriptedAuthentication()
+        var logger = Logger.disabled
+        var patience: Duration = .seconds(10)
+    }
+
+    static var schemas: SchemaHistory {
+        var history = SchemaHistory()
+        for (ordinal, hash) in [oldVersion, version].enumerated() {
+            history.append(
+                SchemaHistory.Entry(
+                    version: SchemaVersion(ordinal: ordinal + 1, hash: hash),
+                    schema: Schema(tables: [
+                        Table(
+                            name: "person", policy: .lastWriteWins,
+                            columns: [
+                                Column(name: "name", type: .text, isNullable: false, maximumLength: 50),
+                                Column(
+                                    name: "pay", type: .decimal(precision: 10, scale: 2),
+                                    defaultValue: Array("\"0.00\"".utf8)),
+                            ]),
+                        Table(
+                            name: "address", columns: [Column(name: "owner", type: .text, references: "person")]),
+                    ])))
+        }
+        return history
+    }
+
+    /// One exchange over a connection of its own.
+    func exchange(
+        _ method: String, _ target: String, as caller: String? = "abc", links: String? = nil, headers: [String] = [],
+        _ body: String? = nil
+    ) async throws -> HTTPClient.Answer {
+        let client = try HTTPClient(port: port)
+        try await client.send(
+            method, target, headers: Self.headers(caller, links) + headers, body: body.map { Array($0.utf8) })
+        return try await client.answer(toHead: method == "HEAD")
+    }
+
+    /// The headers that name a caller.
+    static func headers(_ caller: String? = "abc", _ links: String? = nil) -> [String] {
+        [caller.map { "X-Sync-Id: \($0)" }, links.map { "X-Sync-Links: \($0)" }].compactMap(\.self)
+    }
+
+    /// The batches that the log has.
+    var batches: [ChangeBatch] {
+        get throws { try log.records.map { try ChangeBatch(decoding: $0.value) } }
+    }
+}
+
+/// Runs a gateway for the time of a test, stops it and checks that nothing is left behind.
+func withGateway(
+    _ prepare: (inout TestGateway.Setup) -> Void = { _ in }, test: (TestGateway) async throws -> Void
+) async throws {
+    var setup = TestGateway.Setup()
+    setup.configuration.address = NetworkAddress(host: "127.0.0.1", port: 0)!
+    setup.configuration.server.threads = 2
+    prepare(&setup)
+    let link = ScriptedLink()
+    let clock = ManualClock()
+    let service = GatewayService(
+        log: setup.log, link: link, authenticator: setup.authentication,
+        history: History(epoch: TestGateway.epoch, partitions: setup.log.partitionCount),
+        schemas: { [schemas = setup.schemas] in schemas }, limits: setup.limits, configuration: setup.configuration,
+        logger: setup.logger, clock: clock, patience: setup.patience)
+    let bound = try await service.start()
+    let gateway = TestGateway(log: setup.log, link: link, clock: clock, service: service, port: bound.port)
+    do {
+        try await test(gateway)
+    } catch {
+        await service.stop()
+        throw error
+    }
+    await service.stop()
+    #expect(service.counters.http.connections == 0)
+    #expect(service.counters.waiting == 0)
+    #expect(service.counters.watchers == 0)
+    #expect(service.counters.uploadBytes == 0)
+    #expect(link.subscriberCount == 0)
+    #expect(setup.log.openProducers == 0)
+}
+
+/// Believes the headers, but for some callers.
+struct ScriptedAuthentication: Authenticator {
+    var trustsEverybody: Bool { true }
+
+    func caller(of request: HTTPRequest) throws(Problem) -> Caller {
+        let caller = try NoAuthentication().caller(of: request)
+        if caller.syncID.text.utf8.elementsEqual("banned".utf8) { throw Problem(.forbidden, "this caller is banned") }
+        if caller.syncID.text.utf8.elementsEqual("brief".utf8) {
+            return Caller(syncID: caller.syncID, validFor: .seconds(20))
+        }
+        return caller
+    }
+}
+
+extension SyncID {
+    static let abc = SyncID(unchecked: "abc")
+    static let xyz = SyncID(unchecked: "xyz")
+}
+
+extension KnowledgeID {
+    static let k1 = KnowledgeID(unchecked: "k1")
+    static let k2 = KnowledgeID(unchecked: "k2")
+}
+
+/// What the answers to callers without links begin with.
+let answerHead =
+    #"{"syncId":"abc","epoch":"e1","schemaVersion":"00000000000000000000000000000002","#
+    + #""owners":[{"syncId":"abc","access":"write"}],"#
+
+/// What the answers of pulls that found nothing end with.
+let nothingMore = #""hasMore":false,"revoked":[],"resync":[]}"#
+
+extension OwnerRows {
+    /// Rows as JSON texts, and the entries after them.
+    static func rows(
+        _ rows: [String] = [], _ entries: [(KnowledgeID, Int64)] = [], head: Int64 = 0, hasMore: Bool = false
+    ) -> OwnerRows {
+        OwnerRows(
+            json: Array(rows.joined(separator: ",").utf8), count: rows.count,
+            entries: entries.map { ($0.0, TimeStamp($0.1)) }, head: TimeStamp(head), hasMore: hasMore)
+    }
+}
+
+extension PartOutcome {
+    /// Results by their index in the request.
+    static func results(
+        _ results: [(Int, ChangeResult.Status, heldFrom: Int64?)], summary: BatchSummary? = nil,
+        isRepeat: Bool = false, rows: [Int: String] = [:]
+    ) -> PartOutcome {
+        PartOutcome(
+            isRepeat: isRepeat,
+            results: results.map {
+                ChangeResult(
+                    index: $0.0, table: 0, id: RowID(unchecked: "r\($0.0)"), status: $0.1,
+                    heldFrom: $0.heldFrom.map { TimeStamp($0) })
+            },
+            summary: summary, rows: rows.mapValues { Array($0.utf8) })
+    }
+}
+
+extension ChangeResult.Status {
+    static func applied(_ timeStamp: Int64, _ knowledgeID: KnowledgeID? = .k1) -> Self {
+        .applied(timeStamp: TimeStamp(timeStamp), version: 1, knowledgeID: knowledgeID)
+    }
+}

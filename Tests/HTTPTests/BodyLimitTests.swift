@@ -1,0 +1,180 @@
+import HTTP
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct BodyLimitTests {
+    @Test(arguments: [0, 200_000])
+    func refusesADeclaredBodyAboveTheLimitBeforeItIsRead(sentAnyhow: Int) async throws {
+        try await TestServer({ $0.maxBodyBytes = 1000 }, answer: echo).run { server, port in
+            let client = try await RawClient(port: port)
+            try await client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 8000000\r\n\r\n")
+            try await client.send([UInt8](repeating: 1, count: sentAnyhow))
+            #expect(try await client.answer().status == 413)
+            try await client.finishSending()
+            #expect(try await client.rest() == "")
+            #expect(server.counters.refused(.bodyTooLarge) == 1)
+            #expect(server.counters.bytesInFlight == 0)
+        }
+    }
+
+    @Test func refusesAChunkedBodyAsSoonAsItPassesTheLimit() async throws {
+        try await TestServer({ $0.maxBodyBytes = 1000 }, answer: echo).run { server, port in
+            let client = try await RawClient(port: port)
+            try await client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+            try await client.send("3E9\r\n" + String(repeating: "x", count: 1001))
+            #expect(try await client.answer().status == 413)
+            try await client.finishSending()
+            #expect(try await client.rest() == "")
+            #expect(server.counters.bytesInFlight == 0)
+        }
+    }
+
+    @Test func takesABodyOfExactlyTheLimit() async throws {
+        try await TestServer({ $0.maxBodyBytes = 1000 }, answer: echo).run { _, port in
+            let client = try await RawClient(port: port)
+            let body = String(repeating: "x", count: 1000)
+            try await client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n" + body)
+            #expect(try await client.answer().text == body)
+            try await client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+            try await client.send("3E8\r\n" + body + "\r\n0\r\n\r\n")
+            #expect(try await client.answer().text == body)
+        }
+    }
+
+    @Test func refusesInsteadOfAskingForABodyTooLarge() async throws {
+        try await TestServer({ $0.maxBodyBytes = 1000 }, answer: echo).run { _, port in
+            let client = try await RawClient(port: port)
+            try await client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1001\r\nExpect: 100-continue\r\n\r\n")
+            #expect(try await client.answer().status == 413)
+            #expect(try await client.rest() == "")
+        }
+    }
+
+    @Test func formatsItsOwnAnswersAsTheApplicationLikes() async throws {
+        try await TestServer(
+            {
+                $0.maxBodyBytes = 1000
+                $0.formatRefusal = { refusal in
+                    HTTPResponse(
+                        status: 200, headers: [HTTPField("Content-Type", "application/problem+json")],
+                        body: Array("{\"status\":\(refusal.reason.status)}".utf8))
+                }
+            }, answer: echo
+        ).run { _, port in
+            let client = try await RawClient(port: port)
+            try await client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1001\r\n\r\n")
+            let answer = try await client.answer()
+            #expect(answer.status == 413)
+            #expect(answer.headers["content-type"] == "application/problem+json")
+            #expect(answer.text == "{\"status\":413}")
+        }
+    }
+
+    @Test func letsTheApplicationDecideBeforeTheBodyIsRead() async throws {
+        try await TestServer(
+            admission: { request in
+                switch request.segments.first {
+                case "small": .acceptUpTo(5)
+                case "closed": .refuse(HTTPResponse(status: 401, headers: [HTTPField("WWW-Authenticate", "Bearer")]))
+                default: .accept
+                }
+            }, answer: echo
+        ).run { _, port in
+            for (path, length, status) in [("small", 5, 200), ("small", 6, 413), ("closed", 1, 401), ("any", 6, 200)] {
+                let client = try await RawClient(port: port)
+                try await client.send("POST /\(path) HTTP/1.1\r\nHost: a\r\nContent-Length: \(length)\r\n\r\n")
+                try await client.send([UInt8](repeating: 65, count: length))
+                #expect(try await client.answer().status == status, "\(path) \(length)")
+            }
+        }
+    }
+
+    @Test func refusesBodiesWhileThoseInFlightUseUpTheBudgetAndRecovers() async throws {
+        let held = Signal<Void>()
+        let release = Signal<Void>()
+        try await TestServer(
+            { $0.maxBytesInFlight = 100_000 },
+            answer: { request in
+                guard request.segments == ["hold"] else { return echo(request) }
+                return .task {
+                    held.send()
+                    await release.next()
+                    return text("\(request.body.count)")
+                }
+            }
+        ).run { server, port in
+            let holder = try await RawClient(port: port)
+            let body = [UInt8](repeating: 7, count: 60_000)
+            try await holder.send("POST /hold HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n")
+            try await holder.send(body)
+            await held.next()
+            #expect(server.counters.bytesInFlight >= 60_000)
+
+            let other = try await RawClient(port: port)
+            try await other.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n")
+            let refused = try await other.answer()
+            #expect(refused.status == 503)
+            #expect(refused.headers["retry-after"] == "1")
+            let plain = try await RawClient(port: port)
+            try await plain.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await plain.answer().status == 200)
+
+            release.send()
+            #expect(try await holder.answer().text == "60000")
+            try await plain.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n")
+            try await plain.send(body)
+            #expect(try await plain.answer().body.count == 60_000)
+            #expect(server.counters.refused(.overloaded) == 1)
+            await server.stop(patience: .seconds(20))
+            #expect(server.counters.bytesInFlight == 0)
+        }
+    }
+
+    @Test func halfReceivedBodiesDoNotBlockEachOther() async throws {
+        try await TestServer({ $0.maxBytesInFlight = 100_000 }, answer: echo).run { server, port in
+            let clients = [try await RawClient(port: port), try await RawClient(port: port)]
+            let body = String(repeating: "x", count: 60_000)
+            for client in clients {
+                try await client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nEA60\r\n\(body)")
+            }
+            // Neither has sent all; they cannot both fit.
+            let refused = try await withThrowingTaskGroup(of: (Int, Int).self) { group in
+                for number in clients.indices {
+                    group.addTask { (number, try await clients[number].answer().status) }
+                }
+                let (number, status) = try await group.next()!
+                #expect(status == 503)
+                // The other's answer comes when its body ends; its client is reading on a queue of its own.
+                try await finishBody(of: clients[1 - number])
+                #expect(try await group.next()!.1 == 200)
+                return number
+            }
+            #expect((0...1).contains(refused))
+            #expect(server.counters.bytesInFlight == 0)
+        }
+    }
+
+    private func finishBody(of client: RawClient) async throws {
+        try await client.sendWhileReading("\r\n0\r\n\r\n")
+    }
+
+    @Test func doesNotHandleARequestWhoseBodyBreaksOff() async throws {
+        let handled = Signal<String>()
+        try await TestServer(answer: { request in
+            handled.send(request.rawPath)
+            return echo(request)
+        }).run { server, port in
+            for framing in ["Content-Length: 10\r\n\r\n12345", "Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n"] {
+                let broken = try await RawClient(port: port)
+                try await broken.send("POST /broken HTTP/1.1\r\nHost: a\r\n" + framing)
+                try await broken.finishSending()
+                #expect(try await broken.rest() == "")
+            }
+            let whole = try await RawClient(port: port)
+            try await whole.send("POST /whole HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx")
+            #expect(try await whole.answer().text == "x")
+            #expect(await handled.next() == "/whole")
+            await server.stop(patience: .seconds(20))
+            #expect(server.counters.bytesInFlight == 0)
+        }
+    }
+}

@@ -1,0 +1,175 @@
+import Dispatch
+import Foundation
+import Glibc
+import HTTP
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct HTTPSTests {
+    /// Runs a program and returns its exit status and output.
+    private func run(_ program: String, _ arguments: [String]) async throws -> (status: Int32, output: String) {
+        try await withCheckedThrowingContinuation { done in
+            // A thread that may block, and not the tests' own pool.
+            DispatchQueue(label: program).async {
+                done.resume(with: Result { try Self.runAndWait(program, arguments) })
+            }
+        }
+    }
+
+    private struct SpawnFailure: Error {
+        let code: Int32
+    }
+
+    private static func runAndWait(_ program: String, _ arguments: [String]) throws -> (status: Int32, output: String) {
+        let output = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try Data().write(to: output)
+        defer {
+            do { try FileManager.default.removeItem(at: output) } catch { Issue.record(error) }
+        }
+        var files = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&files)
+        defer { posix_spawn_file_actions_destroy(&files) }
+        posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, output.path, O_WRONLY, 0)
+        posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
+        var texts = ([program] + arguments).map { strdup($0) } + [nil]
+        defer { for text in texts { free(text) } }
+        var child = pid_t()
+        let code = posix_spawnp(&child, program, &files, nil, &texts, environ)
+        guard code == 0 else { throw SpawnFailure(code: code) }
+        var status: Int32 = 0
+        while waitpid(child, &status, 0) < 0 {
+            guard errno == EINTR else { throw SpawnFailure(code: errno) }
+        }
+        // The exit status as the macros of C read it; a program ended by a signal counts as failed.
+        let exit = status & 0x7F == 0 ? status >> 8 & 0xFF : -1
+        return (exit, String(decoding: try Data(contentsOf: output), as: UTF8.self))
+    }
+
+    /// Makes a certificate for localhost in a folder that is removed afterwards.
+    private func withCertificate(_ test: (HTTPTLSFiles, URL) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer {
+            do { try FileManager.default.removeItem(at: folder) } catch { Issue.record(error) }
+        }
+        let files = HTTPTLSFiles(
+            certificate: folder.appendingPathComponent("certificate.pem").path,
+            key: folder.appendingPathComponent("key.pem").path)
+        let made = try await run(
+            "openssl",
+            [
+                "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost", "-addext",
+                "subjectAltName=DNS:localhost", "-keyout", files.key, "-out", files.certificate,
+            ])
+        #expect(made.status == 0)
+        try await test(files, folder)
+    }
+
+    @Test func servesWithTLS() async throws {
+        try await withCertificate { files, folder in
+            let body = (0..<200_000).map { UInt8(truncatingIfNeeded: $0) }
+            let upload = folder.appendingPathComponent("upload")
+            try Data(body).write(to: upload)
+            try await TestServer(
+                {
+                    $0.tls = files
+                    $0.maxBodyBytes = 1 << 20
+                },
+                answer: { request in
+                    switch request.segments.first {
+                    case "task": .task { text("from a task") }
+                    case "stream":
+                        .task {
+                            let stream = HTTPBodyStream()
+                            stream.write(Array("one ".utf8))
+                            Task {
+                                for word in ["two ", "three"] { _ = await stream.send(Array(word.utf8)) }
+                                stream.finish()
+                            }
+                            return HTTPResponse(status: 200, stream: stream)
+                        }
+                    case "large":
+                        .response(
+                            HTTPResponse(
+                                status: 200, body: [UInt8](repeating: 97, count: 300_000), isCompressible: true))
+                    default: .response(text("\(request.body.count)"))
+                    }
+                }
+            ).run { _, port in
+                func curl(_ path: String, _ more: [String] = []) async throws -> String {
+                    let result = try await run(
+                        "curl",
+                        [
+                            "--silent", "--max-time", "20", "--cacert", files.certificate, "--resolve",
+                            "localhost:\(port):127.0.0.1", "https://localhost:\(port)/\(path)",
+                        ] + more)
+                    #expect(result.status == 0)
+                    return result.output
+                }
+                let chunked = ["-H", "Transfer-Encoding: chunked"]
+                let file = ["--data-binary", "@" + upload.path]
+                for (path, options, expected) in [
+                    ("upload", file, "200000"), ("upload", chunked + file, "200000"),
+                    ("task", ["https://localhost:\(port)/task"], "from a taskfrom a task"),
+                    ("stream", [], "one two three"),
+                    ("large", ["--compressed"], String(repeating: "a", count: 300_000)),
+                ] {
+                    let output = try await curl(path, options)
+                    #expect(output == expected)
+                }
+            }
+        }
+    }
+
+    @Test func refusesLargeBodiesAndCutsTricklersWithTLS() async throws {
+        try await withCertificate { files, folder in
+            let upload = folder.appendingPathComponent("upload")
+            try Data(count: 300_000).write(to: upload)
+            try await TestServer(
+                {
+                    $0.tls = files
+                    $0.maxBodyBytes = 1000
+                    $0.requestTimeout = .milliseconds(1500)
+                }, answer: echo
+            ).run { _, port in
+                for framing in ["Content-Length: 300000", "Transfer-Encoding: chunked"] {
+                    let result = try await run(
+                        "curl",
+                        [
+                            "--silent", "--max-time", "20", "--insecure", "--output", "/dev/null", "--write-out",
+                            "%{http_code}", "-H", "Expect: 100-continue", "-H", framing, "--data-binary",
+                            "@" + upload.path, "https://127.0.0.1:\(port)/",
+                        ])
+                    #expect(result.output == "413")
+                }
+                let silent = try await RawClient(port: port)
+                try await silent.send([22, 3, 1])
+                _ = try await silent.rest()
+            }
+        }
+    }
+
+    @Test func saysThatACertificateCannotBeUsed() async throws {
+        try await withCertificate { files, folder in
+            let nonsense = folder.appendingPathComponent("nonsense.pem")
+            try Data("no certificate".utf8).write(to: nonsense)
+            let other = folder.appendingPathComponent("other.pem").path
+            let made = try await run("openssl", ["genrsa", "-out", other, "2048"])
+            #expect(made.status == 0)
+            for bad in [
+                HTTPTLSFiles(certificate: nonsense.path, key: files.key),
+                HTTPTLSFiles(certificate: files.certificate, key: nonsense.path),
+                HTTPTLSFiles(certificate: files.certificate, key: other),
+            ] {
+                var configuration = HTTPServerConfiguration()
+                configuration.tls = bad
+                let server = HTTPServer(configuration: configuration, handler: ClosureHandler(answer: echo))
+                let failure = #expect(throws: HTTPServerError.self) { try server.start() }
+                guard case .unusableCertificate(_, _, let reason)? = failure else {
+                    Issue.record("\(String(describing: failure))")
+                    continue
+                }
+                #expect(!reason.isEmpty)
+            }
+        }
+    }
+}

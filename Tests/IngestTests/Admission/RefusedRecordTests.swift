@@ -1,0 +1,88 @@
+import ChangeLog
+import Ingest
+import SyncModel
+import SyncWire
+import Testing
+
+@Suite struct RefusedRecordTests {
+    @Test(arguments: [
+        ("", "missing in"), ("{}", "changes is no JSON array"), ("null", "changes is no JSON array"),
+        ("[1,]", "changes is no JSON: unexpected byte at byte 3"),
+        ("[", "changes is no JSON: ends inside a value at byte 1"),
+        (" ", "changes is no JSON: no value at byte 1"),
+        ("[] []", "changes is no JSON: content after the value at byte 3"),
+        (#"["\ud800"]"#, "changes is no JSON: half of a surrogate pair at byte 2"),
+        ("[1,2,3,4]", "4 changes, at most 3 are allowed"),
+    ])
+    func sendsARecordThatBreaksTheContractToDeadLetters(changes: String, reason: String) throws {
+        let upload = Upload(changes)
+        let decoded = try upload.admitted(limits: SyncLimits(maxChanges: 3))
+        #expect(decoded.parts.isEmpty && decoded.letters.count == 1)
+        #expect(decoded.admitted.recordRefusal?.hasPrefix(reason) == true, "\(decoded.admitted.recordRefusal ?? "")")
+        let letter = try #require(decoded.letters.first)
+        #expect(letter.upload == UploadReference(partition: 2, offset: 42))
+        #expect(letter.logTime == 1_767_323_045_000_000)
+        let subject = DeadLetter.Subject.record(
+            reason: decoded.admitted.recordRefusal ?? "", value: upload.record.value)
+        #expect(letter.subject == subject)
+        let record = decoded.admitted.records[0]
+        #expect(record.destination == TopicPartition(.deadLetters, 2) && record.key == Array("ann".utf8))
+    }
+
+    @Test func takesAsManyChangesAsAreAllowed() throws {
+        let changes = (1...3).map { #"{"table":"note","id":"\#($0)"}"# }
+        #expect(try Upload(changes).admitted(limits: SyncLimits(maxChanges: 3)).outline == ["ann 0 1 2"])
+    }
+
+    @Test func sendsBytesThatAreNoMessageToDeadLetters() throws {
+        var admission = Admission(history: Fixture.history, limits: SyncLimits(), maximumRecordSize: 1 << 20)
+        for value in [[], [0xFF], [0x08], [0x08, 0x00], Array("hello".utf8), [0x0B]] as [[UInt8]] {
+            let record = LogRecord(offset: 1, time: 2, key: [], value: value)
+            let decoded = try Decoded(admission.admit(record, of: 0, schemas: Fixture.schemas))
+            #expect(decoded.parts.isEmpty && decoded.admitted.recordRefusal != nil)
+            guard case .record(_, let kept) = try #require(decoded.letters.first).subject else {
+                Issue.record("a letter of a record")
+                return
+            }
+            #expect(kept == value)
+        }
+    }
+
+    @Test func waitsAtARecordThatNeedsSomethingNewer() throws {
+        let upload = UploadReference(partition: 2, offset: 42)
+        let batch = Upload("[]")
+        #expect(throws: IngestError.unknownRules(upload, 2)) { try batch.with(\.rules, 2).admitted() }
+        let unknown = String(repeating: "0", count: 32)
+        #expect(throws: IngestError.unknownSchema(upload, unknown)) { try batch.with(\.schema, unknown).admitted() }
+        var admission = Admission(history: Fixture.history, limits: SyncLimits(), maximumRecordSize: 1 << 20)
+        // Format 2, and a field that format 1 would refuse.
+        let newer = LogRecord(offset: 42, time: 0, key: [], value: [0x08, 0x02, 0x0B])
+        var thrown: IngestError?
+        do throws(IngestError) {
+            _ = try admission.admit(newer, of: 2, schemas: Fixture.schemas)
+        } catch {
+            thrown = error
+        }
+        guard case .newerFormat(upload, _)? = thrown else {
+            Issue.record("\(String(describing: thrown))")
+            return
+        }
+        // It is known again as soon as `control` has it.
+        #expect(throws: IngestError.unknownSchema(upload, Fixture.newest)) {
+            var early = Admission(history: Fixture.history, limits: SyncLimits(), maximumRecordSize: 1 << 20)
+            var known = SchemaHistory()
+            known.append(Fixture.schemas.entries[0])
+            _ = try early.admit(batch.record, of: 2, schemas: known)
+        }
+    }
+
+    @Test(arguments: [
+        IngestError.newerFormat(UploadReference(partition: 3, offset: 9), "x"),
+        .unknownRules(UploadReference(partition: 3, offset: 9), 4),
+        .unknownSchema(UploadReference(partition: 3, offset: 9), "ab"),
+        .positionOutOfRange(UploadReference(partition: 3, offset: 9), LogRange(start: 10, end: 20)),
+    ])
+    func namesThePlaceInItsErrors(error: IngestError) {
+        #expect(error.description.hasPrefix("uploads[3] offset 9"))
+    }
+}

@@ -1,0 +1,121 @@
+import ChangeLog
+import MemoryChangeLog
+import Ordering
+import RecordStore
+import SQLiteRecordStore
+import SyncModel
+import SyncWire
+import Testing
+
+/// What passes is tried again; what does not stops with an explanation.
+@Suite(.timeLimit(.minutes(1)))
+struct FailureTests {
+    private static let delay = Duration.milliseconds(1500)
+    private static let configuration = OrderingConfiguration(stepBytes: 1, retryDelay: delay)
+    private static let busy = RecordStoreError(.unavailable, message: "busy", isRetriable: true)
+
+    @Test
+    func triesAgainWhenTheTablesFailForAWhile() async throws {
+        try await withLogAndTables { log, tables in
+            let parts = randomParts(30, seed: 31, owners: ["abc"])
+            try await log.append(parts)
+            let store = WatchedStore(tables) { number throws(RecordStoreError) in
+                if number < 2 { throw Self.busy }
+            } beforeRead: { number throws(RecordStoreError) in
+                if number == 0 { throw Self.busy }
+            }
+            let stage = Stage(log, store, configuration: Self.configuration)
+            await store.until(30)
+            try await stage.stop()
+            #expect(stage.clock.sleeps == [Self.delay, Self.delay, Self.delay])
+            #expect(stage.lines.all.facts.contains { $0.contains("tried again") && $0.contains("busy") })
+            let byHand = try ByHand(parts)
+            #expect(try await store.tables(of: 0) == byHand.tables)
+            #expect(try await log.piecesOnce(in: 0) == byHand.pieces)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func triesAgainWhenTheLogFailsForAWhile(isStored: Bool) async throws {
+        try await withLogAndTables { log, tables in
+            let parts = randomParts(30, seed: 32, owners: ["abc"])
+            try await log.append(parts)
+            let lost = ChangeLogError(.inputOutput, message: "the broker is away", isRetriable: true)
+            log.failNextAppend(lost, isStored: isStored)
+            let stage = Stage(log, WatchedStore(tables), configuration: Self.configuration)
+            await stage.store.until(30)
+            try await stage.stop()
+            #expect(stage.clock.sleeps == [Self.delay])
+            let byHand = try ByHand(parts)
+            #expect(try await stage.store.tables(of: 0) == byHand.tables)
+            #expect(try await log.piecesOnce(in: 0) == byHand.pieces)
+        }
+    }
+
+    @Test
+    func endsWithTheCauseWhenTheLogFailsForGood() async throws {
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            try await log.append(maker.creations(5))
+            let cause = ChangeLogError(.readOnly, message: "the disk is read-only")
+            log.failNextAppend(cause)
+            let stage = Stage(log, WatchedStore(tables), configuration: Self.configuration)
+            await #expect(throws: cause) { try await stage.ended() }
+            #expect(try await stage.store.position(of: 0) == nil)
+        }
+    }
+
+    @Test
+    func endsAWorkerWhosePartitionAnotherHasMovedOn() async throws {
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            try await log.append(maker.creations(3))
+            let other = StoredPosition(state: PartitionState(nextOffset: 2, schemaOrdinal: 1), orderedOffset: 1)
+            let store = WatchedStore(tables) { number throws(RecordStoreError) in
+                guard number == 0 else { return }
+                try await tables.commit([
+                    StoreStep(partition: 0, expected: nil, position: other, rows: [], outcomes: [])
+                ])
+            }
+            let stage = Stage(log, store)
+            let error = await #expect(throws: RecordStoreError.self) { try await stage.ended() }
+            #expect(error?.code == .fenced)
+            #expect(error?.message.contains("another worker has moved it on") == true)
+            #expect(try await store.position(of: 0) == other)
+            #expect(stage.clock.sleeps.isEmpty)
+        }
+    }
+
+    @Test
+    func stopsWhenTheTablesStandWhereChangesDoesNot() async throws {
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            try await log.append(maker.creations(2))
+            let position = StoredPosition(state: PartitionState(nextOffset: 3))
+            try await tables.commit([
+                StoreStep(partition: 0, expected: nil, position: position, rows: [], outcomes: [])
+            ])
+            let error = await #expect(throws: OrderingError.self) {
+                try await Stage(log, WatchedStore(tables)).ended()
+            }
+            #expect("\(try #require(error))".contains("the tables stand at offset 3, the log holds 0 to 2"))
+            #expect(try await log.range(of: TopicPartition(.ordered, 0)).end == 0)
+        }
+    }
+
+    @Test
+    func stopsWhenOrderedLostWhatTheTablesHold() async throws {
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            try await log.append(maker.creations(2))
+            let position = StoredPosition(state: PartitionState(nextOffset: 1), orderedOffset: 1)
+            try await tables.commit([
+                StoreStep(partition: 0, expected: nil, position: position, rows: [], outcomes: [])
+            ])
+            let error = await #expect(throws: OrderingError.self) {
+                try await Stage(log, WatchedStore(tables)).ended()
+            }
+            #expect("\(try #require(error))".contains("the tables hold results up to offset 1, the log ends at 0"))
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import ChangeLog
+import MemoryChangeLog
+import Ordering
+import RecordStore
+import SQLiteRecordStore
+import SyncModel
+import SyncWire
+import Testing
+
+/// A message that cannot be ordered pauses its partition; what came before it is ordered, and so are the others.
+@Suite(.timeLimit(.minutes(1)))
+struct PauseTests {
+    enum Obstacle: CaseIterable {
+        case unreadable, unknownSchema, unknownRules, otherEpoch, tooManyValues
+
+        func record(_ part: ChangePart) -> [UInt8] {
+            var part = part
+            switch self {
+            case .unreadable: return [0xFF, 0xFF]
+            case .unknownSchema: part.schema = String(repeating: "ab", count: 16)
+            case .unknownRules: part.rules = 99
+            case .otherEpoch: part.epoch = "e2"
+            case .tooManyValues: part.changes = [.edit("bad", ["1", "\"x\"", "\"y\""])]
+            }
+            return part.encode(naming: Fixture.newest)
+        }
+
+        var explanation: String {
+            switch self {
+            case .unreadable: "the record cannot be read"
+            case .unknownSchema: "which this worker does not know: upgrade it"
+            case .unknownRules: "the message needs rules version 99, this worker knows 1"
+            case .otherEpoch: "the message is of history e2"
+            case .tooManyValues: "the message breaks the contract of changes"
+            }
+        }
+    }
+
+    @Test(arguments: Obstacle.allCases, [1, 1 << 20])
+    func pausesBeforeAMessageItCannotOrder(_ obstacle: Obstacle, stepBytes: Int) async throws {
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            let parts = maker.creations(3)
+            try await log.append(parts)
+            let producer = try await log.producer()
+            let value = obstacle.record(maker.part([.edit("bad", ["1"])], batch: 4))
+            try await producer.append([NewRecord(to: TopicPartition(.changes, 0), value: value)])
+            await producer.close()
+            try await log.append([maker.part([.edit("behind", ["1"])], batch: 5)])
+            let others = maker.creations(4, owner: "ghi")
+            let stage = Stage(log, WatchedStore(tables), configuration: OrderingConfiguration(stepBytes: stepBytes))
+            await stage.lines.until("paused", "changes[0] offset 3", obstacle.explanation)
+
+            // The other partition goes on.
+            try await log.append(others, to: 1)
+            await stage.store.until(4, in: 1)
+            try await stage.stop()
+            let byHand = try ByHand(parts)
+            #expect(try await log.piecesOnce(in: 0) == byHand.pieces)
+            #expect(try await stage.store.tables(of: 0) == byHand.tables)
+            #expect(stage.clock.sleeps.isEmpty)
+        }
+    }
+
+    @Test
+    func goesOnWithAWorkerThatKnowsTheSchema() async throws {
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            let parts = [
+                maker.part([.edit("x", ["1"])], batch: 1), maker.part([.edit("x", ["2"])], batch: 2, schema: 2),
+            ]
+            try await log.append(parts)
+            var older = SchemaHistory()
+            older.append(Fixture.schemas.entries[0])
+            let old = Stage(log, WatchedStore(tables), schemas: older)
+            await old.lines.until("paused", "offset 1")
+            try await old.stop()
+            let new = Stage(log, WatchedStore(tables))
+            await new.store.until(2)
+            try await new.stop()
+            let byHand = try ByHand(parts)
+            #expect(try await log.records(of: TopicPartition(.ordered, 0)).map(\.value) == byHand.pieces)
+            #expect(try await new.store.tables(of: 0) == byHand.tables)
+        }
+    }
+
+    @Test
+    func pausesThePartitionWhoseRowTheTablesRefuse() async throws {
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            let parts = maker.creations(1)
+            try await log.append(parts)
+            let key = parts[0].rowsTouched[0]
+            let store = WatchedStore(tables) { number throws(RecordStoreError) in
+                if number == 0 { throw RecordStoreError(.refusedRow(key), message: "table note refused the row r0") }
+            }
+            let stage = Stage(log, store)
+            await stage.lines.until("paused", "table note refused the row r0")
+            try await log.append(maker.creations(2, owner: "ghi"), to: 1)
+            await store.until(2, in: 1)
+            try await stage.stop()
+            #expect(try await store.position(of: 0) == nil)
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import ChangeLog
+import MemoryChangeLog
+import Observability
+import Ordering
+import RecordStore
+import SQLiteRecordStore
+import SyncModel
+import Synchronization
+
+/// The log, the tables and the stage between them.
+struct Stage {
+    let log: MemoryChangeLog
+    let store: WatchedStore
+    let lines = Lines()
+    let clock = RecordingClock()
+    private let running: Task<Void, any Error>
+
+    /// Starts the stage.
+    init(
+        _ log: MemoryChangeLog, _ store: WatchedStore,
+        configuration: OrderingConfiguration = OrderingConfiguration(), schemas: SchemaHistory = Fixture.schemas
+    ) {
+        self.log = log
+        self.store = store
+        let service = OrderingService(
+            log: log, store: store, history: Fixture.history, schemas: { schemas }, configuration: configuration,
+            clock: clock, logger: Logger(label: "ordering", output: LogOutput(format: .text, to: lines)))
+        running = Task {
+            defer { store.events.add(.ended) }
+            try await service.run()
+        }
+    }
+
+    /// Tells it to end.
+    func cancel() { running.cancel() }
+
+    /// Waits for its end; what it threw is thrown.
+    func ended() async throws { try await running.value }
+
+    /// Ends it.
+    func stop() async throws {
+        cancel()
+        try await ended()
+    }
+}
+
+/// Opens the tables in a folder.
+func openTables(_ folder: String) async throws -> SQLiteRecordStore {
+    let store = try await SQLiteRecordStore.open(.init(path: folder + "/tables.db"))
+    try await store.prepare(Fixture.schemas)
+    return store
+}
+
+/// Runs a closure with an empty log and empty tables.
+func withLogAndTables(_ body: (MemoryChangeLog, SQLiteRecordStore) async throws -> Void) async throws {
+    try await withTemporaryFolder { folder in
+        let log = MemoryChangeLog(MemoryLogContents(partitionCount: 2))
+        let tables = try await openTables(folder)
+        let outcome: Result<Void, any Error>
+        do {
+            outcome = .success(try await body(log, tables))
+        } catch {
+            outcome = .failure(error)
+        }
+        await tables.close()
+        await log.close()
+        try outcome.get()
+    }
+}
+
+/// The lines logged.
+final class Lines: LogSink {
+    let all = Signal<String>()
+
+    func write(_ line: [UInt8]) { all.add(String(decoding: line, as: UTF8.self)) }
+
+    /// Waits for a line that contains all of these.
+    func until(_ parts: String...) async {
+        await all.until { lines in lines.contains { line in parts.allSatisfy { line.contains($0) } } }
+    }
+}
+
+/// A clock on which every sleep is over at once; it keeps how long each was to be.
+final class RecordingClock: Clock {
+    typealias Duration = Swift.Duration
+
+    struct Instant: InstantProtocol {
+        var offset = Duration.zero
+
+        func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+        func duration(to other: Instant) -> Duration { other.offset - offset }
+        static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
+    }
+
+    private let state = Mutex((now: Instant(), sleeps: [Duration]()))
+
+    var sleeps: [Duration] { state.withLock(\.sleeps) }
+    var now: Instant { state.withLock(\.now) }
+    let minimumResolution = Duration.zero
+
+    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        try Task.checkCancellation()
+        state.withLock { state in
+            state.sleeps.append(state.now.duration(to: deadline))
+            state.now = max(state.now, deadline)
+        }
+    }
+}

@@ -1,0 +1,161 @@
+import RecordStore
+import SyncModel
+import Synchronization
+import Testing
+
+/// The pieces of a snapshot, put together.
+private struct Snapshot {
+    var position: StoredPosition?
+    var rows: [OrderedRow] = []
+    var outcomes: [StoredOutcome] = []
+
+    /// Reads a snapshot, expecting the position first and once, and one owner in a piece of rows.
+    ///
+    /// - Parameter onPiece: told the number of each piece as it comes, on the thread that reads.
+    init(
+        of partition: Int, ordinal: Int = 1, _ store: any RecordStore,
+        onPiece: @escaping @Sendable (Int) -> Void = { _ in }
+    ) async throws {
+        let pieces = Mutex<[SnapshotPiece]>([])
+        try await store.snapshot(of: partition, schemaOrdinal: ordinal) { piece in
+            let index = pieces.withLock { pieces in
+                pieces.append(piece)
+                return pieces.count - 1
+            }
+            onPiece(index)
+        }
+        for (index, piece) in pieces.withLock({ $0 }).enumerated() {
+            switch piece {
+            case .position(let position):
+                #expect(index == 0)
+                self.position = position
+            case .rows(let rows):
+                #expect(Set(rows.map(\.key.owner)).count == 1)
+                self.rows += rows
+            case .outcomes(let outcomes):
+                #expect(!outcomes.isEmpty)
+                self.outcomes += outcomes
+            }
+        }
+    }
+
+    /// The rows by owner, in the order they came.
+    var rowsByOwner: [SyncID: [OrderedRow]] { Dictionary(grouping: rows, by: \.key.owner) }
+}
+
+extension RecordStoreConformance {
+    static let snapshotCases: [ConformanceCase] = [
+        ConformanceCase("a snapshot of an empty partition is a position alone") { harness in
+            let store = try await harness.open(Sample.first)
+            let snapshot = try await Snapshot(of: 0, store)
+            #expect(snapshot.position == StoredPosition())
+            #expect(snapshot.rows.isEmpty && snapshot.outcomes.isEmpty)
+        },
+        ConformanceCase("a snapshot has all rows of its partition by owner and timeStamp, over all tables") { harness in
+            let store = try await harness.open(Sample.first)
+            var partition = PartitionHand(store, 1)
+            var other = PartitionHand(store, 2)
+            var random = SplitMix64(state: 0x5A9)
+            var rows: [OrderedRow] = []
+            for timeStamp in 1...3000 as ClosedRange<Int64> {
+                let name = ["é", "e\u{301}", "z"][Int(random.next() % 3)]
+                let id = String(random.next(), radix: 36)
+                rows.append(
+                    random.next() % 2 == 0
+                        ? orderRow(id, "\(timeStamp)", of: name, timeStamp: timeStamp)
+                        : row(Sample.everyType, name, id, timeStamp, Array(repeating: "null", count: 10)))
+            }
+            rows[7].isDeleted = true
+            try await partition.commit(rows.shuffled(using: &random))
+            try await other.commit([orderRow("a", "elsewhere", of: "other", timeStamp: 1)])
+
+            let snapshot = try await Snapshot(of: 1, store)
+            #expect(snapshot.position == partition.position)
+            #expect(snapshot.rowsByOwner == Dictionary(grouping: rows, by: \.key.owner))
+            // One owner after the other.
+            let changes = zip(snapshot.rows, snapshot.rows.dropFirst()).filter { $0.key.owner != $1.key.owner }
+            #expect(changes.count == 2)
+        },
+        ConformanceCase("a snapshot has the kept outcomes of its partition, each device's oldest first") { harness in
+            let store = try await harness.open(Sample.first)
+            var partition = PartitionHand(store, 1)
+            var other = PartitionHand(store, 2)
+            // A device that has no rows, one with more outcomes than are kept, and owners that share a device.
+            let keys = ["a", "b", "c"].map { DeviceKey(owner: owner("owner \($0)"), device: device("d")) }
+            let stored = keys.flatMap { key in
+                (1...20).map { StoredOutcome(key: key, outcome: outcome(Int64($0 * 2))) }
+            }
+            try await partition.commit([], stored)
+            try await other.commit(
+                [], [StoredOutcome(key: DeviceKey(owner: owner("z"), device: device("d")), outcome: outcome(1))])
+            let snapshot = try await Snapshot(of: 1, store)
+            let found = Dictionary(grouping: snapshot.outcomes, by: \.key)
+            #expect(found.count == keys.count)
+            for key in keys { #expect(found[key] == stored.filter { $0.key == key }.suffix(Outcome.kept)) }
+        },
+        ConformanceCase("a snapshot is of one moment, and commits go on meanwhile") { harness in
+            let store = try await harness.open(Sample.first)
+            var partition = PartitionHand(store)
+            let key = DeviceKey(owner: owner("owner"), device: device("d"))
+            // Every commit writes every row anew, with its number as the version, and an outcome.
+            func rows(_ number: Int64) -> [OrderedRow] {
+                (0..<3000).map { index in
+                    var row = orderRow("\(index)", "x", timeStamp: number * 3000 + Int64(index))
+                    row.version = number
+                    return row
+                }
+            }
+            try await partition.commit(rows(1), [StoredOutcome(key: key, outcome: outcome(1))])
+            let position = partition.position
+
+            // The read waits at its first pieces until a commit has gone through.
+            let handOver = HandOver()
+            async let reading = {
+                defer { handOver.end() }
+                return try await Snapshot(of: 0, store, onPiece: { index in if index < 3 { handOver.offer() } })
+            }()
+            // Should a commit fail, the read goes on all the same.
+            defer { for _ in 0..<3 { handOver.accept() } }
+            var number: Int64 = 1
+            for await _ in handOver.offers {
+                number += 1
+                try await partition.commit(rows(number), [StoredOutcome(key: key, outcome: outcome(number))])
+                handOver.accept()
+            }
+            let snapshot = try await reading
+            #expect(number == 4)
+            #expect(snapshot.position == position)
+            let isSame = snapshot.rows == rows(1)
+            #expect(isSame)
+            #expect(snapshot.outcomes.map(\.outcome) == [outcome(1)])
+            let after = try await Snapshot(of: 0, store)
+            let isNewest = after.rows == rows(4)
+            #expect(isNewest)
+        },
+        ConformanceCase("a snapshot has the columns of the version asked for") { harness in
+            var partition = PartitionHand(try await harness.open(Sample.first))
+            let old = orderRow("a", "old")
+            try await partition.commit([old])
+            try await partition.store.prepare(Sample.second)
+            let late = row(Sample.late, "owner", "a", 2, ["\"x\""])
+            try await partition.commit([late], ordinal: 2)
+            let lifted = OrderedRow(old, values: old.values.lifted(to: Sample.version2.tables[Sample.order]))
+            #expect(try await Snapshot(of: 0, ordinal: 1, partition.store).rows == [old])
+            #expect(try await Snapshot(of: 0, ordinal: 2, partition.store).rows == [lifted, late])
+        },
+        ConformanceCase("what the body of a snapshot throws ends the read") { harness in
+            struct Enough: Error {}
+            var partition = PartitionHand(try await harness.open(Sample.first))
+            try await partition.commit([orderRow("a", "x")])
+            let count = Mutex(0)
+            await #expect(throws: Enough.self) {
+                try await partition.store.snapshot(of: 0, schemaOrdinal: 1) { _ in
+                    count.withLock { $0 += 1 }
+                    throw Enough()
+                }
+            }
+            #expect(count.withLock { $0 } == 1)
+            #expect(try await Snapshot(of: 0, partition.store).rows.count == 1)
+        },
+    ]
+}

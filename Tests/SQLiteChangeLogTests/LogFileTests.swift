@@ -1,0 +1,108 @@
+import ChangeLog
+import ChangeLogConformance
+import Foundation
+import SQLite
+import Testing
+
+@testable import SQLiteChangeLog
+
+@Suite(.timeLimit(.minutes(1))) struct LogFileTests {
+    private let place = TopicPartition(.uploads, 0)
+
+    @Test func syncsTheWriteAheadLogAtEveryCommit() throws {
+        let directory = try SQLiteLogPlace()
+        let file = try LogFile(SQLiteChangeLogConfiguration(path: directory.path))
+        try check(file.connection)
+        try file.connection.close()
+    }
+
+    private func check(_ connection: Connection) throws {
+        var synchronous = try connection.prepare("PRAGMA synchronous")
+        #expect(try synchronous.step())
+        #expect(try synchronous.integer(at: 0) == 2)
+        var journal = try connection.prepare("PRAGMA journal_mode")
+        #expect(try journal.step())
+        #expect(try journal.text(at: 0) == "wal")
+    }
+
+    @Test func refusesADatabaseOfSomethingElseAndLeavesItAsItWas() async throws {
+        for sql in ["CREATE TABLE notes (text TEXT)", "PRAGMA application_id = 5", "PRAGMA user_version = 1"] {
+            let directory = try SQLiteLogPlace()
+            try await directory.edit(sql)
+            let error = await #expect(throws: ChangeLogError.self) { try await directory.open(LogSettings()) }
+            #expect(error?.message.contains("database of something else") == true)
+            #expect(error?.message.contains(directory.path) == true)
+            await #expect(throws: SQLiteError.self) { try await directory.edit("SELECT * FROM weir_log") }
+        }
+    }
+
+    @Test func refusesANewerFormatAndNamesBoth() async throws {
+        let directory = try SQLiteLogPlace()
+        try await directory.open(LogSettings()).close()
+        try await directory.edit("PRAGMA user_version = 2")
+        let error = await #expect(throws: ChangeLogError.self) { try await directory.open(LogSettings()) }
+        #expect(error?.message.contains("format 2") == true)
+        #expect(error?.message.contains("knows 1") == true)
+    }
+
+    @Test func refusesAFileThatIsNoDatabaseAndAFolderThatIsMissing() async throws {
+        let directory = try SQLiteLogPlace()
+        try Data(repeating: 65, count: 5000).write(to: URL(filePath: directory.path))
+        let error = await #expect(throws: ChangeLogError.self) { try await directory.open(LogSettings()) }
+        #expect(error?.code == .corrupt)
+        await #expect(throws: ChangeLogError.self) {
+            try await SQLiteChangeLog(SQLiteChangeLogConfiguration(path: directory.path + "/missing/log"))
+        }
+    }
+
+    @Test(arguments: [0, -1, 1025]) func refusesANumberOfPartitionsThatItCannotHave(count: Int) async throws {
+        let directory = try SQLiteLogPlace()
+        let error = await #expect(throws: ChangeLogError.self) {
+            try await SQLiteChangeLog(SQLiteChangeLogConfiguration(path: directory.path, partitions: count))
+        }
+        #expect(error?.message.contains("1 to 1024") == true)
+    }
+
+    @Test func leavesCancellationWhatItIs() async throws {
+        let directory = try SQLiteLogPlace()
+        try await directory.open(LogSettings()).close()
+        let files = try await LogFileReaders(path: directory.path, threads: 1)
+        let read = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await files.read(place, from: 0, to: 1, maximumBytes: 1)
+        }
+        await #expect(throws: CancellationError.self) { try await read.value }
+        try await files.close()
+        let error = await #expect(throws: ChangeLogError.self) {
+            try await files.read(place, from: 0, to: 1, maximumBytes: 1)
+        }
+        #expect(error?.code == .closed)
+    }
+
+    @Test func tellsOfRecordsThatAreMissingInTheFile() async throws {
+        let directory = try SQLiteLogPlace()
+        var log = try await directory.open(LogSettings())
+        try await log.producer().append((0..<5).map { NewRecord(to: place, value: [UInt8($0)]) })
+        try await log.close()
+        try await directory.edit("DELETE FROM uploads_0 WHERE place = 2")
+        log = try await directory.open(LogSettings())
+        let reader = try await log.reader(of: place, from: 0)
+        let error = await #expect(throws: ChangeLogError.self) { try await reader.next(maximumBytes: 1 << 20) }
+        #expect(error?.code == .corrupt)
+        try await log.close()
+    }
+
+    /// Another process that appends makes this one's offsets wrong: it must not overwrite, nor invent an order.
+    @Test func failsRatherThanOverwriteWhatAnotherProcessAppended() async throws {
+        let directory = try SQLiteLogPlace()
+        let log = try await directory.open(LogSettings())
+        try await directory.edit("INSERT INTO uploads_0 VALUES (0, 0, x'', x'01')")
+        await #expect(throws: ChangeLogError.self) {
+            try await log.producer().append([NewRecord(to: place, value: [2])])
+        }
+        try await log.close()
+        let reopened = try await directory.open(LogSettings())
+        #expect(try await reopened.reader(of: place, from: 0).next(maximumBytes: 1).map(\.value) == [[1]])
+        try await reopened.close()
+    }
+}

@@ -1,0 +1,192 @@
+import SyncModel
+
+/// An independent account of the rules: it keeps every version of every row and asks each question of that list.
+struct NaiveModel {
+    struct Version: Equatable {
+        var timeStamp: Int64
+        var device: Device
+        var batch: Int64?
+        var isDeleted: Bool
+        var values: [String: String]
+        var updatedAt: Int64
+        var logTime: Int64
+        /// Whether the change wrote every column of its schema version, and whether a value was altered.
+        var isFull: Bool
+        var isAltered: Bool
+    }
+
+    struct Answer: Equatable {
+        var index: Int
+        var name: String
+        var timeStamp: Int64?
+        var version: Int64?
+        var maker: String?
+        var heldFrom: Int64?
+    }
+
+    enum Verdict: Equatable {
+        case dropped
+        case ordered([Answer])
+        case repeated([Answer])
+        case refused(String)
+    }
+
+    private(set) var versions: [RowKey: [Version]] = [:]
+    private(set) var makers: [RowKey: String] = [:]
+    private(set) var newest: Int64 = 0
+    private var deliveries: [(partition: Int, offset: Int64, part: Int)] = []
+    private var outcomes: [DeviceKey: [(batch: Int64, hash: [UInt8], answers: [Answer])]] = [:]
+    private var named: Set<Int> = []
+
+    /// The newest schema version met.
+    var reached: Schema { Fixture.history.entries[(named.max() ?? 1) - 1].schema }
+
+    mutating func order(_ part: ChangePart) -> Verdict {
+        let upload = part.upload
+        let isAbove = deliveries.filter { $0.partition == upload.partition }.allSatisfy {
+            upload.offset > $0.offset || upload.offset == $0.offset && part.part > $0.part
+        }
+        guard isAbove else { return .dropped }
+        deliveries.append((upload.partition, upload.offset, part.part))
+        named.insert(Int(part.schema.dropFirst()) ?? 0)
+        if part.isOtherHistory { return .refused("history_changed") }
+        let earlier = outcomes[part.deviceKey] ?? []
+        if let batch = part.batch, earlier.contains(where: { $0.batch >= batch }) {
+            guard let first = earlier.suffix(16).first(where: { $0.batch == batch }) else {
+                return .refused("outcome_expired")
+            }
+            return first.hash == part.contentHash ? .repeated(first.answers) : .refused("batch_mismatch")
+        }
+        let before = self
+        // What each change did to what the device has of its row: whether it wrote all, and whether it left a difference.
+        var events: [RowKey: [(isFull: Bool, isAltered: Bool)]] = [:]
+        var wrote: [(position: Int, key: RowKey)] = []
+        var answers: [Answer] = []
+        for change in part.changes {
+            let key = RowKey(table: change.table, owner: part.owner, id: change.id)
+            let count = versions[key]?.count ?? 0
+            answers.append(judge(change, part))
+            if let made = versions[key], made.count > count, let last = made.last {
+                events[key, default: []].append((last.isFull, last.isAltered))
+                wrote.append((answers.count - 1, key))
+            } else if answers.last?.name == "applied", change.values.json.contains(where: { $0 != "" }) {
+                // The device has the values of its delete, no version does.
+                events[key, default: []].append((false, true))
+                if count > before.versions[key]?.count ?? 0 { versions[key]?[count - 1].isAltered = true }
+            }
+        }
+        let isBad = part.hasIngestRefusal || answers.contains { !["applied", "deleted"].contains($0.name) }
+        if part.isAtomic && isBad {
+            (versions, makers, newest) = (before.versions, before.makers, before.newest)
+            answers = answers.map {
+                ["applied", "deleted"].contains($0.name) ? Answer(index: $0.index, name: "batch_aborted") : $0
+            }
+        } else {
+            for (position, key) in wrote {
+                answers[position].heldFrom = heldFrom(
+                    events[key] ?? [], isFull: versions[key]?.last?.isFull == true,
+                    before: before.versions[key]?.last?.timeStamp ?? 0)
+            }
+        }
+        if let batch = part.batch {
+            outcomes[part.deviceKey, default: []].append((batch, part.contentHash, answers))
+        }
+        return .ordered(answers)
+    }
+
+    /// The stored row that the versions come to.
+    func row(_ key: RowKey) -> OrderedRow? {
+        guard let all = versions[key], let first = all.first, let last = all.last, let maker = makers[key] else {
+            return nil
+        }
+        return OrderedRow(
+            key: key, knowledgeID: KnowledgeID(unchecked: maker), timeStamp: TimeStamp(last.timeStamp),
+            version: Int64(all.count), isDeleted: last.isDeleted, createdAt: first.logTime, updatedAt: last.updatedAt,
+            writer: last.device, writerBatch: last.batch, isExact: last.isFull && !last.isAltered,
+            othersTimeStamp: TimeStamp(all.last { $0.device != last.device }?.timeStamp ?? 0),
+            values: RowValues(
+                json: reached.tables[key.table].columns.map { last.values[$0.name] ?? Self.initial($0) }))
+    }
+
+    private mutating func judge(_ change: Change, _ part: ChangePart) -> Answer {
+        let key = RowKey(table: change.table, owner: part.owner, id: change.id)
+        let all = versions[key] ?? []
+        let base = change.base.rawValue
+        let table = Fixture.history[part.schema]?.schema.tables[change.table] ?? reached.tables[change.table]
+        func answer(_ name: String) -> Answer { Answer(index: change.index, name: name) }
+        guard let last = all.last else {
+            if change.isDelete { return Answer(index: change.index, name: "applied", timeStamp: 0, version: 0) }
+            if base > 0 { return answer("row_gone") }
+            return create(change, key, part, table) ?? answer("missing_value")
+        }
+        let hasCondition = change.ifBase || table.policy == .checkBase
+        let unseen = all.filter { $0.timeStamp > base }
+        if hasCondition, base > last.timeStamp || unseen.contains(where: { $0.device != part.device }) {
+            return answer("conflict")
+        }
+        if last.isDeleted && change.isDelete {
+            return Answer(
+                index: change.index, name: "applied", timeStamp: last.timeStamp, version: Int64(all.count),
+                maker: makers[key])
+        }
+        if last.isDeleted && base == last.timeStamp {
+            return create(change, key, part, table) ?? answer("missing_value")
+        }
+        if table.policy == .lastWriteWins, !last.isDeleted, !change.isDelete, last.device != part.device,
+            min(change.updatedAt ?? .max, part.logTime) < last.updatedAt
+        {
+            return answer("conflict")
+        }
+        var values = last.values
+        for (name, value) in sent(change, table) { values[name] = value }
+        return write(change, key, part, table, values, isDeleted: last.isDeleted || change.isDelete, isAltered: false)
+    }
+
+    private mutating func create(_ change: Change, _ key: RowKey, _ part: ChangePart, _ table: Table) -> Answer? {
+        let sent = sent(change, table)
+        let absent = table.columns.filter { sent[$0.name] == nil }
+        if absent.contains(where: \.isRequired) { return nil }
+        let isRevival = versions[key] != nil
+        if !isRevival { makers[key] = change.knowledgeID.text }
+        let isAltered = isRevival && !absent.isEmpty || absent.contains { $0.defaultValue != nil }
+        return write(change, key, part, table, sent, isDeleted: false, isAltered: isAltered)
+    }
+
+    private mutating func write(
+        _ change: Change, _ key: RowKey, _ part: ChangePart, _ table: Table, _ values: [String: String],
+        isDeleted: Bool, isAltered: Bool
+    ) -> Answer {
+        newest = max(newest + 1, part.logTime)
+        var updatedAt = part.logTime
+        if table.policy == .lastWriteWins {
+            let told = min(change.updatedAt ?? part.logTime, part.logTime)
+            updatedAt = ((versions[key] ?? []).last.map { [$0.updatedAt, told] } ?? [told]).max() ?? told
+        }
+        let isClamped = table.policy == .lastWriteWins && updatedAt != change.updatedAt
+        versions[key, default: []].append(
+            Version(
+                timeStamp: newest, device: part.device, batch: part.batch, isDeleted: isDeleted, values: values,
+                updatedAt: updatedAt, logTime: part.logTime, isFull: sent(change, table).count == table.columns.count,
+                isAltered: isAltered || isClamped || change.isAltered))
+        return Answer(
+            index: change.index, name: isDeleted && !change.isDelete ? "deleted" : "applied", timeStamp: newest,
+            version: Int64(versions[key]?.count ?? 0), maker: makers[key])
+    }
+
+    /// I6, asked of all that one part did to a row; `isFull` tells of its last version.
+    private func heldFrom(_ events: [(isFull: Bool, isAltered: Bool)], isFull: Bool, before: Int64) -> Int64? {
+        let sinceFull = events.lastIndex(where: \.isFull).map { events[$0...] } ?? events[...]
+        if sinceFull.contains(where: \.isAltered) { return nil }
+        return isFull ? 0 : before
+    }
+
+    private func sent(_ change: Change, _ table: Table) -> [String: String] {
+        var sent: [String: String] = [:]
+        for (column, json) in zip(table.columns, change.values.json) where json != "" { sent[column.name] = json }
+        return sent
+    }
+
+    private static func initial(_ column: Column) -> String {
+        column.defaultValue.map { String(decoding: $0, as: UTF8.self) } ?? "null"
+    }
+}

@@ -1,0 +1,171 @@
+import SyncModel
+import Testing
+
+/// Random sequences of messages against the naive model; a failure names the seed and the message.
+@Suite struct OrderingPropertyTests {
+    static let seeds: [UInt64] = Array(1...60)
+
+    @Test func everyKindOfOutcomeAgreesWithTheNaiveModel() throws {
+        var kinds = Set<String>()
+        for seed in Self.seeds { kinds.formUnion(try run(seed: seed, parts: 120)) }
+        // The sequences are worth something only where they reach every outcome.
+        #expect(
+            kinds == [
+                "applied", "deleted", "conflict", "row_gone", "missing_value", "batch_aborted", "repeated", "dropped",
+                "batch_mismatch", "outcome_expired", "history_changed", "held from 0", "held from before", "not held",
+            ])
+    }
+
+    @Test func theSameMessagesGiveTheSameResults() throws {
+        for seed in Self.seeds.prefix(10) {
+            let parts = sequence(seed: seed, parts: 100)
+            var first = Partition(clock: .logTime)
+            var second = Partition(clock: .logTime)
+            for part in parts { #expect(try first.order(part) == second.order(part), "seed \(seed)") }
+            #expect(first.rows == second.rows && first.state == second.state)
+        }
+    }
+
+    /// A worker that takes over has the stored rows, which have all columns of the partition's schema version.
+    @Test func goingOnFromTheStoredStateGivesTheSameResults() throws {
+        for seed in Self.seeds.prefix(6) {
+            let parts = sequence(seed: seed, parts: 60)
+            var whole = Partition(clock: .logTime)
+            var steps: [OrderingMachine.Step] = []
+            var stored: [Partition] = []
+            for part in parts {
+                stored.append(whole.stored())
+                steps.append(try whole.order(part))
+            }
+            for split in parts.indices {
+                var partition = stored[split]
+                for index in split..<parts.count {
+                    #expect(try partition.order(parts[index]) == steps[index], "seed \(seed), split \(split)")
+                }
+                #expect(partition.stored().rows == whole.stored().rows)
+                #expect(partition.state == whole.state && partition.devices == whole.devices)
+            }
+        }
+    }
+
+    /// Orders a sequence in the machine and the model, and tells which kinds of outcome it met.
+    private func run(seed: UInt64, parts: Int) throws -> Set<String> {
+        var random = RandomParts(seed: seed)
+        var model = NaiveModel()
+        var partition = Partition(clock: .logTime)
+        var kinds = Set<String>()
+        for number in 0..<parts {
+            let part = random.next(model, newestSchema: 1 + number * 3 / parts)
+            let before = model
+            let expected = model.order(part)
+            let step = try partition.order(part)
+            let place: Comment = "seed \(seed), message \(number)"
+            try #require(Self.verdict(of: step) == expected, place)
+            let keys = Set(part.rowsTouched)
+            for key in keys { try #require(partition.stored().rows[key] == model.row(key), place) }
+            let written = keys.filter { before.versions[$0] != model.versions[$0] }
+            try #require(Set(step.rows.map(\.key)) == written && step.rows.count == written.count, place)
+            try #require(step.rows.map(\.timeStamp) == step.rows.map(\.timeStamp).sorted(), place)
+            try #require(partition.state.timeStamp == TimeStamp(model.newest), place)
+            try #require((step.outcome != nil) == (part.batch != nil && Self.isOrdered(expected)), place)
+            try checkDevice(part, step, before, place)
+            kinds.formUnion(Self.kinds(expected))
+        }
+        return kinds
+    }
+
+    /// Plays a device that holds a row from the entry on that a result names: applying what it sent and what it was told
+    /// must give it the row (I7).
+    private func checkDevice(
+        _ part: ChangePart, _ step: OrderingMachine.Step, _ before: NaiveModel, _ place: Comment
+    ) throws {
+        let table = { (index: Int) in Fixture.history[part.schema]?.schema.tables[index] }
+        for row in step.rows {
+            let own = zip(part.changes, step.results).filter { change, _ in
+                change.table == row.key.table && change.id == row.key.id
+            }
+            guard let heldFrom = own.compactMap(\.1.heldFrom).last, let table = table(row.key.table) else { continue }
+            let old = before.row(row.key)
+            let held = old.map { $0.timeStamp <= heldFrom } ?? true
+            // Without the row as it was, the device has something else, which must not matter.
+            var values = old.map { $0.values.lifted(to: table).json.map { held ? $0 : "other" } }
+            var updatedAt = held ? old?.updatedAt : -1
+            var isDeleted = held && old?.isDeleted == true
+            for (change, result) in own {
+                guard ["applied", "deleted"].contains(result.status.name) else { continue }
+                var local = values ?? Array(repeating: "null", count: table.columns.count)
+                for (column, json) in change.values.json.enumerated() where json != "" { local[column] = json }
+                values = local
+                updatedAt = change.updatedAt
+                isDeleted = change.isDelete || result.status.name == "deleted"
+            }
+            let columns = table.columns.count
+            try #require(values?.prefix(columns) == row.values.json.prefix(columns), place)
+            try #require(isDeleted == row.isDeleted, place)
+            if table.policy == .lastWriteWins { try #require(updatedAt == row.updatedAt, place) }
+        }
+    }
+
+    private func sequence(seed: UInt64, parts: Int) -> [ChangePart] {
+        var random = RandomParts(seed: seed)
+        var model = NaiveModel()
+        return (0..<parts).map { number in
+            let part = random.next(model, newestSchema: 1 + number * 3 / parts)
+            _ = model.order(part)
+            return part
+        }
+    }
+
+    private static func verdict(of step: OrderingMachine.Step) -> NaiveModel.Verdict {
+        switch step.verdict {
+        case nil: .dropped
+        case .ordered(let results, _): .ordered(results.map(answer))
+        case .repeated(let outcome): .repeated(outcome.results.map(answer))
+        case .refused(let refusal): .refused(refusal.rawValue)
+        }
+    }
+
+    private static func answer(_ result: ChangeResult) -> NaiveModel.Answer {
+        var answer = NaiveModel.Answer(
+            index: result.index, name: result.status.name, heldFrom: result.heldFrom?.rawValue)
+        switch result.status {
+        case .applied(let timeStamp, let version, let maker):
+            (answer.timeStamp, answer.version, answer.maker) = (timeStamp.rawValue, version, maker?.text)
+        case .deleted(let timeStamp, let version, let maker):
+            (answer.timeStamp, answer.version, answer.maker) = (timeStamp.rawValue, version, maker.text)
+        case .conflict, .refused: break
+        }
+        return answer
+    }
+
+    private static func isOrdered(_ verdict: NaiveModel.Verdict) -> Bool {
+        if case .ordered = verdict { true } else { false }
+    }
+
+    private static func kinds(_ verdict: NaiveModel.Verdict) -> [String] {
+        switch verdict {
+        case .dropped: ["dropped"]
+        case .repeated: ["repeated"]
+        case .refused(let code): [code]
+        case .ordered(let answers):
+            answers.flatMap { answer in
+                let held = answer.heldFrom.map { $0 == 0 ? "held from 0" : "held from before" } ?? "not held"
+                return [answer.name] + (answer.timeStamp == nil ? [] : [held])
+            }
+        }
+    }
+}
+
+extension Partition {
+    /// The partition as a store gives it back: rows with all columns of the schema version that it has reached.
+    func stored() -> Partition {
+        var copy = self
+        guard let reached = schemas[state.schemaOrdinal]?.schema else { return copy }
+        copy.rows = rows.mapValues { row in
+            var row = row
+            row.values = row.values.lifted(to: reached.tables[row.key.table])
+            return row
+        }
+        return copy
+    }
+}

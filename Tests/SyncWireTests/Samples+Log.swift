@@ -1,0 +1,138 @@
+import SyncModel
+import SyncWire
+
+extension Sample {
+    static let uploads = [
+        Sample(
+            "a batch with nothing optional", "ChangeBatch",
+            ChangeBatch(
+                epoch: "", rules: 1, schema: hash, device: device, batch: nil, grants: [], changes: [0x5B, 0x5D]),
+            json: """
+                {"format": 1, "rules": 1, "schema": "\(hash)", "caller": "abc", "knowledge_id": "k1",
+                 "changes": "\(base64("[]"))"}
+                """),
+        Sample(
+            "a batch with everything at its greatest", "ChangeBatch",
+            ChangeBatch(
+                epoch: longest, rules: Int(Int32.max), schema: hash,
+                device: Device(caller: SyncID(unchecked: longest), knowledgeID: KnowledgeID(unchecked: longest)),
+                batch: .max, isAtomic: true,
+                grants: [
+                    Grant(owner: SyncID(unchecked: longest), access: .write),
+                    Grant(owner: SyncID(unchecked: "x"), access: .read),
+                ],
+                changes: [UInt8](repeating: 0x20, count: 20_000)),
+            json: """
+                {"format": 1, "epoch": "\(longest)", "rules": 2147483647, "schema": "\(hash)", "caller": "\(longest)",
+                 "knowledge_id": "\(longest)", "batch": "9223372036854775807", "is_atomic": true,
+                 "grants": [{"owner": "\(longest)", "access": "ACCESS_WRITE"}, {"owner": "x", "access": "ACCESS_READ"}],
+                 "changes": "\(base64([UInt8](repeating: 0x20, count: 20_000)))"}
+                """),
+    ]
+
+    static let changes = [
+        sample(
+            "an empty part",
+            ChangePart(
+                epoch: epoch, schema: hash, upload: UploadReference(partition: 0, offset: 0), logTime: 0, part: 0,
+                owner: device.caller, device: device, batch: nil, contentHash: contentHash, changes: []),
+            json: """
+                {"format": 1, "epoch": "\(epoch)", "rules": 1, "schema": "\(hash)", "owner": "abc", "caller": "abc",
+                 "knowledge_id": "k1", "content_hash": "\(base64(contentHash))"}
+                """),
+        sample("a part with every kind of change", part, json: partJSON),
+        sample(
+            "a part of another history before 1970",
+            ChangePart(
+                epoch: epoch, rules: Int(Int32.max), schema: hash,
+                upload: UploadReference(partition: Int(Int32.max), offset: .max), logTime: .min, part: Int(Int32.max),
+                owner: SyncID(unchecked: longest), device: device, batch: .max, contentHash: contentHash,
+                isOtherHistory: true, changes: [], summary: BatchSummary(changeCount: 0)),
+            json: """
+                {"format": 1, "epoch": "\(epoch)", "rules": 2147483647, "schema": "\(hash)",
+                 "upload_partition": 2147483647, "upload_offset": "9223372036854775807",
+                 "log_time": "-9223372036854775808", "part": 2147483647, "owner": "\(longest)", "caller": "abc",
+                 "knowledge_id": "k1", "batch": "9223372036854775807", "content_hash": "\(base64(contentHash))",
+                 "is_other_history": true, "summary": {}}
+                """),
+    ]
+
+    static let part = ChangePart(
+        epoch: epoch, schema: hash, upload: UploadReference(partition: 3, offset: 300),
+        logTime: 1_767_322_985_000_001, part: 0, owner: device.caller, device: device, batch: 7,
+        contentHash: contentHash, isAtomic: true, hasIngestRefusal: true,
+        changes: [
+            Change(
+                index: 0, table: 0, id: RowID(unchecked: "r1"), knowledgeID: device.knowledgeID,
+                values: values("\"A\"", "null")),
+            Change(
+                index: 2, table: 1, id: RowID(unchecked: longest), knowledgeID: other, isDelete: true,
+                values: RowValues(), base: .maximum, ifBase: true, updatedAt: .min, isAltered: true),
+            Change(
+                index: Int(Int32.max), table: 0, id: RowID(unchecked: "r3"), knowledgeID: device.knowledgeID,
+                values: values(nil, "3", nil), base: TimeStamp(1), updatedAt: 0),
+            Change(
+                index: 4, table: 0, id: RowID(unchecked: "r4"), knowledgeID: device.knowledgeID,
+                values: values(nil), updatedAt: .max),
+        ],
+        summary: BatchSummary(
+            changeCount: Int(Int32.max), otherOwners: [SyncID(unchecked: "x"), SyncID(unchecked: "\u{1F600}")],
+            refusals: RefusalCode.allCases.enumerated().map {
+                Refusal(index: $0, code: $1, message: $0 == 0 ? "" : "column \($1)")
+            }))
+
+    static let partJSON = """
+        {"format": 1, "epoch": "\(epoch)", "rules": 1, "schema": "\(hash)", "upload_partition": 3,
+         "upload_offset": "300", "log_time": "1767322985000001", "owner": "abc", "caller": "abc", "knowledge_id": "k1",
+         "batch": "7", "content_hash": "\(base64(contentHash))", "is_atomic": true, "has_ingest_refusal": true,
+         "changes": [
+           {"id": "r1", "values": {"column": ["\(base64("\"A\""))", "\(base64("null"))"]}},
+           {"index": 2, "table": 1, "id": "\(longest)", "knowledge_id": "k\u{E9}2", "is_delete": true,
+            "base": "9007199254740991", "if_base": true, "updated_at": "-9223372036854775808", "is_altered": true},
+           {"index": 2147483647, "id": "r3", "values": {"column": ["", "\(base64("3"))", ""]}, "base": "1",
+            "updated_at": "0"},
+           {"index": 4, "id": "r4", "values": {"column": [""]}, "updated_at": "9223372036854775807"}],
+         "tables": [{"name": "person"}, {"table": 1, "name": "note"}],
+         "summary": {"change_count": 2147483647, "other_owners": ["x", "\u{1F600}"], "refusals": [
+           {"code": "REFUSAL_CODE_NOT_GRANTED"},
+           {"index": 1, "code": "REFUSAL_CODE_UNKNOWN_TABLE", "message": "column unknownTable"},
+           {"index": 2, "code": "REFUSAL_CODE_UNKNOWN_COLUMN", "message": "column unknownColumn"},
+           {"index": 3, "code": "REFUSAL_CODE_INVALID_VALUE", "message": "column invalidValue"},
+           {"index": 4, "code": "REFUSAL_CODE_VALUE_TOO_LARGE", "message": "column valueTooLarge"},
+           {"index": 5, "code": "REFUSAL_CODE_INVALID_CHANGE", "message": "column invalidChange"},
+           {"index": 6, "code": "REFUSAL_CODE_MISSING_VALUE", "message": "column missingValue"},
+           {"index": 7, "code": "REFUSAL_CODE_ROW_GONE", "message": "column rowGone"},
+           {"index": 8, "code": "REFUSAL_CODE_BATCH_ABORTED", "message": "column batchAborted"}]}}
+        """
+
+    static let deadLetters = [
+        Sample(
+            "a refused change", "DeadLetter",
+            DeadLetter(
+                upload: UploadReference(partition: 1, offset: 2), logTime: -1,
+                subject: .change(
+                    device: device, batch: 1, refusal: Refusal(index: 0, code: .rowGone, message: "m"), json: [0x7B])),
+            json: """
+                {"format": 1, "upload_partition": 1, "upload_offset": "2", "log_time": "-1",
+                 "change": {"caller": "abc", "knowledge_id": "k1", "batch": "1",
+                   "refusal": {"code": "REFUSAL_CODE_ROW_GONE", "message": "m"}, "json": "\(base64("{"))"}}
+                """),
+        Sample(
+            "a broken record", "DeadLetter",
+            DeadLetter(
+                upload: UploadReference(partition: 0, offset: 0), logTime: 0,
+                subject: .record(reason: "truncated", value: [0, 255])),
+            json: """
+                {"format": 1, "record": {"reason": "truncated", "value": "\(base64([0, 255]))"}}
+                """),
+        Sample(
+            "an empty record", "DeadLetter",
+            DeadLetter(
+                upload: UploadReference(partition: 0, offset: 0), logTime: 0, subject: .record(reason: "", value: [])),
+            json: #"{"format": 1, "record": {}}"#),
+    ]
+
+    private static func sample(_ name: String, _ part: ChangePart, json: String) -> Sample {
+        Sample(name, "ChangePart", part, bytes: part.encode(naming: schema), json: json)
+    }
+}

@@ -1,0 +1,54 @@
+import Foundation
+
+/// A JSON value in a test: readable by keys and positions, comparable, printable.
+// Unchecked: what JSONSerialization makes is never changed.
+struct JSON: @unchecked Sendable, Equatable, CustomStringConvertible, ExpressibleByDictionaryLiteral,
+    ExpressibleByArrayLiteral, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
+    ExpressibleByNilLiteral, ExpressibleByFloatLiteral
+{
+    let value: Any
+
+    init(_ value: Any) { self.value = value }
+
+    init(dictionaryLiteral elements: (String, JSON)...) {
+        value = Dictionary(uniqueKeysWithValues: elements.map { ($0, $1.value) })
+    }
+
+    init(arrayLiteral elements: JSON...) { value = elements.map(\.value) }
+    init(stringLiteral string: String) { value = string }
+    init(integerLiteral number: Int) { value = number }
+    init(floatLiteral number: Double) { value = number }
+    init(booleanLiteral flag: Bool) { value = flag }
+    init(nilLiteral: ()) { value = NSNull() }
+
+    subscript(key: String) -> JSON { JSON((value as? [String: Any])?[key] ?? NSNull()) }
+    subscript(index: Int) -> JSON { JSON((value as? [Any])?[index] ?? NSNull()) }
+
+    var array: [JSON] { ((value as? [Any]) ?? []).map(JSON.init) }
+    var object: [String: JSON] { ((value as? [String: Any]) ?? [:]).mapValues(JSON.init) }
+    var string: String? { value as? String }
+    var int: Int? { (value as? NSNumber)?.intValue }
+    var bool: Bool? { (value as? NSNumber)?.boolValue }
+    var isNull: Bool { value is NSNull }
+
+    /// A copy with a member set.
+    func with(_ key: String, _ member: JSON) -> JSON {
+        var object = (value as? [String: Any]) ?? [:]
+        object[key] = member.value
+        return JSON(object)
+    }
+
+    static func == (left: JSON, right: JSON) -> Bool { left.description == right.description }
+
+    /// Canonical text: keys sorted.
+    var description: String {
+        guard let data = try? JSONSerialization.data(withJSONObject: value, options: [.sortedKeys, .fragmentsAllowed])
+        else { return "\(value)" }
+        return String(decoding: data, as: UTF8.self)
+    }
+}
+
+extension [JSON] {
+    /// The values as a set: payloads and vectors have no order.
+    var sortedByText: [JSON] { sorted { $0.description < $1.description } }
+}

@@ -1,0 +1,138 @@
+import Foundation
+import Testing
+
+/// A device as a client author would write it: numbers its batches, keeps rows and vector, applies answers in order.
+struct TestDevice {
+    let client: DeviceClient
+    let knowledgeID: String
+    /// The number of the last batch.
+    var batch = 0
+    /// The vector: (syncId, knowledgeId) → last timeStamp, keyed by their JSON.
+    var knowledge: [JSON] = []
+    /// The schema version that the device was built for; `nil` to follow the server's.
+    var schemaVersion: String?
+    /// The rows, keyed by table, owner and id.
+    var rows: [String: JSON] = [:]
+
+    init(_ weir: WeirProcess, syncID: String, knowledgeID: String, links: String? = nil) {
+        client = DeviceClient(port: weir.port, syncID: syncID, links: links)
+        self.knowledgeID = knowledgeID
+    }
+
+    /// A change of a row; further members by `with`.
+    static func change(_ id: String, _ values: JSON, table: String = "person") -> JSON {
+        ["table": JSON(table), "id": JSON(id), "values": values]
+    }
+
+    /// Uploads changes as the next batch and pulls; answers as the server did.
+    mutating func sync(_ changes: [JSON] = [], atomic: Bool = false, limit: Int? = nil) async throws -> JSON {
+        var request: JSON = ["knowledgeId": JSON(knowledgeID), "knowledge": JSON(knowledge.map(\.value))]
+        if !changes.isEmpty {
+            batch += 1
+            request = request.with("batch", JSON(batch)).with("changes", JSON(changes.map(\.value)))
+        }
+        if let schemaVersion { request = request.with("schemaVersion", JSON(schemaVersion)) }
+        if atomic { request = request.with("atomic", true) }
+        if let limit { request = request.with("limit", JSON(limit)) }
+        let answer = try await client.sync(request)
+        apply(answer, changes)
+        return answer
+    }
+
+    /// The statuses and codes of a batch's results, in order.
+    static func verdicts(_ answer: JSON) -> [String] {
+        answer["batch"]["results"].array.map { result in
+            let status = result["status"].string ?? "?"
+            return result["code"].string.map { "\(status) \($0)" } ?? status
+        }
+    }
+
+    /// Pulls until nothing is left; checks what every page promises on the way.
+    mutating func drain(limit: Int? = nil) async throws {
+        while true {
+            let before = knowledge
+            let answer = try await sync(limit: limit)
+            for entry in before {
+                let after = answer["knowledge"].array.first {
+                    $0["syncId"] == entry["syncId"] && $0["knowledgeId"] == entry["knowledgeId"]
+                }
+                #expect(
+                    (after?["lastTimeStamp"].int ?? .max) >= (entry["lastTimeStamp"].int ?? 0), "the vector never falls"
+                )
+            }
+            if answer["hasMore"].bool != true { return }
+        }
+    }
+
+    /// Results first, then changes, then the vector.
+    private mutating func apply(_ answer: JSON, _ changes: [JSON]) {
+        let own = client.headers["X-Sync-Id"] ?? ""
+        for (change, result) in zip(changes, answer["batch"]["results"].array) {
+            let key = Self.key(change["table"], JSON(change["syncId"].string ?? own), change["id"])
+            switch result["status"].string {
+            case "applied", "deleted":
+                var row =
+                    rows[key] ?? [
+                        "table": change["table"], "id": change["id"], "syncId": JSON(change["syncId"].string ?? own),
+                        "values": [:],
+                    ]
+                var values = row["values"]
+                for (name, value) in change["values"].object { values = values.with(name, value) }
+                row = row.with("values", values).with("timeStamp", result["timeStamp"])
+                row = row.with("version", result["version"]).with("knowledgeId", result["knowledgeId"])
+                let isDeleted = change["deleted"].bool == true || result["status"].string == "deleted"
+                row = row.with("deleted", JSON(isDeleted))
+                row = row.with("writer", ["syncId": JSON(own), "knowledgeId": JSON(knowledgeID)])
+                if result["timeStamp"].int != 0 { rows[key] = row }
+            case "conflict" where !result["row"].isNull: rows[key] = result["row"]
+            default: break
+            }
+        }
+        for row in answer["changes"].array { rows[Self.key(row["table"], row["syncId"], row["id"])] = row }
+        let named = Set(answer["knowledge"].array.compactMap { $0["syncId"].string })
+        knowledge = knowledge.filter { !named.contains($0["syncId"].string ?? "") } + answer["knowledge"].array
+    }
+
+    private static func key(_ table: JSON, _ owner: JSON, _ id: JSON) -> String { "\(table) \(owner) \(id)" }
+
+    /// The values of the rows that are not deleted: what an app shows, where a column without a value is NULL.
+    var visible: [String: JSON] {
+        rows.filter { $0.value["deleted"].bool != true }.mapValues { row in
+            JSON(row["values"].object.filter { !$0.value.isNull }.mapValues(\.value))
+        }
+    }
+}
+
+/// A server for one test.
+enum TestServer {
+    /// The schema that the tests of rules use.
+    static let schema = """
+        tables:
+          person:
+            columns:
+              name: text
+              email: text
+          note:
+            policy: lastWriteWins
+            columns:
+              text: text
+              color: { type: text, default: gray }
+          seat:
+            policy: checkBase
+            columns:
+              holder: text
+              label: { type: text, nullable: false }
+          amount:
+            columns:
+              value: decimal(6,2)
+        """
+
+    /// Starts a server with the tests' schema.
+    static func start(in folder: TestFolder? = nil, settings: [String: String] = [:]) async throws -> WeirProcess {
+        let folder = try folder ?? TestFolder()
+        let path = folder.path + "/schema.yaml"
+        try schema.write(toFile: path, atomically: true, encoding: .utf8)
+        return try await WeirProcess.start(
+            schema: path, in: folder, settings: ["partitions": "2", "clock": "sequence(100)"].merging(settings) { $1 })
+    }
+}
