@@ -128,6 +128,7 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
 
     private static func checkMediaType(_ request: HTTPRequest) throws(Problem) {
         guard let type = request.headers.text(of: "content-type") else { return }
+        if type.utf8.elementsEqual("application/json".utf8) { return }
         let parts = type.lowercased().split(separator: ";").map(\.trimmingASCIISpaces)
         let isJSON = parts.first.map { $0.utf8.elementsEqual("application/json".utf8) } ?? false
         let isUTF8 = parts.dropFirst().allSatisfy { parameter in

@@ -51,10 +51,11 @@ extension PartitionWorker {
     /// copied. What it does not hold now, no step that is not written touches: the tables' answer stands.
     func readAhead(_ parts: ArraySlice<PartAtOffset>) async throws -> ReadAhead {
         var known = ReadAhead()
-        var rowKeys = Set<RowKey>()
+        var rowKeys = Set<RowKey>(minimumCapacity: parts.reduce(0) { $0 + $1.part.changes.count })
         var requests = Set<ProgressRequest>()
         for part in parts.lazy.map(\.part) where !state.hasSeen(part) {
-            for key in part.rowsTouched {
+            for change in part.changes {
+                let key = RowKey(table: change.table, owner: part.owner, id: change.id)
                 if let row = overlay.row(key) { known.rows[key] = row } else { rowKeys.insert(key) }
             }
             guard let batch = part.batch else { continue }

@@ -163,11 +163,11 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         while let steps = await nextSteps() {
             guard let last = steps.last else { continue }
             var orderedOffset = stored?.orderedOffset ?? 0
-            var rows: [RowKey: OrderedRow] = [:]
+            var rows = [RowKey: OrderedRow](minimumCapacity: steps.reduce(0) { $0 + $1.rows.count })
             var outcomes: [StoredOutcome] = []
             for step in steps {
                 if let offset = try await step.receipt?.offsets().last { orderedOffset = offset + 1 }
-                rows.merge(step.rows) { _, newer in newer }
+                for row in step.rows { rows[row.key] = row }
                 outcomes += step.outcomes
             }
             let position = StoredPosition(state: last.state, orderedOffset: orderedOffset)

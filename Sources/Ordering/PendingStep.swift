@@ -8,8 +8,8 @@ struct PendingStep: Sendable {
     let number: Int
     /// The partition after the step.
     var state: PartitionState
-    /// The rows written, in their final state.
-    var rows: [RowKey: OrderedRow] = [:]
+    /// The rows written, in the order of their timeStamps; a row may come again in a later state.
+    var rows: [OrderedRow] = []
     /// The outcomes to keep, in the order of the messages.
     var outcomes: [StoredOutcome] = []
     /// What goes to `ordered`.
@@ -28,10 +28,8 @@ struct PendingStep: Sendable {
     mutating func add(_ step: OrderingMachine.Step, _ newRecords: [NewRecord], key: DeviceKey) {
         state = step.state
         records += newRecords
-        for row in step.rows {
-            rows[row.key] = row
-            size += row.values.bytes.count + 512
-        }
+        rows += step.rows
+        for row in step.rows { size += row.values.bytes.count + 512 }
         if let outcome = step.outcome {
             outcomes.append(StoredOutcome(key: key, outcome: outcome))
             size += outcome.memory
