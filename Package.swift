@@ -101,6 +101,8 @@ let package = Package(
         tests("ConfigurationTests", ["Configuration", "Commands", "YAML"]),
         room("Observability"),
         tests("ObservabilityTests", ["Observability"]),
+        room("Metrics"),
+        tests("MetricsTests", ["Metrics"]),
         .target(name: "CSignalPipe"),
         room("ServiceLifecycle", ["CSignalPipe", "Observability"]),
         tests("ServiceLifecycleTests", ["ServiceLifecycle", "Observability", "SignalProbe"]),
@@ -108,6 +110,11 @@ let package = Package(
         .executableTarget(
             name: "SignalProbe", dependencies: ["ServiceLifecycle", "Observability"], path: "Tests/SignalProbe",
             swiftSettings: swift),
+
+        // The operations port: metrics, health, readiness.
+        room(
+            "Operations", ["Configuration", "HTTP", "JSONText", "Metrics", "Observability", "ServiceLifecycle"]),
+        tests("OperationsTests", ["Configuration", "Metrics", "Operations", "ServiceLifecycle"]),
 
         // The schema file.
         room("SchemaFile", ["SyncModel", "JSONText", "YAML", "Commands"]),
@@ -192,8 +199,8 @@ let package = Package(
             dependencies: [
                 "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink", "Gateway",
                 "HTTP",
-                "Ingest", "Observability", "Ordering", "RecordStore", "SQLiteChangeLog", "SQLiteRecordStore",
-                "SchemaFile", "ServiceLifecycle", "SyncModel", "SyncWire",
+                "Ingest", "Metrics", "Observability", "Operations", "Ordering", "RecordStore", "SQLiteChangeLog",
+                "SQLiteRecordStore", "SchemaFile", "ServiceLifecycle", "SyncModel", "SyncWire",
             ],
             swiftSettings: swift),
         tests("WeirTests", ["ChangeLog", "SQLite", "ThreadExecutor", "weir"]),

@@ -118,6 +118,15 @@ public final class SQLiteChangeLog: ChangeLog {
         try await queue.request(.remove(topic, before: time))
     }
 
+    /// Returns when the writer has got to it, or has ended: a sign of its life, which writes nothing.
+    public func beat() async {
+        do throws(ChangeLogError) {
+            try await queue.request(.load(GroupName("", topic: .uploads), partition: 0))
+        } catch {
+            // A writer that fails works; one that is closed has nothing to do.
+        }
+    }
+
     /// Writes what is queued and closes the file.
     ///
     /// Readers, producers and members of groups end with ``ChangeLogError/Code/closed``. Closing again is harmless.

@@ -133,6 +133,15 @@ public final class SQLiteRecordStore: RecordStore {
         }
     }
 
+    /// Returns when the writing connection has got to it, or has ended: a sign of its life, which writes nothing.
+    public func beat() async {
+        do {
+            try await writer.perform { _ in }
+        } catch {
+            // A writer that is full works; one that is closed has nothing to do.
+        }
+    }
+
     /// Ends the store after the calls under way; a snapshot ends first.
     public func close() async {
         // The writer goes last: it moves the write-ahead log into the file.

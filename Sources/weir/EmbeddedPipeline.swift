@@ -5,7 +5,9 @@ import FanOut
 import Gateway
 import HTTP
 import Ingest
+import Metrics
 import Observability
+import Operations
 import Ordering
 import SQLiteChangeLog
 import SQLiteRecordStore
@@ -16,13 +18,16 @@ import SyncModel
 struct EmbeddedPipeline: Sendable {
     private let settings: RunSettings
     private let logger: Logger
+    private let monitoring: Monitoring
     private let folder: DataFolder
     private let log: SQLiteChangeLog
     private let store: SQLiteRecordStore
     private let control: ControlTopic
 
     /// Opens log and tables, agrees on the history and the schema version.
-    static func open(_ settings: RunSettings, logger: Logger) async throws -> EmbeddedPipeline {
+    static func open(
+        _ settings: RunSettings, logger: Logger, monitoring: Monitoring
+    ) async throws -> EmbeddedPipeline {
         let tables = try SchemaFiles.read(
             settings.pipeline.schema, maximumValueBytes: settings.limits.limits.maxValueBytes)
         let folder = try DataFolder(path: settings.pipeline.data)
@@ -44,7 +49,8 @@ struct EmbeddedPipeline: Sendable {
                 throw error
             }
             return EmbeddedPipeline(
-                settings: settings, logger: logger, folder: folder, log: log, store: store, control: control)
+                settings: settings, logger: logger, monitoring: monitoring, folder: folder, log: log, store: store,
+                control: control)
         } catch {
             try await log.close()
             throw error
@@ -53,9 +59,14 @@ struct EmbeddedPipeline: Sendable {
 
     /// Runs all roles until the group is asked to stop, then closes log and tables.
     func run(_ group: (ServiceGroup) -> Void, started: @escaping @Sendable (HTTPPeer) -> Void) async throws {
+        let metrics = monitoring.metrics
+        monitoring.liveness.add(Pulse("log") { [log] in await log.beat() })
+        monitoring.liveness.add(Pulse("tables") { [store] in await store.beat() })
+        monitoring.storage.setReady()
         let schemas: @Sendable () -> SchemaHistory = { [control] in control.schemas }
         let history = control.history
-        let watch = FanOutWatch(partitions: history.partitions, logger: logger.labeled("fanout"))
+        let watch = FanOutWatch(
+            partitions: history.partitions, logger: logger.labeled("fanout"), condition: monitoring.streams)
         let fanOut = FanOut(
             configuration: settings.fanOut, history: history, partitions: Array(0..<history.partitions), log: log,
             store: store, schemas: schemas, observer: watch)
@@ -69,13 +80,14 @@ struct EmbeddedPipeline: Sendable {
         let gateway = GatewayService(
             log: log, link: fanOut, authenticator: NoAuthentication(), history: history, schemas: schemas,
             limits: settings.limits.limits, configuration: settings.gateway, logger: logger.labeled("gateway"))
+        metrics.collect { [gateway] in gateway.counters }
         let services = ServiceGroup(
             [
                 .init("retention", Retention(log: log, keep: settings.changeLog.keep, logger: logger)),
                 .init("fanout", FanOutService(fanOut: fanOut, watch: watch), startLimit: .seconds(3600)),
                 .init("ordering", CancelledService(ordering.run)),
                 .init("ingest", CancelledService(ingest.run)),
-                .init("gateway", GatewayRole(gateway: gateway, started: started)),
+                .init("gateway", GatewayRole(gateway: gateway, condition: monitoring.gateway, started: started)),
             ], logger: logger)
         group(services)
         let result = await Result.capturing { try await services.run() }
