@@ -113,8 +113,11 @@ let package = Package(
 
         // The operations port: metrics, health, readiness.
         room(
-            "Operations", ["Configuration", "HTTP", "JSONText", "Metrics", "Observability", "ServiceLifecycle"]),
-        tests("OperationsTests", ["Configuration", "Metrics", "Operations", "ServiceLifecycle"]),
+            "Operations",
+            ["ChangeLog", "Configuration", "HTTP", "JSONText", "Metrics", "Observability", "ServiceLifecycle"]),
+        tests(
+            "OperationsTests",
+            ["ChangeLog", "Configuration", "MemoryChangeLog", "Metrics", "Operations", "ServiceLifecycle"]),
 
         // The schema file.
         room("SchemaFile", ["SyncModel", "JSONText", "YAML", "Commands"]),
@@ -133,7 +136,8 @@ let package = Package(
         // and the suite that every log passes.
         room("LocalLog", ["ChangeLog"]),
         tests("LocalLogTests", ["ChangeLog", "LocalLog"]),
-        room("SQLiteChangeLog", ["ChangeLog", "Configuration", "LocalLog", "SQLite", "ThreadExecutor"]),
+        room(
+            "SQLiteChangeLog", ["ChangeLog", "Configuration", "LocalLog", "Metrics", "SQLite", "ThreadExecutor"]),
         room("MemoryChangeLog", ["ChangeLog", "LocalLog"]),
         suite("ChangeLogConformance", ["ChangeLog"]),
         tests("MemoryChangeLogTests", ["ChangeLog", "ChangeLogConformance", "MemoryChangeLog"]),
@@ -147,7 +151,7 @@ let package = Package(
         room(
             "SQLiteRecordStore",
             [
-                "CanonicalValues", "Configuration", "RecordStore", "SQLite", "SyncModel", "SyncWire",
+                "CanonicalValues", "Configuration", "Metrics", "RecordStore", "SQLite", "SyncModel", "SyncWire",
             ]),
         suite("RecordStoreConformance", ["RecordStore", "SyncModel", "SyncWire"]),
         tests(
@@ -159,13 +163,16 @@ let package = Package(
             name: "Gateway",
             dependencies: [
                 "SyncModel", "SyncWire", "ChangeLog", "FanOutLink", "HTTP", "JSON", "JSONText", "Configuration",
-                "Observability",
+                "Metrics", "Observability",
             ],
             resources: [.embedInCode("Resources/openapi.json"), .embedInCode("Resources/errors.md")],
             swiftSettings: swift),
         room(
             "Ingest",
-            ["SyncModel", "SyncWire", "ChangeLog", "Digest", "JSON", "JSONText", "Configuration", "Observability"]),
+            [
+                "SyncModel", "SyncWire", "ChangeLog", "Digest", "JSON", "JSONText", "Configuration", "Metrics",
+                "Observability",
+            ]),
         tests(
             "IngestTests",
             ["Ingest", "SyncModel", "SyncWire", "ChangeLog", "JSON", "Configuration", "Commands", "Observability"]),
@@ -178,7 +185,7 @@ let package = Package(
             ]),
         room(
             "Ordering",
-            ["SyncModel", "SyncWire", "ChangeLog", "RecordStore", "Configuration", "Observability"]),
+            ["SyncModel", "SyncWire", "ChangeLog", "RecordStore", "Configuration", "Metrics", "Observability"]),
         tests(
             "OrderingTests",
             [
@@ -188,8 +195,8 @@ let package = Package(
         room(
             "FanOut",
             [
-                "ChangeLog", "Configuration", "CZlib", "FanOutLink", "JSONText", "RecordStore", "SQLite", "SyncModel",
-                "SyncWire", "ThreadExecutor",
+                "ChangeLog", "Configuration", "CZlib", "FanOutLink", "JSONText", "Metrics", "RecordStore", "SQLite",
+                "SyncModel", "SyncWire", "ThreadExecutor",
             ]),
         tests("FanOutTests", ["ChangeLog", "FanOut", "FanOutLink", "RecordStore", "SQLite", "SyncModel", "SyncWire"]),
 

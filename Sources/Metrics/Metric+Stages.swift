@@ -73,18 +73,19 @@ extension Metric {
     public static let orderingUnwrittenBytes = Metric(
         "ordering_unwritten_bytes", .gauge, "Size of the results that wait for the log or the tables.")
     /// Paused partitions.
-    public static let orderingPausedPartitions = Metric(
-        "ordering_paused_partitions", .gauge, "Partitions that stand still at a message until somebody acts.")
+    public static let orderingPaused = Metric(
+        "ordering_paused", .gauge, [.partition],
+        "1 while the partition stands still at a message until somebody acts, else 0.")
 
     static let ordering = [
         orderingMessages, orderingChanges, orderingRefusedChanges, orderingStepMessages, orderingDecideDuration,
-        orderingWriteDuration, orderingUnwrittenBytes, orderingPausedPartitions,
+        orderingWriteDuration, orderingUnwrittenBytes, orderingPaused,
     ]
 
     /// Time to apply results.
     public static let fanOutApplyDuration = Metric(
         "fanout_apply_duration_seconds", .histogram(.seconds),
-        "Time of one transaction of a stream, its wait for the thread included.")
+        "Time of one transaction of a stream.")
     /// Results in a transaction.
     public static let fanOutApplyRecords = Metric(
         "fanout_apply_records", .histogram(.counts), "Records of ordered that one transaction of a stream took.")
@@ -92,17 +93,18 @@ extension Metric {
     public static let fanOutRows = Metric("fanout_rows_total", .counter, "Rows that were written to streams.")
     /// Partitions that serve.
     public static let fanOutServing = Metric(
-        "fanout_serving_partitions", .gauge, "Partitions whose stream answers pulls.")
+        "fanout_serving", .gauge, [.partition], "1 while the partition's stream answers pulls, else 0.")
     /// Rebuilds.
     public static let fanOutRebuilds = Metric(
         "fanout_rebuilds_total", .counter, "Streams that were made anew from the tables.")
     /// Pulls.
     public static let fanOutPulls = Metric(
         "fanout_pulls_total", .counter, [.outcome],
-        "Owners' pages asked for, by how they were answered: idle from memory, read from the file, or failed.")
+        "Looks at an owner's stream that found nothing new, in memory (idle), and pulls that went further (read, failed)."
+    )
     /// Time of pulls.
     public static let fanOutPullDuration = Metric(
-        "fanout_pull_duration_seconds", .histogram(.seconds), "Time of one pull that was not idle, waits included.")
+        "fanout_pull_duration_seconds", .histogram(.seconds), "Time of one pull that went further, waits included.")
     /// Rows of a page.
     public static let fanOutPageRows = Metric(
         "fanout_page_rows", .histogram(.counts), "Rows that a pull sent; the sum is all rows sent.")

@@ -32,7 +32,8 @@ struct EmbeddedPipeline: Sendable {
             settings.pipeline.schema, maximumValueBytes: settings.limits.limits.maxValueBytes)
         let folder = try DataFolder(path: settings.pipeline.data)
         try DataFolder.refuse(tables: settings.store.path, withoutLog: settings.changeLog.path)
-        let log = try await SQLiteChangeLog(settings.changeLog)
+        let log = try await SQLiteChangeLog(
+            settings.changeLog, metrics: SQLiteLogMetrics(monitoring.metrics))
         do {
             let proposed = History(
                 epoch: epoch(), partitions: settings.pipeline.partitions, clock: settings.pipeline.clock,
@@ -41,7 +42,8 @@ struct EmbeddedPipeline: Sendable {
             let entry = try await control.register(tables, in: log)
             logger.info(
                 "Schema", [.version: .integer(entry.version.ordinal), .schemaVersion: .string(entry.version.hash)])
-            let store = try await SQLiteRecordStore.open(settings.store)
+            let store = try await SQLiteRecordStore.open(
+                settings.store, metrics: SQLiteStoreMetrics(monitoring.metrics))
             do {
                 try await store.prepare(control.schemas)
             } catch {
@@ -69,18 +71,25 @@ struct EmbeddedPipeline: Sendable {
             partitions: history.partitions, logger: logger.labeled("fanout"), condition: monitoring.streams)
         let fanOut = FanOut(
             configuration: settings.fanOut, history: history, partitions: Array(0..<history.partitions), log: log,
-            store: store, schemas: schemas, observer: watch)
+            store: store, schemas: schemas, observer: watch, metrics: FanOutMetrics(metrics))
         let ordering = OrderingService(
             log: log, store: store, history: history, schemas: schemas, configuration: settings.ordering,
-            logger: logger.labeled("ordering"))
+            logger: logger.labeled("ordering"), metrics: OrderingMetrics(metrics))
         let ingestLogger = logger.labeled("ingest")
+        let ingestMetrics = IngestMetrics(metrics, partitions: history.partitions)
         let ingest = IngestService(
             log: log, history: history, limits: settings.limits.limits, configuration: settings.ingest, schemas: schemas
-        ) { $0.write(to: ingestLogger) }
+        ) { event in
+            event.write(to: ingestLogger)
+            ingestMetrics.note(event)
+        }
         let gateway = GatewayService(
             log: log, link: fanOut, authenticator: NoAuthentication(), history: history, schemas: schemas,
-            limits: settings.limits.limits, configuration: settings.gateway, logger: logger.labeled("gateway"))
+            limits: settings.limits.limits, configuration: settings.gateway, logger: logger.labeled("gateway"),
+            metrics: GatewayMetrics(metrics))
         metrics.collect { [gateway] in gateway.counters }
+        metrics.collect { [log] samples in samples.set(.logQueueBytes, log.queuedBytes) }
+        metrics.collectLag(of: log, partitions: history.partitions)
         let services = ServiceGroup(
             [
                 .init("retention", Retention(log: log, keep: settings.changeLog.keep, logger: logger)),
