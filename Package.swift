@@ -143,7 +143,7 @@ let package = Package(
         tests("MemoryChangeLogTests", ["ChangeLog", "ChangeLogConformance", "MemoryChangeLog"]),
         tests(
             "SQLiteChangeLogTests",
-            ["ChangeLog", "ChangeLogConformance", "SQLite", "SQLiteChangeLog", "ThreadExecutor"]),
+            ["ChangeLog", "ChangeLogConformance", "Metrics", "SQLite", "SQLiteChangeLog", "ThreadExecutor"]),
 
         // The tables: typed values and canonical JSON, the embedded store, and the suite that every store passes.
         room("CanonicalValues", ["JSONText", "SyncModel"]),
@@ -156,7 +156,10 @@ let package = Package(
         suite("RecordStoreConformance", ["RecordStore", "SyncModel", "SyncWire"]),
         tests(
             "SQLiteRecordStoreTests",
-            ["RecordStore", "RecordStoreConformance", "SQLite", "SQLiteRecordStore", "SyncModel", "SyncWire"]),
+            [
+                "Metrics", "RecordStore", "RecordStoreConformance", "SQLite", "SQLiteRecordStore", "SyncModel",
+                "SyncWire",
+            ]),
 
         // Stages.
         .target(
@@ -175,13 +178,15 @@ let package = Package(
             ]),
         tests(
             "IngestTests",
-            ["Ingest", "SyncModel", "SyncWire", "ChangeLog", "JSON", "Configuration", "Commands", "Observability"]),
+            [
+                "Ingest", "SyncModel", "SyncWire", "ChangeLog", "JSON", "Configuration", "Commands", "Metrics",
+                "Observability",
+            ]),
         tests(
             "GatewayTests",
             [
-                "ChangeLog", "Configuration", "CZlib", "FanOutLink", "Gateway", "HTTP", "JSON", "Observability",
-                "SyncModel",
-                "SyncWire",
+                "ChangeLog", "Configuration", "CZlib", "FanOutLink", "Gateway", "HTTP", "JSON", "Metrics",
+                "Observability", "SyncModel", "SyncWire",
             ]),
         room(
             "Ordering",
@@ -189,8 +194,8 @@ let package = Package(
         tests(
             "OrderingTests",
             [
-                "ChangeLog", "MemoryChangeLog", "Observability", "Ordering", "RecordStore", "SQLiteRecordStore",
-                "SyncModel", "SyncWire",
+                "ChangeLog", "MemoryChangeLog", "Metrics", "Observability", "Ordering", "RecordStore",
+                "SQLiteRecordStore", "SyncModel", "SyncWire",
             ]),
         room(
             "FanOut",
@@ -198,7 +203,9 @@ let package = Package(
                 "ChangeLog", "Configuration", "CZlib", "FanOutLink", "JSONText", "Metrics", "RecordStore", "SQLite",
                 "SyncModel", "SyncWire", "ThreadExecutor",
             ]),
-        tests("FanOutTests", ["ChangeLog", "FanOut", "FanOutLink", "RecordStore", "SQLite", "SyncModel", "SyncWire"]),
+        tests(
+            "FanOutTests",
+            ["ChangeLog", "FanOut", "FanOutLink", "Metrics", "RecordStore", "SQLite", "SyncModel", "SyncWire"]),
 
         // The program: the only place that puts the parts together.
         .executableTarget(

@@ -3,10 +3,16 @@ import SyncModel
 
 /// What the stage counts.
 public struct OrderingMetrics: Sendable {
-    let messages: [OrderedCounts.Message: Counter]
-    let changes: [OrderedCounts.Change: Counter]
-    let refusedChanges: [RefusalCode: Counter]
-    let stepMessages: Histogram
+    private let ordered: Counter
+    private let repeated: Counter
+    private let refused: Counter
+    private let dropped: Counter
+    private let applied: Counter
+    private let deleted: Counter
+    private let conflicts: Counter
+    private let allRefusedChanges: Counter
+    private let stepMessages: Histogram
+    private let refusedChanges: [RefusalCode: Counter]
     let decideDuration: Histogram
     let writeDuration: Histogram
     let unwrittenBytes: Gauge
@@ -16,14 +22,16 @@ public struct OrderingMetrics: Sendable {
     /// Takes the numbers from a registry; by default from one that nobody looks at.
     public init(_ registry: MetricRegistry = MetricRegistry()) {
         self.registry = registry
-        messages = Dictionary(
-            uniqueKeysWithValues: OrderedCounts.Message.allCases.map {
-                ($0, registry.counter(.orderingMessages, [.outcome: $0.rawValue]))
-            })
-        changes = Dictionary(
-            uniqueKeysWithValues: OrderedCounts.Change.allCases.map {
-                ($0, registry.counter(.orderingChanges, [.outcome: $0.rawValue]))
-            })
+        func messages(_ outcome: String) -> Counter { registry.counter(.orderingMessages, [.outcome: outcome]) }
+        func changes(_ outcome: String) -> Counter { registry.counter(.orderingChanges, [.outcome: outcome]) }
+        ordered = messages("ordered")
+        repeated = messages("repeated")
+        refused = messages("refused")
+        dropped = messages("dropped")
+        applied = changes("applied")
+        deleted = changes("deleted")
+        conflicts = changes("conflict")
+        allRefusedChanges = changes("refused")
         refusedChanges = Dictionary(
             uniqueKeysWithValues: RefusalCode.allCases.map {
                 ($0, registry.counter(.orderingRefusedChanges, [.reason: $0.rawValue]))
@@ -43,56 +51,54 @@ public struct OrderingMetrics: Sendable {
 
     /// Counts a step that was decided.
     func note(_ counts: OrderedCounts) {
-        for (message, count) in counts.messages { messages[message]?.add(count) }
-        for (change, count) in counts.changes { changes[change]?.add(count) }
-        for (code, count) in counts.refusals { refusedChanges[code]?.add(count) }
-        stepMessages.record(counts.messages.values.reduce(0, +))
+        ordered.add(counts.ordered)
+        repeated.add(counts.repeated)
+        refused.add(counts.refused)
+        dropped.add(counts.dropped)
+        applied.add(counts.applied)
+        deleted.add(counts.deleted)
+        conflicts.add(counts.conflicts)
+        for (code, count) in counts.refusals {
+            refusedChanges[code]?.add(count)
+            allRefusedChanges.add(count)
+        }
+        stepMessages.record(counts.messages)
     }
 }
 
 /// What became of the messages of a step, and of the changes in them.
 struct OrderedCounts: Sendable {
-    /// What became of a message.
-    enum Message: String, CaseIterable {
-        case ordered, repeated, refused, dropped
-    }
-
-    /// What became of a change.
-    enum Change: String, CaseIterable {
-        case applied, deleted, conflict, refused
-    }
-
-    private(set) var messages: [Message: Int] = [:]
-    private(set) var changes: [Change: Int] = [:]
+    private(set) var ordered = 0
+    private(set) var repeated = 0
+    private(set) var refused = 0
+    private(set) var dropped = 0
+    private(set) var applied = 0
+    private(set) var deleted = 0
+    private(set) var conflicts = 0
+    /// Changes refused, by code.
     private(set) var refusals: [RefusalCode: Int] = [:]
+
+    /// All messages.
+    var messages: Int { ordered + repeated + refused + dropped }
 
     /// Counts a message; `nil` for one that was seen before.
     mutating func add(_ verdict: Verdict?) {
         switch verdict {
         case .ordered(let results, _):
-            messages[.ordered, default: 0] += 1
-            add(results)
-        case .repeated: messages[.repeated, default: 0] += 1
-        case .refused: messages[.refused, default: 0] += 1
-        case nil: messages[.dropped, default: 0] += 1
+            ordered += 1
+            for result in results { add(result.status) }
+        case .repeated: repeated += 1
+        case .refused: refused += 1
+        case nil: dropped += 1
         }
     }
 
-    private mutating func add(_ results: [ChangeResult]) {
-        var (applied, deleted, conflicts, refused) = (0, 0, 0, 0)
-        for result in results {
-            switch result.status {
-            case .applied: applied += 1
-            case .deleted: deleted += 1
-            case .conflict: conflicts += 1
-            case .refused(let code, _):
-                refused += 1
-                refusals[code, default: 0] += 1
-            }
+    private mutating func add(_ status: ChangeResult.Status) {
+        switch status {
+        case .applied: applied += 1
+        case .deleted: deleted += 1
+        case .conflict: conflicts += 1
+        case .refused(let code, _): refusals[code, default: 0] += 1
         }
-        for (change, count) in [
-            (Change.applied, applied), (.deleted, deleted), (.conflict, conflicts), (.refused, refused),
-        ]
-        where count > 0 { changes[change, default: 0] += count }
     }
 }
