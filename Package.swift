@@ -101,6 +101,8 @@ let package = Package(
         tests("ConfigurationTests", ["Configuration", "Commands", "YAML"]),
         room("Observability"),
         tests("ObservabilityTests", ["Observability"]),
+        room("Metrics"),
+        tests("MetricsTests", ["Metrics"]),
         .target(name: "CSignalPipe"),
         room("ServiceLifecycle", ["CSignalPipe", "Observability"]),
         tests("ServiceLifecycleTests", ["ServiceLifecycle", "Observability", "SignalProbe"]),
@@ -108,6 +110,14 @@ let package = Package(
         .executableTarget(
             name: "SignalProbe", dependencies: ["ServiceLifecycle", "Observability"], path: "Tests/SignalProbe",
             swiftSettings: swift),
+
+        // The operations port: metrics, health, readiness.
+        room(
+            "Operations",
+            ["ChangeLog", "Configuration", "HTTP", "JSONText", "Metrics", "Observability", "ServiceLifecycle"]),
+        tests(
+            "OperationsTests",
+            ["ChangeLog", "Configuration", "MemoryChangeLog", "Metrics", "Operations", "ServiceLifecycle"]),
 
         // The schema file.
         room("SchemaFile", ["SyncModel", "JSONText", "YAML", "Commands"]),
@@ -126,13 +136,14 @@ let package = Package(
         // and the suite that every log passes.
         room("LocalLog", ["ChangeLog"]),
         tests("LocalLogTests", ["ChangeLog", "LocalLog"]),
-        room("SQLiteChangeLog", ["ChangeLog", "Configuration", "LocalLog", "SQLite", "ThreadExecutor"]),
+        room(
+            "SQLiteChangeLog", ["ChangeLog", "Configuration", "LocalLog", "Metrics", "SQLite", "ThreadExecutor"]),
         room("MemoryChangeLog", ["ChangeLog", "LocalLog"]),
         suite("ChangeLogConformance", ["ChangeLog"]),
         tests("MemoryChangeLogTests", ["ChangeLog", "ChangeLogConformance", "MemoryChangeLog"]),
         tests(
             "SQLiteChangeLogTests",
-            ["ChangeLog", "ChangeLogConformance", "SQLite", "SQLiteChangeLog", "ThreadExecutor"]),
+            ["ChangeLog", "ChangeLogConformance", "Metrics", "SQLite", "SQLiteChangeLog", "ThreadExecutor"]),
 
         // The tables: typed values and canonical JSON, the embedded store, and the suite that every store passes.
         room("CanonicalValues", ["JSONText", "SyncModel"]),
@@ -140,51 +151,61 @@ let package = Package(
         room(
             "SQLiteRecordStore",
             [
-                "CanonicalValues", "Configuration", "RecordStore", "SQLite", "SyncModel", "SyncWire",
+                "CanonicalValues", "Configuration", "Metrics", "RecordStore", "SQLite", "SyncModel", "SyncWire",
             ]),
         suite("RecordStoreConformance", ["RecordStore", "SyncModel", "SyncWire"]),
         tests(
             "SQLiteRecordStoreTests",
-            ["RecordStore", "RecordStoreConformance", "SQLite", "SQLiteRecordStore", "SyncModel", "SyncWire"]),
+            [
+                "Metrics", "RecordStore", "RecordStoreConformance", "SQLite", "SQLiteRecordStore", "SyncModel",
+                "SyncWire",
+            ]),
 
         // Stages.
         .target(
             name: "Gateway",
             dependencies: [
                 "SyncModel", "SyncWire", "ChangeLog", "FanOutLink", "HTTP", "JSON", "JSONText", "Configuration",
-                "Observability",
+                "Metrics", "Observability",
             ],
             resources: [.embedInCode("Resources/openapi.json"), .embedInCode("Resources/errors.md")],
             swiftSettings: swift),
         room(
             "Ingest",
-            ["SyncModel", "SyncWire", "ChangeLog", "Digest", "JSON", "JSONText", "Configuration", "Observability"]),
+            [
+                "SyncModel", "SyncWire", "ChangeLog", "Digest", "JSON", "JSONText", "Configuration", "Metrics",
+                "Observability",
+            ]),
         tests(
             "IngestTests",
-            ["Ingest", "SyncModel", "SyncWire", "ChangeLog", "JSON", "Configuration", "Commands", "Observability"]),
+            [
+                "Ingest", "SyncModel", "SyncWire", "ChangeLog", "JSON", "Configuration", "Commands", "Metrics",
+                "Observability",
+            ]),
         tests(
             "GatewayTests",
             [
-                "ChangeLog", "Configuration", "CZlib", "FanOutLink", "Gateway", "HTTP", "JSON", "Observability",
-                "SyncModel",
-                "SyncWire",
+                "ChangeLog", "Configuration", "CZlib", "FanOutLink", "Gateway", "HTTP", "JSON", "Metrics",
+                "Observability", "SyncModel", "SyncWire",
             ]),
         room(
             "Ordering",
-            ["SyncModel", "SyncWire", "ChangeLog", "RecordStore", "Configuration", "Observability"]),
+            ["SyncModel", "SyncWire", "ChangeLog", "RecordStore", "Configuration", "Metrics", "Observability"]),
         tests(
             "OrderingTests",
             [
-                "ChangeLog", "MemoryChangeLog", "Observability", "Ordering", "RecordStore", "SQLiteRecordStore",
-                "SyncModel", "SyncWire",
+                "ChangeLog", "MemoryChangeLog", "Metrics", "Observability", "Ordering", "RecordStore",
+                "SQLiteRecordStore", "SyncModel", "SyncWire",
             ]),
         room(
             "FanOut",
             [
-                "ChangeLog", "Configuration", "CZlib", "FanOutLink", "JSONText", "RecordStore", "SQLite", "SyncModel",
-                "SyncWire", "ThreadExecutor",
+                "ChangeLog", "Configuration", "CZlib", "FanOutLink", "JSONText", "Metrics", "RecordStore", "SQLite",
+                "SyncModel", "SyncWire", "ThreadExecutor",
             ]),
-        tests("FanOutTests", ["ChangeLog", "FanOut", "FanOutLink", "RecordStore", "SQLite", "SyncModel", "SyncWire"]),
+        tests(
+            "FanOutTests",
+            ["ChangeLog", "FanOut", "FanOutLink", "Metrics", "RecordStore", "SQLite", "SyncModel", "SyncWire"]),
 
         // The program: the only place that puts the parts together.
         .executableTarget(
@@ -192,8 +213,8 @@ let package = Package(
             dependencies: [
                 "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink", "Gateway",
                 "HTTP",
-                "Ingest", "Observability", "Ordering", "RecordStore", "SQLiteChangeLog", "SQLiteRecordStore",
-                "SchemaFile", "ServiceLifecycle", "SyncModel", "SyncWire",
+                "Ingest", "Metrics", "Observability", "Operations", "Ordering", "RecordStore", "SQLiteChangeLog",
+                "SQLiteRecordStore", "SchemaFile", "ServiceLifecycle", "SyncModel", "SyncWire",
             ],
             swiftSettings: swift),
         tests("WeirTests", ["ChangeLog", "SQLite", "ThreadExecutor", "weir"]),

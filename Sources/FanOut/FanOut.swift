@@ -27,6 +27,7 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
     let configuration: FanOutConfiguration
     let log: Log
     let clock: any Clock<Duration>
+    let metrics: FanOutMetrics
     private let epoch: String
     private let partitioning: Partitioning
     private let partitions: [Int: StreamPartition]
@@ -46,10 +47,11 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
     ///   - schemas: the versions known at the time of the call; a row of a version that is not among them is waited for.
     ///   - clock: measures waits and pauses.
     ///   - observer: is told what happens.
+    ///   - metrics: what is counted.
     public init(
         configuration: FanOutConfiguration, history: History, partitions: [Int], log: Log, store: Store,
         schemas: @escaping @Sendable () -> SchemaHistory, clock: any Clock<Duration> = ContinuousClock(),
-        observer: any FanOutObserver
+        observer: any FanOutObserver, metrics: FanOutMetrics = FanOutMetrics()
     ) {
         precondition(
             partitions.allSatisfy { (0..<history.partitions).contains($0) }, "a history's partitions count from 0")
@@ -64,6 +66,7 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
         self.schemas = schemas
         self.clock = clock
         self.observer = observer
+        self.metrics = metrics
     }
 
     /// Serves until ``stop()`` is called or the task is cancelled.
@@ -141,9 +144,10 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
     ) throws(ThreadStartError) -> PartitionWorker<Log, Store> {
         let identity = StreamFile.Identity(path: partition.path, epoch: epoch, partition: partition.number)
         return PartitionWorker(
-            partition: partition, identity: identity, writer: try StreamWriter(partition, identity: identity),
+            partition: partition, identity: identity,
+            writer: try StreamWriter(partition, identity: identity, metrics: metrics),
             readers: readers, log: log, store: store, schemas: schemas, configuration: configuration, clock: clock,
-            observer: observer)
+            observer: observer, partitionMetrics: metrics.ofPartition(partition.number))
     }
 
     private func close(_ workers: [PartitionWorker<Log, Store>], _ readers: StreamReaders) async {

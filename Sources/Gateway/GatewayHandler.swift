@@ -17,6 +17,7 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     let pending: PendingBatches
     let outcomes: OutcomeCollector<Link>
     let quota: UploadQuota
+    let metrics: GatewayMetrics
     let polls = LongPolls()
     let watchers: Watchers
     private let authenticator: Auth
@@ -25,7 +26,8 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
 
     init(
         log: Log, link: Link, authenticator: Auth, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
-        limits: SyncLimits, configuration: GatewayConfiguration, logger: Logger, time: GatewayTime
+        limits: SyncLimits, configuration: GatewayConfiguration, logger: Logger, metrics: GatewayMetrics,
+        time: GatewayTime
     ) {
         self.history = history
         self.schemas = schemas
@@ -33,6 +35,7 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         self.configuration = configuration
         self.link = link
         self.authenticator = authenticator
+        self.metrics = metrics
         self.time = time
         uploads = Uploads(log: log, history: history, logger: logger)
         pending = PendingBatches(time: time)
@@ -58,6 +61,7 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
             if route != .pull, waitingCount >= configuration.maxWaiting { throw crowded }
             return .acceptUpTo(limits.maxBatchBytes)
         } catch {
+            metrics.note(error)
             return .refuse(error.response)
         }
     }
@@ -83,6 +87,7 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
                 return .response(try schema(request))
             }
         } catch {
+            metrics.note(error)
             return .response(error.response)
         }
     }
@@ -150,17 +155,22 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     /// Runs work that waits; refuses it when too much waits already.
     func inTask(_ work: @escaping @Sendable () async throws -> HTTPResponse) -> HTTPAnswer {
         // Counted within the task, which may never run: its client can be gone by then.
-        if waitingCount >= configuration.maxWaiting { return .response(crowded.response) }
+        if waitingCount >= configuration.maxWaiting { return .response(refusal(crowded)) }
         return .task {
             let count = self.waiting.wrappingAdd(1, ordering: .relaxed).newValue
             defer { self.waiting.wrappingSubtract(1, ordering: .relaxed) }
-            guard count <= self.configuration.maxWaiting else { return self.crowded.response }
+            guard count <= self.configuration.maxWaiting else { return self.refusal(self.crowded) }
             do {
                 return try await work()
             } catch {
-                return Problem(error).response
+                return self.refusal(Problem(error))
             }
         }
+    }
+
+    private func refusal(_ problem: Problem) -> HTTPResponse {
+        metrics.note(problem)
+        return problem.response
     }
 
     private var crowded: Problem { Problem(.overloaded, "\(configuration.maxWaiting) requests wait already") }

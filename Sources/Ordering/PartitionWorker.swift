@@ -1,4 +1,5 @@
 import ChangeLog
+import Metrics
 import Observability
 import RecordStore
 import SyncModel
@@ -18,6 +19,8 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     private let configuration: OrderingConfiguration
     private let clock: any Clock<Duration>
     private let logger: Logger
+    private let metrics: OrderingMetrics
+    private let position: Gauge
 
     /// The partition behind the newest step decided.
     var state = PartitionState()
@@ -37,7 +40,8 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
 
     init(
         partition: Int, log: Log, store: Store, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
-        configuration: OrderingConfiguration, clock: any Clock<Duration>, logger: Logger
+        configuration: OrderingConfiguration, clock: any Clock<Duration>, logger: Logger,
+        metrics: OrderingMetrics
     ) {
         self.partition = partition
         self.log = log
@@ -48,6 +52,8 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         self.configuration = configuration
         self.clock = clock
         self.logger = logger
+        self.metrics = metrics
+        position = metrics.position(in: partition)
     }
 
     /// Orders until the task is cancelled; what is published by then is written before this returns.
@@ -56,6 +62,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     func run() async throws {
         stored = try await store.position(of: partition)
         state = stored?.state ?? PartitionState()
+        position.set(Int(state.nextOffset))
         try await checkPosition()
         let reader = try await log.reader(of: TopicPartition(.changes, partition), from: state.nextOffset)
         let producer: Log.Producer
@@ -68,6 +75,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         let (ordered, written) = await work(reader, producer)
         await reader.close()
         await producer.close()
+        metrics.unwrittenBytes.add(-pendingSize)
         // What failed in writing came first in the log's order, and may be why ordering ended.
         try written.get()
         try ordered.get()
@@ -133,8 +141,10 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     private func orderNext(_ parts: inout ArraySlice<PartAtOffset>, _ producer: Log.Producer) async throws {
         let schemas = schemas()
         var taken = stretch(of: parts)
+        let watch = Stopwatch()
         let known = try await readAhead(taken)
         let (step, pause) = decide(&taken, known, schemas: schemas)
+        metrics.decideDuration.record(watch.nanoseconds)
         parts = parts[taken.startIndex...]
         if let step {
             try await publish(step, producer)
@@ -148,10 +158,12 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
 
     private func publish(_ decided: PendingStep, _ producer: Log.Producer) async throws {
         var step = decided
+        metrics.note(step.counts)
         if !step.records.isEmpty { step.receipt = try await producer.enqueue(step.records) }
         step.records = []
         pending.append(step)
         pendingSize += step.size
+        metrics.unwrittenBytes.add(step.size)
         waitingForWork.take()?.resume()
     }
 
@@ -176,9 +188,12 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
                 outcomes: outcomes)
             try await commit(merged)
             stored = position
+            self.position.set(Int(position.state.nextOffset))
             for step in steps {
                 overlay.remove(step)
                 pendingSize -= step.size
+                metrics.unwrittenBytes.add(-step.size)
+                metrics.writeDuration.record(step.watch.nanoseconds)
             }
             waitingForRoom.take()?.resume()
         }
@@ -194,6 +209,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
                 return try await store.commit([step])
             } catch {
                 guard error.isRetriable, isOrdering else { throw error }
+                metrics.retries.add()
                 logger.error(
                     "The tables could not be written and are tried again", [.partition: .integer(partition)],
                     error: error)

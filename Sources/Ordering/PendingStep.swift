@@ -1,4 +1,5 @@
 import ChangeLog
+import Metrics
 import RecordStore
 import SyncModel
 
@@ -12,6 +13,10 @@ struct PendingStep: Sendable {
     var rows: [OrderedRow] = []
     /// The outcomes to keep, in the order of the messages.
     var outcomes: [StoredOutcome] = []
+    /// What became of the messages.
+    var counts = OrderedCounts()
+    /// Since it was decided.
+    let watch = Stopwatch()
     /// What goes to `ordered`.
     var records: [NewRecord] = []
     /// What it takes of the overlay's bound, in bytes; a step without results, of repeats for example, takes memory too.
@@ -27,6 +32,7 @@ struct PendingStep: Sendable {
     /// Takes in the result of the next message, and the records that tell of it.
     mutating func add(_ step: OrderingMachine.Step, _ newRecords: [NewRecord], key: DeviceKey) {
         state = step.state
+        counts.add(step.verdict)
         records += newRecords
         rows += step.rows
         for row in step.rows { size += row.values.bytes.count + 512 }

@@ -4,6 +4,7 @@ import FanOut
 import Gateway
 import Ingest
 import Observability
+import Operations
 import Ordering
 import SQLiteChangeLog
 import SQLiteRecordStore
@@ -15,6 +16,7 @@ enum Settings {
         var schema = ConfigurationSchema(program: "weir")
         schema.add(PipelineConfiguration.self, as: "", "The process")
         schema.add(LogConfiguration.self, as: "log", "Logging")
+        schema.add(OperationsConfiguration.self, as: "operations", "The operations port")
         schema.add(LimitsConfiguration.self, as: "limits", "What a batch may hold")
         schema.add(GatewayConfiguration.self, as: "gateway", "The gateway")
         schema.add(IngestConfiguration.self, as: "ingest", "Ingest")
@@ -34,6 +36,7 @@ enum Settings {
 /// The settings of a process with all roles.
 struct RunSettings: Sendable {
     var pipeline: PipelineConfiguration
+    var operations: OperationsConfiguration
     var limits: LimitsConfiguration
     var gateway: GatewayConfiguration
     var ingest: IngestConfiguration
@@ -44,6 +47,7 @@ struct RunSettings: Sendable {
 
     init(_ configuration: Configuration) throws(ConfigurationProblem) {
         pipeline = try configuration.read(PipelineConfiguration.self, from: "")
+        operations = try configuration.read(OperationsConfiguration.self, from: "operations")
         limits = try configuration.read(LimitsConfiguration.self, from: "limits")
         gateway = try configuration.read(GatewayConfiguration.self, from: "gateway")
         ingest = try configuration.read(IngestConfiguration.self, from: "ingest")

@@ -18,13 +18,15 @@ struct Stage {
     /// Starts the stage.
     init(
         _ log: MemoryChangeLog, _ store: WatchedStore,
-        configuration: OrderingConfiguration = OrderingConfiguration(), schemas: SchemaHistory = Fixture.schemas
+        configuration: OrderingConfiguration = OrderingConfiguration(), schemas: SchemaHistory = Fixture.schemas,
+        metrics: OrderingMetrics = OrderingMetrics()
     ) {
         self.log = log
         self.store = store
         let service = OrderingService(
             log: log, store: store, history: Fixture.history, schemas: { schemas }, configuration: configuration,
-            clock: clock, logger: Logger(label: "ordering", output: LogOutput(format: .text, to: lines)))
+            clock: clock, logger: Logger(label: "ordering", output: LogOutput(format: .text, to: lines)),
+            metrics: metrics)
         running = Task {
             defer { store.events.add(.ended) }
             try await service.run()

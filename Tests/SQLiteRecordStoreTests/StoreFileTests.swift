@@ -1,4 +1,5 @@
 import Foundation
+import Metrics
 import RecordStore
 import SQLite
 import SQLiteRecordStore
@@ -130,6 +131,27 @@ struct StoreFileTests {
             try await roomy.commit([Self.step(3, rows)])
             #expect(try await roomy.rows(rows.map(\.key), in: 0, schemaOrdinal: 1).count == rows.count)
             await roomy.close()
+        }
+    }
+
+    @Test func transactionsAndTheirFailuresAreCounted() async throws {
+        try await withTemporaryFolder { folder in
+            let registry = MetricRegistry()
+            let store = try await SQLiteRecordStore.open(
+                .init(path: folder + "/tables.db"), metrics: SQLiteStoreMetrics(registry))
+            try await store.prepare(Self.schemas)
+            let rows = (0..<3).map { Self.row("\($0)", [#""x""#, "null", "null", "null", "null", "null"]) }
+            try await store.commit([Self.step(1, rows), Self.step(2, Array(rows.prefix(1)))])
+            _ = try await store.rows(rows.map(\.key), in: 0, schemaOrdinal: 1)
+            await #expect(throws: RecordStoreError.self) { try await store.commit([Self.step(1, rows)]) }
+            await store.beat()
+            await store.close()
+            await store.beat()
+            #expect(registry.histogram(.storeCommitDuration).snapshot.cumulative.last == 1)
+            #expect(registry.histogram(.storeCommitRows).snapshot.sum == 4)
+            #expect(registry.histogram(.storeCommitSteps).snapshot.sum == 2)
+            #expect(registry.histogram(.storeReadDuration).snapshot.cumulative.last == 1)
+            #expect(registry.counter(.storeCommitFailures).value == 1)
         }
     }
 

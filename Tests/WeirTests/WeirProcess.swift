@@ -77,8 +77,12 @@ final class WeirProcess: Sendable {
     }
 
     /// The environment of the tests without what would be a setting: a program takes nothing from its surroundings.
+    ///
+    /// But for the operations port, which is anywhere: processes that run beside each other must not meet at the usual one.
     static var environment: [String: String] {
-        ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("WEIR_") }
+        var variables = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("WEIR_") }
+        variables["WEIR_OPERATIONS_ADDRESS"] = "127.0.0.1:0"
+        return variables
     }
 
     /// The program beside the tests' own.
