@@ -38,7 +38,7 @@ struct EmbeddedPipeline: Sendable {
                 "Schema", [.version: .integer(entry.version.ordinal), .schemaVersion: .string(entry.version.hash)])
             let store = try await SQLiteRecordStore.open(settings.store)
             do {
-                try await store.prepare(control.schemas)
+                try await store.prepare(control.schemas, epoch: control.history.epoch)
             } catch {
                 await store.close()
                 throw error
