@@ -186,6 +186,20 @@ let package = Package(
             ]),
         tests("FanOutTests", ["ChangeLog", "FanOut", "FanOutLink", "RecordStore", "SQLite", "SyncModel", "SyncWire"]),
 
+        // Making results anew from the log, and comparing.
+        room(
+            "Verification",
+            [
+                "ChangeLog", "Digest", "FanOut", "Ingest", "Observability", "Ordering", "RecordStore", "SyncModel",
+                "SyncWire",
+            ]),
+        tests(
+            "VerificationTests",
+            [
+                "ChangeLog", "FanOut", "MemoryChangeLog", "Observability", "Ordering", "RecordStore", "SQLite",
+                "SQLiteRecordStore", "SyncModel", "SyncWire", "Verification",
+            ]),
+
         // The program: the only place that puts the parts together.
         .executableTarget(
             name: "weir",
@@ -193,7 +207,7 @@ let package = Package(
                 "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink", "Gateway",
                 "HTTP",
                 "Ingest", "Observability", "Ordering", "RecordStore", "SQLiteChangeLog", "SQLiteRecordStore",
-                "SchemaFile", "ServiceLifecycle", "SyncModel", "SyncWire",
+                "SchemaFile", "ServiceLifecycle", "SyncModel", "SyncWire", "Verification",
             ],
             swiftSettings: swift),
         tests("WeirTests", ["ChangeLog", "SQLite", "ThreadExecutor", "weir"]),
