@@ -206,7 +206,7 @@ let package = Package(
             dependencies: [
                 "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink", "Gateway",
                 "HTTP",
-                "Ingest", "Observability", "Ordering", "RecordStore", "SQLiteChangeLog", "SQLiteRecordStore",
+                "Ingest", "Observability", "Ordering", "RecordStore", "SQLite", "SQLiteChangeLog", "SQLiteRecordStore",
                 "SchemaFile", "ServiceLifecycle", "SyncModel", "SyncWire", "Verification",
             ],
             swiftSettings: swift),

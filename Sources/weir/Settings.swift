@@ -50,6 +50,15 @@ struct OfflineSettings: Sendable {
         }
     }
 
+    /// The same for another folder.
+    func moved(to folder: String) -> OfflineSettings {
+        var settings = self
+        settings.data = folder
+        settings.changeLog.path = folder + "/log.db"
+        settings.store.path = folder + "/tables.db"
+        return settings
+    }
+
     init(_ configuration: Configuration) throws(ConfigurationProblem) {
         data = try configuration.read(DataConfiguration.self, from: "").data
         limits = try configuration.read(LimitsConfiguration.self, from: "limits")

@@ -20,21 +20,29 @@ enum Verify {
         "Folder for the tables that are made for the comparison, as large as the real ones; by default the data folder."
     )
 
+    static let copy = CommandOption(
+        "copy", .none, "Verify a copy made in the scratch folder: for a folder whose process runs.")
+
     static let discussion = """
-        Works on a data folder whose process has stopped, or on a backup; nothing in it is changed. Compares changes with
+        Works on a data folder whose process has stopped, or on a backup; with --copy on one whose process runs, up to the
+        moment of the copy, which takes as much room as the folder and is removed afterwards. Nothing is changed. Compares changes with
         the uploads that are still kept, ordered with changes, and tables and streams with what ordering makes of changes
         up to the message where each stands. Exit codes: 0 equal, 1 different, 2 cannot say.
         """
 
-    static func run(_ settings: OfflineSettings, _ logging: LogConfiguration, scratch: String?) async -> ExitCode {
+    static func run(
+        _ settings: OfflineSettings, _ logging: LogConfiguration, _ invocation: CommandInvocation<Weir.Action>
+    ) async -> ExitCode {
+        let scratch = invocation.option(scratch.name)?.value ?? settings.data
         let sink = BoundedLogSink(format: logging.format)
         let logger = Logger(
             label: "weir", output: LogOutput(format: logging.format, to: sink), level: logging.level)
         defer { _ = sink.flush(within: .seconds(1)) }
         do {
-            let reports = try await StoppedFolder.with(settings) { folder in
-                try await compare(folder, settings, logger, scratch: scratch ?? settings.data)
-            }
+            let reports =
+                invocation.option(copy.name) == nil
+                ? try await compare(settings, logger, scratch: scratch)
+                : try await FolderCopy.with(settings, in: scratch) { try await compare($0, logger, scratch: scratch) }
             switch ReportText.write(reports) {
             case .equal:
                 Output.write("Equal: tables and streams are what the log makes of them.")
@@ -46,10 +54,20 @@ enum Verify {
                 Output.write("Cannot say: what was compared is equal, not everything could be.")
                 return .undecided
             }
+        } catch let failure as DataFolder.Failure {
+            Output.complain(
+                "weir verify cannot say: \(failure); while a process runs, --copy verifies a copy of its folder")
+            return .undecided
         } catch {
             Output.complain("weir verify cannot say: \(error)")
             return .undecided
         }
+    }
+
+    private static func compare(
+        _ settings: OfflineSettings, _ logger: Logger, scratch: String
+    ) async throws -> [Report] {
+        try await StoppedFolder.with(settings) { try await compare($0, settings, logger, scratch: scratch) }
     }
 
     private static func compare(

@@ -33,7 +33,7 @@ enum Weir {
                     discussion: "Needs nothing but a schema file; data goes to the folder weir-data."),
                 Command(
                     "verify", "Recompute from the log what the pipeline made, and compare.", .verify,
-                    options: [Verify.scratch] + OfflineSettings.options, discussion: Verify.discussion),
+                    options: [Verify.scratch, Verify.copy] + OfflineSettings.options, discussion: Verify.discussion),
                 Command(
                     "replay", "Make the tables anew from the log.", .replay,
                     options: [ReplayCommand.into, ReplayCommand.replace] + OfflineSettings.options,
@@ -77,7 +77,7 @@ enum Weir {
         case .checkSchema: return SchemaCheck.run(path: invocation.arguments[0])
         case .verify, .replay:
             do {
-                let own = [Verify.scratch, ReplayCommand.into, ReplayCommand.replace].map(\.name)
+                let own = [Verify.scratch, Verify.copy, ReplayCommand.into, ReplayCommand.replace].map(\.name)
                 let sources = ConfigurationSources(
                     environment: Environment.variables, flags: invocation.options.filter { !own.contains($0.name) },
                     defaultFile: Settings.defaultFile)
@@ -86,7 +86,7 @@ enum Weir {
                 let logging = try configuration.read(LogConfiguration.self, from: "log")
                 let settings = try OfflineSettings(configuration)
                 return invocation.action == .verify
-                    ? await Verify.run(settings, logging, scratch: invocation.option(Verify.scratch.name)?.value)
+                    ? await Verify.run(settings, logging, invocation)
                     : await ReplayCommand.run(settings, logging, invocation)
             } catch {
                 Output.complain("\(error)")

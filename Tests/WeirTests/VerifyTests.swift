@@ -126,6 +126,28 @@ import Testing
         }
     }
 
+    @Test func aRunningProcessIsVerifiedByACopyOfItsFolder() async throws {
+        let weir = try await TestServer.start(in: folder)
+        var devices = try await play(weir, seed: 11, rounds: 8)
+        let scratch = folder.path + "/scratch"
+        try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: false)
+        let copying = Task { [folder, data] in
+            try await CommandRun.run("verify", "--data", data, "--copy", "--scratch", scratch, in: folder)
+        }
+        for round in 0..<20 {
+            _ = try await devices[0].sync([TestDevice.change("busy\(round % 3)", ["name": JSON("n\(round)")])])
+        }
+        let run = try await copying.value
+        #expect(run.code == 0, "\(run.output)\(run.errors)")
+        #expect(run.output.contains("  stream    equal: "))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: scratch).isEmpty)
+        #expect(await weir.stop() == 0)
+        try await execute("UPDATE person SET name = 'flipped'", on: "tables.db")
+        let flipped = try await CommandRun.run("verify", "--data", data, "--copy", in: folder)
+        #expect(flipped.code == 1)
+        #expect(flipped.output.contains("found \"flipped\""))
+    }
+
     @Test func aFlippedValueARowThatIsGoneAndOneTooManyAreNamed() async throws {
         _ = try await fill(seed: 2)
         try await execute(
@@ -224,6 +246,7 @@ import Testing
         let running = try await verify()
         #expect(running.code == 2)
         #expect(running.errors.contains("another weir uses it"))
+        #expect(running.errors.contains("--copy"))
         #expect(await weir.stop() == 0)
         try FileManager.default.removeItem(atPath: data + "/tables.db")
         let missing = try await verify()
