@@ -207,14 +207,29 @@ let package = Package(
             "FanOutTests",
             ["ChangeLog", "FanOut", "FanOutLink", "Metrics", "RecordStore", "SQLite", "SyncModel", "SyncWire"]),
 
+        // Making results anew from the log, and comparing.
+        room(
+            "Verification",
+            [
+                "ChangeLog", "Digest", "FanOut", "Ingest", "Observability", "Ordering", "RecordStore", "SyncModel",
+                "SyncWire",
+            ]),
+        tests(
+            "VerificationTests",
+            [
+                "ChangeLog", "FanOut", "MemoryChangeLog", "Observability", "Ordering", "RecordStore", "SQLite",
+                "SQLiteRecordStore", "SyncModel", "SyncWire", "Verification",
+            ]),
+
         // The program: the only place that puts the parts together.
         .executableTarget(
             name: "weir",
             dependencies: [
                 "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink", "Gateway",
                 "HTTP",
-                "Ingest", "Metrics", "Observability", "Operations", "Ordering", "RecordStore", "SQLiteChangeLog",
-                "SQLiteRecordStore", "SchemaFile", "ServiceLifecycle", "SyncModel", "SyncWire",
+                "Ingest", "Metrics", "Observability", "Operations", "Ordering", "RecordStore", "SQLite",
+                "SQLiteChangeLog", "SQLiteRecordStore", "SchemaFile", "ServiceLifecycle", "SyncModel", "SyncWire",
+                "Verification",
             ],
             swiftSettings: swift),
         tests("WeirTests", ["ChangeLog", "SQLite", "ThreadExecutor", "weir"]),

@@ -60,16 +60,26 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
         try result.get()
     }
 
+    /// Orders one partition outside of any group until something fails or the task is cancelled: for a replay, whose log
+    /// fails at its end.
+    ///
+    /// What was published by then is written first. Nothing else may order the partition meanwhile.
+    ///
+    /// - Throws: what ended it; ``OrderingError`` for a message that cannot be ordered, too.
+    public func order(_ partition: Int) async throws {
+        try await PartitionWorker(
+            partition: partition, log: log, store: store, history: history, schemas: schemas,
+            configuration: configuration, clock: clock, logger: logger, metrics: metrics
+        ).run()
+    }
+
     /// Orders a partition, again and again where what failed may pass.
     private func work(on partition: Int) async throws {
         let paused = metrics.paused(partition)
         paused.set(0)
         while !Task.isCancelled {
-            let worker = PartitionWorker(
-                partition: partition, log: log, store: store, history: history, schemas: schemas,
-                configuration: configuration, clock: clock, logger: logger, metrics: metrics)
             do {
-                return try await worker.run()
+                return try await order(partition)
             } catch {
                 // A partition that was taken away has somebody else to tell.
                 if Task.isCancelled { throw error }

@@ -43,10 +43,10 @@ public final class SQLiteRecordStore: RecordStore {
         self.snapshots = snapshots
     }
 
-    /// Makes or extends the tables, all or nothing; see ``RecordStore/RecordStore/prepare(_:)``.
-    public func prepare(_ schemas: SchemaHistory) async throws(RecordStoreError) {
+    /// Makes or extends the tables, all or nothing; see ``RecordStore/RecordStore/prepare(_:epoch:)``.
+    public func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {
         do {
-            try await writer.write { connection in try Preparation(connection, schemas).run() }
+            try await writer.write { connection in try Preparation(connection, schemas, epoch: epoch).run() }
         } catch {
             throw RecordStoreError(error)
         }

@@ -45,7 +45,7 @@ struct EmbeddedPipeline: Sendable {
             let store = try await SQLiteRecordStore.open(
                 settings.store, metrics: SQLiteStoreMetrics(monitoring.metrics))
             do {
-                try await store.prepare(control.schemas)
+                try await store.prepare(control.schemas, epoch: control.history.epoch)
             } catch {
                 await store.close()
                 throw error

@@ -33,6 +33,56 @@ enum Settings {
     static let defaultFile = "weir.yaml"
 }
 
+/// The settings of a command that works on a data folder whose process has stopped.
+struct OfflineSettings: Sendable {
+    var data: String
+    var limits: LimitsConfiguration
+    var ordering: OrderingConfiguration
+    var changeLog: SQLiteChangeLogConfiguration
+    var store: SQLiteRecordStoreConfiguration
+
+    /// The scopes that such a command reads: the schema file is none of them, since the log has every version.
+    static let scopes = ["log", "limits", "ordering", "changelog", "store"]
+
+    /// The flags of such a command.
+    static var options: [CommandOption] {
+        Settings.schema.options.filter { option in
+            ["config", "data", "log-format"].contains(option.name)
+                || scopes.contains { option.name.hasPrefix($0 + ".") }
+        }
+    }
+
+    /// The same for another folder.
+    func moved(to folder: String) -> OfflineSettings {
+        var settings = self
+        settings.data = folder
+        settings.changeLog.path = folder + "/log.db"
+        settings.store.path = folder + "/tables.db"
+        return settings
+    }
+
+    init(_ configuration: Configuration) throws(ConfigurationProblem) {
+        data = try configuration.read(DataConfiguration.self, from: "").data
+        limits = try configuration.read(LimitsConfiguration.self, from: "limits")
+        ordering = try configuration.read(OrderingConfiguration.self, from: "ordering")
+        changeLog = try configuration.read(SQLiteChangeLogConfiguration.self, from: "changelog")
+        store = try configuration.read(SQLiteRecordStoreConfiguration.self, from: "store")
+        changeLog.path = data + "/log.db"
+        store.path = data + "/tables.db"
+    }
+
+    /// Where the data lies: one of the keys of ``PipelineConfiguration``.
+    private struct DataConfiguration: ConfigurationComponent {
+        static let keys: [any DeclaredConfigurationKey] = [PipelineConfiguration.data]
+
+        let data: String
+
+        init(from reader: ConfigurationReader) throws(ConfigurationProblem) {
+            data = try reader.read(PipelineConfiguration.data)
+        }
+    }
+}
+
 /// The settings of a process with all roles.
 struct RunSettings: Sendable {
     var pipeline: PipelineConfiguration

@@ -18,6 +18,8 @@ enum Weir {
         case configuration
         case configurationReference
         case checkSchema
+        case verify
+        case replay
     }
 
     static var command: Command<Action> {
@@ -29,6 +31,13 @@ enum Weir {
                     "run", "Run the whole pipeline in this process, on embedded SQLite.", .run,
                     options: settings.options,
                     discussion: "Needs nothing but a schema file; data goes to the folder weir-data."),
+                Command(
+                    "verify", "Recompute from the log what the pipeline made, and compare.", .verify,
+                    options: [Verify.scratch, Verify.copy] + OfflineSettings.options, discussion: Verify.discussion),
+                Command(
+                    "replay", "Make the tables anew from the log.", .replay,
+                    options: [ReplayCommand.into, ReplayCommand.replace] + OfflineSettings.options,
+                    discussion: ReplayCommand.discussion),
                 Command(
                     "schema", "Work with schema files.",
                     subcommands: [
@@ -66,6 +75,23 @@ enum Weir {
             Output.write(Settings.schema.markdown())
             return .success
         case .checkSchema: return SchemaCheck.run(path: invocation.arguments[0])
+        case .verify, .replay:
+            do {
+                let own = [Verify.scratch, Verify.copy, ReplayCommand.into, ReplayCommand.replace].map(\.name)
+                let sources = ConfigurationSources(
+                    environment: Environment.variables, flags: invocation.options.filter { !own.contains($0.name) },
+                    defaultFile: Settings.defaultFile)
+                let configuration = try Configuration.load(
+                    Settings.schema, from: sources, for: OfflineSettings.scopes)
+                let logging = try configuration.read(LogConfiguration.self, from: "log")
+                let settings = try OfflineSettings(configuration)
+                return invocation.action == .verify
+                    ? await Verify.run(settings, logging, invocation)
+                    : await ReplayCommand.run(settings, logging, invocation)
+            } catch {
+                Output.complain("\(error)")
+                return .usage
+            }
         case .configuration, .run:
             do {
                 let sources = ConfigurationSources(

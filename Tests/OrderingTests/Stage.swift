@@ -49,7 +49,7 @@ struct Stage {
 /// Opens the tables in a folder.
 func openTables(_ folder: String) async throws -> SQLiteRecordStore {
     let store = try await SQLiteRecordStore.open(.init(path: folder + "/tables.db"))
-    try await store.prepare(Fixture.schemas)
+    try await store.prepare(Fixture.schemas, epoch: Fixture.history.epoch)
     return store
 }
 
