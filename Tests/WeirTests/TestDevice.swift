@@ -2,8 +2,9 @@ import Foundation
 import Testing
 
 /// A device as a client author would write it: numbers its batches, keeps rows and vector, applies answers in order.
-struct TestDevice {
-    let client: DeviceClient
+struct TestDevice: Sendable {
+    /// The server as the device reaches it; another one after a restart.
+    var client: DeviceClient
     let knowledgeID: String
     /// The number of the last batch.
     var batch = 0
