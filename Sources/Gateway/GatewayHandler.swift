@@ -17,6 +17,7 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     let pending: PendingBatches
     let outcomes: OutcomeCollector<Link>
     let quota: UploadQuota
+    let backlog: UploadBacklog?
     let polls = LongPolls()
     let watchers: Watchers
     private let authenticator: Auth
@@ -25,13 +26,15 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
 
     init(
         log: Log, link: Link, authenticator: Auth, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
-        limits: SyncLimits, configuration: GatewayConfiguration, logger: Logger, time: GatewayTime
+        limits: SyncLimits, configuration: GatewayConfiguration, backlog: UploadBacklog?, logger: Logger,
+        time: GatewayTime
     ) {
         self.history = history
         self.schemas = schemas
         self.limits = limits
         self.configuration = configuration
         self.link = link
+        self.backlog = backlog
         self.authenticator = authenticator
         self.time = time
         uploads = Uploads(log: log, history: history, logger: logger)

@@ -55,7 +55,8 @@ struct EmbeddedPipeline: Sendable {
     func run(_ group: (ServiceGroup) -> Void, started: @escaping @Sendable (HTTPPeer) -> Void) async throws {
         let schemas: @Sendable () -> SchemaHistory = { [control] in control.schemas }
         let history = control.history
-        let watch = FanOutWatch(partitions: history.partitions, logger: logger.labeled("fanout"))
+        let backlog = UploadBacklog(partitions: history.partitions, maximumLag: settings.gateway.maxLag)
+        let watch = FanOutWatch(partitions: history.partitions, backlog: backlog, logger: logger.labeled("fanout"))
         let fanOut = FanOut(
             configuration: settings.fanOut, history: history, partitions: Array(0..<history.partitions), log: log,
             store: store, schemas: schemas, observer: watch)
@@ -65,10 +66,14 @@ struct EmbeddedPipeline: Sendable {
         let ingestLogger = logger.labeled("ingest")
         let ingest = IngestService(
             log: log, history: history, limits: settings.limits.limits, configuration: settings.ingest, schemas: schemas
-        ) { $0.write(to: ingestLogger) }
+        ) { event in
+            if case .recordRefused(let upload, _) = event { backlog.refused(upload) }
+            event.write(to: ingestLogger)
+        }
         let gateway = GatewayService(
             log: log, link: fanOut, authenticator: NoAuthentication(), history: history, schemas: schemas,
-            limits: settings.limits.limits, configuration: settings.gateway, logger: logger.labeled("gateway"))
+            limits: settings.limits.limits, configuration: settings.gateway, backlog: backlog,
+            logger: logger.labeled("gateway"))
         let services = ServiceGroup(
             [
                 .init("retention", Retention(log: log, keep: settings.changeLog.keep, logger: logger)),

@@ -1,5 +1,7 @@
 import FanOut
+import Gateway
 import Observability
+import SyncModel
 import Synchronization
 
 /// Logs what happens to the fan-out's partitions, and knows when all of them serve.
@@ -12,9 +14,11 @@ final class FanOutWatch: FanOutObserver {
     }
 
     private let state: Mutex<State>
+    private let backlog: UploadBacklog
     private let logger: Logger
 
-    init(partitions: Int, logger: Logger) {
+    init(partitions: Int, backlog: UploadBacklog, logger: Logger) {
+        self.backlog = backlog
         state = Mutex(State(unready: Set(0..<partitions)))
         self.logger = logger
     }
@@ -27,6 +31,8 @@ final class FanOutWatch: FanOutObserver {
         default: break
         }
     }
+
+    func passed(_ upload: UploadReference) { backlog.passed(upload) }
 
     /// Returns when every partition serves.
     func untilReady() async {

@@ -16,6 +16,9 @@ final class WeirProcess: Sendable {
     /// What the process has logged.
     var log: [String] { lines.all }
 
+    /// Waits until the process has logged a line with this text; `false` when it ended without.
+    func hasLogged(_ text: String) async -> Bool { await lines.contains(text) }
+
     /// Starts a process and returns when it is ready for requests.
     static func start(
         schema: String, in folder: TestFolder, settings: [String: String] = [:], environment: [String: String] = [:]
@@ -108,6 +111,19 @@ private final class Lines: Sendable {
         var hasEnded = false
         var port: UInt16?
         var waiting: CheckedContinuation<UInt16?, Never>?
+        var readers: [(text: String, continuation: CheckedContinuation<Bool, Never>)] = []
+
+        /// Takes out the readers whose line has come, or will not come any more.
+        mutating func answered() -> [(CheckedContinuation<Bool, Never>, Bool)] {
+            var answered: [(CheckedContinuation<Bool, Never>, Bool)] = []
+            readers.removeAll { reader in
+                let isThere = lines.contains { $0.contains(reader.text) }
+                guard isThere || hasEnded else { return false }
+                answered.append((reader.continuation, isThere))
+                return true
+            }
+            return answered
+        }
     }
 
     private let state = Mutex(State())
@@ -141,9 +157,20 @@ private final class Lines: Sendable {
         }
     }
 
+    /// Whether there is a line with a text, or comes before the end.
+    func contains(_ text: String) async -> Bool {
+        await withCheckedContinuation { continuation in
+            update { $0.readers.append((text, continuation)) }
+        }
+    }
+
     private func update(_ change: (inout State) -> Void) {
-        let (waiting, port) = state.withLock { state -> (CheckedContinuation<UInt16?, Never>?, UInt16?) in
+        let answered = state.withLock { state in
             change(&state)
+            return state.answered()
+        }
+        for (reader, isThere) in answered { reader.resume(returning: isThere) }
+        let (waiting, port) = state.withLock { state -> (CheckedContinuation<UInt16?, Never>?, UInt16?) in
             guard state.port != nil || state.hasEnded else { return (nil, nil) }
             return (state.waiting.take(), state.port)
         }
