@@ -57,6 +57,10 @@ let simdjson: Target = .target(
 let package = Package(
     name: "weir",
     platforms: [.macOS(.v26)],
+    products: [
+        // A library of its own, for a process to be started with; nothing links it.
+        .library(name: "FaultyDisk", type: .dynamic, targets: ["FaultyDisk"])
+    ],
     targets: [
         // Values and rules, pure.
         views("SyncModel", ["JSONText"]),
@@ -232,6 +236,10 @@ let package = Package(
                 "Verification",
             ],
             swiftSettings: swift),
+        // A disk that loses power or runs full, for the program under test.
+        .target(
+            name: "FaultyDisk", path: "Tests/FaultyDisk",
+            linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
         tests("WeirTests", ["ChangeLog", "SQLite", "ThreadExecutor", "weir"]),
     ]
 )

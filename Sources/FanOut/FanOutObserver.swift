@@ -1,9 +1,19 @@
+import SyncModel
+
 /// Is told what happens to a fan-out's partitions, for logs and metrics.
 ///
 /// Calls come from several threads and must return at once.
 public protocol FanOutObserver: Sendable {
     /// Takes note of an event in a partition.
     func note(_ event: FanOutEvent, partition: Int)
+
+    /// Takes note that the results of all uploads of the partition up to this one can be pulled; by default does nothing.
+    func passed(_ upload: UploadReference)
+}
+
+extension FanOutObserver {
+    /// Does nothing.
+    public func passed(_ upload: UploadReference) {}
 }
 
 /// What happened to a partition of a fan-out.

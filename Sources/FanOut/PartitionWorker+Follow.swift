@@ -69,6 +69,7 @@ extension PartitionWorker {
                 .applied(
                     records: applied.pieces.count, rows: applied.rowCount, nextOffset: applied.position.nextOffset,
                     logTime: newest.time))
+            notePassed(applied.position)
         }
         if let fault = applied.fault ?? fault { throw fault }
     }

@@ -60,6 +60,12 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
         observer.note(event, partition: partition.number)
     }
 
+    /// Tells how far the callers' own uploads have come: their own parts go through the partition of the same number.
+    func notePassed(_ position: StreamPosition) {
+        guard let progress = position.uploads[partition.number] else { return }
+        observer.passed(UploadReference(partition: partition.number, offset: progress.offset))
+    }
+
     /// Serves until something interrupts.
     private func serve(
         from start: Start, until interruption: Waiter<StreamPartition.Interruption>
@@ -94,6 +100,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
                 let opened = try await writer.open(check: check)
                 partition.becomeReady(opened.owners, position: opened.position)
                 note(.ready(owners: opened.owners.count, nextOffset: opened.position.nextOffset))
+                notePassed(opened.position)
                 return
             } catch let failure as StreamFailure where failure.needsRebuild && !mustRebuild {
                 note(.damaged(reason: failure.description))

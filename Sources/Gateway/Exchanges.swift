@@ -123,6 +123,7 @@ extension GatewayHandler {
         }
         // A version that is not known was another server's: the newest decides what its changes may say.
         let schema = try envelope.schemaVersion.flatMap { schemas()[$0] } ?? newestSchema()
+        try checkBacklog(of: caller)
         let byteCount = envelope.changes?.byteCount ?? 0
         try quota.enter(caller.syncID, bytes: byteCount, changes: envelope.changeCount)
         defer { quota.leave(caller.syncID, bytes: byteCount) }
@@ -131,6 +132,7 @@ extension GatewayHandler {
             isAtomic: envelope.isAtomic, grants: caller.grants, changes: envelope.changes?.take() ?? Array("[]".utf8)
         ).encode()
         let upload = try await append(message, of: caller, changes: envelope.changeCount, bytes: byteCount)
+        backlog?.began(upload, at: time.now())
         if let number = envelope.batch { pending.insert(number, of: device, at: upload) }
         return .appended(upload)
     }
@@ -150,6 +152,15 @@ extension GatewayHandler {
             metrics.appendFailures.add()
             throw error
         }
+    }
+
+    /// Refuses an upload that would wait longer than is allowed behind those before it (I10).
+    private func checkBacklog(of caller: Caller) throws(Problem) {
+        guard let backlog else { return }
+        let lag = backlog.lag(of: uploads.partition(of: caller.syncID), at: time.now())
+        guard lag > backlog.maximumLag else { return }
+        throw Problem(
+            .overloaded, "uploads wait for \(lag.components.seconds) seconds to be ordered", retryAfter: 5)
     }
 
     /// The outcome of what the log has: whatever keeps the fan-out from telling it, the client must learn that it is durable.

@@ -55,12 +55,15 @@ public struct GatewayConfiguration: ConfigurationComponent {
     static let callerChangesPerSecond = ConfigurationKey(
         "caller-changes-per-second", .integer(in: 0...1_000_000_000), default: defaults.callerChangesPerSecond,
         "Changes a second that one caller may send, on average over ten seconds; 0 for no limit.")
+    static let maxLag = ConfigurationKey(
+        "max-lag", .duration(in: .milliseconds(1)...(.seconds(86_400))), default: defaults.maxLag,
+        "How long an upload may wait until it can be pulled; while one waits longer, its partition takes no more.")
 
     /// Every key.
     public static let keys: [any DeclaredConfigurationKey] = [
         address, certificate, key, threads, maxConnections, maxConnectionsPerAddress, maxHeaderBytes, maxBytesInFlight,
         requestTimeout, idleTimeout, outcomeWait, keepAlive, pageBytes, maxWaiting, uploadBytesInFlight,
-        callerBytesInFlight, callerChangesPerSecond,
+        callerBytesInFlight, callerChangesPerSecond, maxLag,
     ]
 
     /// Where requests are accepted.
@@ -81,6 +84,8 @@ public struct GatewayConfiguration: ConfigurationComponent {
     public var callerBytesInFlight = 32 << 20
     /// Changes a second of one caller; 0 for no limit.
     public var callerChangesPerSecond = 0
+    /// How long an upload may wait until it can be pulled, before its partition takes no more.
+    public var maxLag: Duration = .seconds(60)
 
     /// Makes the defaults.
     public init() {}
@@ -104,6 +109,7 @@ public struct GatewayConfiguration: ConfigurationComponent {
         uploadBytesInFlight = try reader.read(Self.uploadBytesInFlight)
         callerBytesInFlight = try reader.read(Self.callerBytesInFlight)
         callerChangesPerSecond = try reader.read(Self.callerChangesPerSecond)
+        maxLag = try reader.read(Self.maxLag)
         switch (try reader.read(Self.certificate), try reader.read(Self.key)) {
         case (let certificate?, let key?): server.tls = HTTPTLSFiles(certificate: certificate, key: key)
         case (nil, nil): break

@@ -18,6 +18,7 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     let outcomes: OutcomeCollector<Link>
     let quota: UploadQuota
     let metrics: GatewayMetrics
+    let backlog: UploadBacklog?
     let polls = LongPolls()
     let watchers: Watchers
     private let authenticator: Auth
@@ -26,14 +27,15 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
 
     init(
         log: Log, link: Link, authenticator: Auth, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
-        limits: SyncLimits, configuration: GatewayConfiguration, logger: Logger, metrics: GatewayMetrics,
-        time: GatewayTime
+        limits: SyncLimits, configuration: GatewayConfiguration, backlog: UploadBacklog?, logger: Logger,
+        metrics: GatewayMetrics, time: GatewayTime
     ) {
         self.history = history
         self.schemas = schemas
         self.limits = limits
         self.configuration = configuration
         self.link = link
+        self.backlog = backlog
         self.authenticator = authenticator
         self.metrics = metrics
         self.time = time

@@ -31,20 +31,21 @@ public final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authen
     ///   - schemas: the schema versions known at the moment of the call, which must not wait.
     ///   - limits: what a request may hold.
     ///   - configuration: everything else that can be set.
+    ///   - backlog: is told by the stages how far they came; without one uploads are taken however far they are behind.
     ///   - logger: hears of what an operator may want to know.
     ///   - metrics: what is counted.
     ///   - clock: measures waits, rates and the time between the comments of event streams.
     ///   - patience: how long ``stop()`` waits for outcomes under way.
     public init(
         log: Log, link: Link, authenticator: Auth, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
-        limits: SyncLimits = SyncLimits(), configuration: GatewayConfiguration, logger: Logger = .disabled,
-        metrics: GatewayMetrics = GatewayMetrics(), clock: some Clock<Duration> = ContinuousClock(),
-        patience: Duration = .seconds(10)
+        limits: SyncLimits = SyncLimits(), configuration: GatewayConfiguration, backlog: UploadBacklog? = nil,
+        logger: Logger = .disabled, metrics: GatewayMetrics = GatewayMetrics(),
+        clock: some Clock<Duration> = ContinuousClock(), patience: Duration = .seconds(10)
     ) {
         time = GatewayTime(clock)
         handler = GatewayHandler(
             log: log, link: link, authenticator: authenticator, history: history, schemas: schemas, limits: limits,
-            configuration: configuration, logger: logger, metrics: metrics, time: time)
+            configuration: configuration, backlog: backlog, logger: logger, metrics: metrics, time: time)
         var settings = configuration.server
         settings.host = configuration.address.host
         settings.port = configuration.address.port

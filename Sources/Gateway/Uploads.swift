@@ -16,8 +16,8 @@ final class Uploads<Log: ChangeLog>: Sendable {
         /// Tells producers apart.
         var generation = 0
         var isClosed = false
-        /// Whether the last append failed: the log tells of changes alone.
-        var isFailing = false
+        /// Why the last append failed, until one succeeds: what failed behind it is told the same.
+        var failure: ChangeLogError?
     }
 
     private let log: Log
@@ -31,9 +31,12 @@ final class Uploads<Log: ChangeLog>: Sendable {
         partitioning = Partitioning(count: history.partitions)
     }
 
+    /// The partition of a caller's uploads, and of its own data.
+    func partition(of caller: SyncID) -> Int { partitioning.partition(of: caller) }
+
     /// Appends the message of a batch; returns when the log has it durably (I1).
     func append(_ message: [UInt8], of caller: SyncID) async throws(ChangeLogError) -> UploadReference {
-        let destination = TopicPartition(.uploads, partitioning.partition(of: caller))
+        let destination = TopicPartition(.uploads, partition(of: caller))
         let record = NewRecord(to: destination, key: Array(caller.text.utf8), value: message)
         let size = record.key.count + record.value.count
         guard size <= log.maximumRecordSize else {
@@ -50,9 +53,9 @@ final class Uploads<Log: ChangeLog>: Sendable {
             noteSuccess()
             return UploadReference(partition: destination.partition, offset: offset)
         } catch {
-            note(error)
+            let cause = note(error)
             await discard(making, generation)
-            throw error
+            throw cause
         }
     }
 
@@ -91,18 +94,22 @@ final class Uploads<Log: ChangeLog>: Sendable {
         if isCurrent, case .success(let producer) = await making.value { await producer.close() }
     }
 
-    private func note(_ error: ChangeLogError) {
-        let isNews = state.withLock { state in
-            defer { state.isFailing = true }
-            return !state.isFailing && !state.isClosed
+    /// Notes a failure; its cause, where another one came before it.
+    private func note(_ error: ChangeLogError) -> ChangeLogError {
+        let (cause, isNews) = state.withLock { state in
+            let known = state.failure
+            if known == nil || error.code != .producerFailed { state.failure = error }
+            return (state.failure ?? error, known == nil && !state.isClosed)
         }
-        if isNews { logger.warning("Uploads cannot be appended", error: error) }
+        // The log tells of changes alone.
+        if isNews { logger.warning("Uploads cannot be appended", error: cause) }
+        return cause
     }
 
     private func noteSuccess() {
         let isNews = state.withLock { state in
-            defer { state.isFailing = false }
-            return state.isFailing
+            defer { state.failure = nil }
+            return state.failure != nil
         }
         if isNews { logger.notice("Uploads are appended again") }
     }

@@ -16,6 +16,7 @@ actor LogWriter {
     let connection: Connection
     let partitions: LogPartitions
     let tails: [PartitionTail]
+    let reserve: Reserve
     private let groups: LogFileGroups
     /// The next offset of each partition, at its place.
     private var ends: [Int64]
@@ -44,13 +45,14 @@ actor LogWriter {
 
     init(
         file: sending LogFile, thread: DedicatedThread, queue: WorkQueue, tails: [PartitionTail],
-        counters: WriteCounters, metrics: SQLiteLogMetrics, clock: @escaping @Sendable () -> Int64
+        counters: WriteCounters, reserve: Reserve, metrics: SQLiteLogMetrics, clock: @escaping @Sendable () -> Int64
     ) {
         self.thread = thread
         self.queue = queue
         self.tails = tails
         self.counters = counters
         self.metrics = metrics
+        self.reserve = reserve
         self.clock = clock
         connection = file.connection
         partitions = file.partitions
@@ -93,11 +95,7 @@ actor LogWriter {
     /// When there is no room for all, the parts are tried, down to the append that has none: it alone fails.
     private func write(_ work: LogWork) {
         var work = work
-        work.appends.removeAll { append in
-            guard append.isBlocked else { return false }
-            append.resolve(.failure(.producerFailed))
-            return true
-        }
+        refuse(&work.appends)
         if work.isEmpty { return }
         do {
             let watch = Stopwatch()

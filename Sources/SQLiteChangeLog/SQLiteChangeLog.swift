@@ -46,8 +46,10 @@ public final class SQLiteChangeLog: ChangeLog {
                 let file = try LogFile(configuration)
                 let partitions = file.partitions
                 let tails = file.ranges.map { PartitionTail(range: $0, maximumBytes: configuration.tailBytes) }
+                let reserve = Reserve(path: configuration.path, bytes: configuration.reserveBytes)
                 let writer = LogWriter(
-                    file: file, thread: thread, queue: queue, tails: tails, counters: counters, metrics: metrics,
+                    file: file, thread: thread, queue: queue, tails: tails, counters: counters, reserve: reserve,
+                    metrics: metrics,
                     clock: clock)
                 return OpenedLog(partitions: partitions, tails: tails, writer: writer)
             }

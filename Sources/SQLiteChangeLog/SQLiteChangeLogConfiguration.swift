@@ -16,10 +16,13 @@ public struct SQLiteChangeLogConfiguration: ConfigurationComponent {
     static let keep = ConfigurationKey(
         "keep", .duration(in: .seconds(60)...(.seconds(315_360_000))), default: .seconds(7 * 86_400),
         "How long uploads, results and dead letters are kept; uploads not yet worked on are kept all the same.")
+    static let reserveBytes = ConfigurationKey(
+        "reserve-bytes", .byteSize(in: 0...(1 << 40)), default: 256 << 20,
+        "Free room on the disk that uploads must leave, for ordering and storing what was acknowledged; 0 for none.")
 
     /// Every key.
     public static let keys: [any DeclaredConfigurationKey] = [
-        maximumRecordSize, queueBytes, tailBytes, readerThreads, keep,
+        maximumRecordSize, queueBytes, tailBytes, readerThreads, keep, reserveBytes,
     ]
 
     /// How many partitions a topic may have: each is a table of its own.
@@ -39,6 +42,8 @@ public struct SQLiteChangeLogConfiguration: ConfigurationComponent {
     public var readerThreads: Int
     /// How long records of the topics that are not kept for ever are kept.
     public var keep: Duration
+    /// How many bytes of the disk uploads leave free for everything behind them: beyond that they fail as `storageFull`.
+    public var reserveBytes: Int
     /// How large the file may become before appends fail as `storageFull`; `nil`: as the disk has room.
     ///
     /// The write-ahead log, some megabytes, comes on top.
@@ -48,7 +53,7 @@ public struct SQLiteChangeLogConfiguration: ConfigurationComponent {
     public init(
         path: String, partitions: Int = 4, maximumRecordSize: Int = 64 << 20, queueBytes: Int = 32 << 20,
         tailBytes: Int = 2 << 20, readerThreads: Int = 2, keep: Duration = .seconds(7 * 86_400),
-        maximumFileBytes: Int? = nil
+        reserveBytes: Int = 256 << 20, maximumFileBytes: Int? = nil
     ) {
         self.path = path
         self.partitions = partitions
@@ -57,6 +62,7 @@ public struct SQLiteChangeLogConfiguration: ConfigurationComponent {
         self.tailBytes = tailBytes
         self.readerThreads = readerThreads
         self.keep = keep
+        self.reserveBytes = reserveBytes
         self.maximumFileBytes = maximumFileBytes
     }
 
@@ -65,6 +71,7 @@ public struct SQLiteChangeLogConfiguration: ConfigurationComponent {
         self.init(
             path: "log.db", maximumRecordSize: try reader.read(Self.maximumRecordSize),
             queueBytes: try reader.read(Self.queueBytes), tailBytes: try reader.read(Self.tailBytes),
-            readerThreads: try reader.read(Self.readerThreads), keep: try reader.read(Self.keep))
+            readerThreads: try reader.read(Self.readerThreads), keep: try reader.read(Self.keep),
+            reserveBytes: try reader.read(Self.reserveBytes))
     }
 }

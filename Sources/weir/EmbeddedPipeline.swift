@@ -67,8 +67,10 @@ struct EmbeddedPipeline: Sendable {
         monitoring.storage.setReady()
         let schemas: @Sendable () -> SchemaHistory = { [control] in control.schemas }
         let history = control.history
+        let backlog = UploadBacklog(partitions: history.partitions, maximumLag: settings.gateway.maxLag)
         let watch = FanOutWatch(
-            partitions: history.partitions, logger: logger.labeled("fanout"), condition: monitoring.streams)
+            partitions: history.partitions, backlog: backlog, logger: logger.labeled("fanout"),
+            condition: monitoring.streams)
         let fanOut = FanOut(
             configuration: settings.fanOut, history: history, partitions: Array(0..<history.partitions), log: log,
             store: store, schemas: schemas, observer: watch, metrics: FanOutMetrics(metrics))
@@ -80,13 +82,14 @@ struct EmbeddedPipeline: Sendable {
         let ingest = IngestService(
             log: log, history: history, limits: settings.limits.limits, configuration: settings.ingest, schemas: schemas
         ) { event in
+            if case .recordRefused(let upload, _) = event { backlog.refused(upload) }
             event.write(to: ingestLogger)
             ingestMetrics.note(event)
         }
         let gateway = GatewayService(
             log: log, link: fanOut, authenticator: NoAuthentication(), history: history, schemas: schemas,
-            limits: settings.limits.limits, configuration: settings.gateway, logger: logger.labeled("gateway"),
-            metrics: GatewayMetrics(metrics))
+            limits: settings.limits.limits, configuration: settings.gateway, backlog: backlog,
+            logger: logger.labeled("gateway"), metrics: GatewayMetrics(metrics))
         metrics.collect { [gateway] in gateway.counters }
         metrics.collect { [log] samples in samples.set(.logQueueBytes, log.queuedBytes) }
         metrics.collectLag(of: log, partitions: history.partitions)

@@ -1,6 +1,8 @@
 import FanOut
+import Gateway
 import Observability
 import ServiceLifecycle
+import SyncModel
 import Synchronization
 
 /// Logs what happens to the fan-out's partitions, and says when all of them serve.
@@ -12,11 +14,13 @@ final class FanOutWatch: FanOutObserver {
     }
 
     private let state: Mutex<State>
+    private let backlog: UploadBacklog
     private let logger: Logger
     /// Set under the lock, so that the last change is the last one told.
     private let condition: ReadinessCondition
 
-    init(partitions: Int, logger: Logger, condition: ReadinessCondition) {
+    init(partitions: Int, backlog: UploadBacklog, logger: Logger, condition: ReadinessCondition) {
+        self.backlog = backlog
         state = Mutex(State(unready: Set(0..<partitions)))
         self.logger = logger
         self.condition = condition
@@ -30,6 +34,8 @@ final class FanOutWatch: FanOutObserver {
         default: break
         }
     }
+
+    func passed(_ upload: UploadReference) { backlog.passed(upload) }
 
     /// Returns when every partition serves.
     func untilReady() async throws { try await condition.untilReady() }

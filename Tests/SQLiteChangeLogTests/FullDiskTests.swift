@@ -39,6 +39,22 @@ import Testing
         try await log.close()
     }
 
+    @Test func uploadsAloneLeaveTheReserve() async throws {
+        let directory = try SQLiteLogPlace()
+        // More than any disk has.
+        let log = try await SQLiteChangeLog(
+            SQLiteChangeLogConfiguration(path: directory.path, partitions: 2, reserveBytes: 1 << 60))
+        let edge = try await log.producer()
+        let stage = try await log.producer()
+        let error = await #expect(throws: ChangeLogError.self) { try await edge.append([record(10, to: place)]) }
+        #expect(error?.code == .storageFull)
+        #expect(error?.isRetriable == true)
+        #expect(error?.message.contains(directory.path) == true)
+        #expect(try await stage.append([record(10, to: TopicPartition(.changes, 0))]) == [0])
+        #expect(try await log.range(of: place).end == 0)
+        try await log.close()
+    }
+
     /// One append that has no room fails alone, though it waits in the middle of others.
     @Test func failsOnlyTheAppendThatHasNoRoom() async throws {
         let directory = try SQLiteLogPlace()

@@ -34,6 +34,8 @@ struct DeviceClient: Sendable {
     /// A broken exchange.
     struct Failure: Error, CustomStringConvertible {
         let description: String
+        /// The answer's status; `nil` where none came: whether the server took the request is not known then.
+        var status: Int?
     }
 
     func post(_ path: String, _ body: JSON, headers: [String: String] = [:]) async throws -> Answer {
@@ -48,7 +50,8 @@ struct DeviceClient: Sendable {
     func sync(_ body: JSON, to path: String = "/v1/sync") async throws -> JSON {
         let answer = try await post(path, body)
         guard answer.status == 200 else {
-            throw Failure(description: "\(answer.status): \(String(decoding: answer.body, as: UTF8.self))")
+            throw Failure(
+                description: "\(answer.status): \(String(decoding: answer.body, as: UTF8.self))", status: answer.status)
         }
         return try answer.json()
     }
@@ -112,6 +115,9 @@ struct DeviceClient: Sendable {
         }
         var body = Data(data[end.upperBound...])
         if headers["transfer-encoding"] == "chunked" { body = try unchunked(body) }
+        if let length = headers["content-length"].flatMap({ Int($0) }), body.count < length {
+            throw Failure(description: "\(body.count) of \(length) bytes came")
+        }
         return Answer(status: status, headers: headers, body: body)
     }
 

@@ -2,8 +2,9 @@ import Foundation
 import Testing
 
 /// A device as a client author would write it: numbers its batches, keeps rows and vector, applies answers in order.
-struct TestDevice {
-    let client: DeviceClient
+struct TestDevice: Sendable {
+    /// The server as the device reaches it; another one after a restart.
+    var client: DeviceClient
     let knowledgeID: String
     /// The number of the last batch.
     var batch = 0
@@ -128,11 +129,14 @@ enum TestServer {
         """
 
     /// Starts a server with the tests' schema.
-    static func start(in folder: TestFolder? = nil, settings: [String: String] = [:]) async throws -> WeirProcess {
+    static func start(
+        in folder: TestFolder? = nil, settings: [String: String] = [:], environment: [String: String] = [:]
+    ) async throws -> WeirProcess {
         let folder = try folder ?? TestFolder()
         let path = folder.path + "/schema.yaml"
         try schema.write(toFile: path, atomically: true, encoding: .utf8)
         return try await WeirProcess.start(
-            schema: path, in: folder, settings: ["partitions": "2", "clock": "sequence(100)"].merging(settings) { $1 })
+            schema: path, in: folder, settings: ["partitions": "2", "clock": "sequence(100)"].merging(settings) { $1 },
+            environment: environment)
     }
 }

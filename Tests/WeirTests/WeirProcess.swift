@@ -9,15 +9,19 @@ final class WeirProcess: Sendable {
     /// The port on 127.0.0.1.
     let port: UInt16
     private let process: Process
-    private let ended: AsyncStream<Int32>
+    /// How the process ended, known to whoever asks, cancelled or not.
+    private let ended: Task<Int32, Never>
     private let lines: Lines
 
     /// What the process has logged.
     var log: [String] { lines.all }
 
+    /// Waits until the process has logged a line with this text; `false` when it ended without.
+    func hasLogged(_ text: String) async -> Bool { await lines.contains(text) }
+
     /// Starts a process and returns when it is ready for requests.
     static func start(
-        schema: String, in folder: TestFolder, settings: [String: String] = [:]
+        schema: String, in folder: TestFolder, settings: [String: String] = [:], environment: [String: String] = [:]
     ) async throws -> WeirProcess {
         let process = Process()
         process.executableURL = try Self.executable()
@@ -28,7 +32,7 @@ final class WeirProcess: Sendable {
         for (key, value) in settings { arguments += ["--" + key, value] }
         process.arguments = arguments
         process.currentDirectoryURL = URL(fileURLWithPath: folder.path)
-        process.environment = environment
+        process.environment = Self.environment.merging(environment) { $1 }
         let pipe = Pipe()
         process.standardError = pipe
         process.standardOutput = FileHandle.nullDevice
@@ -48,7 +52,8 @@ final class WeirProcess: Sendable {
         guard let port = await lines.port() else {
             throw StartFailure(description: "weir did not start:\n" + lines.all.joined(separator: "\n"))
         }
-        return WeirProcess(folder: folder, port: port, process: process, ended: ended, lines: lines)
+        let end = Task { await ended.first { _ in true } ?? -1 }
+        return WeirProcess(folder: folder, port: port, process: process, ended: end, lines: lines)
     }
 
     /// Why a process did not start.
@@ -56,7 +61,7 @@ final class WeirProcess: Sendable {
         let description: String
     }
 
-    private init(folder: TestFolder, port: UInt16, process: Process, ended: AsyncStream<Int32>, lines: Lines) {
+    private init(folder: TestFolder, port: UInt16, process: Process, ended: Task<Int32, Never>, lines: Lines) {
         self.folder = folder
         self.port = port
         self.process = process
@@ -72,9 +77,14 @@ final class WeirProcess: Sendable {
 
     private func end(_ signal: Int32) async -> Int32 {
         Foundation.kill(process.processIdentifier, signal)
-        for await status in ended { return status }
-        return process.terminationStatus
+        return await ended.value
     }
+
+    /// Waits until the process has ended by itself; its exit code, or the signal that ended it.
+    func untilEnd() async -> Int32 { await ended.value }
+
+    // A test that failed leaves no server behind.
+    deinit { if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) } }
 
     /// The environment of the tests without what would be a setting: a program takes nothing from its surroundings.
     ///
@@ -105,6 +115,19 @@ private final class Lines: Sendable {
         var hasEnded = false
         var port: UInt16?
         var waiting: CheckedContinuation<UInt16?, Never>?
+        var readers: [(text: String, continuation: CheckedContinuation<Bool, Never>)] = []
+
+        /// Takes out the readers whose line has come, or will not come any more.
+        mutating func answered() -> [(CheckedContinuation<Bool, Never>, Bool)] {
+            var answered: [(CheckedContinuation<Bool, Never>, Bool)] = []
+            readers.removeAll { reader in
+                let isThere = lines.contains { $0.contains(reader.text) }
+                guard isThere || hasEnded else { return false }
+                answered.append((reader.continuation, isThere))
+                return true
+            }
+            return answered
+        }
     }
 
     private let state = Mutex(State())
@@ -138,9 +161,20 @@ private final class Lines: Sendable {
         }
     }
 
+    /// Whether there is a line with a text, or comes before the end.
+    func contains(_ text: String) async -> Bool {
+        await withCheckedContinuation { continuation in
+            update { $0.readers.append((text, continuation)) }
+        }
+    }
+
     private func update(_ change: (inout State) -> Void) {
-        let (waiting, port) = state.withLock { state -> (CheckedContinuation<UInt16?, Never>?, UInt16?) in
+        let answered = state.withLock { state in
             change(&state)
+            return state.answered()
+        }
+        for (reader, isThere) in answered { reader.resume(returning: isThere) }
+        let (waiting, port) = state.withLock { state -> (CheckedContinuation<UInt16?, Never>?, UInt16?) in
             guard state.port != nil || state.hasEnded else { return (nil, nil) }
             return (state.waiting.take(), state.port)
         }

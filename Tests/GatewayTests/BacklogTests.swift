@@ -1,0 +1,85 @@
+import Gateway
+import SyncModel
+import Testing
+
+/// Uploads are refused while those before them wait too long (I10).
+@Suite(.timeLimit(.minutes(1))) struct BacklogTests {
+    private static let lag = Duration.seconds(60)
+    private let backlog = UploadBacklog(partitions: 4, maximumLag: Self.lag)
+
+    private func upload(_ gateway: TestGateway, as caller: String = "abc") async throws -> HTTPClient.Answer {
+        try await gateway.exchange("POST", "/v1/upload", as: caller, #"{"knowledgeId":"k1","changes":[{}]}"#)
+    }
+
+    private func isTaken(_ gateway: TestGateway, as caller: String = "abc") async throws -> Bool {
+        try await upload(gateway, as: caller).status == 202
+    }
+
+    private func reference(_ offset: Int64, of caller: String = "abc") -> UploadReference {
+        UploadReference(
+            partition: Partitioning(count: 4).partition(of: SyncID(unchecked: caller)), offset: offset)
+    }
+
+    @Test func aPartitionThatIsTooFarBehindTakesNoMoreUntilItCatchesUp() async throws {
+        let other = try #require(
+            ["a", "b", "c", "d", "e"].first { reference(0, of: $0).partition != reference(0).partition })
+        try await withGateway {
+            $0.backlog = backlog
+        } test: { (gateway: TestGateway) async throws -> Void in
+            #expect(try await isTaken(gateway))
+            gateway.clock.advance(by: .seconds(30))
+            #expect(try await isTaken(gateway))
+            gateway.clock.advance(by: .seconds(30))
+            #expect(try await isTaken(gateway))
+            gateway.clock.advance(by: .milliseconds(1))
+            let refusal = try await upload(gateway)
+            #expect(refusal.status == 503)
+            #expect(refusal["retry-after"] == "5")
+            #expect(refusal.text.contains(#""code":"overloaded""#))
+            let sync = try await gateway.exchange(
+                "POST", "/v1/sync", #"{"knowledgeId":"k1","batch":1,"changes":[{}]}"#)
+            #expect(sync.status == 503)
+            // Others, and those who only read, go on.
+            #expect(try await isTaken(gateway, as: other))
+            let pull = try await gateway.exchange("POST", "/v1/sync", #"{"knowledgeId":"k1"}"#)
+            #expect(pull.status == 200)
+            #expect(gateway.log.records.count == 4)
+
+            // The second has waited for 30 seconds.
+            backlog.passed(reference(0))
+            #expect(try await isTaken(gateway))
+            gateway.clock.advance(by: .seconds(30))
+            #expect(try await upload(gateway).status == 503)
+            backlog.passed(reference(3))
+            #expect(try await isTaken(gateway))
+        }
+    }
+
+    @Test func recordsWithoutAResultAreNotWaitedFor() async throws {
+        try await withGateway {
+            $0.backlog = backlog
+        } test: { (gateway: TestGateway) async throws -> Void in
+            for _ in 0..<3 { #expect(try await isTaken(gateway)) }
+            // In any order: ingest tells of one, the fan-out of the others.
+            backlog.refused(reference(2))
+            backlog.refused(reference(0))
+            gateway.clock.advance(by: Self.lag + .seconds(1))
+            #expect(try await upload(gateway).status == 503)
+            backlog.passed(reference(1))
+            #expect(try await isTaken(gateway))
+        }
+    }
+
+    @Test func whatPassedBeforeTheGatewayNotedItDoesNotCount() async throws {
+        try await withGateway {
+            $0.backlog = backlog
+        } test: { (gateway: TestGateway) async throws -> Void in
+            backlog.passed(reference(1))
+            for _ in 0..<2 { #expect(try await isTaken(gateway)) }
+            gateway.clock.advance(by: Self.lag * 2)
+            #expect(try await isTaken(gateway))
+            gateway.clock.advance(by: Self.lag * 2)
+            #expect(try await upload(gateway).status == 503)
+        }
+    }
+}
