@@ -186,12 +186,15 @@ let package = Package(
             ]),
         tests("FanOutTests", ["ChangeLog", "FanOut", "FanOutLink", "RecordStore", "SQLite", "SyncModel", "SyncWire"]),
 
+        // What Weir promises, measured over HTTP against a process of its own.
+        room("Benchmark", ["Commands", "JSONText", "SQLite", "SyncModel", "ThreadExecutor"]),
+
         // The program: the only place that puts the parts together.
         .executableTarget(
             name: "weir",
             dependencies: [
-                "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink", "Gateway",
-                "HTTP",
+                "Benchmark", "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink",
+                "Gateway", "HTTP",
                 "Ingest", "Observability", "Ordering", "RecordStore", "SQLiteChangeLog", "SQLiteRecordStore",
                 "SchemaFile", "ServiceLifecycle", "SyncModel", "SyncWire",
             ],

@@ -18,6 +18,7 @@ enum Weir {
         case configuration
         case configurationReference
         case checkSchema
+        case bench
     }
 
     static var command: Command<Action> {
@@ -39,6 +40,9 @@ enum Weir {
                 Command(
                     "config", "Print the settings in force and where each comes from.", .configuration,
                     options: settings.options, discussion: "Takes the same flags as run; secrets are masked."),
+                Command(
+                    "bench", "Measure this machine and Weir on it.", .bench, options: Bench.options,
+                    discussion: "Starts servers of its own; docs/operations.md says how to read the figures."),
                 Command(
                     "config-reference", "Print the reference of all settings, in Markdown.", .configurationReference),
             ])
@@ -66,6 +70,7 @@ enum Weir {
             Output.write(Settings.schema.markdown())
             return .success
         case .checkSchema: return SchemaCheck.run(path: invocation.arguments[0])
+        case .bench: return await Bench.run(invocation)
         case .configuration, .run:
             do {
                 let sources = ConfigurationSources(
