@@ -38,7 +38,9 @@ public struct Benchmark: Sendable {
         public let isSound: Bool
     }
 
-    private static let figures: [any Figure] = [EndToEnd()]
+    private static let figures: [any Figure] = [
+        EndToEnd(), UploadAcknowledged(), UploadToPoll(), LongStream(), IdlePulls(), EventStreams(),
+    ]
 
     /// The names of all figures in the order in which they are measured.
     public static var figureNames: [String] { figures.map(\.name) }

@@ -1,4 +1,3 @@
-import Commands
 import SyncModel
 
 /// Owners whose names fall evenly into the partitions of a history with the default number of them.
@@ -22,14 +21,6 @@ enum Owners {
 
 /// Devices that upload batches, each of an owner of its own, as fast as the server acknowledges them.
 struct Devices: Sendable {
-    /// What one device sends, made beforehand.
-    struct Plan: Sendable {
-        /// Its requests, in their order.
-        let uploads: [[UInt8]]
-        /// A pull that the server answers once the last of them can be pulled.
-        let last: [UInt8]
-    }
-
     let owners: [String]
     let batchSize: Int
     /// The number of the batch that each sends next.
@@ -46,7 +37,7 @@ struct Devices: Sendable {
     }
 
     /// Makes what all devices send in the next repetition, and its first batch number.
-    mutating func plan(batches: Int) async throws -> (plans: [Plan], firstBatch: Int) {
+    mutating func plan(batches: Int) async throws -> (plans: [UploadPlan], firstBatch: Int) {
         let firstBatch = nextBatch
         nextBatch += batches
         let (owners, batchSize) = (owners, batchSize)
@@ -56,41 +47,9 @@ struct Devices: Sendable {
             let uploads = (0..<batches).map { batch in
                 requests.upload(batch: firstBatch + batch, of: (0..<batchSize).map { _ in rows.next() })
             }
-            return Plan(uploads: uploads, last: requests.pull(including: firstBatch + batches - 1))
+            return UploadPlan(
+                uploads: uploads, last: [requests.pull(including: firstBatch + batches - 1)], batchSize: batchSize)
         }
         return (plans, firstBatch)
-    }
-
-    /// Sends everything, all devices at once, and waits until all of it can be pulled; the seconds it took.
-    static func upload(_ plans: [Plan], to server: ServerProcess, _ bar: ProgressBar, batchSize: Int) async throws
-        -> Double
-    {
-        let port = server.port
-        let times = try await LoadThreads.run(plans.count) { device in
-            let connection = try LoadConnection(port: port)
-            let start = SystemCall.nanoseconds()
-            for request in plans[device].uploads {
-                try connection.exchange(request, expecting: 202)
-                bar.advance(by: batchSize)
-            }
-            try waitForOutcome(plans[device].last, on: connection)
-            return (start: start, end: SystemCall.nanoseconds())
-        }
-        let start = times.map(\.start).min() ?? 0
-        return Double((times.map(\.end).max() ?? 0) - start) / 1e9
-    }
-
-    /// Pulls until the batch that the pull includes is there.
-    private static func waitForOutcome(_ pull: [UInt8], on connection: LoadConnection) throws {
-        // Each attempt waits ten seconds in the server.
-        for _ in 0..<60 {
-            let isThere = try connection.exchange(pull) { status, body in
-                if status == 504 { return false }
-                try LoadConnection.check(status, body, 200)
-                return true
-            }
-            if isThere { return }
-        }
-        throw BenchmarkFailure("a batch that was acknowledged could not be pulled within ten minutes")
     }
 }

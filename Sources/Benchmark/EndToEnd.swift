@@ -54,7 +54,7 @@ struct EndToEnd: Figure {
             let account = try ProcessAccount(of: server.process)
             let own = try SystemCall.ownCPUNanoseconds()
             let machine = try MachineAccount(server: server.process)
-            let seconds = try await Devices.upload(plans, to: server, bar, batchSize: devices.batchSize)
+            let seconds = try await Upload.run(plans, to: server, bar)
             let others = try MachineAccount(server: server.process).othersShare(since: machine)
             let ownCPU = try SystemCall.ownCPUNanoseconds() - own
             let after = try ProcessAccount(of: server.process)
@@ -99,17 +99,9 @@ struct EndToEnd: Figure {
                 .init(name: $0.key.rawValue, value: Double($0.value) * perChange / Double(measured.count))
             }
             result.othersShare = measured.map(\.others).max() ?? 0
-            result.checks.append(
-                ("rows of an owner", (devices.nextBatch - 1) * devices.batchSize, try await count(devices.owners[0])))
+            let found = try await Drain.count(of: devices.owners[0], on: server)
+            result.checks.append(("rows of an owner", (devices.nextBatch - 1) * devices.batchSize, found))
             return result
-        }
-
-        private func count(_ owner: String) async throws -> Int {
-            let port = server.port
-            return try await LoadThreads.run {
-                let drain = Drain(requests: Requests(owner: owner, device: "reader"), limit: 10_000)
-                return try drain.count(on: LoadConnection(port: port))
-            }
         }
     }
 }

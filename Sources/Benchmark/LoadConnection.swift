@@ -13,7 +13,8 @@ final class LoadConnection {
     private static let timeLimitSeconds = 120
 
     let descriptor: Int32
-    private var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    /// As large as the largest answer so far: thousands of connections must not need much.
+    private var buffer: [UInt8] = []
     private var filled = 0
 
     /// Connects to a port on 127.0.0.1.
@@ -86,6 +87,12 @@ final class LoadConnection {
         if status == expected { return }
         throw BenchmarkFailure(
             "the server answered \(status), not \(expected): \(String(decoding: body.prefix(500), as: UTF8.self))")
+    }
+
+    /// Reads what has come, at least a byte, without taking it for an answer.
+    func receiveBytes(atMost limit: Int) throws(BenchmarkFailure) -> ArraySlice<UInt8> {
+        if buffer.count < limit { buffer += [UInt8](repeating: 0, count: limit - buffer.count) }
+        return buffer[..<(try receiveSome(to: 0))]
     }
 
     private func receiveSome(to place: Int) throws(BenchmarkFailure) -> Int {

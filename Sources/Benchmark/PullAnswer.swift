@@ -53,10 +53,14 @@ struct Drain {
         }
     }
 
-    /// The number of rows there are.
-    func count(on connection: LoadConnection) throws -> Int {
-        var rows = 0
-        try run(on: connection) { rows += PullAnswer.rows(in: $0) }
-        return rows
+    /// The number of an owner's rows.
+    static func count(of owner: String, on server: ServerProcess) async throws -> Int {
+        let port = server.port
+        return try await LoadThreads.run {
+            var rows = 0
+            let drain = Drain(requests: Requests(owner: owner, device: "counter"), limit: 10_000)
+            try drain.run(on: LoadConnection(port: port)) { rows += PullAnswer.rows(in: $0) }
+            return rows
+        }
     }
 }
