@@ -40,6 +40,7 @@ public struct Benchmark: Sendable {
 
     private static let figures: [any Figure] = [
         EndToEnd(), UploadAcknowledged(), UploadToPoll(), LongStream(), IdlePulls(), EventStreams(),
+        OwnerCount(), Soak(),
     ]
 
     /// The names of all figures in the order in which they are measured.

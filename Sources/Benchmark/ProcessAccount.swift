@@ -44,7 +44,7 @@ struct ProcessAccount: Sendable {
 
     private static func counter(_ name: String, in text: String) -> Int {
         for line in text.split(separator: "\n") where line.hasPrefix(name) {
-            return Int(line.dropFirst(name.count).drop { $0 == " " }.prefix { $0.isNumber }) ?? 0
+            return Int(line.dropFirst(name.count).drop { !$0.isNumber }.prefix { $0.isNumber }) ?? 0
         }
         return 0
     }
@@ -56,11 +56,6 @@ struct ProcessAccount: Sendable {
             sums[ThreadWork(threadName: thread.name), default: 0] += thread.cpu - (earlier.threads[id]?.cpu ?? 0)
         }
         return sums
-    }
-
-    /// The memory of a process that is not a file's, in bytes: what it holds for itself.
-    static func memory(of process: pid_t) throws(BenchmarkFailure) -> Int {
-        1024 * counter("RssAnon:", in: try SystemCall.contents(of: "/proc/\(process)/status"))
     }
 
     /// The memory of a process that is resident, in bytes.

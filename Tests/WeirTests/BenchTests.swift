@@ -23,6 +23,15 @@ import Testing
             "file_bytes_read_per_pull",
         ],
         "watchers": ["memory_per_stream", "server_cpu_per_waking", "streams"],
+        "owners": [
+            "few_owners", "many_owners", "rows", "batch_few_owners", "batch_many_owners", "batch_ratio",
+            "batch_cpu_few_owners", "batch_cpu_many_owners", "batch_cpu_ratio", "single_few_owners",
+            "single_many_owners", "single_ratio", "single_cpu_few_owners", "single_cpu_many_owners",
+            "single_cpu_ratio",
+        ],
+        "soak": [
+            "memory_highest", "memory_first", "memory_last", "memory_slope", "pairs", "changes_per_second",
+        ],
     ]
 
     @Test(arguments: measures.keys.sorted()) func aFigureIsReportedWithItsCounts(name: String) async throws {
