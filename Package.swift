@@ -225,15 +225,17 @@ let package = Package(
                 "SQLiteRecordStore", "SyncModel", "SyncWire", "Verification",
             ]),
 
+        // What Weir promises, measured over HTTP against a process of its own.
+        room("Benchmark", ["Commands", "JSONText", "SQLite", "SyncModel", "ThreadExecutor"]),
+
         // The program: the only place that puts the parts together.
         .executableTarget(
             name: "weir",
             dependencies: [
-                "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink", "Gateway",
-                "HTTP",
-                "Ingest", "Metrics", "Observability", "Operations", "Ordering", "RecordStore", "SQLite",
-                "SQLiteChangeLog", "SQLiteRecordStore", "SchemaFile", "ServiceLifecycle", "SyncModel", "SyncWire",
-                "Verification",
+                "Benchmark", "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink",
+                "Gateway", "HTTP", "Ingest", "Metrics", "Observability", "Operations", "Ordering", "RecordStore",
+                "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SchemaFile", "ServiceLifecycle", "SyncModel",
+                "SyncWire", "Verification",
             ],
             swiftSettings: swift),
         // A disk that loses power or runs full, for the program under test.

@@ -20,6 +20,7 @@ enum Weir {
         case checkSchema
         case verify
         case replay
+        case bench
     }
 
     static var command: Command<Action> {
@@ -48,6 +49,9 @@ enum Weir {
                 Command(
                     "config", "Print the settings in force and where each comes from.", .configuration,
                     options: settings.options, discussion: "Takes the same flags as run; secrets are masked."),
+                Command(
+                    "bench", "Measure this machine and Weir on it.", .bench, options: Bench.options,
+                    discussion: "Starts servers of its own; docs/operations.md says how to read the figures."),
                 Command(
                     "config-reference", "Print the reference of all settings, in Markdown.", .configurationReference),
             ])
@@ -92,6 +96,7 @@ enum Weir {
                 Output.complain("\(error)")
                 return .usage
             }
+        case .bench: return await Bench.run(invocation)
         case .configuration, .run:
             do {
                 let sources = ConfigurationSources(

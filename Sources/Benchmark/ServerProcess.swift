@@ -1,0 +1,162 @@
+import Synchronization
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// A `weir run` of its own, the same program as this one, with its data in a folder of the measurement.
+final class ServerProcess: Sendable {
+    let process: pid_t
+    /// Where it listens on 127.0.0.1.
+    let port: UInt16
+    /// Its data.
+    let folder: String
+    private let hasEnded = Mutex(false)
+    private let errors: LogLines
+
+    /// Starts a server with an empty folder and returns when it is ready for requests.
+    static func start(in folder: WorkFolder, name: String) async throws -> ServerProcess {
+        let schema = try folder.write(Workload.schema, to: name + ".yaml")
+        let data = folder.path + "/" + name
+        let arguments = [
+            "weir", "run", "--schema", schema, "--data", data, "--address", "127.0.0.1:0", "--log-format", "json",
+            // All load comes from one address.
+            "--gateway.max-connections-per-address", "0",
+        ]
+        let (process, errors) = try spawn("/proc/self/exe", arguments)
+        let lines = LogLines(errors)
+        guard let port = try await LoadThreads.run({ lines.readPort() }) else {
+            var status: Int32 = 0
+            waitpid(process, &status, 0)
+            throw BenchmarkFailure("the server did not start:\n" + lines.newest.joined(separator: "\n"))
+        }
+        lines.readOn()
+        return ServerProcess(process: process, port: port, folder: data, errors: lines)
+    }
+
+    private init(process: pid_t, port: UInt16, folder: String, errors: LogLines) {
+        self.process = process
+        self.port = port
+        self.folder = folder
+        self.errors = errors
+    }
+
+    deinit {
+        // Not stopped: something threw, and nobody is to be left behind.
+        if !hasEnded.withLock({ $0 }) {
+            kill(process, SIGKILL)
+            var status: Int32 = 0
+            waitpid(process, &status, 0)
+        }
+    }
+
+    /// Asks the server to stop, waits until it has and removes its data.
+    func stop() async throws {
+        kill(process, SIGTERM)
+        let process = process
+        let status = try await LoadThreads.run {
+            var status: Int32 = 0
+            while waitpid(process, &status, 0) < 0, errno == EINTR {}
+            return status
+        }
+        hasEnded.withLock { $0 = true }
+        guard status == 0 else {
+            throw BenchmarkFailure("the server failed:\n" + errors.newest.joined(separator: "\n"))
+        }
+        try WorkFolder.remove(folder)
+    }
+
+    /// Starts a program with what it takes and its standard error as a pipe.
+    private static func spawn(_ path: String, _ arguments: [String]) throws(BenchmarkFailure) -> (pid_t, Int32) {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw .system("pipe", errno) }
+        _ = fcntl(ends[0], F_SETFD, FD_CLOEXEC)
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
+        posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO)
+        posix_spawn_file_actions_addclose(&actions, ends[1])
+        var words = arguments.map { strdup($0) }
+        words.append(nil)
+        defer { for word in words { free(word) } }
+        // Nothing from outside: settings are the defaults.
+        var environment: [UnsafeMutablePointer<CChar>?] = [nil]
+        var process = pid_t()
+        let code = posix_spawn(&process, path, &actions, nil, &words, &environment)
+        close(ends[1])
+        guard code == 0 else {
+            close(ends[0])
+            throw .system("starting the server", code)
+        }
+        return (process, ends[0])
+    }
+}
+
+/// The log of a server: read to its end, so that the server never waits for its reader.
+private final class LogLines: Sendable {
+    /// What is kept to explain a failure.
+    private static let kept = 50
+
+    private struct State {
+        var lines: [String] = []
+        var rest: [UInt8] = []
+    }
+
+    private let descriptor: Int32
+    private let state = Mutex(State())
+
+    init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    var newest: [String] { state.withLock { $0.lines } }
+
+    /// Reads until the server says where it listens; `nil` where it ended without.
+    func readPort() -> UInt16? {
+        while true {
+            if let port = newest.lazy.compactMap(Self.port).first { return port }
+            guard read() else { return nil }
+        }
+    }
+
+    /// Reads what comes later on a thread that ends with the server.
+    func readOn() {
+        let held = Unmanaged.passRetained(self)
+        var thread = pthread_t()
+        let code = pthread_create(
+            &thread, nil,
+            { context in
+                let lines = Unmanaged<LogLines>.fromOpaque(context!).takeRetainedValue()
+                while lines.read() {}
+                return nil
+            }, held.toOpaque())
+        guard code == 0 else { return held.release() }
+        pthread_detach(thread)
+    }
+
+    private func read() -> Bool {
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = Glibc.read(descriptor, &bytes, bytes.count)
+        if count < 0, errno == EINTR { return true }
+        guard count > 0 else { return false }
+        state.withLock { state in
+            state.rest += bytes[..<count]
+            while let end = state.rest.firstIndex(of: UInt8(ascii: "\n")) {
+                state.lines.append(String(decoding: state.rest[..<end], as: UTF8.self))
+                state.rest.removeSubrange(...end)
+            }
+            if state.lines.count > Self.kept { state.lines.removeFirst(state.lines.count - Self.kept) }
+        }
+        return true
+    }
+
+    private static func port(in line: String) -> UInt16? {
+        let bytes = Array(line.utf8)
+        guard let place = bytes.firstRange(of: #""address":"127.0.0.1:"#, from: 0) else { return nil }
+        return UInt16(exactly: bytes.number(from: place.upperBound))
+    }
+}
