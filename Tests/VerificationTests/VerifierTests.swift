@@ -1,5 +1,6 @@
 import ChangeLog
 import MemoryChangeLog
+import RecordStore
 import SyncModel
 import SyncWire
 import Testing
@@ -59,6 +60,18 @@ import Verification
             #expect(difference.0.item.hasPrefix(item), "\(difference.0)")
             #expect(difference.0.expected != difference.0.found)
             #expect(difference.count == count)
+        }
+    }
+
+    /// A snapshot under way, whose store waits for its pieces to be taken, is ended.
+    @Test func tablesThatFailWhileTheyAreReadAreUnknown() async throws {
+        try await World.with { world in
+            try await world.appendChanges(60)
+            try await world.order()
+            try await world.execute("DELETE FROM note WHERE id = 'r4'")
+            let fault = RecordStoreError(.unavailable, message: "the disk does not answer", isRetriable: true)
+            let found = try await world.verify(rowsFault: fault)["tables"]
+            #expect(found == .unknown("they cannot be read: the disk does not answer"))
         }
     }
 

@@ -91,7 +91,7 @@ struct World {
         try await withTables(at: path) { store in
             let end = try await log.range(of: TopicPartition(.changes, 0)).end
             let (written, continuation) = AsyncStream.makeStream(of: Int64.self)
-            let watched = WatchedStore(base: store) { continuation.yield($0) }
+            let watched = WatchedStore(base: store, rowsFault: nil) { continuation.yield($0) }
             let service = OrderingService(
                 log: log, store: watched, history: Self.history, schemas: { Self.schemas },
                 configuration: OrderingConfiguration(), logger: Self.logger)
@@ -117,12 +117,15 @@ struct World {
     static let logger = Logger(label: "test", output: LogOutput(format: .text, to: NoLines()), level: .critical)
 
     /// What a verifier says of the partition, by subject.
-    func verify() async throws -> [String: Finding] {
+    ///
+    /// - Parameter rowsFault: what the tables answer when they are asked for rows by their keys.
+    func verify(rowsFault: RecordStoreError? = nil) async throws -> [String: Finding] {
         let scratch = folder + "/scratch-\(UUID().uuidString).db"
         return try await withTables { tables in
             try await withTables(at: scratch) { made in
                 let reports = try await Verifier(
-                    log: log, tables: tables, scratch: made, streams: folder, history: Self.history,
+                    log: log, tables: WatchedStore(base: tables, rowsFault: rowsFault), scratch: made, streams: folder,
+                    history: Self.history,
                     schemas: Self.schemas, limits: SyncLimits(), logger: Self.logger
                 ).run()
                 let lines = reports.filter { $0.partition == 0 }.flatMap(\.lines)
@@ -149,10 +152,11 @@ private struct NoLines: LogSink {
     func write(_ line: [UInt8]) {}
 }
 
-/// Tables that tell how far a partition was written.
+/// Tables that tell how far a partition was written, and fail where a test wants it.
 private struct WatchedStore: RecordStore {
     let base: SQLiteRecordStore
-    let written: @Sendable (Int64) -> Void
+    let rowsFault: RecordStoreError?
+    var written: @Sendable (Int64) -> Void = { _ in }
 
     func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {
         try await base.prepare(schemas, epoch: epoch)
@@ -165,7 +169,8 @@ private struct WatchedStore: RecordStore {
     func rows(
         _ keys: [RowKey], in partition: Int, schemaOrdinal: Int
     ) async throws(RecordStoreError) -> [OrderedRow] {
-        try await base.rows(keys, in: partition, schemaOrdinal: schemaOrdinal)
+        if let rowsFault { throw rowsFault }
+        return try await base.rows(keys, in: partition, schemaOrdinal: schemaOrdinal)
     }
 
     func progress(

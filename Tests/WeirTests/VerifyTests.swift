@@ -238,6 +238,30 @@ import Testing
         )
     }
 
+    @Test func whatRetentionTookIsNotMissed() async throws {
+        _ = try await fill(seed: 12)
+        for partition in 0..<2 {
+            // As retention does, which leaves the newest.
+            for topic in ["uploads", "ordered"] {
+                let table = "\(topic)_\(partition)"
+                try await execute(
+                    "DELETE FROM \(table) WHERE place < (SELECT max(place) FROM \(table))", on: "log.db")
+            }
+        }
+        let run = try await verify()
+        #expect(run.code == 0, "\(run.output)\(run.errors)")
+        #expect(run.output.contains(" older ones are not kept any longer"))
+        let replay = try await CommandRun.run("replay", "--data", data, "--replace", in: folder)
+        #expect(replay.code == 0, "\(replay.output)\(replay.errors)")
+        let weir = try await TestServer.start(in: folder)
+        var fresh = TestDevice(weir, syncID: "abc", knowledgeID: "fresh", links: "def:write,ghi:write")
+        _ = try await fresh.sync([TestDevice.change("after", ["name": "x"])])
+        try await fresh.drain()
+        #expect(fresh.visible.count > 1)
+        #expect(await weir.stop() == 0)
+        #expect(try await verify().code == 0)
+    }
+
     @Test func whatCannotBeSaidEndsWithTwo() async throws {
         let none = try await verify()
         #expect(none.code == 2)
