@@ -17,7 +17,7 @@ import Testing
     }
 
     private func scrape(_ weir: WeirProcess) async throws -> String {
-        let client = DeviceClient(port: try #require(try weir.operationsPort), headers: [:])
+        let client = DeviceClient(port: try #require(weir.operationsPort), headers: [:])
         let answer = try await client.get("/metrics")
         #expect(answer.status == 200)
         return String(decoding: answer.body, as: UTF8.self)
