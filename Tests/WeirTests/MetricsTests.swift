@@ -17,7 +17,7 @@ import Testing
     }
 
     private func scrape(_ weir: WeirProcess) async throws -> String {
-        let client = DeviceClient(port: try #require(try weir.operationsPort), headers: [:])
+        let client = DeviceClient(port: try #require(weir.operationsPort), headers: [:])
         let answer = try await client.get("/metrics")
         #expect(answer.status == 200)
         return String(decoding: answer.body, as: UTF8.self)
@@ -87,35 +87,89 @@ import Testing
         #expect(shown == documented)
     }
 
-    /// Whether every line is in order is Prometheus's to say, where its tool is installed.
+    @Test func everyLineIsInOrder() async throws {
+        let weir = try await TestServer.start()
+        try await load(weir)
+        let text = try await scrape(weir)
+        #expect(await weir.stop() == 0)
+        #expect(text.hasSuffix("\n"))
+        var family: (name: String, kind: Substring)?
+        var seen = Set<String>()
+        // The buckets of the histogram's series that is being read.
+        var buckets: [Double] = []
+        for line in text.dropLast().split(separator: "\n", omittingEmptySubsequences: false) {
+            if let help = line.wholeMatch(of: /# HELP (weir_[a-z_]+) \S.*/) {
+                family = nil
+                #expect(seen.insert(String(help.1)).inserted, "a family stands together: \(line)")
+                continue
+            }
+            if let type = line.wholeMatch(of: /# TYPE (weir_[a-z_]+) (counter|gauge|histogram)/) {
+                #expect(family == nil && seen.contains(String(type.1)), "\(line)")
+                family = (String(type.1), type.2)
+                continue
+            }
+            let form =
+                /(weir_[a-z_]+)(?:\{([a-z]+="(?:[^"\\\n]|\\[\\n"])*"(?:,[a-z]+="(?:[^"\\\n]|\\[\\n"])*")*)\})? ([-+0-9.e]+)/
+            let sample = try #require(line.wholeMatch(of: form), "\(line)")
+            let (name, kind) = try #require(family, "\(line)")
+            let value = try #require(Double(sample.3), "\(line)")
+            #expect(kind == "gauge" || value >= 0, "\(line)")
+            let suffix = sample.1.dropFirst(name.count)
+            #expect(sample.1.hasPrefix(name) && (kind == "histogram") == !suffix.isEmpty, "\(line)")
+            switch suffix {
+            case "_bucket":
+                #expect(value >= buckets.last ?? 0, "\(line)")
+                buckets.append(value)
+            case "_count":
+                #expect(buckets.last == value, "\(line)")
+                buckets = []
+            default: break
+            }
+        }
+    }
+
+    @Test(.enabled(if: Promtool.path != nil)) func prometheusTakesTheRulesOfTheDocument() async throws {
+        let page = try String(contentsOf: Self.document, encoding: .utf8)
+        let rules = page.split(separator: "\n", omittingEmptySubsequences: false).drop { $0 != "    groups:" }
+            .prefix { $0.hasPrefix("    ") || $0.isEmpty }.map { String($0.dropFirst(4)) }.joined(separator: "\n")
+        #expect(rules.contains("alert: "))
+        let folder = try TestFolder()
+        let file = try folder.write(rules + "\n", to: "rules.yaml")
+        let answer = try await Promtool.run(["check", "rules", file], input: "", in: folder)
+        #expect(answer.code == 0, "\(answer.text)")
+    }
+
     @Test(.enabled(if: Promtool.path != nil)) func prometheusFindsNoFault() async throws {
         let weir = try await TestServer.start()
         try await load(weir)
         let text = try await scrape(weir)
         #expect(await weir.stop() == 0)
-        let complaint = try await Promtool.check(text, in: weir.folder)
+        let complaint = try await Promtool.run(["check", "metrics"], input: text, in: weir.folder)
         #expect(complaint.code == 0)
         #expect(complaint.text.isEmpty, "\(complaint.text)")
-        let broken = try await Promtool.check(text.replacing("uploads_total", with: "uploads"), in: weir.folder)
+        let broken = try await Promtool.run(
+            ["check", "metrics"], input: text.replacing("uploads_total", with: "uploads"), in: weir.folder)
         #expect(broken.code != 0)
     }
 }
 
-/// Prometheus's own check of a text of metrics.
+/// Prometheus's own checks.
 private enum Promtool {
     static let path = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
         .map { "\($0)/promtool" }.first { FileManager.default.isExecutableFile(atPath: $0) }
 
-    static func check(_ text: String, in folder: TestFolder) async throws -> (code: Int32, text: String) {
+    static func run(
+        _ arguments: [String], input text: String, in folder: TestFolder
+    ) async throws -> (code: Int32, text: String) {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: try #require(path))
-        process.arguments = ["check", "metrics"]
-        let input = try folder.write(text, to: "metrics")
-        let output = try folder.write("", to: "complaint")
+        process.arguments = arguments
+        let input = try folder.write(text, to: "input")
+        let output = try folder.write("", to: "output")
         process.standardInput = try FileHandle(forReadingFrom: URL(fileURLWithPath: input))
-        let complaint = try FileHandle(forWritingTo: URL(fileURLWithPath: output))
-        process.standardOutput = complaint
-        process.standardError = complaint
+        let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: output))
+        process.standardOutput = handle
+        process.standardError = handle
         let (ended, continuation) = AsyncStream.makeStream(of: Int32.self)
         process.terminationHandler = { process in
             continuation.yield(process.terminationStatus)

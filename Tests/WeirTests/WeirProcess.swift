@@ -19,9 +19,15 @@ final class WeirProcess: Sendable {
     /// Waits until the process has logged a line with this text; `false` when it ended without.
     func hasLogged(_ text: String) async -> Bool { await lines.contains(text) }
 
+    /// The port of its operations on 127.0.0.1, `nil` where there is none.
+    var operationsPort: UInt16? { lines.known(.operations) }
+
     /// Starts a process and returns when it is ready for requests.
+    ///
+    /// - Parameter meanwhile: done before, with the port of its operations, as soon as the process answers there.
     static func start(
-        schema: String, in folder: TestFolder, settings: [String: String] = [:], environment: [String: String] = [:]
+        schema: String, in folder: TestFolder, settings: [String: String] = [:], environment: [String: String] = [:],
+        meanwhile: ((UInt16) async throws -> Void)? = nil
     ) async throws -> WeirProcess {
         let process = Process()
         process.executableURL = try Self.executable()
@@ -49,7 +55,8 @@ final class WeirProcess: Sendable {
             continuation.finish()
         }
         try ProcessStart.run(process)
-        guard let port = await lines.port() else {
+        if let meanwhile, let operations = await lines.port(of: .operations) { try await meanwhile(operations) }
+        guard let port = await lines.port(of: .gateway) else {
             throw StartFailure(description: "weir did not start:\n" + lines.all.joined(separator: "\n"))
         }
         let end = Task { await ended.first { _ in true } ?? -1 }
@@ -109,12 +116,19 @@ final class WeirProcess: Sendable {
 
 /// The lines of a process's log, as they come.
 private final class Lines: Sendable {
+    /// What a process says that it listens for.
+    enum Listener: String, CaseIterable {
+        /// By the key of the line.
+        case gateway = "address"
+        case operations = "url"
+    }
+
     private struct State {
         var rest = Data()
         var lines: [String] = []
         var hasEnded = false
-        var port: UInt16?
-        var waiting: CheckedContinuation<UInt16?, Never>?
+        var ports: [Listener: UInt16] = [:]
+        var waiting: [(listener: Listener, continuation: CheckedContinuation<UInt16?, Never>)] = []
         var readers: [(text: String, continuation: CheckedContinuation<Bool, Never>)] = []
 
         /// Takes out the readers whose line has come, or will not come any more.
@@ -127,6 +141,13 @@ private final class Lines: Sendable {
                 return true
             }
             return answered
+        }
+
+        /// Those who wait for nothing any more.
+        mutating func takeServed() -> [(listener: Listener, continuation: CheckedContinuation<UInt16?, Never>)] {
+            let isServed = { [hasEnded, ports] (listener: Listener) in hasEnded || ports[listener] != nil }
+            defer { waiting.removeAll { isServed($0.listener) } }
+            return waiting.filter { isServed($0.listener) }
         }
     }
 
@@ -141,23 +162,22 @@ private final class Lines: Sendable {
                 let line = String(decoding: state.rest[..<end], as: UTF8.self)
                 state.rest.removeSubrange(...end)
                 state.lines.append(line)
-                if state.port == nil { state.port = Self.port(in: line) }
+                for listener in Listener.allCases where state.ports[listener] == nil {
+                    state.ports[listener] = Self.port(in: line, listener)
+                }
             }
         }
     }
 
     func end() { update { $0.hasEnded = true } }
 
+    /// The port, where it is known.
+    func known(_ listener: Listener) -> UInt16? { state.withLock { $0.ports[listener] } }
+
     /// The port that the process says it listens at; `nil` when it ended without.
-    func port() async -> UInt16? {
+    func port(of listener: Listener) async -> UInt16? {
         await withCheckedContinuation { continuation in
-            let known = state.withLock { state -> UInt16?? in
-                if let port = state.port { return .some(port) }
-                if state.hasEnded { return .some(nil) }
-                state.waiting = continuation
-                return nil
-            }
-            if let known { continuation.resume(returning: known) }
+            update { $0.waiting.append((listener, continuation)) }
         }
     }
 
@@ -169,23 +189,19 @@ private final class Lines: Sendable {
     }
 
     private func update(_ change: (inout State) -> Void) {
-        let answered = state.withLock { state in
+        let (answered, served, ports) = state.withLock { state in
             change(&state)
-            return state.answered()
+            return (state.answered(), state.takeServed(), state.ports)
         }
         for (reader, isThere) in answered { reader.resume(returning: isThere) }
-        let (waiting, port) = state.withLock { state -> (CheckedContinuation<UInt16?, Never>?, UInt16?) in
-            guard state.port != nil || state.hasEnded else { return (nil, nil) }
-            return (state.waiting.take(), state.port)
-        }
-        waiting?.resume(returning: port)
+        for (listener, continuation) in served { continuation.resume(returning: ports[listener]) }
     }
 
-    private static func port(in line: String) -> UInt16? {
+    private static func port(in line: String, _ listener: Listener) -> UInt16? {
         guard let object = try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
-            let address = object["address"] as? String, let colon = address.lastIndex(of: ":")
+            let place = object[listener.rawValue] as? String, let colon = place.lastIndex(of: ":")
         else { return nil }
-        return UInt16(address[address.index(after: colon)...])
+        return UInt16(place[place.index(after: colon)...].prefix { $0 != "/" })
     }
 }
 
