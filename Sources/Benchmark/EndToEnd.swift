@@ -12,8 +12,8 @@ struct EndToEnd: Figure {
         let batches = bench.scale.pick(2, 100, 250)
         let repetitions = bench.scale.repetitions
         return try await bench.withServer(name) { server in
-            // One that warms up, one in which samples are taken.
-            let total = (repetitions + 2) * devices * batches * batchSize
+            let isSampled = bench.scale != .smoke
+            let total = (repetitions + (isSampled ? 2 : 1)) * devices * batches * batchSize
             return try await bench.showing(name, total: total, unit: "changes") { bar in
                 var run = Run(server: server, owners: Owners.spread(devices), batchSize: batchSize, batches: batches)
                 let raw = bench.folder.path + "/raw.db"
@@ -21,7 +21,7 @@ struct EndToEnd: Figure {
                 try await run.repetition(bar, raw: raw)
                 run.measured = []
                 for _ in 0..<repetitions { try await run.repetition(bar, raw: raw) }
-                let hops = try await run.hops(bar, bench)
+                let hops = isSampled ? try await run.hops(bar, bench) : []
                 return try await run.result(hops: hops)
             }
         }
