@@ -227,6 +227,7 @@ let package = Package(
 
         // What Weir promises, measured over HTTP against a process of its own.
         room("Benchmark", ["Commands", "JSONText", "SQLite", "SyncModel", "ThreadExecutor"]),
+        tests("BenchmarkTests", ["Benchmark"]),
 
         // The program: the only place that puts the parts together.
         .executableTarget(

@@ -82,7 +82,7 @@ public struct Benchmark: Sendable {
     ) async throws -> Report {
         let bench = Bench(
             folder: folder, scale: options.scale,
-            soakSeconds: options.soakMinutes.map { $0 * 60 } ?? options.scale.pick(2, 60, 600), output: output)
+            soakSeconds: options.soakMinutes.map { $0 * 60 } ?? options.scale.pick(1, 60, 600), output: output)
         let load = try SystemCall.contents(of: "/proc/loadavg").split(separator: " ").prefix(3)
         var report = Report(
             version: version, scale: options.scale, isRelease: isReleaseBuild, processors: MachineAccount.processors,

@@ -12,15 +12,17 @@ struct EndToEnd: Figure {
         let batches = bench.scale.pick(2, 100, 250)
         let repetitions = bench.scale.repetitions
         return try await bench.withServer(name) { server in
-            let total = (repetitions + 1) * devices * batches * batchSize
+            let isSampled = bench.scale != .smoke
+            let total = (repetitions + (isSampled ? 2 : 1)) * devices * batches * batchSize
             return try await bench.showing(name, total: total, unit: "changes") { bar in
                 var run = Run(server: server, owners: Owners.spread(devices), batchSize: batchSize, batches: batches)
                 let raw = bench.folder.path + "/raw.db"
-                // The first one warms up: files grow, caches fill.
-                _ = try await run.repetition(bar, raw: raw)
+                // Files grow, caches fill.
+                try await run.repetition(bar, raw: raw)
                 run.measured = []
                 for _ in 0..<repetitions { try await run.repetition(bar, raw: raw) }
-                return try await run.result()
+                let hops = isSampled ? try await run.hops(bar, bench) : []
+                return try await run.result(hops: hops)
             }
         }
     }
@@ -82,7 +84,21 @@ struct EndToEnd: Figure {
             }
         }
 
-        func result() async throws -> FigureResult {
+        /// Takes samples in one more repetition, which is not measured: they cost a little, too.
+        mutating func hops(_ bar: ProgressBar, _ bench: Bench) async throws -> [FigureResult.Share] {
+            let (plans, _) = try await devices.plan(batches: batches)
+            let sampler = HopSampler(of: server.process, in: bench.folder)
+            let cpu = try SystemCall.cpuNanoseconds(of: server.process)
+            _ = try await Upload.run(plans, to: server, bar)
+            let used = Double(try SystemCall.cpuNanoseconds(of: server.process) - cpu) / 1000 / Double(changes)
+            guard let samples = try await sampler?.stop() else { return [] }
+            let all = Double(samples.values.reduce(0, +))
+            return samples.sorted { $0.value > $1.value }.map {
+                .init(name: $0.key.rawValue, microseconds: used * Double($0.value) / all)
+            }
+        }
+
+        func result(hops: [FigureResult.Share]) async throws -> FigureResult {
             let perChange = 1 / (1000 * Double(changes))
             let rates = Samples(measured.map(\.rate))
             let ratio = Samples(measured.map { $0.rate / $0.rawRate })
@@ -95,9 +111,10 @@ struct EndToEnd: Figure {
             ])
             var sums: [ThreadWork: Int64] = [:]
             for repetition in measured { sums.merge(repetition.work, uniquingKeysWith: +) }
-            result.profile = sums.filter { $0.value > 0 }.sorted { $0.value > $1.value }.map {
-                .init(name: $0.key.rawValue, value: Double($0.value) * perChange / Double(measured.count))
+            result.threads = sums.filter { $0.value > 0 }.sorted { $0.value > $1.value }.map {
+                .init(name: $0.key.rawValue, microseconds: Double($0.value) * perChange / Double(measured.count))
             }
+            result.hops = hops
             result.othersShare = measured.map(\.others).max() ?? 0
             let found = try await Drain.count(of: devices.owners[0], on: server)
             result.checks.append(("rows of an owner", (devices.nextBatch - 1) * devices.batchSize, found))

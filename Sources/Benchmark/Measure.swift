@@ -53,18 +53,19 @@ struct Measure: Sendable {
 
 /// The result of one figure.
 struct FigureResult: Sendable {
-    /// A line of the profile: what, and how much of the CPU.
+    /// A line of a profile: what, and how much of the CPU.
     struct Share: Sendable {
         let name: String
-        let value: Double
+        let microseconds: Double
     }
 
     var measures: [Measure]
     /// Counts that must be right, or nothing measured is worth anything: what, expected, found.
     var checks: [(name: String, expected: Int, found: Int)] = []
-    /// CPU by work in `profileUnit`, largest first.
-    var profile: [Share] = []
-    var profileUnit = "us_per_change"
+    /// The server's CPU in microseconds a change by what its threads are for, largest first.
+    var threads: [Share] = []
+    /// The same by hop, where samples could be taken.
+    var hops: [Share] = []
     /// The share of the machine that other processes had meanwhile.
     var othersShare = 0.0
     var seconds = 0.0

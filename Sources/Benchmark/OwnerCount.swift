@@ -19,8 +19,8 @@ struct OwnerCount: Figure {
                     for index in populations.indices { try await populations[index].load(bar) }
                 }
                 let kinds = [
-                    Kind(name: "batch", size: 200, uploads: bench.scale.pick(2, 50, 200), connections: 8),
-                    Kind(name: "single", size: 1, uploads: bench.scale.pick(5, 250, 1000), connections: 32),
+                    Kind(name: "batch", size: 200, uploads: bench.scale.pick(1, 50, 200), connections: 8),
+                    Kind(name: "single", size: 1, uploads: bench.scale.pick(1, 250, 1000), connections: 32),
                 ]
                 let changes = kinds.reduce(0) { $0 + $1.changes } * 2 * (repetitions + 1)
                 return try await bench.showing(name, total: changes, unit: "changes") { bar in

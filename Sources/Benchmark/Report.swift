@@ -56,17 +56,10 @@ struct Report: Sendable {
             writer.array { writer in
                 for measure in entry.result.measures { write(measure, to: &writer) }
             }
-            writer.name("profile")
-            writer.array { writer in
-                for share in entry.result.profile {
-                    writer.object { writer in
-                        writer.name("work")
-                        writer.value(share.name)
-                        writer.name("microseconds")
-                        writer.value(rounded(share.value))
-                    }
-                }
-            }
+            writer.name("threads")
+            write(entry.result.threads, to: &writer)
+            writer.name("hops")
+            write(entry.result.hops, to: &writer)
             writer.name("checks")
             writer.array { writer in
                 for check in entry.result.checks {
@@ -78,6 +71,19 @@ struct Report: Sendable {
                         writer.name("found")
                         writer.value(check.found)
                     }
+                }
+            }
+        }
+    }
+
+    private static func write(_ profile: [FigureResult.Share], to writer: inout JSONWriter) {
+        writer.array { writer in
+            for share in profile {
+                writer.object { writer in
+                    writer.name("name")
+                    writer.value(share.name)
+                    writer.name("microseconds")
+                    writer.value(rounded(share.microseconds))
                 }
             }
         }

@@ -8,17 +8,19 @@ extension Report {
             text += "  took \(Self.short(entry.result.seconds)) s; "
             text += "other processes had \(Int((entry.result.othersShare * 100).rounded())) % of the machine\n"
             for measure in entry.result.measures { text += Self.line(measure) }
-            if !entry.result.profile.isEmpty {
-                text += "  server CPU by threads, us a change:\n"
-                for share in entry.result.profile {
-                    text += "    \(Self.padded(share.name, 30))\(Self.padded(left: Self.short(share.value), 12))\n"
-                }
-            }
+            text += Self.profile("threads", entry.result.threads) + Self.profile("hops", entry.result.hops)
             for check in entry.result.checks where check.expected != check.found {
                 text += "  WRONG: \(check.name): \(check.found), not \(check.expected)\n"
             }
         }
         return text
+    }
+
+    private static func profile(_ kind: String, _ shares: [FigureResult.Share]) -> String {
+        if shares.isEmpty { return "" }
+        return shares.reduce("  server CPU by \(kind), us a change:\n") { text, share in
+            text + "    \(padded(share.name, 30))\(padded(left: short(share.microseconds), 12))\n"
+        }
     }
 
     private static func line(_ measure: Measure) -> String {

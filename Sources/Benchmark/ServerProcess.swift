@@ -25,11 +25,10 @@ final class ServerProcess: Sendable {
             // All load comes from one address.
             "--gateway.max-connections-per-address", "0",
         ]
-        let (process, errors) = try spawn("/proc/self/exe", arguments)
+        let (process, errors) = try ChildProcess.start(arguments, at: "/proc/self/exe", reading: STDERR_FILENO)
         let lines = LogLines(errors)
         guard let port = try await LoadThreads.run({ lines.readPort() }) else {
-            var status: Int32 = 0
-            waitpid(process, &status, 0)
+            _ = ChildProcess.wait(for: process)
             throw BenchmarkFailure("the server did not start:\n" + lines.newest.joined(separator: "\n"))
         }
         lines.readOn()
@@ -47,8 +46,7 @@ final class ServerProcess: Sendable {
         // Not stopped: something threw, and nobody is to be left behind.
         if !hasEnded.withLock({ $0 }) {
             kill(process, SIGKILL)
-            var status: Int32 = 0
-            waitpid(process, &status, 0)
+            _ = ChildProcess.wait(for: process)
         }
     }
 
@@ -56,43 +54,12 @@ final class ServerProcess: Sendable {
     func stop() async throws {
         kill(process, SIGTERM)
         let process = process
-        let status = try await LoadThreads.run {
-            var status: Int32 = 0
-            while waitpid(process, &status, 0) < 0, errno == EINTR {}
-            return status
-        }
+        let status = try await LoadThreads.run { ChildProcess.wait(for: process) }
         hasEnded.withLock { $0 = true }
         guard status == 0 else {
             throw BenchmarkFailure("the server failed:\n" + errors.newest.joined(separator: "\n"))
         }
         try WorkFolder.remove(folder)
-    }
-
-    /// Starts a program with what it takes and its standard error as a pipe.
-    private static func spawn(_ path: String, _ arguments: [String]) throws(BenchmarkFailure) -> (pid_t, Int32) {
-        var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { throw .system("pipe", errno) }
-        _ = fcntl(ends[0], F_SETFD, FD_CLOEXEC)
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
-        posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO)
-        posix_spawn_file_actions_addclose(&actions, ends[1])
-        var words = arguments.map { strdup($0) }
-        words.append(nil)
-        defer { for word in words { free(word) } }
-        // Nothing from outside: settings are the defaults.
-        var environment: [UnsafeMutablePointer<CChar>?] = [nil]
-        var process = pid_t()
-        let code = posix_spawn(&process, path, &actions, nil, &words, &environment)
-        close(ends[1])
-        guard code == 0 else {
-            close(ends[0])
-            throw .system("starting the server", code)
-        }
-        return (process, ends[0])
     }
 }
 

@@ -50,6 +50,11 @@ import Testing
             #expect((measure["value"].value as? NSNumber)?.doubleValue.isFinite == true, "\(measure)")
             #expect(measure["isMet"].isNull == (measure["atLeast"].isNull && measure["atMost"].isNull), "\(measure)")
         }
+        for thread in figure["threads"].array + figure["hops"].array {
+            #expect(thread["name"].string?.isEmpty == false)
+            #expect((thread["microseconds"].value as? NSNumber)?.doubleValue ?? -1 >= 0, "\(thread)")
+        }
+        #expect(figure["threads"].array.isEmpty == (name != "end-to-end"))
         #expect(!figure["checks"].array.isEmpty)
         for check in figure["checks"].array {
             #expect(check["found"] == check["expected"], "\(check)")
