@@ -12,6 +12,14 @@ public enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The committed offset is not in the log: records that nobody worked on are gone, or the log is another one (I1).
     case positionOutOfRange(UploadReference, LogRange)
 
+    /// Whether one record is what its partition cannot get past; else the log and what was committed do not belong together.
+    var concernsRecord: Bool {
+        switch self {
+        case .newerFormat, .unknownRules, .unknownSchema: true
+        case .positionOutOfRange: false
+        }
+    }
+
     /// The place, the cause and what to do.
     public var description: String {
         switch self {

@@ -15,6 +15,9 @@ public enum IngestEvent: Sendable {
     case recordRefused(UploadReference, reason: String)
     /// The log failed; the partition starts again from its committed offset after a while.
     case restarting(partition: Int, cause: ChangeLogError, after: Duration)
+    /// The next record of a partition needs something newer than this worker: nothing behind it is worked on until another
+    /// worker, or this one after a restart, gets the partition.
+    case paused(partition: Int, cause: IngestError)
     /// A worker that was told to end ended with an error; what it had not committed is done again by the next one.
     case endedUncommitted(partition: Int, cause: any Error)
 }
@@ -62,6 +65,9 @@ extension IngestEvent {
             logger.warning(
                 "The log failed; the partition starts again from its committed offset",
                 [.topic: "uploads", .partition: .integer(partition), .duration: .duration(delay)], error: cause)
+        case .paused(let partition, let cause):
+            logger.critical(
+                "A partition is paused", [.topic: "uploads", .partition: .integer(partition)], error: cause)
         case .endedUncommitted(let partition, let cause):
             logger.warning(
                 "A partition was left before its offset was committed",

@@ -44,9 +44,9 @@ public struct IngestService<Log: ChangeLog>: Sendable {
     /// Works until the task is cancelled; what the log took by then is committed.
     ///
     /// Where the log fails in a way that may pass, the partition starts again from its committed offset with another
-    /// producer.
+    /// producer. A partition whose next record needs something newer than this worker is left as it is; the others go on.
     ///
-    /// - Throws: ``IngestError``, and ``ChangeLog/ChangeLogError`` where trying again cannot help.
+    /// - Throws: ``IngestError/positionOutOfRange(_:_:)``, and ``ChangeLog/ChangeLogError`` where trying again cannot help.
     public func run() async throws {
         let membership = try await log.join(group: Self.group, topic: .uploads)
         let result = await Result.capturing { try await membership.run { try await work(on: $0) } }
@@ -70,6 +70,9 @@ public struct IngestService<Log: ChangeLog>: Sendable {
             guard let error = ending.error else { return }
             // Whoever gets the partition next starts from the committed offset, too.
             if Task.isCancelled { return report(.endedUncommitted(partition: partition, cause: error)) }
+            if let pause = error as? IngestError, pause.concernsRecord {
+                return report(.paused(partition: partition, cause: pause))
+            }
             guard let cause = error as? ChangeLogError, cause.mayPass else { throw error }
             if ending.committed > 0 { delay.reset() }
             let wait = delay.next()

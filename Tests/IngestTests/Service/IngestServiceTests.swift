@@ -192,14 +192,24 @@ import Testing
         #expect(log.closed.count == 2 * log.producersMade.count)
     }
 
-    @Test func waitsAtARecordOfAnUnknownSchemaBehindAllBeforeIt() async throws {
+    @Test func pausesAtARecordOfAnUnknownSchemaBehindAllBeforeItWhileOthersGoOn() async throws {
         let unknown = String(repeating: "0", count: 32)
         for id in 0..<2 { log.upload(upload(id)) }
         log.upload(upload(2).with(\.schema, unknown))
         log.upload(upload(3))
         let error = IngestError.unknownSchema(UploadReference(partition: 2, offset: 2), unknown)
-        await #expect(throws: error) { try await service(stepBytes: 1 << 20).value }
+        let running = service(stepBytes: 1 << 20)
+        await log.commits.reach(1)
+        await events.pauses.reach(1)
+        #expect(events.paused == [error])
         #expect(try written() == ["0", "1"] && log.committed(2) == 2)
+        log.upload(upload(4))
+        log.upload(upload(5).with(\.partition, 0))
+        await log.commits.reach(2)
+        #expect(log.committed(0) == 1 && log.committed(2) == 2)
+        running.cancel()
+        try await running.value
+        #expect(log.closed.count == 2 * log.producersMade.count)
     }
 
     @Test func startsAtTheEarliestRecordWithoutACommittedOffset() async throws {
@@ -242,7 +252,17 @@ import Testing
 final class Events: Sendable {
     private let events = Mutex<[IngestEvent]>([])
 
-    @Sendable func add(_ event: IngestEvent) { events.withLock { $0.append(event) } }
+    /// One for each partition that pauses.
+    let pauses = Tally()
+
+    @Sendable func add(_ event: IngestEvent) {
+        events.withLock { $0.append(event) }
+        if case .paused = event { pauses.add() }
+    }
+
+    var paused: [IngestError] {
+        events.withLock { $0.compactMap { if case .paused(2, let cause) = $0 { cause } else { nil } } }
+    }
 
     var restarts: [ChangeLogError] {
         events.withLock { $0.compactMap { if case .restarting(2, let cause, _) = $0 { cause } else { nil } } }

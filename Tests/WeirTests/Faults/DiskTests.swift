@@ -6,53 +6,6 @@
     @Suite(.timeLimit(.minutes(2))) struct DiskTests {
         private static let settings = ["ordering.retry-delay": "1ms"]
 
-        /// A device that uploads, and remembers what was acknowledged.
-        private struct Uploader {
-            let client: DeviceClient
-            var acknowledged = 0
-
-            init(_ weir: WeirProcess) { client = DeviceClient(port: weir.port, syncID: "abc") }
-
-            /// Uploads the next batch.
-            mutating func upload() async throws -> DeviceClient.Answer {
-                let change = TestDevice.change(
-                    "row", ["name": JSON(String(repeating: "x", count: 20_000)), "email": JSON("\(acknowledged + 1)")])
-                let answer = try await client.post(
-                    "/v1/upload",
-                    ["knowledgeId": "k1", "batch": JSON(acknowledged + 1), "changes": JSON([change.value])])
-                if answer.status == 202 { acknowledged += 1 }
-                return answer
-            }
-
-            /// Uploads until the server refuses; what it says then.
-            mutating func uploadUntilRefused() async throws -> DeviceClient.Answer {
-                while true {
-                    let answer = try await upload()
-                    if answer.status != 202 { return answer }
-                }
-            }
-
-            /// Uploads again and again until the server takes it.
-            mutating func uploadUntilTaken() async throws {
-                while try await upload().status != 202 {}
-            }
-
-            /// Waits until all that was acknowledged can be pulled; every batch counted once.
-            func expectEverything() async throws {
-                // Each attempt waits for the outcome as long as the server lets it.
-                var pull: DeviceClient.Answer
-                repeat {
-                    pull = try await client.post("/v1/pull", ["knowledgeId": "k1", "include": [JSON(acknowledged)]])
-                    #expect([200, 503, 504].contains(pull.status))
-                } while pull.status != 200
-                let rows = try pull.json()["changes"]
-                #expect(rows[0]["version"].int == acknowledged)
-                #expect(rows[0]["values"]["email"].string == "\(acknowledged)")
-            }
-        }
-
-        private static func code(_ answer: DeviceClient.Answer) throws -> String? { try answer.json()["code"].string }
-
         @Test func uploadsLeaveRoomForWhatWasAcknowledged() async throws {
             let folder = try TestFolder()
             let disk = try FaultyDisk(under: folder)
@@ -63,7 +16,7 @@
             disk.room = 9 << 20
             let refusal = try await uploader.uploadUntilRefused()
             #expect(refusal.status == 503)
-            #expect(try Self.code(refusal) == "storage_full")
+            #expect(try refusal.json()["code"].string == "storage_full")
             #expect(refusal.headers["retry-after"] != nil)
             #expect(uploader.acknowledged > 0)
             #expect(await weir.hasLogged("Uploads cannot be appended"))
@@ -91,7 +44,7 @@
             disk.room = room
             let refusal = try await uploader.uploadUntilRefused()
             #expect(refusal.status == 503)
-            #expect(try Self.code(refusal) == "storage_full")
+            #expect(try refusal.json()["code"].string == "storage_full")
             #expect(await weir.hasLogged("Uploads cannot be appended"))
 
             disk.room = .max
@@ -110,7 +63,7 @@
             disk.isReadOnly = true
             let refusal = try await uploader.uploadUntilRefused()
             #expect(refusal.status == 503)
-            #expect(try Self.code(refusal) == "not_ready")
+            #expect(try refusal.json()["code"].string == "not_ready")
             #expect(await weir.hasLogged("Uploads cannot be appended"))
 
             disk.isReadOnly = false

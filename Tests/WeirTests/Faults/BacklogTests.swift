@@ -1,0 +1,54 @@
+import Foundation
+import SQLite
+import Testing
+import ThreadExecutor
+
+/// A stage stands still: uploads are taken up to a bound, and refused until it goes on.
+@Suite(.timeLimit(.minutes(2))) struct BacklogTests {
+    @Test func uploadsAreRefusedWhileTheTablesCannotBeWritten() async throws {
+        let folder = try TestFolder()
+        let weir = try await TestServer.start(
+            in: folder,
+            settings: [
+                // The overlay holds a step or two: then ordering waits for the tables.
+                "gateway.max-lag": "300ms", "ordering.overlay-bytes": "1KiB", "ordering.retry-delay": "1ms",
+            ])
+        var uploader = Uploader(weir)
+        try await uploader.uploadUntilTaken()
+        try await uploader.expectEverything()
+
+        let path = folder.path + "/data/tables.db"
+        let thread = try DedicatedThread(name: "lock")
+        let lock = try await thread.run { try Lock(path) }
+        let refusal = try await uploader.uploadUntilRefused()
+        #expect(refusal.status == 503)
+        #expect(try refusal.json()["code"].string == "overloaded")
+        #expect(refusal.headers["retry-after"] == "5")
+        // Whoever only reads goes on.
+        let pull = try await uploader.client.post("/v1/pull", ["knowledgeId": "k2"])
+        #expect(pull.status == 200)
+        #expect(try pull.json()["changes"].array.count == 1)
+
+        try await thread.run { try lock.release() }
+        await thread.close()
+        try await uploader.uploadUntilTaken()
+        try await uploader.expectEverything()
+        #expect(await weir.stop() == 0)
+    }
+}
+
+/// Another program's transaction, which keeps everybody else from writing.
+// Unchecked: used on one thread.
+private final class Lock: @unchecked Sendable {
+    private let connection: Connection
+
+    init(_ path: String) throws {
+        connection = try Connection(path: path, access: .readWriteCreate(WriteOptions()))
+        try connection.execute("BEGIN IMMEDIATE")
+    }
+
+    func release() throws {
+        try connection.execute("ROLLBACK")
+        try connection.close()
+    }
+}
