@@ -62,6 +62,9 @@ let package = Package(
         .library(name: "FaultyDisk", type: .dynamic, targets: ["FaultyDisk"])
     ],
     targets: [
+        // Inputs made at random for the tests of decoders, and how long such tests go on.
+        suite("Fuzzing", []),
+
         // Values and rules, pure.
         views("SyncModel", ["JSONText"]),
         tests("SyncModelTests", ["SyncModel"]),
@@ -70,7 +73,7 @@ let package = Package(
         jsonText,
         simdjson,
         views("JSON", ["CSimdjson", "JSONText"]),
-        tests("JSONTests", ["JSON"]),
+        tests("JSONTests", ["Fuzzing", "JSON"]),
 
         // What records look like: the protobuf contract, and hashes.
         system("COpenSSL", pkgConfig: "libcrypto", apt: "libssl-dev", brew: "openssl@3"),
@@ -78,7 +81,7 @@ let package = Package(
         tests("DigestTests", ["Digest"]),
         .target(
             name: "SyncWire", dependencies: ["SyncModel", "Digest"], exclude: ["Protos"], swiftSettings: swift),
-        tests("SyncWireTests", ["SyncWire", "SyncModel", "Digest"], resources: [.copy("Python")]),
+        tests("SyncWireTests", ["Fuzzing", "SyncWire", "SyncModel", "Digest"], resources: [.copy("Python")]),
 
         // Threads of their own for C calls that block, and SQLite: the library of the system, the safe wrapper above it.
         .systemLibrary(name: "CThreadName"),
@@ -93,12 +96,12 @@ let package = Package(
         system("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev", brew: "zlib"),
         .systemLibrary(name: "CEventFD"),
         room("HTTP", ["CMicrohttpd", "CZlib", "CEventFD"]),
-        tests("HTTPTests", ["HTTP", "CZlib"]),
+        tests("HTTPTests", ["Fuzzing", "HTTP", "CZlib"]),
 
         // What every role is run with: settings, commands, logs, life cycle.
         system("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev", brew: "libyaml"),
         room("YAML", ["CYAML"]),
-        tests("YAMLTests", ["YAML"]),
+        tests("YAMLTests", ["Fuzzing", "YAML"]),
         room("Commands"),
         tests("CommandsTests", ["Commands"]),
         room("Configuration", ["Commands", "YAML"]),
@@ -125,7 +128,7 @@ let package = Package(
 
         // The schema file.
         room("SchemaFile", ["SyncModel", "JSONText", "YAML", "Commands"]),
-        tests("SchemaFileTests", ["SchemaFile", "SyncModel"]),
+        tests("SchemaFileTests", ["Fuzzing", "SchemaFile", "SyncModel", "SyncWire"]),
 
         // Ports.
         room("ChangeLog"),
@@ -151,7 +154,7 @@ let package = Package(
 
         // The tables: typed values and canonical JSON, the embedded store, and the suite that every store passes.
         room("CanonicalValues", ["JSONText", "SyncModel"]),
-        tests("CanonicalValuesTests", ["CanonicalValues", "SyncModel"]),
+        tests("CanonicalValuesTests", ["CanonicalValues", "Fuzzing", "SyncModel"]),
         room(
             "SQLiteRecordStore",
             [
@@ -183,13 +186,14 @@ let package = Package(
         tests(
             "IngestTests",
             [
-                "Ingest", "SyncModel", "SyncWire", "ChangeLog", "JSON", "Configuration", "Commands", "Metrics",
+                "ChangeLog", "Commands", "Configuration", "Fuzzing", "Ingest", "JSON", "Metrics", "SyncModel",
+                "SyncWire",
                 "Observability",
             ]),
         tests(
             "GatewayTests",
             [
-                "ChangeLog", "Configuration", "CZlib", "FanOutLink", "Gateway", "HTTP", "JSON", "Metrics",
+                "CZlib", "ChangeLog", "Configuration", "FanOutLink", "Fuzzing", "Gateway", "HTTP", "JSON", "Metrics",
                 "Observability", "SyncModel", "SyncWire",
             ]),
         room(
@@ -243,6 +247,6 @@ let package = Package(
         .target(
             name: "FaultyDisk", path: "Tests/FaultyDisk",
             linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
-        tests("WeirTests", ["ChangeLog", "SQLite", "ThreadExecutor", "weir"]),
+        tests("WeirTests", ["ChangeLog", "CZlib", "Fuzzing", "SQLite", "ThreadExecutor", "weir"]),
     ]
 )

@@ -13,6 +13,14 @@ final class WeirProcess: Sendable {
     private let ended: Task<Int32, Never>
     private let lines: Lines
 
+    /// The memory that the process has in use, in bytes, as Linux counts it.
+    func residentBytes() throws -> Int {
+        let status = try String(contentsOfFile: "/proc/\(process.processIdentifier)/status", encoding: .utf8)
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") })
+        let kilobytes = try #require(line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first)
+        return try #require(Int(kilobytes)) * 1024
+    }
+
     /// What the process has logged.
     var log: [String] { lines.all }
 
@@ -62,6 +70,9 @@ final class WeirProcess: Sendable {
         let end = Task { await ended.first { _ in true } ?? -1 }
         return WeirProcess(folder: folder, port: port, process: process, ended: end, lines: lines)
     }
+
+    // A test that fails on the way leaves no process behind.
+    deinit { if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) } }
 
     /// Why a process did not start.
     struct StartFailure: Error, CustomStringConvertible {
