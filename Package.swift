@@ -142,6 +142,8 @@ let package = Package(
             [
                 "CanonicalValues", "Configuration", "RecordStore", "SQLite", "SyncModel", "SyncWire",
             ]),
+        room("MemoryRecordStore", ["CanonicalValues", "RecordStore", "SyncModel"]),
+        tests("MemoryRecordStoreTests", ["MemoryRecordStore", "RecordStoreConformance"]),
         suite("RecordStoreConformance", ["RecordStore", "SyncModel", "SyncWire"]),
         tests(
             "SQLiteRecordStoreTests",
@@ -186,6 +188,18 @@ let package = Package(
             ]),
         tests("FanOutTests", ["ChangeLog", "FanOut", "FanOutLink", "RecordStore", "SQLite", "SyncModel", "SyncWire"]),
 
+        // The whole pipeline on one thread, in an order that a seed decides.
+        .target(name: "CJobCapture"),
+        room(
+            "Simulation",
+            [
+                "CJobCapture", "ChangeLog", "FanOut", "FanOutLink", "Gateway", "HTTP", "Ingest", "JSON",
+                "MemoryChangeLog",
+                "MemoryRecordStore", "Observability", "Ordering", "RecordStore", "SyncModel", "SyncWire",
+                "ThreadExecutor",
+            ]),
+        tests("SimulationTests", ["Simulation"]),
+
         // The program: the only place that puts the parts together.
         .executableTarget(
             name: "weir",
@@ -193,7 +207,7 @@ let package = Package(
                 "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink", "Gateway",
                 "HTTP",
                 "Ingest", "Observability", "Ordering", "RecordStore", "SQLiteChangeLog", "SQLiteRecordStore",
-                "SchemaFile", "ServiceLifecycle", "SyncModel", "SyncWire",
+                "SchemaFile", "ServiceLifecycle", "Simulation", "SyncModel", "SyncWire",
             ],
             swiftSettings: swift),
         tests("WeirTests", ["ChangeLog", "SQLite", "ThreadExecutor", "weir"]),

@@ -18,6 +18,7 @@ enum Weir {
         case configuration
         case configurationReference
         case checkSchema
+        case simulate
     }
 
     static var command: Command<Action> {
@@ -39,6 +40,11 @@ enum Weir {
                 Command(
                     "config", "Print the settings in force and where each comes from.", .configuration,
                     options: settings.options, discussion: "Takes the same flags as run; secrets are masked."),
+                Command(
+                    "simulate", "Play the whole pipeline in memory, with faults that a seed decides.", .simulate,
+                    options: Simulate.options,
+                    discussion:
+                        "Ends at the first seed with which something does not hold, and prints how to see it again."),
                 Command(
                     "config-reference", "Print the reference of all settings, in Markdown.", .configurationReference),
             ])
@@ -65,6 +71,7 @@ enum Weir {
         case .configurationReference:
             Output.write(Settings.schema.markdown())
             return .success
+        case .simulate: return await Simulate.run(invocation)
         case .checkSchema: return SchemaCheck.run(path: invocation.arguments[0])
         case .configuration, .run:
             do {
