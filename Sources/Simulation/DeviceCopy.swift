@@ -32,6 +32,8 @@ struct DeviceCopy {
         // What was pulled at that timeStamp or later is the server's own version; a repeat's results come behind it. Deleting
         // a tombstone writes nothing, either.
         if let known, known.timeStamp >= result.timeStamp { return }
+        // The vector covers it, so what became of the row afterwards was pulled: a tombstone, of which nothing was kept.
+        if known == nil, result.timeStamp <= entry(of: edit.owner, result.knowledgeID ?? device) { return }
         var values =
             isNew
             ? table.columns.map { String(decoding: $0.defaultValue ?? Array("null".utf8), as: UTF8.self) }
@@ -71,6 +73,10 @@ struct DeviceCopy {
     mutating func drop(_ owner: SyncID) {
         rows = rows.filter { $0.key.owner != owner }
         vector[owner] = nil
+    }
+
+    private func entry(of owner: SyncID, _ device: String) -> Int64 {
+        vector[owner]?[device] ?? vector[owner]?["*"] ?? 0
     }
 
     /// The greatest entry of an owner.

@@ -118,6 +118,7 @@ final class World: @unchecked Sendable {
     }
 
     private func shock() {
+        guard !roles.isEmpty else { return }
         let role = dice.pick(roles)
         switch dice.number(0...9) {
         case 0...5: role.crash()
