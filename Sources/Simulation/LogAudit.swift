@@ -35,6 +35,8 @@ final class LogAudit: @unchecked Sendable {
         var resultEnds: [Int64] = []
         var joining: OrderedPiece?
         var pieces: [PieceName: [UInt8]] = [:]
+        /// How many of `uploads` were found to have all their parts.
+        var required = 0
     }
 
     private let world: World
@@ -164,7 +166,8 @@ final class LogAudit: @unchecked Sendable {
 
     /// Checks that every part of the uploads before an offset is in `changes`.
     func requireParts(before offset: Int64, of partition: Int) {
-        for number in 0..<Int(offset) {
+        guard partitions[partition].required < offset else { return }
+        for number in partitions[partition].required..<Int(offset) {
             let upload = UploadReference(partition: partition, offset: Int64(number))
             let own = Place(upload: upload, part: 0)
             guard let value = parts[own] else {
@@ -177,6 +180,7 @@ final class LogAudit: @unchecked Sendable {
                     .nothingLost,
                     "uploads[\(partition)] \(number) is committed, and its part \(other + 1) is not in changes")
             }
+            partitions[partition].required = number + 1
         }
     }
 

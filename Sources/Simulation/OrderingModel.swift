@@ -60,6 +60,13 @@ final class OrderingModel: @unchecked Sendable {
         return first.hash == part.contentHash ? .repeated : .refused(.batchMismatch)
     }
 
+    private func next(after previous: TimeStamp, _ logTime: Int64) -> TimeStamp {
+        switch world.scenario.clock {
+        case .logTime: TimeStamp(previous.rawValue < logTime ? logTime : previous.rawValue + 1)
+        case .sequence(let first): TimeStamp(previous == .zero ? first : previous.rawValue + 1)
+        }
+    }
+
     private func apply(_ part: ChangePart, _ result: OrderedPiece, _ partition: Int) {
         guard result.results.count == part.changes.count else {
             return world.fail(
@@ -77,7 +84,7 @@ final class OrderingModel: @unchecked Sendable {
             case .stands(let status):
                 expected.append(status)
             case .stored(let values, let isRevived):
-                let next = world.scenario.clock.next(after: timeStamp, logTime: part.logTime) ?? .maximum
+                let next = next(after: timeStamp, part.logTime)
                 timeStamp = next
                 let state = judgement.newState(values, at: next, isRevived: isRevived)
                 row = Row(state: state, versions: (row?.versions ?? []) + [(next, part.device)])
