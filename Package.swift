@@ -160,6 +160,8 @@ let package = Package(
             [
                 "CanonicalValues", "Configuration", "Metrics", "RecordStore", "SQLite", "SyncModel", "SyncWire",
             ]),
+        room("MemoryRecordStore", ["CanonicalValues", "RecordStore", "SyncModel"]),
+        tests("MemoryRecordStoreTests", ["MemoryRecordStore", "RecordStoreConformance"]),
         suite("RecordStoreConformance", ["RecordStore", "SyncModel", "SyncWire"]),
         tests(
             "SQLiteRecordStoreTests",
@@ -233,14 +235,26 @@ let package = Package(
         room("Benchmark", ["Commands", "JSONText", "SQLite", "SyncModel", "ThreadExecutor"]),
         tests("BenchmarkTests", ["Benchmark"]),
 
+        // The whole pipeline on one thread, in an order that a seed decides.
+        .target(name: "CJobCapture"),
+        room(
+            "Simulation",
+            [
+                "CJobCapture", "ChangeLog", "FanOut", "FanOutLink", "Gateway", "HTTP", "Ingest", "JSON",
+                "MemoryChangeLog",
+                "MemoryRecordStore", "Observability", "Ordering", "RecordStore", "SyncModel", "SyncWire",
+                "ThreadExecutor",
+            ]),
+        tests("SimulationTests", ["Simulation"]),
+
         // The program: the only place that puts the parts together.
         .executableTarget(
             name: "weir",
             dependencies: [
                 "Benchmark", "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink",
                 "Gateway", "HTTP", "Ingest", "Metrics", "Observability", "Operations", "Ordering", "RecordStore",
-                "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SchemaFile", "ServiceLifecycle", "SyncModel",
-                "SyncWire", "Verification",
+                "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SchemaFile", "ServiceLifecycle", "Simulation",
+                "SyncModel", "SyncWire", "Verification",
             ],
             swiftSettings: swift),
         // A disk that loses power or runs full, for the program under test.

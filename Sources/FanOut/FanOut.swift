@@ -86,7 +86,7 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
         let readers = try await StreamReaders(configuration)
         var workers: [PartitionWorker<Log, Store>] = []
         do {
-            for partition in partitions.values { workers.append(try worker(partition, readers)) }
+            for partition in ordered { workers.append(try worker(partition, readers)) }
         } catch {
             await close(workers, readers)
             throw error
@@ -109,7 +109,7 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
             state.stoppers.append(stopper)
             return true
         }
-        for partition in partitions.values { partition.stop() }
+        for partition in ordered { partition.stop() }
         if isRunning { await stopper.uncancelledValue() }
     }
 
@@ -117,6 +117,9 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
     public var isReady: Bool { partitions.values.allSatisfy(\.isReady) }
 
     // MARK: Partitions
+
+    /// All of them, by number: what is done to one after the other is done in no order of chance.
+    private var ordered: [StreamPartition] { partitions.values.sorted { $0.number < $1.number } }
 
     /// The partition that an owner lives in; `nil` where another fan-out serves it.
     func partition(of owner: SyncID) -> StreamPartition? { partitions[partitioning.partition(of: owner)] }
@@ -156,7 +159,7 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
     }
 
     private func end() {
-        for partition in partitions.values { partition.stop() }
+        for partition in ordered { partition.stop() }
         let stoppers = state.withLock { state in
             state.phase = .stopped
             defer { state.stoppers = [] }

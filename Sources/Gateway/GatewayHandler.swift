@@ -6,7 +6,7 @@ import SyncModel
 import Synchronization
 
 /// Answers requests: the client contract, v1.
-final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator>: HTTPHandler {
+package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator>: HTTPHandler {
     let history: History
     let schemas: @Sendable () -> SchemaHistory
     let limits: SyncLimits
@@ -25,7 +25,7 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     private let parsers = BodyParsers()
     private let waiting = Atomic<Int>(0)
 
-    init(
+    package init(
         log: Log, link: Link, authenticator: Auth, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
         limits: SyncLimits, configuration: GatewayConfiguration, backlog: UploadBacklog?, logger: Logger,
         metrics: GatewayMetrics, time: GatewayTime
@@ -52,8 +52,11 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     /// How many requests wait in tasks.
     var waitingCount: Int { waiting.load(ordering: .relaxed) }
 
+    /// Takes no more uploads, and ends the log's producer after those under way.
+    package func close() async { await uploads.close() }
+
     /// Refuses what cannot succeed before its body is read.
-    func admit(_ request: HTTPRequest) -> HTTPAdmission {
+    package func admit(_ request: HTTPRequest) -> HTTPAdmission {
         do throws(Problem) {
             let route = try route(of: request)
             // What has no use for a body may send one, as HTTP allows.
@@ -69,7 +72,7 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     }
 
     /// Answers a request: at once where nothing waits, else in a task.
-    func respond(to request: HTTPRequest) -> HTTPAnswer {
+    package func respond(to request: HTTPRequest) -> HTTPAnswer {
         do throws(Problem) {
             if request.method == .options, let allow = Self.allowed(request) {
                 return .response(HTTPResponse(status: 204, headers: [HTTPField("Allow", allow)]))

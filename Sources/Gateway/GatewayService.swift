@@ -96,7 +96,7 @@ public final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authen
         handler.polls.stop()
         handler.watchers.stop()
         await server.stop(patience: patience)
-        await handler.uploads.close()
+        await handler.close()
         let task = timer.withLock { $0.take() }
         task?.cancel()
         await task?.value

@@ -28,6 +28,10 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     var stepNumber = 0
     /// Where the tables stand.
     private var stored: StoredPosition?
+    /// The step that is being written.
+    private var writing: StoredPosition?
+    /// Where this worker itself may have brought the tables since it began to read ahead.
+    private var ownPositions: [StoredPosition?] = []
     /// Steps enqueued and not taken by the writing task; `pendingSize` bounds them.
     private var pending: [PendingStep] = []
     /// The size of all steps that are not written yet.
@@ -186,7 +190,10 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
             let merged = StoreStep(
                 partition: partition, expected: stored, position: position, rows: Array(rows.values),
                 outcomes: outcomes)
+            writing = position
+            ownPositions.append(position)
             try await commit(merged)
+            writing = nil
             stored = position
             self.position.set(Int(position.state.nextOffset))
             for step in steps {
@@ -215,6 +222,23 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
                     error: error)
             }
             try await clock.sleep(for: configuration.retryDelay)
+        }
+    }
+
+    /// Notes where the tables may stand while they are read.
+    func beginReading() {
+        ownPositions = [stored]
+        if let writing { ownPositions.append(writing) }
+    }
+
+    /// Makes sure, after a read, that nobody else has moved the tables on before it.
+    ///
+    /// Whoever takes over while the one before still writes would read rows that know of messages yet to be decided, and
+    /// would publish what comes of them before the position's compare-and-set could fence it (I4).
+    func requireOwnTables() async throws {
+        let found = try await store.position(of: partition)
+        guard ownPositions.contains(found) else {
+            throw RecordStoreError(.fenced, message: "another worker has moved partition \(partition) on")
         }
     }
 

@@ -21,6 +21,7 @@ enum Weir {
         case verify
         case replay
         case bench
+        case simulate
     }
 
     static var command: Command<Action> {
@@ -53,6 +54,11 @@ enum Weir {
                     "bench", "Measure this machine and Weir on it.", .bench, options: Bench.options,
                     discussion: "Starts servers of its own; docs/operations.md says how to read the figures."),
                 Command(
+                    "simulate", "Play the whole pipeline in memory, with faults that a seed decides.", .simulate,
+                    options: Simulate.options,
+                    discussion:
+                        "Ends at the first seed with which something does not hold, and prints how to see it again."),
+                Command(
                     "config-reference", "Print the reference of all settings, in Markdown.", .configurationReference),
             ])
     }
@@ -78,6 +84,7 @@ enum Weir {
         case .configurationReference:
             Output.write(Settings.schema.markdown())
             return .success
+        case .simulate: return await Simulate.run(invocation)
         case .checkSchema: return SchemaCheck.run(path: invocation.arguments[0])
         case .verify, .replay:
             do {
