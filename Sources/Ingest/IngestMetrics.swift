@@ -11,6 +11,7 @@ public struct IngestMetrics: Sendable {
     private let stepDuration: Histogram
     private let retries: Counter
     private let positions: [Gauge]
+    private let paused: [Gauge]
 
     /// Takes the numbers from a registry, with a position for each partition of the history.
     public init(_ registry: MetricRegistry, partitions: Int) {
@@ -25,12 +26,15 @@ public struct IngestMetrics: Sendable {
         stepDuration = registry.histogram(.ingestStepDuration)
         retries = registry.retries(of: .ingest)
         positions = (0..<partitions).map { registry.position(of: .ingest, in: $0) }
+        paused = (0..<partitions).map { registry.gauge(.ingestPaused, [.partition: "\($0)"]) }
     }
 
     /// Counts an event; some atomic adds for each step, whatever it holds.
     public func note(_ event: IngestEvent) {
         switch event {
-        case .started(let partition, let nextOffset): positions[partition].set(Int(nextOffset))
+        case .started(let partition, let nextOffset):
+            positions[partition].set(Int(nextOffset))
+            paused[partition].set(0)
         case .admitted(_, let counts):
             records.add(counts.records)
             changes.add(counts.changes)
@@ -41,6 +45,7 @@ public struct IngestMetrics: Sendable {
             stepDuration.record(duration)
         case .recordRefused: refusedRecords.add()
         case .restarting: retries.add()
+        case .paused(let partition, _): paused[partition].set(1)
         case .endedUncommitted: break
         }
     }

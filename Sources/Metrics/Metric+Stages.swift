@@ -42,8 +42,14 @@ extension Metric {
         "ingest_step_duration_seconds", .histogram(.seconds),
         "Time from reading records until the log has all their parts durably.")
 
+    /// Paused partitions.
+    public static let ingestPaused = Metric(
+        "ingest_paused", .gauge, [.partition],
+        "1 while the partition of uploads stands still at a record until somebody acts, else 0.")
+
     static let ingest = [
         ingestRecords, ingestChanges, ingestRefusedChanges, ingestRefusedRecords, ingestStepRecords, ingestStepDuration,
+        ingestPaused,
     ]
 
     /// Messages ordered.
