@@ -39,8 +39,8 @@ public struct Benchmark: Sendable {
     }
 
     private static let figures: [any Figure] = [
-        EndToEnd(), UploadAcknowledged(), UploadToPoll(), LongStream(), IdlePulls(), EventStreams(),
-        OwnerCount(), Soak(),
+        EndToEnd(ids: .random), EndToEnd(ids: .growing), UploadAcknowledged(), UploadToPoll(), LongStream(),
+        IdlePulls(), EventStreams(), OwnerCount(), Soak(),
     ]
 
     /// The names of all figures in the order in which they are measured.
