@@ -188,7 +188,7 @@ let package = Package(
 
         // What Weir promises, measured over HTTP against a process of its own.
         room("Benchmark", ["Commands", "JSONText", "SQLite", "SyncModel", "ThreadExecutor"]),
-        tests("BenchmarkTests", ["Benchmark"]),
+        tests("BenchmarkTests", ["Benchmark", "Commands"]),
 
         // The program: the only place that puts the parts together.
         .executableTarget(
