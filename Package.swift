@@ -233,7 +233,7 @@ let package = Package(
 
         // What Weir promises, measured over HTTP against a process of its own.
         room("Benchmark", ["Commands", "JSONText", "SQLite", "SyncModel", "ThreadExecutor"]),
-        tests("BenchmarkTests", ["Benchmark"]),
+        tests("BenchmarkTests", ["Benchmark", "Commands"]),
 
         // The whole pipeline on one thread, in an order that a seed decides.
         .target(name: "CJobCapture"),

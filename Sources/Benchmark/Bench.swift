@@ -7,8 +7,12 @@ struct Bench: Sendable {
     /// How long the soak takes.
     let soakSeconds: Int
     private let output: ProgressBar.Output
+    private let interruption: Interruption
 
-    init(folder: WorkFolder, scale: Scale, soakSeconds: Int, output: ProgressBar.Output) {
+    init(
+        folder: WorkFolder, scale: Scale, soakSeconds: Int, output: ProgressBar.Output, interruption: Interruption
+    ) {
+        self.interruption = interruption
         self.folder = folder
         self.scale = scale
         self.soakSeconds = soakSeconds
@@ -26,7 +30,7 @@ struct Bench: Sendable {
 
     /// Measures against a server of its own, which is stopped afterwards.
     func withServer<Value>(_ name: String, _ body: (ServerProcess) async throws -> Value) async throws -> Value {
-        let server = try await ServerProcess.start(in: folder, name: name)
+        let server = try await ServerProcess.start(in: folder, name: name, interruption: interruption)
         let value = try await body(server)
         try await server.stop()
         return value

@@ -39,8 +39,8 @@ public struct Benchmark: Sendable {
     }
 
     private static let figures: [any Figure] = [
-        EndToEnd(), UploadAcknowledged(), UploadToPoll(), LongStream(), IdlePulls(), EventStreams(),
-        OwnerCount(), Soak(),
+        EndToEnd(ids: .random), EndToEnd(ids: .growing), UploadAcknowledged(), UploadToPoll(), LongStream(),
+        IdlePulls(), EventStreams(), OwnerCount(), Soak(),
     ]
 
     /// The names of all figures in the order in which they are measured.
@@ -51,20 +51,27 @@ public struct Benchmark: Sendable {
     /// - Parameters:
     ///   - version: the program's, for the report.
     ///   - output: where the progress is shown.
+    ///   - interruption: ends it early.
     /// - Throws: `BenchmarkFailure` where something cannot be measured; the temporary folder is removed.
     public static func run(
-        _ options: Options, version: String, output: ProgressBar.Output = .standardError
+        _ options: Options, version: String, output: ProgressBar.Output = .standardError,
+        interruption: Interruption = Interruption()
     ) async throws -> Outcome {
         try FileLimit.raise()
         let folder = try WorkFolder(in: options.folder)
-        let outcome: Result<Report, any Error>
+        let report: Report
         do {
-            outcome = .success(try await measure(options, version: version, in: folder, output))
+            report = try await measure(options, version: version, in: folder, output, interruption)
         } catch {
-            outcome = .failure(error)
+            let failure = interruption.isRequested ? Interruption.failure : error
+            do {
+                try folder.remove()
+            } catch let second {
+                throw BenchmarkFailure("\(failure); then \(folder.path) could not be removed: \(second)")
+            }
+            throw failure
         }
         try folder.remove()
-        let report = try outcome.get()
         return Outcome(table: report.table(), json: report.json(), isSound: report.isSound)
     }
 
@@ -78,11 +85,13 @@ public struct Benchmark: Sendable {
     }
 
     private static func measure(
-        _ options: Options, version: String, in folder: WorkFolder, _ output: ProgressBar.Output
+        _ options: Options, version: String, in folder: WorkFolder, _ output: ProgressBar.Output,
+        _ interruption: Interruption
     ) async throws -> Report {
         let bench = Bench(
             folder: folder, scale: options.scale,
-            soakSeconds: options.soakMinutes.map { $0 * 60 } ?? options.scale.pick(1, 60, 600), output: output)
+            soakSeconds: options.soakMinutes.map { $0 * 60 } ?? options.scale.pick(1, 60, 600), output: output,
+            interruption: interruption)
         let load = try SystemCall.contents(of: "/proc/loadavg").split(separator: " ").prefix(3)
         var report = Report(
             version: version, scale: options.scale, isRelease: isReleaseBuild, processors: MachineAccount.processors,

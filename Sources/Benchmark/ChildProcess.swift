@@ -38,7 +38,7 @@ enum ChildProcess {
         var words = arguments.map { strdup($0) }
         words.append(nil)
         defer { for word in words { free(word) } }
-        // Nothing from outside: settings are the defaults.
+        // No setting from the environment.
         var environment: [UnsafeMutablePointer<CChar>?] = [nil]
         var process = pid_t()
         let code = posix_spawnp(&process, path ?? arguments[0], &actions, &attributes, &words, &environment)

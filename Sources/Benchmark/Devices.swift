@@ -23,27 +23,31 @@ enum Owners {
 struct Devices: Sendable {
     let owners: [String]
     let batchSize: Int
+    let ids: Workload.IDs
     /// The number of the batch that each sends next.
     private(set) var nextBatch = 1
 
-    init(owners: [String], batchSize: Int) {
+    init(owners: [String], batchSize: Int, ids: Workload.IDs = .random) {
+        self.ids = ids
         self.owners = owners
         self.batchSize = batchSize
     }
 
     /// The rows that a device sends from one batch on, the same whenever they are asked for.
-    static func rows(device: Int, firstBatch: Int) -> Workload.Rows {
-        Workload.Rows(seed: UInt64(device + 1) << 40 | UInt64(firstBatch))
+    func rows(device: Int, firstBatch: Int) -> Workload.Rows {
+        Workload.Rows(
+            seed: UInt64(device + 1) << 40 | UInt64(firstBatch), ids: ids, moment: UInt64(firstBatch * batchSize))
     }
 
     /// Makes what all devices send in the next repetition, and its first batch number.
     mutating func plan(batches: Int) async throws -> (plans: [UploadPlan], firstBatch: Int) {
         let firstBatch = nextBatch
         nextBatch += batches
+        let sources = owners.indices.map { rows(device: $0, firstBatch: firstBatch) }
         let (owners, batchSize) = (owners, batchSize)
         let plans = try await LoadThreads.run(owners.count) { device in
             let requests = Requests(owner: owners[device], device: "k1")
-            var rows = Self.rows(device: device, firstBatch: firstBatch)
+            var rows = sources[device]
             let uploads = (0..<batches).map { batch in
                 requests.upload(batch: firstBatch + batch, of: (0..<batchSize).map { _ in rows.next() })
             }

@@ -2,8 +2,15 @@ import Commands
 
 /// From the first request to the moment when the last change can be pulled, and where the CPU goes meanwhile.
 struct EndToEnd: Figure {
-    let name = "end-to-end"
-    let title = "8 devices upload batches of 200 changes until all can be pulled"
+    /// How the devices make their ids.
+    let ids: Workload.IDs
+
+    var name: String { ids == .random ? "end-to-end" : "end-to-end-growing" }
+
+    var title: String {
+        "8 devices upload batches of 200 changes until all can be pulled, ids "
+            + (ids == .random ? "all random (UUID 4)" : "that grow (UUID 7)")
+    }
 
     private let devices = 8
     private let batchSize = 200
@@ -15,8 +22,9 @@ struct EndToEnd: Figure {
             let isSampled = bench.scale != .smoke
             let total = (repetitions + (isSampled ? 2 : 1)) * devices * batches * batchSize
             return try await bench.showing(name, total: total, unit: "changes") { bar in
-                var run = Run(server: server, owners: Owners.spread(devices), batchSize: batchSize, batches: batches)
-                let raw = bench.folder.path + "/raw.db"
+                let load = Devices(owners: Owners.spread(devices), batchSize: batchSize, ids: ids)
+                var run = Run(server: server, devices: load, batches: batches)
+                let raw = bench.folder.path + "/raw-\(name).db"
                 // Files grow, caches fill.
                 try await run.repetition(bar, raw: raw)
                 run.measured = []
@@ -43,10 +51,10 @@ struct EndToEnd: Figure {
         var devices: Devices
         var measured: [Repetition] = []
 
-        init(server: ServerProcess, owners: [String], batchSize: Int, batches: Int) {
+        init(server: ServerProcess, devices: Devices, batches: Int) {
             self.server = server
+            self.devices = devices
             self.batches = batches
-            devices = Devices(owners: owners, batchSize: batchSize)
         }
 
         private var changes: Int { devices.owners.count * batches * devices.batchSize }
@@ -70,9 +78,10 @@ struct EndToEnd: Figure {
 
         /// Writes the same rows to a SQLite file alone; the seconds it took.
         private func writeRaw(to path: String, firstBatch: Int) async throws -> Double {
-            let (owners, count, batchSize) = (devices.owners, batches, devices.batchSize)
+            let (devices, count) = (devices, batches)
             return try await LoadThreads.run {
-                var sources = owners.indices.map { Devices.rows(device: $0, firstBatch: firstBatch) }
+                let (owners, batchSize) = (devices.owners, devices.batchSize)
+                var sources = owners.indices.map { devices.rows(device: $0, firstBatch: firstBatch) }
                 var rows: [(owner: String, row: Workload.Row)] = []
                 rows.reserveCapacity(owners.count * count * batchSize)
                 for _ in 0..<count {

@@ -17,8 +17,9 @@ struct LongStream: Figure {
                 _ = try await Upload.run(plans, to: server, bar)
             }
             let raw = bench.folder.path + "/raw-stream.db"
+            let source = devices.rows(device: 0, firstBatch: 1)
             try await LoadThreads.run {
-                var source = Devices.rows(device: 0, firstBatch: 1)
+                var source = source
                 _ = try RawDatabase.use(raw) { try $0.write((0..<rows).map { _ in (owner, source.next()) }) }
             }
             return try await bench.showing(name, total: (repetitions + 1) * rows, unit: "rows") { bar in

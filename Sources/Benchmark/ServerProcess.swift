@@ -15,9 +15,12 @@ final class ServerProcess: Sendable {
     let folder: String
     private let hasEnded = Mutex(false)
     private let errors: LogLines
+    private let interruption: Interruption
 
     /// Starts a server with an empty folder and returns when it is ready for requests.
-    static func start(in folder: WorkFolder, name: String) async throws -> ServerProcess {
+    static func start(
+        in folder: WorkFolder, name: String, interruption: Interruption
+    ) async throws -> ServerProcess {
         let schema = try folder.write(Workload.schema, to: name + ".yaml")
         let data = folder.path + "/" + name
         let arguments = [
@@ -25,17 +28,24 @@ final class ServerProcess: Sendable {
             // All load comes from one address.
             "--gateway.max-connections-per-address", "0",
         ]
-        let (process, errors) = try ChildProcess.start(arguments, at: "/proc/self/exe", reading: STDERR_FILENO)
+        let (process, errors) = try interruption.start { () throws(BenchmarkFailure) in
+            try ChildProcess.start(arguments, at: "/proc/self/exe", reading: STDERR_FILENO)
+        }
         let lines = LogLines(errors)
         guard let port = try await LoadThreads.run({ lines.readPort() }) else {
+            interruption.forget(process)
             _ = ChildProcess.wait(for: process)
             throw BenchmarkFailure("the server did not start:\n" + lines.newest.joined(separator: "\n"))
         }
         lines.readOn()
-        return ServerProcess(process: process, port: port, folder: data, errors: lines)
+        return ServerProcess(
+            process: process, port: port, folder: data, errors: lines, interruption: interruption)
     }
 
-    private init(process: pid_t, port: UInt16, folder: String, errors: LogLines) {
+    private init(
+        process: pid_t, port: UInt16, folder: String, errors: LogLines, interruption: Interruption
+    ) {
+        self.interruption = interruption
         self.process = process
         self.port = port
         self.folder = folder
@@ -45,6 +55,7 @@ final class ServerProcess: Sendable {
     deinit {
         // Not stopped: something threw, and nobody is to be left behind.
         if !hasEnded.withLock({ $0 }) {
+            interruption.forget(process)
             kill(process, SIGKILL)
             _ = ChildProcess.wait(for: process)
         }
@@ -52,6 +63,7 @@ final class ServerProcess: Sendable {
 
     /// Asks the server to stop, waits until it has and removes its data.
     func stop() async throws {
+        interruption.forget(process)
         kill(process, SIGTERM)
         let process = process
         let status = try await LoadThreads.run { ChildProcess.wait(for: process) }

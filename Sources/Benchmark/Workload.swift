@@ -35,16 +35,32 @@ enum Workload {
         let due: [UInt8]
     }
 
+    /// How devices make ids, which decides how many pages of an index a transaction touches.
+    enum IDs: Sendable {
+        /// All digits random (UUID version 4): every row comes to another page.
+        case random
+        /// The first twelve digits grow (as in UUID version 7): rows that are made together lie together.
+        case growing
+    }
+
     /// Rows that never repeat (SplitMix64).
     struct Rows: Sendable {
         private var state: UInt64
+        private let ids: IDs
+        /// The first 48 bits of ids that grow.
+        private var moment: UInt64
 
-        init(seed: UInt64) { state = seed }
+        /// Starts at a seed, and for ids that grow at a moment, which a device's later rows must be above.
+        init(seed: UInt64, ids: IDs = .random, moment: UInt64 = 0) {
+            state = seed
+            self.ids = ids
+            self.moment = 1_780_000_000_000 + moment
+        }
 
         /// The next row.
         mutating func next() -> Row {
             Row(
-                id: uuid(), list: uuid(), title: text(words: 4), body: text(words: 8), isDone: number() & 1 == 0,
+                id: id(), list: uuid(), title: text(words: 4), body: text(words: 8), isDone: number() & 1 == 0,
                 position: Double(number() % 1_000_000) / 64, due: due())
         }
 
@@ -55,6 +71,19 @@ enum Workload {
             mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
             mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
             return mixed ^ (mixed >> 31)
+        }
+
+        private mutating func id() -> [UInt8] {
+            var id = uuid()
+            guard ids == .growing else { return id }
+            moment += 1
+            let digits = Array("0123456789abcdef".utf8)
+            // Eight digits, a hyphen, four digits.
+            for (place, index) in [0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12].enumerated() {
+                id[index] = digits[Int(moment >> UInt64(44 - 4 * place)) & 15]
+            }
+            id[14] = UInt8(ascii: "7")
+            return id
         }
 
         private mutating func uuid() -> [UInt8] {

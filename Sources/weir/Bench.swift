@@ -1,5 +1,6 @@
 import Benchmark
 import Commands
+import ServiceLifecycle
 
 #if canImport(Darwin)
     import Darwin
@@ -34,7 +35,9 @@ enum Bench {
             Output.complain("This is a debug build: its figures say nothing. Build with swift build -c release.")
         }
         do {
-            let outcome = try await Benchmark.run(options, version: Version.text)
+            let interruption = Interruption()
+            try ProcessSignals().listen { _ in interruption.request() }
+            let outcome = try await Benchmark.run(options, version: Version.text, interruption: interruption)
             let file = invocation.option("json")?.value
             if file == "-" {
                 Output.write(String(decoding: outcome.json, as: UTF8.self))

@@ -82,6 +82,15 @@ import Testing
         #expect((260...300).contains(sizes / 100), "a change has about 280 bytes, not \(sizes / 100)")
     }
 
+    @Test func idsThatGrowAreInOrder() {
+        var rows = Workload.Rows(seed: 1, ids: .growing, moment: 7)
+        let ids = (0..<100).map { _ in String(decoding: rows.next().id, as: UTF8.self) }
+        #expect(ids == ids.sorted())
+        for id in ids {
+            #expect(id.wholeMatch(of: /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/) != nil)
+        }
+    }
+
     private func report(_ result: FigureResult) -> Report {
         var report = Report(
             version: "0", scale: .smoke, isRelease: true, processors: 2, load: "0 0 0", entries: [])
