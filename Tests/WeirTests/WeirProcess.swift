@@ -13,6 +13,9 @@ final class WeirProcess: Sendable {
     private let ended: Task<Int32, Never>
     private let lines: Lines
 
+    /// The system's number of the process.
+    var identifier: Int32 { process.processIdentifier }
+
     /// What the process has logged.
     var log: [String] { lines.all }
 
