@@ -27,6 +27,9 @@ public struct GatewayConfiguration: ConfigurationComponent {
     static let maxBytesInFlight = ConfigurationKey(
         "max-bytes-in-flight", .byteSize(in: (1 << 20)...(1 << 40)), default: defaults.server.maxBytesInFlight,
         "Size of all request bodies on their way in; beyond it requests are refused with 503.")
+    static let answerBytesInFlight = ConfigurationKey(
+        "answer-bytes-in-flight", .byteSize(in: (1 << 20)...(1 << 40)), default: defaults.server.maxAnswerBytesInFlight,
+        "Size of all larger answers that clients have not taken yet; beyond it requests are answered with 503.")
     static let requestTimeout = ConfigurationKey(
         "request-timeout", .duration(in: .milliseconds(1)...(.seconds(86_400))),
         default: defaults.server.requestTimeout,
@@ -62,8 +65,8 @@ public struct GatewayConfiguration: ConfigurationComponent {
     /// Every key.
     public static let keys: [any DeclaredConfigurationKey] = [
         address, certificate, key, threads, maxConnections, maxConnectionsPerAddress, maxHeaderBytes, maxBytesInFlight,
-        requestTimeout, idleTimeout, outcomeWait, keepAlive, pageBytes, maxWaiting, uploadBytesInFlight,
-        callerBytesInFlight, callerChangesPerSecond, maxLag,
+        answerBytesInFlight, requestTimeout, idleTimeout, outcomeWait, keepAlive, pageBytes, maxWaiting,
+        uploadBytesInFlight, callerBytesInFlight, callerChangesPerSecond, maxLag,
     ]
 
     /// Where requests are accepted.
@@ -100,6 +103,7 @@ public struct GatewayConfiguration: ConfigurationComponent {
         server.maxConnectionsPerClient = perAddress == 0 ? nil : perAddress
         server.maxHeaderBytes = try reader.read(Self.maxHeaderBytes)
         server.maxBytesInFlight = try reader.read(Self.maxBytesInFlight)
+        server.maxAnswerBytesInFlight = try reader.read(Self.answerBytesInFlight)
         server.requestTimeout = try reader.read(Self.requestTimeout)
         server.idleTimeout = try reader.read(Self.idleTimeout)
         outcomeWait = try reader.read(Self.outcomeWait)

@@ -71,6 +71,7 @@ final class Connection: Sendable {
     /// The library is done with a request: answered, refused or broken off.
     func requestEnded() {
         if reception.hasBegun { core.requestEnded() }
+        core.answers.giveBack(reception.answerBytes)
         reception = Reception()
         let now = MonotonicTime.now()
         let nextLook: UInt64? = state.withLock { state in

@@ -81,12 +81,23 @@ extension Connection {
         if !isWanted { response.drop() }
     }
 
+    /// The response, or a refusal where the answers that clients have not taken leave no room for it.
+    private func withinRoom(_ response: HTTPResponse) -> HTTPResponse {
+        guard case .bytes(let bytes) = response.content, bytes.count > ServerCore.smallAnswer else { return response }
+        guard core.answers.takeOrBeAlone(bytes.count) else {
+            return core.response(
+                for: HTTPRefusal(reason: .overloaded, detail: "the answers under way use up their room"))
+        }
+        reception.answerBytes = bytes.count
+        return response
+    }
+
     /// Hands a response to the library.
     ///
     /// Called by the library's thread, between the phases receiving or ready and sending.
     func send(_ response: HTTPResponse, on connection: OpaquePointer) -> MHD_Result {
         let closes = core.isDraining.load(ordering: .relaxed)
-        var response = response
+        var response = withinRoom(response)
         var made = LibraryResponse.make(response, closes: closes)
         if case .failure(let failure) = made {
             core.report(.invalidResponse(failure.reason))

@@ -75,6 +75,14 @@ final class ByteBudget: Sendable {
         return false
     }
 
+    /// Takes bytes if they fit, or if nothing is taken yet: so that what is larger than the limit goes through alone.
+    func takeOrBeAlone(_ count: Int) -> Bool {
+        let after = used.wrappingAdd(count, ordering: .relaxed).newValue
+        if after <= limit || after == count { return true }
+        used.wrappingSubtract(count, ordering: .relaxed)
+        return false
+    }
+
     /// Gives back what was taken.
     func giveBack(_ count: Int) {
         used.wrappingSubtract(count, ordering: .relaxed)

@@ -12,7 +12,7 @@ public enum HTTPRefusalReason: Int, Sendable, CaseIterable {
     case unsupportedEncoding
     /// 431: the headers are larger than `maxHeaderBytes`.
     case headersTooLarge
-    /// 503: the bodies under way use up `maxBytesInFlight`.
+    /// 503: the bodies under way use up `maxBytesInFlight`, or the answers `maxAnswerBytesInFlight`.
     case overloaded
     /// 500: the handler's response cannot be sent (a status or header that HTTP does not have).
     case invalidResponse

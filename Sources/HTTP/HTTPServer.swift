@@ -90,7 +90,10 @@ public final class HTTPServer: Sendable {
             }
         }
         guard let core else { return HTTPServerCounters() }
-        return core.counters.snapshot(connections: core.table.count, bytesInFlight: core.budget.inFlight)
+        var counters = core.counters.snapshot(
+            connections: core.table.count, bytesInFlight: core.budget.inFlight)
+        counters.answerBytesInFlight = core.answers.inFlight
+        return counters
     }
 
     private func running() -> ServerCore? {

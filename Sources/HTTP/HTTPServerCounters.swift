@@ -18,6 +18,8 @@ public struct HTTPServerCounters: Sendable {
     public var requestsUnderWay = 0
     /// Bytes of request bodies held now.
     public var bytesInFlight = 0
+    /// Bytes of larger answers that clients have not taken yet.
+    public var answerBytesInFlight = 0
     /// Answers that the server made itself, since the start, by the reason's `rawValue`.
     fileprivate var refusals = [Int](repeating: 0, count: HTTPRefusalReason.allCases.count)
 

@@ -12,6 +12,8 @@ struct Reception {
     var verdict: HTTPResponse?
     /// Whether what comes of the body is thrown away.
     var dropsBody = false
+    /// What the answer takes of the room for answers.
+    var answerBytes = 0
 }
 
 /// How the body of a request is told to end (RFC 9112, 6).

@@ -6,6 +6,7 @@ final class ServerCore: Sendable {
     let handler: any HTTPHandler
     let counters = LiveCounters()
     let budget: ByteBudget
+    let answers: ByteBudget
     let table: ConnectionTable
     let supervisor: Supervisor
     let compression: Compression
@@ -18,6 +19,9 @@ final class ServerCore: Sendable {
     /// What the library complained about while it started; `nil` once it has, when its log goes to the application.
     let startLog = Mutex<[String]?>([])
 
+    /// Answers up to this size are always sent: everybody else goes on while a few do not read.
+    static let smallAnswer = 64 << 10
+
     /// How long a client that was refused in the middle of its body may take to read why.
     static let farewellTime: UInt64 = 1_000_000_000
 
@@ -26,6 +30,7 @@ final class ServerCore: Sendable {
         self.handler = handler
         self.supervisor = supervisor
         budget = ByteBudget(limit: configuration.maxBytesInFlight)
+        answers = ByteBudget(limit: configuration.maxAnswerBytesInFlight)
         table = ConnectionTable(limit: configuration.maxConnections, clientLimit: configuration.maxConnectionsPerClient)
         compression = Compression(
             threshold: configuration.compressionThreshold, inlineLimit: configuration.inlineCompressionLimit,

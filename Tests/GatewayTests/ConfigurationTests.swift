@@ -34,7 +34,7 @@ import Testing
             "WEIR_GATEWAY_KEEP_ALIVE": "10s", "WEIR_GATEWAY_PAGE_BYTES": "11KiB", "WEIR_GATEWAY_MAX_WAITING": "12",
             "WEIR_GATEWAY_UPLOAD_BYTES_IN_FLIGHT": "13MiB", "WEIR_GATEWAY_CALLER_BYTES_IN_FLIGHT": "14KiB",
             "WEIR_GATEWAY_CALLER_CHANGES_PER_SECOND": "15",
-            "WEIR_GATEWAY_MAX_LAG": "16ms",
+            "WEIR_GATEWAY_MAX_LAG": "16ms", "WEIR_GATEWAY_ANSWER_BYTES_IN_FLIGHT": "17MiB",
         ])
         #expect(read.address.description == "[::1]:9")
         #expect(read.server.tls?.certificate == "c.pem")
@@ -54,7 +54,8 @@ import Testing
         #expect(read.callerBytesInFlight == 14 << 10)
         #expect(read.callerChangesPerSecond == 15)
         #expect(read.maxLag == .milliseconds(16))
-        #expect(GatewayConfiguration.keys.count == 18)
+        #expect(read.server.maxAnswerBytesInFlight == 17 << 20)
+        #expect(GatewayConfiguration.keys.count == 19)
     }
 
     @Test(arguments: [

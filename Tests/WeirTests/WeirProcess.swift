@@ -21,6 +21,9 @@ final class WeirProcess: Sendable {
         return try #require(Int(kilobytes)) * 1024
     }
 
+    /// The system's number of the process.
+    var identifier: Int32 { process.processIdentifier }
+
     /// What the process has logged.
     var log: [String] { lines.all }
 

@@ -1,0 +1,43 @@
+import HTTP
+import Testing
+
+/// Clients that ask and do not read take a bounded part of the memory.
+@Suite(.timeLimit(.minutes(1))) struct AnswerLimitTests {
+    private static let large = 8 << 20
+
+    private static func body(of request: HTTPRequest) -> HTTPResponse {
+        let size = request.segments[0].utf8.elementsEqual("large".utf8) ? large : 60_000
+        return HTTPResponse(status: 200, body: [UInt8](repeating: 0x61, count: size))
+    }
+
+    @Test(arguments: [false, true]) func refusesLargeAnswersWhileOthersAreNotTaken(inTask: Bool) async throws {
+        try await TestServer {
+            $0.maxAnswerBytesInFlight = 1 << 20
+        } answer: { request in
+            inTask ? .task { Self.body(of: request) } : .response(Self.body(of: request))
+        }.run { server, port in
+            let request = { (path: String) in "GET /\(path) HTTP/1.1\r\nHost: a\r\n\r\n" }
+            let first = try await RawClient(port: port, receiveBuffer: 4096)
+            // Larger than the limit: it goes through alone, more than the socket takes by itself.
+            try await first.send(request("large"))
+            while server.counters.answerBytesInFlight == 0 { await Task.yield() }
+            #expect(server.counters.answerBytesInFlight == Self.large)
+            let second = try await RawClient(port: port)
+            try await second.send(request("large"))
+            #expect(try await second.answer().status == 503)
+            #expect(server.counters.refused(.overloaded) == 1)
+            // Small answers are always sent, on the same connection too.
+            try await second.send(request("small"))
+            #expect(try await second.answer().status == 200)
+            #expect(try await first.answer().body.count == Self.large)
+            while server.counters.answerBytesInFlight > 0 { await Task.yield() }
+            try await second.send(request("large"))
+            #expect(try await second.answer().body.count == Self.large)
+            // One who leaves without reading gives its room back.
+            try await first.send(request("large"))
+            while server.counters.answerBytesInFlight == 0 { await Task.yield() }
+            try await first.reset()
+            while server.counters.answerBytesInFlight > 0 { await Task.yield() }
+        }
+    }
+}
