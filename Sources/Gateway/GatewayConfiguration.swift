@@ -23,7 +23,7 @@ public struct GatewayConfiguration: ConfigurationComponent {
         "Connections of one address at a time; 0 for no limit, as behind a proxy.")
     static let maxHeaderBytes = ConfigurationKey(
         "max-header-bytes", .byteSize(in: 512...65_536), default: defaults.server.maxHeaderBytes,
-        "Size of a request's line and headers.")
+        "Size of a request's line and headers, links included; each connection may hold half as much again.")
     static let maxBytesInFlight = ConfigurationKey(
         "max-bytes-in-flight", .byteSize(in: (1 << 20)...(1 << 40)), default: defaults.server.maxBytesInFlight,
         "Size of all request bodies on their way in; beyond it requests are refused with 503.")
