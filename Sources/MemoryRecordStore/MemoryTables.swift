@@ -23,6 +23,20 @@ public final class MemoryTables: Sendable {
 
     /// Makes a database without tables.
     public init() {}
+
+    /// What is written now.
+    public func copy() -> MemoryTables {
+        let copy = MemoryTables()
+        let now = content.withLock { $0 }
+        copy.content.withLock { $0 = now }
+        return copy
+    }
+
+    /// Goes back to what a copy holds, as a database does that lost its newest transactions with its machine.
+    public func fallBack(to copy: MemoryTables) {
+        let then = copy.content.withLock { $0 }
+        content.withLock { $0 = then }
+    }
 }
 
 extension MemoryTables.Content {

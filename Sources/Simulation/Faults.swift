@@ -19,7 +19,7 @@ final class Faults: @unchecked Sendable {
     init(_ dice: Dice) {
         self.dice = dice
         losses = dice.pick([nil, 200, 60])
-        shocks = dice.pick([nil, 1500, 600, 200])
+        shocks = dice.pick([nil, 800, 250, 80])
     }
 
     func strikes(_ kind: Kind) -> Bool {

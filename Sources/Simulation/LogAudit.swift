@@ -191,6 +191,9 @@ final class LogAudit: @unchecked Sendable {
         return count == 0 ? 0 : partitions[partition].resultEnds[count - 1]
     }
 
+    /// The end of a partition of `ordered`.
+    func orderedEnd(of partition: Int) -> Int64 { partitions[partition].orderedEnd }
+
     /// How many uploads a partition has.
     func uploadCount(of partition: Int) -> Int { partitions[partition].uploads.count }
 

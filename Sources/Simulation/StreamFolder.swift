@@ -49,6 +49,7 @@ final class StreamFolder: @unchecked Sendable {
             // The machine lost its disk, or an operator threw the stream away.
             if dice.once(in: 20) { continue }
             copy("\(folder)/\(name)", "\(image)/\(name)")
+            if dice.once(in: 10) { flip("\(image)/\(name)", dice) }
             // Not every transaction has reached the disk.
             let isCut = dice.once(in: 3)
             copy("\(folder)/\(name)-wal", "\(image)/\(name)-wal") { isCut ? dice.number(0...$0) : $0 }
@@ -67,6 +68,20 @@ final class StreamFolder: @unchecked Sendable {
         withUnsafeTemporaryAllocation(byteCount: max(count, 1), alignment: 1) { buffer in
             _ = fwrite(buffer.baseAddress, 1, fread(buffer.baseAddress, 1, count, source), target)
         }
+    }
+
+    /// Changes a byte.
+    private func flip(_ path: String, _ dice: Dice) {
+        guard let file = fopen(path, "r+") else { return }
+        defer { fclose(file) }
+        fseek(file, 0, SEEK_END)
+        let size = ftell(file)
+        guard size > 0 else { return }
+        let place = dice.number(0...size - 1)
+        fseek(file, place, SEEK_SET)
+        let byte = fgetc(file)
+        fseek(file, place, SEEK_SET)
+        fputc(byte ^ Int32(1 << dice.number(0...7)), file)
     }
 
     /// Removes everything.

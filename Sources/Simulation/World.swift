@@ -14,7 +14,8 @@ final class World: @unchecked Sendable {
     let faults: Faults
     let clock: SimulatedClock
     let log: MemoryChangeLog
-    let store = MemoryRecordStore()
+    private let tables = MemoryTables()
+    let store: MemoryRecordStore
     let folder: StreamFolder
     private(set) var audit: LogAudit!
     private(set) var streams: StreamModel!
@@ -26,6 +27,8 @@ final class World: @unchecked Sendable {
     var isOver = false
     /// How many more things devices do.
     var actionsLeft: Int
+    private var earlierTables: MemoryTables?
+    private var isRemoving = false
     /// How far the log's clock is from the run's: set back at times, as machines' clocks are.
     private let skew: Skew
 
@@ -42,6 +45,7 @@ final class World: @unchecked Sendable {
         faults = Faults(dice)
         clock = SimulatedClock(scheduler: scheduler)
         self.folder = folder
+        store = MemoryRecordStore(tables)
         let skew = Skew()
         self.skew = skew
         log = MemoryChangeLog(
@@ -114,17 +118,63 @@ final class World: @unchecked Sendable {
     /// What comes between two steps.
     func next() throws {
         try requireOrder()
-        if faults.areOn, let shocks = faults.shocks, dice.once(in: shocks) { shock() }
+        // What retention takes must have been looked at.
+        if isRemoving { audit.catchUp() }
+        if faults.areOn, let shocks = faults.shocks, dice.once(in: shocks), !roles.isEmpty { shock() }
     }
 
+    /// Something happens to a process, to the log or to the tables.
     private func shock() {
-        guard !roles.isEmpty else { return }
-        let role = dice.pick(roles)
-        switch dice.number(0...9) {
-        case 0...5: role.crash()
-        case 6...7: role.fallSilent()
-        case 8: role.restart()
-        default: skew.change(by: .milliseconds(dice.number(-3000...3000)))
+        switch dice.number(0...19) {
+        case 0...8: dice.pick(roles).crash()
+        case 9...11: dice.pick(roles).fallSilent()
+        case 12: dice.pick(roles).restart()
+        case 13: skew.change(by: .milliseconds(dice.number(-3000...3000)))
+        case 14...15: failAppend()
+        case 16: stallLog()
+        case 17: removeResults()
+        default: fallBack()
+        }
+    }
+
+    private func failAppend() {
+        let isStored = dice.once(in: 2)
+        note("the next append fails, and is \(isStored ? "" : "not ")stored")
+        log.failNextAppend(
+            ChangeLogError(.inputOutput, message: "the log could not write", isRetriable: true), isStored: isStored)
+    }
+
+    private func stallLog() {
+        note("the log stalls")
+        log.pause()
+        _ = scheduler.schedule(at: scheduler.now + dice.delay(upTo: .seconds(15))) { [log] in log.resume() }
+    }
+
+    /// Retention takes old results: streams that had not come so far are made again from the tables.
+    private func removeResults() {
+        let age = dice.delay(upTo: .seconds(10))
+        let (seconds, attoseconds) = age.components
+        let time = logTime - seconds * 1_000_000 - attoseconds / 1_000_000_000_000
+        note("results older than \(age) are removed")
+        isRemoving = true
+        Task {
+            do {
+                try await log.removeRecords(of: .ordered, before: time)
+            } catch {
+                fail(.progress, "results cannot be removed: \(error)")
+            }
+            isRemoving = false
+        }
+    }
+
+    /// The tables lose their newest transactions, or are kept as they are to be what they fall back to.
+    private func fallBack() {
+        if let earlier = earlierTables.take() {
+            note("the tables fall back")
+            tables.fallBack(to: earlier)
+        } else {
+            earlierTables = tables.copy()
+            _ = scheduler.schedule(at: scheduler.now + .seconds(3)) { [self] in earlierTables = nil }
         }
     }
 
@@ -137,6 +187,7 @@ final class World: @unchecked Sendable {
     func calm() {
         note("no more faults")
         faults.areOn = false
+        log.resume()
         for role in roles { role.recover() }
     }
 
@@ -166,7 +217,7 @@ final class World: @unchecked Sendable {
                 "the tables of partition \(step.partition) stand at changes \(step.position.state.nextOffset) and ordered "
                     + "\(step.position.orderedOffset), where their results are not complete")
         }
-        let ordered = log.records(of: TopicPartition(.ordered, step.partition), from: 0).last.map { $0.offset + 1 } ?? 0
+        let ordered = audit.orderedEnd(of: step.partition)
         if step.position.orderedOffset > ordered {
             fail(
                 .publishThenWrite,
