@@ -68,7 +68,7 @@ final class Role: @unchecked Sendable {
                     stepBytes: scenario.stepBytes, overlayBytes: scenario.overlayBytes, retryDelay: .milliseconds(200)),
                 clock: world.clock, logger: .disabled)
             run(process) {
-                try await store.prepare(schemas)
+                try await store.prepare(schemas, epoch: scenario.history.epoch)
                 try await stage.run()
             }
         case .fanOut:

@@ -9,9 +9,9 @@ struct SimulatedStore: RecordStore {
 
     private var store: MemoryRecordStore { world.store }
 
-    func prepare(_ schemas: SchemaHistory) async throws(RecordStoreError) {
+    func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {
         try await arrive()
-        try await store.prepare(schemas)
+        try await store.prepare(schemas, epoch: epoch)
     }
 
     func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition? {

@@ -104,7 +104,7 @@ extension World {
             logger: .disabled)
         var ends: [Int64] = []
         do {
-            try await tables.prepare(schemas)
+            try await tables.prepare(schemas, epoch: scenario.history.epoch)
             let producer = try await again.producer()
             for partition in 0..<scenario.partitions {
                 let place = TopicPartition(.changes, partition)
