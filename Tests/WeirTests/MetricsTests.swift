@@ -45,6 +45,7 @@ import Testing
 
     @Test func whatHappenedIsCounted() async throws {
         let weir = try await TestServer.start()
+        #expect(await weir.hasLogged("Weir is ready"))
         try await load(weir)
         let text = try await scrape(weir)
         let series = try Self.series(text)

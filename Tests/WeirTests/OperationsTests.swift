@@ -6,6 +6,8 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct OperationsTests {
     @Test func aRunningProcessLivesAndIsReady() async throws {
         let weir = try await TestServer.start()
+        // The port is told a moment before: when it listens.
+        #expect(await weir.hasLogged("Weir is ready"))
         let operations = DeviceClient(port: try #require(weir.operationsPort), headers: [:])
         let health = try await operations.get("/healthz")
         #expect(health.status == 200)
@@ -37,6 +39,7 @@ import Testing
             try other.execute("ROLLBACK")
             try other.close()
         }
+        #expect(await second.hasLogged("Weir is ready"))
         let operations = DeviceClient(port: try #require(second.operationsPort), headers: [:])
         #expect(try await operations.get("/readyz").status == 200)
         #expect(await second.stop() == 0)
