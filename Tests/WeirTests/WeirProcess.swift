@@ -104,9 +104,6 @@ final class WeirProcess: Sendable {
     /// Waits until the process has ended by itself; its exit code, or the signal that ended it.
     func untilEnd() async -> Int32 { await ended.value }
 
-    // A test that failed leaves no server behind.
-    deinit { if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) } }
-
     /// The environment of the tests without what would be a setting: a program takes nothing from its surroundings.
     ///
     /// But for the operations port, which is anywhere: processes that run beside each other must not meet at the usual one.
