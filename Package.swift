@@ -62,6 +62,9 @@ let package = Package(
         .library(name: "FaultyDisk", type: .dynamic, targets: ["FaultyDisk"])
     ],
     targets: [
+        // Inputs made at random for the tests of decoders, and how long such tests go on.
+        suite("Fuzzing", []),
+
         // Values and rules, pure.
         views("SyncModel", ["JSONText"]),
         tests("SyncModelTests", ["SyncModel"]),
@@ -70,7 +73,7 @@ let package = Package(
         jsonText,
         simdjson,
         views("JSON", ["CSimdjson", "JSONText"]),
-        tests("JSONTests", ["JSON"]),
+        tests("JSONTests", ["Fuzzing", "JSON"]),
 
         // What records look like: the protobuf contract, and hashes.
         system("COpenSSL", pkgConfig: "libcrypto", apt: "libssl-dev", brew: "openssl@3"),
@@ -78,7 +81,7 @@ let package = Package(
         tests("DigestTests", ["Digest"]),
         .target(
             name: "SyncWire", dependencies: ["SyncModel", "Digest"], exclude: ["Protos"], swiftSettings: swift),
-        tests("SyncWireTests", ["SyncWire", "SyncModel", "Digest"], resources: [.copy("Python")]),
+        tests("SyncWireTests", ["Fuzzing", "SyncWire", "SyncModel", "Digest"], resources: [.copy("Python")]),
 
         // Threads of their own for C calls that block, and SQLite: the library of the system, the safe wrapper above it.
         .systemLibrary(name: "CThreadName"),
@@ -93,18 +96,20 @@ let package = Package(
         system("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev", brew: "zlib"),
         .systemLibrary(name: "CEventFD"),
         room("HTTP", ["CMicrohttpd", "CZlib", "CEventFD"]),
-        tests("HTTPTests", ["HTTP", "CZlib"]),
+        tests("HTTPTests", ["Fuzzing", "HTTP", "CZlib"]),
 
         // What every role is run with: settings, commands, logs, life cycle.
         system("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev", brew: "libyaml"),
         room("YAML", ["CYAML"]),
-        tests("YAMLTests", ["YAML"]),
+        tests("YAMLTests", ["Fuzzing", "YAML"]),
         room("Commands"),
         tests("CommandsTests", ["Commands"]),
         room("Configuration", ["Commands", "YAML"]),
         tests("ConfigurationTests", ["Configuration", "Commands", "YAML"]),
         room("Observability"),
         tests("ObservabilityTests", ["Observability"]),
+        room("Metrics"),
+        tests("MetricsTests", ["Metrics"]),
         .target(name: "CSignalPipe"),
         room("ServiceLifecycle", ["CSignalPipe", "Observability"]),
         tests("ServiceLifecycleTests", ["ServiceLifecycle", "Observability", "SignalProbe"]),
@@ -113,9 +118,17 @@ let package = Package(
             name: "SignalProbe", dependencies: ["ServiceLifecycle", "Observability"], path: "Tests/SignalProbe",
             swiftSettings: swift),
 
+        // The operations port: metrics, health, readiness.
+        room(
+            "Operations",
+            ["ChangeLog", "Configuration", "HTTP", "JSONText", "Metrics", "Observability", "ServiceLifecycle"]),
+        tests(
+            "OperationsTests",
+            ["ChangeLog", "Configuration", "MemoryChangeLog", "Metrics", "Operations", "ServiceLifecycle"]),
+
         // The schema file.
         room("SchemaFile", ["SyncModel", "JSONText", "YAML", "Commands"]),
-        tests("SchemaFileTests", ["SchemaFile", "SyncModel"]),
+        tests("SchemaFileTests", ["Fuzzing", "SchemaFile", "SyncModel", "SyncWire"]),
 
         // Ports.
         room("ChangeLog"),
@@ -130,80 +143,138 @@ let package = Package(
         // and the suite that every log passes.
         room("LocalLog", ["ChangeLog"]),
         tests("LocalLogTests", ["ChangeLog", "LocalLog"]),
-        room("SQLiteChangeLog", ["ChangeLog", "Configuration", "LocalLog", "SQLite", "ThreadExecutor"]),
+        room(
+            "SQLiteChangeLog", ["ChangeLog", "Configuration", "LocalLog", "Metrics", "SQLite", "ThreadExecutor"]),
         room("MemoryChangeLog", ["ChangeLog", "LocalLog"]),
         suite("ChangeLogConformance", ["ChangeLog"]),
         tests("MemoryChangeLogTests", ["ChangeLog", "ChangeLogConformance", "MemoryChangeLog"]),
         tests(
             "SQLiteChangeLogTests",
-            ["ChangeLog", "ChangeLogConformance", "SQLite", "SQLiteChangeLog", "ThreadExecutor"]),
+            ["ChangeLog", "ChangeLogConformance", "Metrics", "SQLite", "SQLiteChangeLog", "ThreadExecutor"]),
 
         // The tables: typed values and canonical JSON, the embedded store, and the suite that every store passes.
         room("CanonicalValues", ["JSONText", "SyncModel"]),
-        tests("CanonicalValuesTests", ["CanonicalValues", "SyncModel"]),
+        tests("CanonicalValuesTests", ["CanonicalValues", "Fuzzing", "SyncModel"]),
         room(
             "SQLiteRecordStore",
             [
-                "CanonicalValues", "Configuration", "RecordStore", "SQLite", "SyncModel", "SyncWire",
+                "CanonicalValues", "Configuration", "Metrics", "RecordStore", "SQLite", "SyncModel", "SyncWire",
             ]),
+        room("MemoryRecordStore", ["CanonicalValues", "RecordStore", "SyncModel"]),
+        tests("MemoryRecordStoreTests", ["MemoryRecordStore", "RecordStoreConformance"]),
         suite("RecordStoreConformance", ["RecordStore", "SyncModel", "SyncWire"]),
         tests(
             "SQLiteRecordStoreTests",
-            ["RecordStore", "RecordStoreConformance", "SQLite", "SQLiteRecordStore", "SyncModel", "SyncWire"]),
+            [
+                "Metrics", "RecordStore", "RecordStoreConformance", "SQLite", "SQLiteRecordStore", "SyncModel",
+                "SyncWire",
+            ]),
 
         // Stages.
         .target(
             name: "Gateway",
             dependencies: [
                 "SyncModel", "SyncWire", "ChangeLog", "FanOutLink", "HTTP", "JSON", "JSONText", "Configuration",
-                "Observability",
+                "Metrics", "Observability",
             ],
             resources: [.embedInCode("Resources/openapi.json"), .embedInCode("Resources/errors.md")],
             swiftSettings: swift),
         room(
             "Ingest",
-            ["SyncModel", "SyncWire", "ChangeLog", "Digest", "JSON", "JSONText", "Configuration", "Observability"]),
+            [
+                "SyncModel", "SyncWire", "ChangeLog", "Digest", "JSON", "JSONText", "Configuration", "Metrics",
+                "Observability",
+            ]),
         tests(
             "IngestTests",
-            ["Ingest", "SyncModel", "SyncWire", "ChangeLog", "JSON", "Configuration", "Commands", "Observability"]),
+            [
+                "ChangeLog", "Commands", "Configuration", "Fuzzing", "Ingest", "JSON", "Metrics", "SyncModel",
+                "SyncWire",
+                "Observability",
+            ]),
         tests(
             "GatewayTests",
             [
-                "ChangeLog", "Configuration", "CZlib", "FanOutLink", "Gateway", "HTTP", "JSON", "Observability",
-                "SyncModel",
-                "SyncWire",
+                "CZlib", "ChangeLog", "Configuration", "FanOutLink", "Fuzzing", "Gateway", "HTTP", "JSON", "Metrics",
+                "Observability", "SyncModel", "SyncWire",
             ]),
         room(
             "Ordering",
-            ["SyncModel", "SyncWire", "ChangeLog", "RecordStore", "Configuration", "Observability"]),
+            ["SyncModel", "SyncWire", "ChangeLog", "RecordStore", "Configuration", "Metrics", "Observability"]),
         tests(
             "OrderingTests",
             [
-                "ChangeLog", "MemoryChangeLog", "Observability", "Ordering", "RecordStore", "SQLiteRecordStore",
-                "SyncModel", "SyncWire",
+                "ChangeLog", "MemoryChangeLog", "Metrics", "Observability", "Ordering", "RecordStore",
+                "SQLiteRecordStore", "SyncModel", "SyncWire",
             ]),
         room(
             "FanOut",
             [
-                "ChangeLog", "Configuration", "CZlib", "FanOutLink", "JSONText", "RecordStore", "SQLite", "SyncModel",
-                "SyncWire", "ThreadExecutor",
+                "ChangeLog", "Configuration", "CZlib", "FanOutLink", "JSONText", "Metrics", "RecordStore", "SQLite",
+                "SyncModel", "SyncWire", "ThreadExecutor",
             ]),
-        tests("FanOutTests", ["ChangeLog", "FanOut", "FanOutLink", "RecordStore", "SQLite", "SyncModel", "SyncWire"]),
+        tests(
+            "FanOutTests",
+            ["ChangeLog", "FanOut", "FanOutLink", "Metrics", "RecordStore", "SQLite", "SyncModel", "SyncWire"]),
+
+        // Making results anew from the log, and comparing.
+        room(
+            "Verification",
+            [
+                "ChangeLog", "Digest", "FanOut", "Ingest", "Observability", "Ordering", "RecordStore", "SyncModel",
+                "SyncWire",
+            ]),
+        tests(
+            "VerificationTests",
+            [
+                "ChangeLog", "FanOut", "MemoryChangeLog", "Observability", "Ordering", "RecordStore", "SQLite",
+                "SQLiteRecordStore", "SyncModel", "SyncWire", "Verification",
+            ]),
+
+        // What Weir promises, measured over HTTP against a process of its own.
+        room("Benchmark", ["Commands", "JSONText", "SQLite", "SyncModel", "ThreadExecutor"]),
+        tests("BenchmarkTests", ["Benchmark", "Commands"]),
+
+        // The whole pipeline on one thread, in an order that a seed decides.
+        .target(name: "CJobCapture"),
+        room(
+            "Simulation",
+            [
+                "CJobCapture", "ChangeLog", "FanOut", "FanOutLink", "Gateway", "HTTP", "Ingest", "JSON",
+                "MemoryChangeLog",
+                "MemoryRecordStore", "Observability", "Ordering", "RecordStore", "SyncModel", "SyncWire",
+                "ThreadExecutor",
+            ]),
+        tests("SimulationTests", ["Simulation"]),
 
         // The program: the only place that puts the parts together.
         .executableTarget(
             name: "weir",
             dependencies: [
-                "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink", "Gateway",
-                "HTTP",
-                "Ingest", "Observability", "Ordering", "RecordStore", "SQLiteChangeLog", "SQLiteRecordStore",
-                "SchemaFile", "ServiceLifecycle", "SyncModel", "SyncWire",
+                "Benchmark", "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink",
+                "Gateway", "HTTP", "Ingest", "Metrics", "Observability", "Operations", "Ordering", "RecordStore",
+                "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SchemaFile", "ServiceLifecycle", "Simulation",
+                "SyncModel", "SyncWire", "Verification",
             ],
             swiftSettings: swift),
         // A disk that loses power or runs full, for the program under test.
         .target(
             name: "FaultyDisk", path: "Tests/FaultyDisk",
             linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
-        tests("WeirTests", ["ChangeLog", "SQLite", "ThreadExecutor", "weir"]),
+        tests("WeirTests", ["ChangeLog", "CZlib", "Fuzzing", "SQLite", "ThreadExecutor", "weir"]),
     ]
 )
+
+// A build of a part: the targets named, and what they need. Sanitizers look at the rooms with C alone.
+if let names = Context.environment["WEIR_TARGETS"] {
+    var wanted = names.split(separator: ",").map(String.init)
+    var kept: Set<String> = []
+    while let name = wanted.popLast() {
+        guard kept.insert(name).inserted, let target = package.targets.first(where: { $0.name == name }) else {
+            continue
+        }
+        for case .byNameItem(let dependency, _) in target.dependencies { wanted.append(dependency) }
+    }
+    package.targets.removeAll { !kept.contains($0.name) }
+    if !kept.contains("FaultyDisk") { package.products = [] }
+}

@@ -6,6 +6,9 @@ public enum ExitCode: Int32, Sendable, Hashable {
     /// It tried and failed, or what it checked has faults.
     case failure = 1
 
+    /// It could not find out what it was asked.
+    case undecided = 2
+
     /// It was called wrongly: an unknown command or option, a missing argument (`EX_USAGE` of sysexits).
     case usage = 64
 }

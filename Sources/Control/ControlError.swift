@@ -2,6 +2,8 @@ import SyncModel
 
 /// Why a process cannot take part in a history; the message says what to do.
 public enum ControlError: Error, Sendable, CustomStringConvertible {
+    /// `control` names no history: the log is empty.
+    case noHistory
     /// `control` names two histories.
     case severalHistories
     /// The history that was appended to `control` is not in it.
@@ -24,6 +26,8 @@ public enum ControlError: Error, Sendable, CustomStringConvertible {
     /// The cause and what to do.
     public var description: String {
         switch self {
+        case .noHistory:
+            "the log holds no history: nothing was ever written to it, or it is not the one that is meant"
         case .severalHistories:
             "control names two histories: two sets of topics were mixed; restore one of them"
         case .historyLost:

@@ -37,6 +37,18 @@ public final class ControlTopic: Sendable {
         return ControlTopic(history: history, schemas: found.schemas)
     }
 
+    /// Reads `control` as it is: for a command that works on a history whatever is configured.
+    ///
+    /// - Throws: ``ControlError/noHistory`` where there is none; `ChangeLogError`.
+    public static func existing(in log: some ChangeLog) async throws -> ControlTopic {
+        let found = try await read(log)
+        guard let history = found.history else { throw ControlError.noHistory }
+        guard history.partitionFunction.utf8.elementsEqual(Partitioning.functionName.utf8) else {
+            throw ControlError.otherPartitionFunction(history.partitionFunction)
+        }
+        return ControlTopic(history: history, schemas: found.schemas)
+    }
+
     /// Reads the topic whole.
     ///
     /// The same record again says nothing new, as when its first acknowledgement was lost.

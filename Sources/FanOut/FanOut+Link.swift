@@ -1,13 +1,17 @@
 import ChangeLog
 import FanOutLink
+import Metrics
 import SyncModel
 
 /// Pulls and moves.
 extension FanOut: FanOutLink {
     /// Answers a pull that nothing moved for, from memory; `nil` also where the vector is above the stream.
     public func idlePage(_ request: OwnerPull) -> OwnerPage? {
-        guard let heads = partition(of: request.owner)?.readyHeads(of: request.owner) else { return nil }
-        return idlePage(request, heads)
+        guard let heads = partition(of: request.owner)?.readyHeads(of: request.owner),
+            let page = idlePage(request, heads)
+        else { return nil }
+        metrics.idlePulls.add()
+        return page
     }
 
     /// Reads one page of each owner's stream, owner after owner, until the page's limits are reached.
@@ -15,6 +19,18 @@ extension FanOut: FanOutLink {
     /// Entries are those of the request and of the devices whose entry is above the request's floor; whoever renders the
     /// answer repeats the floor, which goes on counting for all that is not named.
     public func pull(_ request: PagePull, within limit: Duration) async throws(FanOutError) -> [OwnerPage] {
+        let watch = Stopwatch()
+        do throws(FanOutError) {
+            let pages = try await pages(of: request, within: limit)
+            metrics.note(pages, watch)
+            return pages
+        } catch {
+            metrics.noteFailedPull(watch)
+            throw error
+        }
+    }
+
+    private func pages(of request: PagePull, within limit: Duration) async throws(FanOutError) -> [OwnerPage] {
         var pages: [OwnerPage?] = Array(repeating: nil, count: request.owners.count)
         var reads: [OwnerRead] = []
         let changed = try await waitForStreams(request.owners, within: limit)

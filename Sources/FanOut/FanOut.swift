@@ -27,6 +27,7 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
     let configuration: FanOutConfiguration
     let log: Log
     let clock: any Clock<Duration>
+    let metrics: FanOutMetrics
     private let epoch: String
     private let partitioning: Partitioning
     private let partitions: [Int: StreamPartition]
@@ -46,10 +47,11 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
     ///   - schemas: the versions known at the time of the call; a row of a version that is not among them is waited for.
     ///   - clock: measures waits and pauses.
     ///   - observer: is told what happens.
+    ///   - metrics: what is counted.
     public init(
         configuration: FanOutConfiguration, history: History, partitions: [Int], log: Log, store: Store,
         schemas: @escaping @Sendable () -> SchemaHistory, clock: any Clock<Duration> = ContinuousClock(),
-        observer: any FanOutObserver
+        observer: any FanOutObserver, metrics: FanOutMetrics = FanOutMetrics()
     ) {
         precondition(
             partitions.allSatisfy { (0..<history.partitions).contains($0) }, "a history's partitions count from 0")
@@ -64,6 +66,7 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
         self.schemas = schemas
         self.clock = clock
         self.observer = observer
+        self.metrics = metrics
     }
 
     /// Serves until ``stop()`` is called or the task is cancelled.
@@ -83,7 +86,7 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
         let readers = try await StreamReaders(configuration)
         var workers: [PartitionWorker<Log, Store>] = []
         do {
-            for partition in partitions.values { workers.append(try worker(partition, readers)) }
+            for partition in ordered { workers.append(try worker(partition, readers)) }
         } catch {
             await close(workers, readers)
             throw error
@@ -106,7 +109,7 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
             state.stoppers.append(stopper)
             return true
         }
-        for partition in partitions.values { partition.stop() }
+        for partition in ordered { partition.stop() }
         if isRunning { await stopper.uncancelledValue() }
     }
 
@@ -114,6 +117,9 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
     public var isReady: Bool { partitions.values.allSatisfy(\.isReady) }
 
     // MARK: Partitions
+
+    /// All of them, by number: what is done to one after the other is done in no order of chance.
+    private var ordered: [StreamPartition] { partitions.values.sorted { $0.number < $1.number } }
 
     /// The partition that an owner lives in; `nil` where another fan-out serves it.
     func partition(of owner: SyncID) -> StreamPartition? { partitions[partitioning.partition(of: owner)] }
@@ -141,9 +147,10 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
     ) throws(ThreadStartError) -> PartitionWorker<Log, Store> {
         let identity = StreamFile.Identity(path: partition.path, epoch: epoch, partition: partition.number)
         return PartitionWorker(
-            partition: partition, identity: identity, writer: try StreamWriter(partition, identity: identity),
+            partition: partition, identity: identity,
+            writer: try StreamWriter(partition, identity: identity, metrics: metrics),
             readers: readers, log: log, store: store, schemas: schemas, configuration: configuration, clock: clock,
-            observer: observer)
+            observer: observer, partitionMetrics: metrics.ofPartition(partition.number))
     }
 
     private func close(_ workers: [PartitionWorker<Log, Store>], _ readers: StreamReaders) async {
@@ -152,7 +159,7 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
     }
 
     private func end() {
-        for partition in partitions.values { partition.stop() }
+        for partition in ordered { partition.stop() }
         let stoppers = state.withLock { state in
             state.phase = .stopped
             defer { state.stoppers = [] }

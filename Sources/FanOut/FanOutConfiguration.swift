@@ -41,7 +41,7 @@ public struct FanOutConfiguration: Sendable, Hashable {
     public init(
         directory: String, check: Check = .full, batchBytes: Int = 1 << 20, readerThreads: Int = 2,
         maximumReads: Int = 1024, maximumWaiters: Int = 16_384, recentResults: Int = 8192,
-        recentResultBytes: Int = 32 << 20, rebuildRows: Int = 4096,
+        recentResultBytes: Int = 4 << 20, rebuildRows: Int = 4096,
         retryDelay: ClosedRange<Duration> = .milliseconds(100)...(.seconds(5))
     ) {
         precondition(

@@ -227,8 +227,8 @@ extension PartVerdict {
         guard case .ordered(let results, let summary) = self else { return 128 }
         let refusals = summary?.refusals.reduce(0) { $0 + 64 + $1.message.utf8.count } ?? 0
         return results.reduce(128 + refusals) { size, result in
-            guard case .refused(_, let message) = result.status else { return size + 128 + result.id.text.utf8.count }
-            return size + 128 + result.id.text.utf8.count + message.utf8.count
+            guard case .refused(_, let message) = result.status else { return size + 320 + result.id.text.utf8.count }
+            return size + 320 + result.id.text.utf8.count + message.utf8.count
         }
     }
 }

@@ -15,6 +15,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
     let configuration: FanOutConfiguration
     let clock: any Clock<Duration>
     let observer: any FanOutObserver
+    let partitionMetrics: FanOutMetrics.OfPartition
 
     /// Runs until the partition is stopped or the task is cancelled.
     func run() async {
@@ -28,6 +29,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
                 start = .rebuild
             case .reopen:
                 partition.becomeNotReady("the stream is being opened again")
+                partitionMetrics.stopsServing()
                 // Its content was checked when it was opened first.
                 start = .open(.heads)
             }
@@ -53,7 +55,10 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
         case rebuild
     }
 
-    func note(_ event: FanOutEvent) { observer.note(event, partition: partition.number) }
+    func note(_ event: FanOutEvent) {
+        partitionMetrics.note(event)
+        observer.note(event, partition: partition.number)
+    }
 
     /// Tells how far the callers' own uploads have come: their own parts go through the partition of the same number.
     func notePassed(_ position: StreamPosition) {

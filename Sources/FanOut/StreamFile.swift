@@ -33,7 +33,7 @@ final class StreamFile {
     /// Begins a new file where there is none.
     init(creating identity: Identity) throws {
         self.identity = identity
-        connection = try Connection(path: identity.path, access: .readWriteCreate(Self.options))
+        connection = try Connection(path: identity.path, access: .readWriteCreate(Self.writing), options: Self.options)
         do {
             try connection.transaction(.immediate) {
                 for object in StreamSchema.objects { try connection.execute(object.sql) }
@@ -66,11 +66,13 @@ final class StreamFile {
     /// Streams can be made again: commits need not wait for the disk.
     ///
     /// The log of pages is moved into the file every 16 MiB: rows that change often are then written once.
-    private static let options = WriteOptions(journal: .wal, synchronous: .normal, walAutocheckpoint: 4000)
+    private static let writing = WriteOptions(journal: .wal, synchronous: .normal, walAutocheckpoint: 4000)
+    /// Each partition has such a file; behind this cache stands the system's.
+    private static let options = ConnectionOptions(cacheSize: 4 << 20)
 
     private static func openExisting(_ path: String) throws -> Connection {
         do throws(SQLiteError) {
-            return try Connection(path: path, access: .readWriteCreate(options))
+            return try Connection(path: path, access: .readWriteCreate(writing), options: options)
         } catch {
             // A file that the system lets us read and write, and SQLite does not take, is damaged in its header.
             if error.code == .readOnly || error.code == .cannotOpen, error.systemError == 0, FileOnDisk.isWritable(path)

@@ -1,6 +1,8 @@
+import ChangeLog
 import FanOutLink
 import HTTP
 import JSONText
+import Metrics
 import SyncModel
 import SyncWire
 
@@ -129,10 +131,27 @@ extension GatewayHandler {
             epoch: history.epoch, schema: schema.version.hash, device: device, batch: envelope.batch,
             isAtomic: envelope.isAtomic, grants: caller.grants, changes: envelope.changes?.take() ?? Array("[]".utf8)
         ).encode()
-        let upload = try await uploads.append(message, of: caller.syncID)
+        let upload = try await append(message, of: caller, changes: envelope.changeCount, bytes: byteCount)
         backlog?.began(upload, at: time.now())
         if let number = envelope.batch { pending.insert(number, of: device, at: upload) }
         return .appended(upload)
+    }
+
+    private func append(
+        _ message: [UInt8], of caller: Caller, changes: Int, bytes: Int
+    ) async throws(ChangeLogError) -> UploadReference {
+        let watch = Stopwatch()
+        do throws(ChangeLogError) {
+            let upload = try await uploads.append(message, of: caller.syncID)
+            metrics.appendDuration.record(watch.nanoseconds)
+            metrics.uploads.add()
+            metrics.changes.add(changes)
+            metrics.uploadSize.record(bytes)
+            return upload
+        } catch {
+            metrics.appendFailures.add()
+            throw error
+        }
     }
 
     /// Refuses an upload that would wait longer than is allowed behind those before it (I10).

@@ -12,7 +12,8 @@ public struct GatewayConfiguration: ConfigurationComponent {
         optional: "tls.certificate", .path, "PEM file with the certificate and those between it and the root: HTTPS.")
     static let key = ConfigurationKey(optional: "tls.key", .path, "PEM file with the certificate's private key.")
     static let threads = ConfigurationKey(
-        "threads", .integer(in: 1...256), default: defaults.server.threads, "Threads that serve connections.")
+        "threads", .integer(in: 0...256), default: defaults.server.threads ?? 0,
+        "Threads that serve connections; 0 for one a processor, and at least two.")
     static let maxConnections = ConfigurationKey(
         "max-connections", .integer(in: 1...1_000_000), default: defaults.server.maxConnections,
         "Connections at a time.")
@@ -22,7 +23,7 @@ public struct GatewayConfiguration: ConfigurationComponent {
         "Connections of one address at a time; 0 for no limit, as behind a proxy.")
     static let maxHeaderBytes = ConfigurationKey(
         "max-header-bytes", .byteSize(in: 512...65_536), default: defaults.server.maxHeaderBytes,
-        "Size of a request's line and headers.")
+        "Size of a request's line and headers, links included; each connection may hold half as much again.")
     static let maxBytesInFlight = ConfigurationKey(
         "max-bytes-in-flight", .byteSize(in: (1 << 20)...(1 << 40)), default: defaults.server.maxBytesInFlight,
         "Size of all request bodies on their way in; beyond it requests are refused with 503.")
@@ -95,7 +96,8 @@ public struct GatewayConfiguration: ConfigurationComponent {
     /// Reads the settings.
     public init(from reader: ConfigurationReader) throws(ConfigurationProblem) {
         address = try reader.read(Self.address)
-        server.threads = try reader.read(Self.threads)
+        let threads = try reader.read(Self.threads)
+        server.threads = threads == 0 ? nil : threads
         server.maxConnections = try reader.read(Self.maxConnections)
         let perAddress = try reader.read(Self.maxConnectionsPerAddress)
         server.maxConnectionsPerClient = perAddress == 0 ? nil : perAddress

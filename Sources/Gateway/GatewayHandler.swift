@@ -6,7 +6,7 @@ import SyncModel
 import Synchronization
 
 /// Answers requests: the client contract, v1.
-final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator>: HTTPHandler {
+package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator>: HTTPHandler {
     let history: History
     let schemas: @Sendable () -> SchemaHistory
     let limits: SyncLimits
@@ -17,6 +17,7 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     let pending: PendingBatches
     let outcomes: OutcomeCollector<Link>
     let quota: UploadQuota
+    let metrics: GatewayMetrics
     let backlog: UploadBacklog?
     let polls = LongPolls()
     let watchers: Watchers
@@ -24,10 +25,10 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     private let parsers = BodyParsers()
     private let waiting = Atomic<Int>(0)
 
-    init(
+    package init(
         log: Log, link: Link, authenticator: Auth, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
         limits: SyncLimits, configuration: GatewayConfiguration, backlog: UploadBacklog?, logger: Logger,
-        time: GatewayTime
+        metrics: GatewayMetrics, time: GatewayTime
     ) {
         self.history = history
         self.schemas = schemas
@@ -36,6 +37,7 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         self.link = link
         self.backlog = backlog
         self.authenticator = authenticator
+        self.metrics = metrics
         self.time = time
         uploads = Uploads(log: log, history: history, logger: logger)
         pending = PendingBatches(time: time)
@@ -50,8 +52,11 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     /// How many requests wait in tasks.
     var waitingCount: Int { waiting.load(ordering: .relaxed) }
 
+    /// Takes no more uploads, and ends the log's producer after those under way.
+    package func close() async { await uploads.close() }
+
     /// Refuses what cannot succeed before its body is read.
-    func admit(_ request: HTTPRequest) -> HTTPAdmission {
+    package func admit(_ request: HTTPRequest) -> HTTPAdmission {
         do throws(Problem) {
             let route = try route(of: request)
             // What has no use for a body may send one, as HTTP allows.
@@ -61,12 +66,13 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
             if route != .pull, waitingCount >= configuration.maxWaiting { throw crowded }
             return .acceptUpTo(limits.maxBatchBytes)
         } catch {
+            metrics.note(error)
             return .refuse(error.response)
         }
     }
 
     /// Answers a request: at once where nothing waits, else in a task.
-    func respond(to request: HTTPRequest) -> HTTPAnswer {
+    package func respond(to request: HTTPRequest) -> HTTPAnswer {
         do throws(Problem) {
             if request.method == .options, let allow = Self.allowed(request) {
                 return .response(HTTPResponse(status: 204, headers: [HTTPField("Allow", allow)]))
@@ -86,6 +92,7 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
                 return .response(try schema(request))
             }
         } catch {
+            metrics.note(error)
             return .response(error.response)
         }
     }
@@ -131,6 +138,7 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
 
     private static func checkMediaType(_ request: HTTPRequest) throws(Problem) {
         guard let type = request.headers.text(of: "content-type") else { return }
+        if type.utf8.elementsEqual("application/json".utf8) { return }
         let parts = type.lowercased().split(separator: ";").map(\.trimmingASCIISpaces)
         let isJSON = parts.first.map { $0.utf8.elementsEqual("application/json".utf8) } ?? false
         let isUTF8 = parts.dropFirst().allSatisfy { parameter in
@@ -152,17 +160,22 @@ final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     /// Runs work that waits; refuses it when too much waits already.
     func inTask(_ work: @escaping @Sendable () async throws -> HTTPResponse) -> HTTPAnswer {
         // Counted within the task, which may never run: its client can be gone by then.
-        if waitingCount >= configuration.maxWaiting { return .response(crowded.response) }
+        if waitingCount >= configuration.maxWaiting { return .response(refusal(crowded)) }
         return .task {
             let count = self.waiting.wrappingAdd(1, ordering: .relaxed).newValue
             defer { self.waiting.wrappingSubtract(1, ordering: .relaxed) }
-            guard count <= self.configuration.maxWaiting else { return self.crowded.response }
+            guard count <= self.configuration.maxWaiting else { return self.refusal(self.crowded) }
             do {
                 return try await work()
             } catch {
-                return Problem(error).response
+                return self.refusal(Problem(error))
             }
         }
+    }
+
+    private func refusal(_ problem: Problem) -> HTTPResponse {
+        metrics.note(problem)
+        return problem.response
     }
 
     private var crowded: Problem { Problem(.overloaded, "\(configuration.maxWaiting) requests wait already") }

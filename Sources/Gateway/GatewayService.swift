@@ -33,25 +33,27 @@ public final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authen
     ///   - configuration: everything else that can be set.
     ///   - backlog: is told by the stages how far they came; without one uploads are taken however far they are behind.
     ///   - logger: hears of what an operator may want to know.
+    ///   - metrics: what is counted.
     ///   - clock: measures waits, rates and the time between the comments of event streams.
     ///   - patience: how long ``stop()`` waits for outcomes under way.
     public init(
         log: Log, link: Link, authenticator: Auth, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
         limits: SyncLimits = SyncLimits(), configuration: GatewayConfiguration, backlog: UploadBacklog? = nil,
-        logger: Logger = .disabled,
+        logger: Logger = .disabled, metrics: GatewayMetrics = GatewayMetrics(),
         clock: some Clock<Duration> = ContinuousClock(), patience: Duration = .seconds(10)
     ) {
         time = GatewayTime(clock)
         handler = GatewayHandler(
             log: log, link: link, authenticator: authenticator, history: history, schemas: schemas, limits: limits,
-            configuration: configuration, backlog: backlog, logger: logger, time: time)
+            configuration: configuration, backlog: backlog, logger: logger, metrics: metrics, time: time)
         var settings = configuration.server
         settings.host = configuration.address.host
         settings.port = configuration.address.port
         settings.maxBodyBytes = limits.maxBatchBytes
         settings.formatRefusal = { Problem($0).response }
         settings.onEvent = { logger.note($0) }
-        server = HTTPServer(configuration: settings, handler: handler)
+        server = HTTPServer(
+            configuration: settings, handler: MeteredHandler(handler: handler, metrics: metrics))
         address = configuration.address
         trustsEverybody = authenticator.trustsEverybody
         keepAlive = configuration.keepAlive
@@ -94,7 +96,7 @@ public final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authen
         handler.polls.stop()
         handler.watchers.stop()
         await server.stop(patience: patience)
-        await handler.uploads.close()
+        await handler.close()
         let task = timer.withLock { $0.take() }
         task?.cancel()
         await task?.value

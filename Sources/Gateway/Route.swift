@@ -1,7 +1,7 @@
 import HTTP
 
 /// The paths that the gateway serves, declared once: the document under `/openapi.json` is held against them.
-enum Route: CaseIterable {
+enum Route: Int, CaseIterable {
     case sync
     case upload
     case pull

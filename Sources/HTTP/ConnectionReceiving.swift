@@ -98,12 +98,12 @@ extension Connection {
 
     /// A piece of the body has come.
     func take(_ bytes: UnsafeRawBufferPointer) -> MHD_Result {
-        guard !reception.dropsBody, let body = reception.body else { return .YES }
+        guard !reception.dropsBody else { return .YES }
         do {
-            try body.take(bytes)
+            try reception.body?.take(bytes)
             return .YES
         } catch {
-            // Its memory is free from here on.
+            // Nothing else holds it: its memory is free before the client hears of it.
             reception.body = nil
             return refuseRest(core.response(for: RefusedRequest(error).refusal))
         }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The certificate and key of a server, as PEM files; read when it starts.
 public struct HTTPTLSFiles: Sendable {
     /// The certificate, followed by those between it and the root.
@@ -25,11 +27,11 @@ public struct HTTPServerConfiguration: Sendable {
     /// The certificate for HTTPS; `nil` for plain HTTP.
     public var tls: HTTPTLSFiles?
 
-    /// How many threads serve connections, 1-256.
+    /// How many threads serve connections, 1-256; `nil` for one a processor, and at least two.
     ///
-    /// Waking a waiting answer walks over all that wait at its thread, so that many waiting streams want several
-    /// threads even on few cores.
-    public var threads = 8
+    /// More cost a change of threads with almost every request. Waking a waiting answer walks over all that wait at its
+    /// thread, so that a hundred thousand waiting streams want more all the same.
+    public var threads: Int?
 
     /// The most connections at a time, 1-1,000,000; further ones are closed at once.
     public var maxConnections = 16_384
@@ -87,9 +89,12 @@ public struct HTTPServerConfiguration: Sendable {
     /// Makes the defaults.
     public init() {}
 
+    /// How many threads serve connections.
+    var threadCount: Int { threads ?? max(2, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+
     /// Checks every range.
     func validate() throws(HTTPServerError) {
-        try Self.check("threads", threads, in: 1...256)
+        if let threads { try Self.check("threads", threads, in: 1...256) }
         try Self.check("maxConnections", maxConnections, in: 1...1_000_000)
         try Self.check("maxConnectionsPerClient", maxConnectionsPerClient ?? 1, in: 1...1_000_000)
         try Self.check("maxHeaderBytes", maxHeaderBytes, in: 512...65_536)

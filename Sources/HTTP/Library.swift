@@ -55,9 +55,9 @@ struct Library: ~Copyable {
     ) -> OpaquePointer? {
         let configuration = core.configuration
         var settings = CMicrohttpdSettings()
-        settings.threads = UInt32(configuration.threads)
+        settings.threads = UInt32(configuration.threadCount)
         // The table counts exactly; this is never reached, however unevenly connections fall to the threads.
-        settings.connectionLimit = UInt32((configuration.maxConnections + 1) * configuration.threads)
+        settings.connectionLimit = UInt32((configuration.maxConnections + 1) * configuration.threadCount)
         settings.idleSeconds = UInt32(configuration.idleTimeout.components.seconds)
         // Room for the headers, for what the library notes about each of them (some 60 bytes), and for those of the
         // answer. The library zeroes half of it with the first request, so every waiting connection pays for it.

@@ -4,8 +4,13 @@ import SyncModel
 
 /// What the stage did or met, for metrics and logs.
 public enum IngestEvent: Sendable {
+    /// A partition of `uploads` is worked on from an offset on.
+    case started(partition: Int, nextOffset: Int64)
     /// Records of a partition of `uploads` were checked and handed to the log; after a restart some come again.
     case admitted(partition: Int, IngestCounts)
+    /// The log has all parts of a step's records, and the offset behind them is committed; the time is that since the
+    /// records were read.
+    case committed(partition: Int, nextOffset: Int64, after: Duration)
     /// A record breaks the contract of `uploads`; it went to `dead-letters`.
     case recordRefused(UploadReference, reason: String)
     /// The log failed; the partition starts again from its committed offset after a while.
@@ -40,6 +45,11 @@ extension IngestEvent {
     /// Writes the event as a log line: what needs somebody's attention as a warning, the rest for debugging.
     public func write(to logger: Logger) {
         switch self {
+        case .started(let partition, let nextOffset):
+            logger.debug(
+                "A partition is worked on",
+                [.topic: "uploads", .partition: .integer(partition), .offset: .integer(nextOffset)])
+        case .committed: break
         case .admitted(let partition, let counts):
             logger.debug(
                 "Records admitted",

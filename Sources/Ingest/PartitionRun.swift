@@ -19,6 +19,8 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
         let receipt: AppendReceipt
         /// The offset to commit when they are there.
         let next: Int64
+        /// When the records were read.
+        let start: ContinuousClock.Instant
     }
 
     /// Steps that the log may have before it: one being written, and one behind it that it can begin with at once.
@@ -60,6 +62,7 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
         var start = try await assignment.committed()
         if start == nil { start = try await log.range(of: partition).start }
         let offset = start ?? 0
+        report(.started(partition: partition.partition, nextOffset: offset))
         do {
             return try await log.reader(of: partition, from: offset)
         } catch {
@@ -111,10 +114,11 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
         var admission = Admission(history: history, limits: limits, maximumRecordSize: log.maximumRecordSize)
         for await _ in room {
             let records = try await reader.next(maximumBytes: stepBytes)
+            let start = ContinuousClock.now
             let (appended, count, stop) = admit(records, &admission)
             if count > 0 {
                 let receipt = try await producer.enqueue(appended)
-                enqueued(Step(receipt: receipt, next: records[count - 1].offset + 1))
+                enqueued(Step(receipt: receipt, next: records[count - 1].offset + 1, start: start))
             }
             if let stop { throw stop }
         }
@@ -154,6 +158,9 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
                 room.yield()
                 try await assignment.commit(step.next)
                 ending.committed += 1
+                report(
+                    .committed(
+                        partition: partition.partition, nextOffset: step.next, after: step.start.duration(to: .now)))
             }
         } catch {
             ending.error = error

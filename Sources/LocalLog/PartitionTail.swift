@@ -47,6 +47,11 @@ package final class PartitionTail: Sendable {
     /// The newest records, as far as memory has them.
     package var newest: [LogRecord] { state.withLock { Array($0.newest.all) } }
 
+    /// The records from an offset on, as far as memory has them.
+    package func newest(from offset: Int64) -> [LogRecord] {
+        state.withLock { $0.newest.records(from: offset, maximumBytes: .max) ?? [] }
+    }
+
     /// Adds records that are durable now and wakes the readers.
     package func append(_ records: [LogRecord]) {
         guard let last = records.last else { return }

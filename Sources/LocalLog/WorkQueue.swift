@@ -65,6 +65,9 @@ package final class WorkQueue: Sendable {
 
     package init(maximumBytes: Int) { self.maximumBytes = maximumBytes }
 
+    /// The bytes of the records in it, those that the writer has not finished included.
+    package var size: Int { state.withLock { $0.bytes } }
+
     /// Enqueues an append, waiting while the queue is full; one that it throws for is not resolved.
     func add(_ append: Append) async throws(ChangeLogError) {
         if try addAtOnce(append) { return }

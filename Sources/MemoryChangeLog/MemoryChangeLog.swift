@@ -93,6 +93,11 @@ public final class MemoryChangeLog: ChangeLog {
             offsets: await writer.offsets)
     }
 
+    /// The records of a partition from an offset on, at once; none where it has no such partition.
+    public func records(of partition: TopicPartition, from offset: Int64) -> [LogRecord] {
+        partitions.place(of: partition).map { tails[$0].newest(from: offset) } ?? []
+    }
+
     /// Withholds every write, and with it every receipt and committed offset, until ``resume()``.
     public func pause() { faults.pause() }
 

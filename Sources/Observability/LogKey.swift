@@ -38,6 +38,9 @@ extension LogKey {
     /// The host and port that something listens on or connects to.
     public static let address = LogKey("address")
 
+    /// Where something can be looked at.
+    public static let url = LogKey("url")
+
     /// A file or folder.
     public static let path = LogKey("path")
 

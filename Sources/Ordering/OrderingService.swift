@@ -1,4 +1,5 @@
 import ChangeLog
+import Metrics
 import Observability
 import RecordStore
 import SyncModel
@@ -15,6 +16,7 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
     private let configuration: OrderingConfiguration
     private let clock: any Clock<Duration>
     private let logger: Logger
+    private let metrics: OrderingMetrics
 
     /// Makes the stage.
     ///
@@ -26,9 +28,11 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
     ///   - configuration: the stage's own settings.
     ///   - clock: measures the pauses between attempts.
     ///   - logger: says what stops a partition.
+    ///   - metrics: what is counted.
     public init(
         log: Log, store: Store, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
-        configuration: OrderingConfiguration, clock: any Clock<Duration> = ContinuousClock(), logger: Logger
+        configuration: OrderingConfiguration, clock: any Clock<Duration> = ContinuousClock(), logger: Logger,
+        metrics: OrderingMetrics = OrderingMetrics()
     ) {
         self.log = log
         self.store = store
@@ -37,6 +41,7 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
         self.configuration = configuration
         self.clock = clock
         self.logger = logger
+        self.metrics = metrics
     }
 
     /// Works until the task is cancelled; what was published by then is written first.
@@ -55,23 +60,37 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
         try result.get()
     }
 
+    /// Orders one partition outside of any group until something fails or the task is cancelled: for a replay, whose log
+    /// fails at its end.
+    ///
+    /// What was published by then is written first. Nothing else may order the partition meanwhile.
+    ///
+    /// - Throws: what ended it; ``OrderingError`` for a message that cannot be ordered, too.
+    public func order(_ partition: Int) async throws {
+        try await PartitionWorker(
+            partition: partition, log: log, store: store, history: history, schemas: schemas,
+            configuration: configuration, clock: clock, logger: logger, metrics: metrics
+        ).run()
+    }
+
     /// Orders a partition, again and again where what failed may pass.
     private func work(on partition: Int) async throws {
+        let paused = metrics.paused(partition)
+        paused.set(0)
         while !Task.isCancelled {
-            let worker = PartitionWorker(
-                partition: partition, log: log, store: store, history: history, schemas: schemas,
-                configuration: configuration, clock: clock, logger: logger)
             do {
-                return try await worker.run()
+                return try await order(partition)
             } catch {
                 // A partition that was taken away has somebody else to tell.
                 if Task.isCancelled { throw error }
                 switch Failure(error) {
                 case .mayPass:
+                    metrics.retries.add()
                     logger.error(
                         "Ordering a partition failed and is tried again", [.partition: .integer(partition)],
                         error: error)
                 case .ofMessage:
+                    paused.set(1)
                     logger.critical("A partition is paused", [.partition: .integer(partition)], error: error)
                     return
                 case .ofStage:

@@ -54,7 +54,9 @@ struct Overlay {
 
     /// Drops what belongs to a step that is written now.
     mutating func remove(_ step: PendingStep) {
-        for key in step.rows.keys where rows[key]?.step == step.number { rows[key] = nil }
+        for row in step.rows {
+            if let place = rows.index(forKey: row.key), rows[place].value.step == step.number { rows.remove(at: place) }
+        }
         for stored in step.outcomes {
             guard var entry = progress[stored.key] else { continue }
             entry.outcomes.removeAll { $0.step <= step.number }

@@ -48,13 +48,16 @@ extension PartitionWorker {
     /// Reads in bulk what the messages touch and the overlay does not hold.
     ///
     /// While this waits the other task may write steps and drop them from the overlay, so what the overlay holds now is
-    /// copied. What it does not hold now, no step that is not written touches: the tables' answer stands.
+    /// copied. What it does not hold now, no step that is not written touches: the tables' answer stands, as long as nobody
+    /// else has moved them on meanwhile.
     func readAhead(_ parts: ArraySlice<PartAtOffset>) async throws -> ReadAhead {
         var known = ReadAhead()
-        var rowKeys = Set<RowKey>()
+        var rowKeys = Set<RowKey>(minimumCapacity: parts.reduce(0) { $0 + $1.part.changes.count })
         var requests = Set<ProgressRequest>()
+        beginReading()
         for part in parts.lazy.map(\.part) where !state.hasSeen(part) {
-            for key in part.rowsTouched {
+            for change in part.changes {
+                let key = RowKey(table: change.table, owner: part.owner, id: change.id)
                 if let row = overlay.row(key) { known.rows[key] = row } else { rowKeys.insert(key) }
             }
             guard let batch = part.batch else { continue }
@@ -74,6 +77,7 @@ extension PartitionWorker {
             let answers = try await store.progress(asked, in: partition)
             for (request, progress) in zip(asked, answers) { known.progress[request] = progress }
         }
+        if !rowKeys.isEmpty || !requests.isEmpty { try await requireOwnTables() }
         return known
     }
 

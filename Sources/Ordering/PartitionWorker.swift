@@ -1,4 +1,5 @@
 import ChangeLog
+import Metrics
 import Observability
 import RecordStore
 import SyncModel
@@ -18,6 +19,8 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     private let configuration: OrderingConfiguration
     private let clock: any Clock<Duration>
     private let logger: Logger
+    private let metrics: OrderingMetrics
+    private let position: Gauge
 
     /// The partition behind the newest step decided.
     var state = PartitionState()
@@ -25,6 +28,10 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     var stepNumber = 0
     /// Where the tables stand.
     private var stored: StoredPosition?
+    /// The step that is being written.
+    private var writing: StoredPosition?
+    /// Where this worker itself may have brought the tables since it began to read ahead.
+    private var ownPositions: [StoredPosition?] = []
     /// Steps enqueued and not taken by the writing task; `pendingSize` bounds them.
     private var pending: [PendingStep] = []
     /// The size of all steps that are not written yet.
@@ -37,7 +44,8 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
 
     init(
         partition: Int, log: Log, store: Store, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
-        configuration: OrderingConfiguration, clock: any Clock<Duration>, logger: Logger
+        configuration: OrderingConfiguration, clock: any Clock<Duration>, logger: Logger,
+        metrics: OrderingMetrics
     ) {
         self.partition = partition
         self.log = log
@@ -48,6 +56,8 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         self.configuration = configuration
         self.clock = clock
         self.logger = logger
+        self.metrics = metrics
+        position = metrics.position(in: partition)
     }
 
     /// Orders until the task is cancelled; what is published by then is written before this returns.
@@ -56,6 +66,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     func run() async throws {
         stored = try await store.position(of: partition)
         state = stored?.state ?? PartitionState()
+        position.set(Int(state.nextOffset))
         try await checkPosition()
         let reader = try await log.reader(of: TopicPartition(.changes, partition), from: state.nextOffset)
         let producer: Log.Producer
@@ -68,6 +79,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         let (ordered, written) = await work(reader, producer)
         await reader.close()
         await producer.close()
+        metrics.unwrittenBytes.add(-pendingSize)
         // What failed in writing came first in the log's order, and may be why ordering ended.
         try written.get()
         try ordered.get()
@@ -133,8 +145,10 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     private func orderNext(_ parts: inout ArraySlice<PartAtOffset>, _ producer: Log.Producer) async throws {
         let schemas = schemas()
         var taken = stretch(of: parts)
+        let watch = Stopwatch()
         let known = try await readAhead(taken)
         let (step, pause) = decide(&taken, known, schemas: schemas)
+        metrics.decideDuration.record(watch.nanoseconds)
         parts = parts[taken.startIndex...]
         if let step {
             try await publish(step, producer)
@@ -148,10 +162,12 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
 
     private func publish(_ decided: PendingStep, _ producer: Log.Producer) async throws {
         var step = decided
+        metrics.note(step.counts)
         if !step.records.isEmpty { step.receipt = try await producer.enqueue(step.records) }
         step.records = []
         pending.append(step)
         pendingSize += step.size
+        metrics.unwrittenBytes.add(step.size)
         waitingForWork.take()?.resume()
     }
 
@@ -163,22 +179,28 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         while let steps = await nextSteps() {
             guard let last = steps.last else { continue }
             var orderedOffset = stored?.orderedOffset ?? 0
-            var rows: [RowKey: OrderedRow] = [:]
+            var rows = [RowKey: OrderedRow](minimumCapacity: steps.reduce(0) { $0 + $1.rows.count })
             var outcomes: [StoredOutcome] = []
             for step in steps {
                 if let offset = try await step.receipt?.offsets().last { orderedOffset = offset + 1 }
-                rows.merge(step.rows) { _, newer in newer }
+                for row in step.rows { rows[row.key] = row }
                 outcomes += step.outcomes
             }
             let position = StoredPosition(state: last.state, orderedOffset: orderedOffset)
             let merged = StoreStep(
                 partition: partition, expected: stored, position: position, rows: Array(rows.values),
                 outcomes: outcomes)
+            writing = position
+            ownPositions.append(position)
             try await commit(merged)
+            writing = nil
             stored = position
+            self.position.set(Int(position.state.nextOffset))
             for step in steps {
                 overlay.remove(step)
                 pendingSize -= step.size
+                metrics.unwrittenBytes.add(-step.size)
+                metrics.writeDuration.record(step.watch.nanoseconds)
             }
             waitingForRoom.take()?.resume()
         }
@@ -194,11 +216,29 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
                 return try await store.commit([step])
             } catch {
                 guard error.isRetriable, isOrdering else { throw error }
+                metrics.retries.add()
                 logger.error(
                     "The tables could not be written and are tried again", [.partition: .integer(partition)],
                     error: error)
             }
             try await clock.sleep(for: configuration.retryDelay)
+        }
+    }
+
+    /// Notes where the tables may stand while they are read.
+    func beginReading() {
+        ownPositions = [stored]
+        if let writing { ownPositions.append(writing) }
+    }
+
+    /// Makes sure, after a read, that nobody else has moved the tables on before it.
+    ///
+    /// Whoever takes over while the one before still writes would read rows that know of messages yet to be decided, and
+    /// would publish what comes of them before the position's compare-and-set could fence it (I4).
+    func requireOwnTables() async throws {
+        let found = try await store.position(of: partition)
+        guard ownPositions.contains(found) else {
+            throw RecordStoreError(.fenced, message: "another worker has moved partition \(partition) on")
         }
     }
 

@@ -1,4 +1,5 @@
 import ChangeLog
+import Metrics
 import RecordStore
 import SyncModel
 
@@ -8,10 +9,14 @@ struct PendingStep: Sendable {
     let number: Int
     /// The partition after the step.
     var state: PartitionState
-    /// The rows written, in their final state.
-    var rows: [RowKey: OrderedRow] = [:]
+    /// The rows written, in the order of their timeStamps; a row may come again in a later state.
+    var rows: [OrderedRow] = []
     /// The outcomes to keep, in the order of the messages.
     var outcomes: [StoredOutcome] = []
+    /// What became of the messages.
+    var counts = OrderedCounts()
+    /// Since it was decided.
+    let watch = Stopwatch()
     /// What goes to `ordered`.
     var records: [NewRecord] = []
     /// What it takes of the overlay's bound, in bytes; a step without results, of repeats for example, takes memory too.
@@ -27,11 +32,10 @@ struct PendingStep: Sendable {
     /// Takes in the result of the next message, and the records that tell of it.
     mutating func add(_ step: OrderingMachine.Step, _ newRecords: [NewRecord], key: DeviceKey) {
         state = step.state
+        counts.add(step.verdict)
         records += newRecords
-        for row in step.rows {
-            rows[row.key] = row
-            size += row.values.bytes.count + 512
-        }
+        rows += step.rows
+        for row in step.rows { size += row.values.bytes.count + 512 }
         if let outcome = step.outcome {
             outcomes.append(StoredOutcome(key: key, outcome: outcome))
             size += outcome.memory

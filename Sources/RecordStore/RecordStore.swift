@@ -6,7 +6,12 @@ import SyncModel
 /// comes that only adds; anything else it refuses with an explanation.
 public protocol RecordStore: Sendable {
     /// Makes or extends the tables for all versions known, oldest to newest; rows keep what they hold.
-    func prepare(_ schemas: SchemaHistory) async throws(RecordStoreError)
+    ///
+    /// Empty tables become those of the history, for ever; so do tables that were made before stores recorded theirs.
+    ///
+    /// - Parameter epoch: the history's id. Tables of another are refused as ``RecordStoreError/Code/incompatibleTables``
+    ///   before anything is changed.
+    func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError)
 
     /// Where a partition stands; `nil` before its first step.
     func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition?
@@ -27,7 +32,8 @@ public protocol RecordStore: Sendable {
     /// Reads a partition whole, as of one moment: rows in the order of their timeStamps within each owner, outcomes of each
     /// device oldest first.
     ///
-    /// - Parameter body: called with the pieces as they are read, the position first; what it throws ends the read.
+    /// - Parameter body: called with the pieces as they are read, the position first, on a thread of the store's own, which
+    ///   it may hold; what it throws ends the read.
     func snapshot(
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
     ) async throws

@@ -1,5 +1,6 @@
 import ChangeLog
 import LocalLog
+import Metrics
 import SQLite
 import ThreadExecutor
 
@@ -10,6 +11,7 @@ actor LogWriter {
     private nonisolated let thread: DedicatedThread
     private nonisolated let queue: WorkQueue
     private nonisolated let counters: WriteCounters
+    private nonisolated let metrics: SQLiteLogMetrics
     private let clock: @Sendable () -> Int64
     let connection: Connection
     let partitions: LogPartitions
@@ -43,12 +45,13 @@ actor LogWriter {
 
     init(
         file: sending LogFile, thread: DedicatedThread, queue: WorkQueue, tails: [PartitionTail],
-        counters: WriteCounters, reserve: Reserve, clock: @escaping @Sendable () -> Int64
+        counters: WriteCounters, reserve: Reserve, metrics: SQLiteLogMetrics, clock: @escaping @Sendable () -> Int64
     ) {
         self.thread = thread
         self.queue = queue
         self.tails = tails
         self.counters = counters
+        self.metrics = metrics
         self.reserve = reserve
         self.clock = clock
         connection = file.connection
@@ -95,10 +98,18 @@ actor LogWriter {
         refuse(&work.appends)
         if work.isEmpty { return }
         do {
-            let written = try connection.transaction(.immediate) { try insert(work) }
+            let watch = Stopwatch()
+            var beforeCommit = 0
+            let written = try connection.transaction(.immediate) {
+                let written = try insert(work)
+                beforeCommit = watch.nanoseconds
+                return written
+            }
+            metrics.note(work, watch, beforeCommit: beforeCommit)
             publish(written, work)
         } catch {
             let failure = ChangeLogError(error, partition: nil)
+            metrics.noteFailure()
             if failure.code == .storageFull, let (first, second) = work.halves {
                 write(first)
                 write(second)

@@ -26,9 +26,10 @@ public final class SQLiteChangeLog: ChangeLog {
     ///
     /// - Parameters:
     ///   - configuration: where the file is, and the bounds.
+    ///   - metrics: what is counted.
     ///   - clock: gives each record its time, in microseconds since 1970.
     public init(
-        _ configuration: SQLiteChangeLogConfiguration,
+        _ configuration: SQLiteChangeLogConfiguration, metrics: SQLiteLogMetrics = SQLiteLogMetrics(),
         clock: @escaping @Sendable () -> Int64 = WallClock.microseconds
     ) async throws(ChangeLogError) {
         let queue = WorkQueue(maximumBytes: configuration.queueBytes)
@@ -48,6 +49,7 @@ public final class SQLiteChangeLog: ChangeLog {
                 let reserve = Reserve(path: configuration.path, bytes: configuration.reserveBytes)
                 let writer = LogWriter(
                     file: file, thread: thread, queue: queue, tails: tails, counters: counters, reserve: reserve,
+                    metrics: metrics,
                     clock: clock)
                 return OpenedLog(partitions: partitions, tails: tails, writer: writer)
             }
@@ -87,6 +89,9 @@ public final class SQLiteChangeLog: ChangeLog {
     /// What was written since the log was opened.
     public var statistics: SQLiteLogStatistics { counters.statistics }
 
+    /// Bytes of records that wait to be written or are being written.
+    public var queuedBytes: Int { queue.size }
+
     /// Makes a producer.
     public func producer() async throws(ChangeLogError) -> LocalProducer {
         LocalProducer(queue: queue, partitions: partitions, maximumRecordSize: maximumRecordSize)
@@ -118,6 +123,15 @@ public final class SQLiteChangeLog: ChangeLog {
     public func removeRecords(of topic: Topic, before time: Int64) async throws(ChangeLogError) {
         precondition(!topic.isKeptForEver, "\(topic) is kept for ever")
         try await queue.request(.remove(topic, before: time))
+    }
+
+    /// Returns when the writer has got to it, or has ended: a sign of its life, which writes nothing.
+    public func beat() async {
+        do throws(ChangeLogError) {
+            try await queue.request(.load(GroupName("", topic: .uploads), partition: 0))
+        } catch {
+            // A writer that fails works; one that is closed has nothing to do.
+        }
     }
 
     /// Writes what is queued and closes the file.

@@ -9,7 +9,7 @@ public struct SQLiteChangeLogConfiguration: ConfigurationComponent {
         "queue-bytes", .byteSize(in: (1 << 20)...(1 << 32)), default: 32 << 20,
         "Size of the records that may wait to be written before producers wait.")
     static let tailBytes = ConfigurationKey(
-        "tail-bytes", .byteSize(in: 0...(1 << 32)), default: 4 << 20,
+        "tail-bytes", .byteSize(in: 0...(1 << 32)), default: 2 << 20,
         "Size of each partition's newest records that are kept in memory for readers.")
     static let readerThreads = ConfigurationKey(
         "reader-threads", .integer(in: 1...64), default: 2, "Threads that read older records.")
@@ -53,7 +53,7 @@ public struct SQLiteChangeLogConfiguration: ConfigurationComponent {
     /// Makes settings.
     public init(
         path: String, partitions: Int = 4, maximumRecordSize: Int = 64 << 20, queueBytes: Int = 32 << 20,
-        tailBytes: Int = 4 << 20, readerThreads: Int = 2, keep: Duration = .seconds(7 * 86_400),
+        tailBytes: Int = 2 << 20, readerThreads: Int = 2, keep: Duration = .seconds(7 * 86_400),
         reserveBytes: Int = 0, maximumFileBytes: Int? = nil
     ) {
         self.path = path

@@ -3,9 +3,11 @@ import SQLite
 /// Opens a store's file and its connections; what was opened is closed again when something fails.
 struct Opening {
     private let configuration: SQLiteRecordStoreConfiguration
+    private let metrics: SQLiteStoreMetrics
 
-    init(_ configuration: SQLiteRecordStoreConfiguration) {
+    init(_ configuration: SQLiteRecordStoreConfiguration, _ metrics: SQLiteStoreMetrics) {
         self.configuration = configuration
+        self.metrics = metrics
     }
 
     func run() async throws -> SQLiteRecordStore {
@@ -15,7 +17,7 @@ struct Opening {
             do {
                 // One: snapshots are rare and long, and must not keep look-ups waiting.
                 let snapshots = try await openReaders(count: 1)
-                return SQLiteRecordStore(writer: writer, readers: readers, snapshots: snapshots)
+                return SQLiteRecordStore(writer: writer, readers: readers, snapshots: snapshots, metrics: metrics)
             } catch {
                 try await readers.close()
                 throw error

@@ -1,3 +1,4 @@
+import Metrics
 import RecordStore
 import SQLite
 import SyncModel
@@ -16,6 +17,7 @@ public final class SQLiteRecordStore: RecordStore {
     private let readers: DatabaseReaderPool
     private let snapshots: DatabaseReaderPool
     private let line = CommitLine()
+    private let metrics: SQLiteStoreMetrics
     private let prepared = Mutex<PreparedTables?>(nil)
 
     /// Opens the file, or makes it where there is none.
@@ -23,25 +25,28 @@ public final class SQLiteRecordStore: RecordStore {
     /// - Throws: `RecordStoreError`, of the code `incompatibleTables` where the file is another application's or of a
     ///   newer format; such a file is left as it is.
     public static func open(
-        _ configuration: SQLiteRecordStoreConfiguration
+        _ configuration: SQLiteRecordStoreConfiguration, metrics: SQLiteStoreMetrics = SQLiteStoreMetrics()
     ) async throws(RecordStoreError) -> SQLiteRecordStore {
         do {
-            return try await Opening(configuration).run()
+            return try await Opening(configuration, metrics).run()
         } catch {
             throw RecordStoreError(error)
         }
     }
 
-    init(writer: DatabaseWriter, readers: DatabaseReaderPool, snapshots: DatabaseReaderPool) {
+    init(
+        writer: DatabaseWriter, readers: DatabaseReaderPool, snapshots: DatabaseReaderPool, metrics: SQLiteStoreMetrics
+    ) {
+        self.metrics = metrics
         self.writer = writer
         self.readers = readers
         self.snapshots = snapshots
     }
 
-    /// Makes or extends the tables, all or nothing; see ``RecordStore/RecordStore/prepare(_:)``.
-    public func prepare(_ schemas: SchemaHistory) async throws(RecordStoreError) {
+    /// Makes or extends the tables, all or nothing; see ``RecordStore/RecordStore/prepare(_:epoch:)``.
+    public func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {
         do {
-            try await writer.write { connection in try Preparation(connection, schemas).run() }
+            try await writer.write { connection in try Preparation(connection, schemas, epoch: epoch).run() }
         } catch {
             throw RecordStoreError(error)
         }
@@ -94,7 +99,7 @@ public final class SQLiteRecordStore: RecordStore {
             try await writer.perform { connection in
                 let tables = try preparedTables()
                 let tickets = line.take()
-                if !tickets.isEmpty { GroupCommit(connection, tables).run(tickets) }
+                if !tickets.isEmpty { GroupCommit(connection, tables, metrics).run(tickets) }
             }
         } catch {
             let failure = RecordStoreError(error)
@@ -133,6 +138,15 @@ public final class SQLiteRecordStore: RecordStore {
         }
     }
 
+    /// Returns when the writing connection has got to it, or has ended: a sign of its life, which writes nothing.
+    public func beat() async {
+        do {
+            try await writer.perform { _ in }
+        } catch {
+            // A writer that is full works; one that is closed has nothing to do.
+        }
+    }
+
     /// Ends the store after the calls under way; a snapshot ends first.
     public func close() async {
         // The writer goes last: it moves the write-ahead log into the file.
@@ -161,6 +175,8 @@ public final class SQLiteRecordStore: RecordStore {
     private func read<Value: Sendable>(
         _ body: @Sendable (Connection) throws -> Value
     ) async throws(RecordStoreError) -> Value {
+        let watch = Stopwatch()
+        defer { metrics.readDuration.record(watch.nanoseconds) }
         do {
             return try await readers.read(body)
         } catch {

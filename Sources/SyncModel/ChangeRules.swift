@@ -9,17 +9,20 @@ struct ChangeRules {
     private let timeStampBefore: TimeStamp
     private var timeStamp: TimeStamp
     private var results: [ChangeResult] = []
-    /// Rows written by this part, as they now stand.
-    private var written: [RowKey: Written] = [:]
+    /// The rows written by this part, in the order of their first writes.
+    private var rows: [Written] = []
+    /// Where in `rows` a row stands.
+    private var written: [RowKey: Int] = [:]
     private var mustAbort = false
-    /// The results that wrote a row, by their position.
-    private var writes: [(result: Int, key: RowKey)] = []
+    /// The results that wrote a row, and the row's place in `rows`.
+    private var writes: [(result: Int, row: Int)] = []
     /// Whether a later change moved what the device holds of a row already written.
     private var mustSettle = false
     /// Rows of which the device has values that no version got, since the last change that wrote every column.
     private var dropped: Set<RowKey> = []
 
     private struct Written {
+        /// As it now stands.
         var row: OrderedRow
         /// The row's timeStamp before the batch, zero when there was none.
         let before: TimeStamp
@@ -37,6 +40,8 @@ struct ChangeRules {
         timeStampBefore = timeStamp
         self.timeStamp = timeStamp
         results.reserveCapacity(part.changes.count)
+        rows.reserveCapacity(part.changes.count)
+        written.reserveCapacity(part.changes.count)
         mustAbort = part.isAtomic && part.hasIngestRefusal
     }
 
@@ -49,7 +54,7 @@ struct ChangeRules {
             throw .invalidPart("a change of \(schema.tables[change.table].name) has more values than columns")
         }
         let key = RowKey(table: change.table, owner: part.owner, id: change.id)
-        let row = written[key]?.row ?? lookup(key)
+        let row = written[key].map { rows[$0].row } ?? lookup(key)
         switch decide(change, on: row) {
         case .keep(let status):
             add(change, status)
@@ -62,8 +67,11 @@ struct ChangeRules {
     /// The results and rows of the part; nothing is written when an atomic part has a conflict or a refusal.
     mutating func finish() -> (results: [ChangeResult], rows: [OrderedRow], timeStamp: TimeStamp) {
         guard part.isAtomic && mustAbort else {
-            let rows = written.values.map(\.row).sorted { $0.timeStamp < $1.timeStamp }
-            if mustSettle { settleHeld() }
+            var rows = rows.map(\.row)
+            if mustSettle {
+                rows.sort { $0.timeStamp < $1.timeStamp }
+                settleHeld()
+            }
             return (results, rows, timeStamp)
         }
         let aborted = results.map { result in
@@ -81,11 +89,11 @@ struct ChangeRules {
 
     /// Gives every result that wrote a row what the device holds of it after the part's last change (I6).
     private mutating func settleHeld() {
-        for (position, key) in writes {
-            let result = results[position]
-            results[position] = ChangeResult(
+        for write in writes {
+            let result = results[write.result]
+            results[write.result] = ChangeResult(
                 index: result.index, table: result.table, id: result.id, status: result.status,
-                heldFrom: written[key]?.heldFrom)
+                heldFrom: rows[write.row].heldFrom)
         }
     }
 
@@ -93,10 +101,10 @@ struct ChangeRules {
     private mutating func dropValues(of change: Change, _ key: RowKey) {
         guard change.values.writesAny else { return }
         dropped.insert(key)
-        guard written[key] != nil else { return }
+        guard let place = written[key] else { return }
         mustSettle = true
-        written[key]?.heldFrom = nil
-        written[key]?.row.isExact = false
+        rows[place].heldFrom = nil
+        rows[place].row.isExact = false
     }
 
     private enum Decision {
@@ -176,18 +184,25 @@ struct ChangeRules {
             writerBatch: part.batch, isExact: isFull && !isAltered,
             othersTimeStamp: old.map { $0.writer == part.device ? $0.othersTimeStamp : $0.timeStamp } ?? .zero,
             values: values)
-        let earlier = written[key]
+        let place = written[key]
+        let earlier = place.map { rows[$0] }
         if earlier != nil { mustSettle = true }
         let before = earlier?.before ?? old?.timeStamp ?? .zero
         // A change that writes every column leaves nothing of what came before.
         if isFull {
-            dropped.remove(key)
-        } else if earlier?.isAltered == true || dropped.contains(key) {
+            if !dropped.isEmpty { dropped.remove(key) }
+        } else if earlier?.isAltered == true || (!dropped.isEmpty && dropped.contains(key)) {
             isAltered = true
         }
         let heldFrom: TimeStamp? = isAltered ? nil : isFull ? .zero : before
-        written[key] = Written(row: row, before: before, isAltered: isAltered, heldFrom: heldFrom)
-        writes.append((results.count, key))
+        let now = Written(row: row, before: before, isAltered: isAltered, heldFrom: heldFrom)
+        if let place {
+            rows[place] = now
+        } else {
+            written[key] = rows.count
+            rows.append(now)
+        }
+        writes.append((results.count, place ?? rows.count - 1))
         let status: ChangeResult.Status =
             row.isDeleted && !change.isDelete
             ? .deleted(timeStamp: next, version: row.version, knowledgeID: row.knowledgeID)

@@ -52,8 +52,7 @@ extension OpaqueID {
 
     /// Hashes the bytes, as equality compares them.
     public func hash(into hasher: inout Hasher) {
-        var text = text
-        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        text.utf8.span.bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
         hasher.combine(0xFF as UInt8)
     }
 }

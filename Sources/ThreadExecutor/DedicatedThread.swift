@@ -20,13 +20,17 @@ public final class DedicatedThread: SerialExecutor, TaskExecutor {
     /// The name given at the start; debuggers show as much of it as the system keeps (Linux: 15 bytes).
     public let name: String
 
+    /// Runs the jobs in place of a thread of the system, where there is one.
+    private let host: (any DedicatedThreadHost)?
     private let line = JobLine()
 
-    /// Starts the thread, which waits for its first job.
+    /// Starts the thread, which waits for its first job; none where the current task has a ``DedicatedThreadHost``.
     ///
     /// - Throws: `ThreadStartError` when the system refuses another thread.
     public init(name: String) throws(ThreadStartError) {
         self.name = name
+        host = DedicatedThreads.host
+        if host != nil { return }
         let code = startDetachedThread(stackSize: Self.stackSize) { [self] in runUntilClosed() }
         if code != 0 { throw ThreadStartError(name: name, systemError: code) }
     }
@@ -48,17 +52,19 @@ public final class DedicatedThread: SerialExecutor, TaskExecutor {
     /// A job that arrives afterwards could never run, so it traps: close when nothing will call the actors that live
     /// here again, and never from one of them.
     public func close() async {
-        await withCheckedContinuation { line.close(then: $0) }
+        await withCheckedContinuation { closer in
+            if let host { host.close(self) { closer.resume() } } else { line.close(then: closer) }
+        }
     }
 
     /// Whether the caller is on this thread.
-    public var isCurrent: Bool { line.isServedByCurrentThread }
+    public var isCurrent: Bool { host?.isCurrent(self) ?? line.isServedByCurrentThread }
 
     // MARK: Executor
 
     /// Puts a job at the end of the line.
     public func enqueue(_ job: consuming ExecutorJob) {
-        line.append(UnownedJob(job))
+        if let host { host.append(UnownedJob(job), of: self) } else { line.append(UnownedJob(job)) }
     }
 
     /// The thread as the executor of an actor.
@@ -88,9 +94,12 @@ public final class DedicatedThread: SerialExecutor, TaskExecutor {
 
     private func runUntilClosed() {
         nameCurrentThread(name)
-        line.serve { job in
-            job.runSynchronously(isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
-        }
+        line.serve { run($0) }
+    }
+
+    /// Runs a job as one of this thread's.
+    func run(_ job: UnownedJob) {
+        job.runSynchronously(isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
     }
 }
 

@@ -16,6 +16,14 @@ final class DataFolder: Sendable {
     /// The lock file: the system lets go of the lock when the process ends, however it ends.
     private let descriptor: Int32
 
+    /// Locks a folder that holds a log.
+    convenience init(existing path: String) throws(Failure) {
+        guard access(path + "/log.db", F_OK) == 0 else {
+            throw Failure(description: "there is no log in \(path): \(Self.reason); \(Self.advice)")
+        }
+        try self.init(path: path)
+    }
+
     /// Makes the folder when it is missing, and locks it.
     init(path: String) throws(Failure) {
         self.path = path

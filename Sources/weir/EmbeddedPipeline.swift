@@ -5,7 +5,9 @@ import FanOut
 import Gateway
 import HTTP
 import Ingest
+import Metrics
 import Observability
+import Operations
 import Ordering
 import SQLiteChangeLog
 import SQLiteRecordStore
@@ -16,18 +18,22 @@ import SyncModel
 struct EmbeddedPipeline: Sendable {
     private let settings: RunSettings
     private let logger: Logger
+    private let monitoring: Monitoring
     private let folder: DataFolder
     private let log: SQLiteChangeLog
     private let store: SQLiteRecordStore
     private let control: ControlTopic
 
     /// Opens log and tables, agrees on the history and the schema version.
-    static func open(_ settings: RunSettings, logger: Logger) async throws -> EmbeddedPipeline {
+    static func open(
+        _ settings: RunSettings, logger: Logger, monitoring: Monitoring
+    ) async throws -> EmbeddedPipeline {
         let tables = try SchemaFiles.read(
             settings.pipeline.schema, maximumValueBytes: settings.limits.limits.maxValueBytes)
         let folder = try DataFolder(path: settings.pipeline.data)
         try DataFolder.refuse(tables: settings.store.path, withoutLog: settings.changeLog.path)
-        let log = try await SQLiteChangeLog(settings.changeLog)
+        let log = try await SQLiteChangeLog(
+            settings.changeLog, metrics: SQLiteLogMetrics(monitoring.metrics))
         do {
             let proposed = History(
                 epoch: epoch(), partitions: settings.pipeline.partitions, clock: settings.pipeline.clock,
@@ -36,15 +42,17 @@ struct EmbeddedPipeline: Sendable {
             let entry = try await control.register(tables, in: log)
             logger.info(
                 "Schema", [.version: .integer(entry.version.ordinal), .schemaVersion: .string(entry.version.hash)])
-            let store = try await SQLiteRecordStore.open(settings.store)
+            let store = try await SQLiteRecordStore.open(
+                settings.store, metrics: SQLiteStoreMetrics(monitoring.metrics))
             do {
-                try await store.prepare(control.schemas)
+                try await store.prepare(control.schemas, epoch: control.history.epoch)
             } catch {
                 await store.close()
                 throw error
             }
             return EmbeddedPipeline(
-                settings: settings, logger: logger, folder: folder, log: log, store: store, control: control)
+                settings: settings, logger: logger, monitoring: monitoring, folder: folder, log: log, store: store,
+                control: control)
         } catch {
             try await log.close()
             throw error
@@ -53,34 +61,45 @@ struct EmbeddedPipeline: Sendable {
 
     /// Runs all roles until the group is asked to stop, then closes log and tables.
     func run(_ group: (ServiceGroup) -> Void, started: @escaping @Sendable (HTTPPeer) -> Void) async throws {
+        let metrics = monitoring.metrics
+        monitoring.liveness.add(Pulse("log") { [log] in await log.beat() })
+        monitoring.liveness.add(Pulse("tables") { [store] in await store.beat() })
+        monitoring.storage.setReady()
         let schemas: @Sendable () -> SchemaHistory = { [control] in control.schemas }
         let history = control.history
         let backlog = UploadBacklog(partitions: history.partitions, maximumLag: settings.gateway.maxLag)
-        let watch = FanOutWatch(partitions: history.partitions, backlog: backlog, logger: logger.labeled("fanout"))
+        let watch = FanOutWatch(
+            partitions: history.partitions, backlog: backlog, logger: logger.labeled("fanout"),
+            condition: monitoring.streams)
         let fanOut = FanOut(
             configuration: settings.fanOut, history: history, partitions: Array(0..<history.partitions), log: log,
-            store: store, schemas: schemas, observer: watch)
+            store: store, schemas: schemas, observer: watch, metrics: FanOutMetrics(metrics))
         let ordering = OrderingService(
             log: log, store: store, history: history, schemas: schemas, configuration: settings.ordering,
-            logger: logger.labeled("ordering"))
+            logger: logger.labeled("ordering"), metrics: OrderingMetrics(metrics))
         let ingestLogger = logger.labeled("ingest")
+        let ingestMetrics = IngestMetrics(metrics, partitions: history.partitions)
         let ingest = IngestService(
             log: log, history: history, limits: settings.limits.limits, configuration: settings.ingest, schemas: schemas
         ) { event in
             if case .recordRefused(let upload, _) = event { backlog.refused(upload) }
             event.write(to: ingestLogger)
+            ingestMetrics.note(event)
         }
         let gateway = GatewayService(
             log: log, link: fanOut, authenticator: NoAuthentication(), history: history, schemas: schemas,
             limits: settings.limits.limits, configuration: settings.gateway, backlog: backlog,
-            logger: logger.labeled("gateway"))
+            logger: logger.labeled("gateway"), metrics: GatewayMetrics(metrics))
+        metrics.collect { [gateway] in gateway.counters }
+        metrics.collect { [log] samples in samples.set(.logQueueBytes, log.queuedBytes) }
+        metrics.collectLag(of: log, partitions: history.partitions)
         let services = ServiceGroup(
             [
                 .init("retention", Retention(log: log, keep: settings.changeLog.keep, logger: logger)),
                 .init("fanout", FanOutService(fanOut: fanOut, watch: watch), startLimit: .seconds(3600)),
                 .init("ordering", CancelledService(ordering.run)),
                 .init("ingest", CancelledService(ingest.run)),
-                .init("gateway", GatewayRole(gateway: gateway, started: started)),
+                .init("gateway", GatewayRole(gateway: gateway, condition: monitoring.gateway, started: started)),
             ], logger: logger)
         group(services)
         let result = await Result.capturing { try await services.run() }

@@ -1,33 +1,36 @@
 import FanOut
 import Gateway
 import Observability
+import ServiceLifecycle
 import SyncModel
 import Synchronization
 
-/// Logs what happens to the fan-out's partitions, and knows when all of them serve.
+/// Logs what happens to the fan-out's partitions, and says when all of them serve.
 final class FanOutWatch: FanOutObserver {
     private struct State {
         var unready: Set<Int>
         /// Why streams must be rebuilt, by partition, until it shows whether there was anything to lose.
         var held: [Int: FanOutEvent] = [:]
-        var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
     private let state: Mutex<State>
     private let backlog: UploadBacklog
     private let logger: Logger
+    /// Set under the lock, so that the last change is the last one told.
+    private let condition: ReadinessCondition
 
-    init(partitions: Int, backlog: UploadBacklog, logger: Logger) {
+    init(partitions: Int, backlog: UploadBacklog, logger: Logger, condition: ReadinessCondition) {
         self.backlog = backlog
         state = Mutex(State(unready: Set(0..<partitions)))
         self.logger = logger
+        self.condition = condition
     }
 
     func note(_ event: FanOutEvent, partition: Int) {
         tell(event, partition: partition)
         switch event {
-        case .ready: becameReady(partition)
-        case .damaged: _ = state.withLock { $0.unready.insert(partition) }
+        case .ready: change { $0.remove(partition) }
+        case .damaged: change { $0.insert(partition) }
         default: break
         }
     }
@@ -35,16 +38,7 @@ final class FanOutWatch: FanOutObserver {
     func passed(_ upload: UploadReference) { backlog.passed(upload) }
 
     /// Returns when every partition serves.
-    func untilReady() async {
-        await withCheckedContinuation { continuation in
-            let isReady = state.withLock { state in
-                if state.unready.isEmpty { return true }
-                state.waiting.append(continuation)
-                return false
-            }
-            if isReady { continuation.resume() }
-        }
-    }
+    func untilReady() async throws { try await condition.untilReady() }
 
     /// Logs an event.
     ///
@@ -68,13 +62,12 @@ final class FanOutWatch: FanOutObserver {
         }
     }
 
-    private func becameReady(_ partition: Int) {
-        let waiting = state.withLock { state -> [CheckedContinuation<Void, Never>] in
-            state.unready.remove(partition)
-            guard state.unready.isEmpty else { return [] }
-            defer { state.waiting = [] }
-            return state.waiting
+    private func change(_ body: (inout Set<Int>) -> Void) {
+        state.withLock { state in
+            body(&state.unready)
+            if state.unready.isEmpty { return condition.setReady() }
+            let numbers = state.unready.sorted().map(String.init).joined(separator: ", ")
+            condition.setUnready("streams of these partitions do not serve yet: \(numbers)")
         }
-        for continuation in waiting { continuation.resume() }
     }
 }

@@ -2,6 +2,7 @@ import Commands
 import Gateway
 import HTTP
 import Observability
+import Operations
 import ServiceLifecycle
 
 #if canImport(Darwin)
@@ -18,25 +19,44 @@ enum Run {
         let output = LogOutput(format: logging.format, isColoured: isColoured, to: sink)
         let logger = Logger(label: "weir", output: output, level: logging.level)
         defer { _ = sink.flush(within: .seconds(1)) }
+        let monitoring = Monitoring()
+        let operations = settings.operations.address.map {
+            OperationsServer(
+                address: $0, metrics: monitoring.metrics, readiness: monitoring.readiness,
+                liveness: monitoring.liveness, logger: logger.labeled("operations"))
+        }
         do {
-            let signals = try ProcessSignals()
-            let pipeline = try await EmbeddedPipeline.open(settings, logger: logger)
-            var listening = Optional(signals)
-            try await pipeline.run { group in
-                do {
-                    try listening.take()?.listen { group.shutDown(reason: "signal \($0.name)") }
-                } catch {
-                    logger.warning("Signals are not heard", [.error: .string("\(error)")])
-                }
-            } started: { address in
-                logger.notice(
-                    "Weir is ready: send the first request to \(Self.url(address, settings))",
-                    [.address: .string("\(address)"), .path: .string(settings.pipeline.data)])
+            var signals = Optional(try ProcessSignals())
+            try operations?.start()
+            do {
+                try await pipeline(settings, &signals, logger, monitoring)
+            } catch {
+                await operations?.stop()
+                throw error
             }
+            await operations?.stop()
             return .success
         } catch {
             logger.critical("Weir cannot go on", [.error: .string("\(error)")])
             return .failure
+        }
+    }
+
+    /// Runs the pipeline until it is asked to stop.
+    private static func pipeline(
+        _ settings: RunSettings, _ signals: inout ProcessSignals?, _ logger: Logger, _ monitoring: Monitoring
+    ) async throws {
+        let pipeline = try await EmbeddedPipeline.open(settings, logger: logger, monitoring: monitoring)
+        try await pipeline.run { group in
+            do {
+                try signals.take()?.listen { group.shutDown(reason: "signal \($0.name)") }
+            } catch {
+                logger.warning("Signals are not heard", [.error: .string("\(error)")])
+            }
+        } started: { address in
+            logger.notice(
+                "Weir is ready: send the first request to \(Self.url(address, settings))",
+                [.address: .string("\(address)"), .path: .string(settings.pipeline.data)])
         }
     }
 

@@ -30,21 +30,25 @@ struct FanOutService<Log: ChangeLog, Store: RecordStore>: Service {
 
     func run() async throws { try await cancelWhenGracefulShutdown { try await fanOut.run() } }
 
-    func untilReady() async throws { await watch.untilReady() }
+    func untilReady() async throws { try await watch.untilReady() }
 }
 
 /// The gateway, from the moment it listens until it is asked to stop.
 struct GatewayRole<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator>: Service {
     let gateway: GatewayService<Log, Link, Auth>
+    let condition: ReadinessCondition
     let started: @Sendable (HTTPPeer) -> Void
 
     func run() async throws {
-        started(try await gateway.start())
+        let address = try await gateway.start()
+        condition.setReady()
+        started(address)
         do {
             try await gracefulShutdown()
         } catch {
             // Cancelled: the time to stop is over.
         }
+        condition.setUnready("the process stops")
         await gateway.stop()
     }
 }

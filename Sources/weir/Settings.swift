@@ -4,6 +4,7 @@ import FanOut
 import Gateway
 import Ingest
 import Observability
+import Operations
 import Ordering
 import SQLiteChangeLog
 import SQLiteRecordStore
@@ -15,6 +16,7 @@ enum Settings {
         var schema = ConfigurationSchema(program: "weir")
         schema.add(PipelineConfiguration.self, as: "", "The process")
         schema.add(LogConfiguration.self, as: "log", "Logging")
+        schema.add(OperationsConfiguration.self, as: "operations", "The operations port")
         schema.add(LimitsConfiguration.self, as: "limits", "What a batch may hold")
         schema.add(GatewayConfiguration.self, as: "gateway", "The gateway")
         schema.add(IngestConfiguration.self, as: "ingest", "Ingest")
@@ -31,9 +33,60 @@ enum Settings {
     static let defaultFile = "weir.yaml"
 }
 
+/// The settings of a command that works on a data folder whose process has stopped.
+struct OfflineSettings: Sendable {
+    var data: String
+    var limits: LimitsConfiguration
+    var ordering: OrderingConfiguration
+    var changeLog: SQLiteChangeLogConfiguration
+    var store: SQLiteRecordStoreConfiguration
+
+    /// The scopes that such a command reads: the schema file is none of them, since the log has every version.
+    static let scopes = ["log", "limits", "ordering", "changelog", "store"]
+
+    /// The flags of such a command.
+    static var options: [CommandOption] {
+        Settings.schema.options.filter { option in
+            ["config", "data", "log-format"].contains(option.name)
+                || scopes.contains { option.name.hasPrefix($0 + ".") }
+        }
+    }
+
+    /// The same for another folder.
+    func moved(to folder: String) -> OfflineSettings {
+        var settings = self
+        settings.data = folder
+        settings.changeLog.path = folder + "/log.db"
+        settings.store.path = folder + "/tables.db"
+        return settings
+    }
+
+    init(_ configuration: Configuration) throws(ConfigurationProblem) {
+        data = try configuration.read(DataConfiguration.self, from: "").data
+        limits = try configuration.read(LimitsConfiguration.self, from: "limits")
+        ordering = try configuration.read(OrderingConfiguration.self, from: "ordering")
+        changeLog = try configuration.read(SQLiteChangeLogConfiguration.self, from: "changelog")
+        store = try configuration.read(SQLiteRecordStoreConfiguration.self, from: "store")
+        changeLog.path = data + "/log.db"
+        store.path = data + "/tables.db"
+    }
+
+    /// Where the data lies: one of the keys of ``PipelineConfiguration``.
+    private struct DataConfiguration: ConfigurationComponent {
+        static let keys: [any DeclaredConfigurationKey] = [PipelineConfiguration.data]
+
+        let data: String
+
+        init(from reader: ConfigurationReader) throws(ConfigurationProblem) {
+            data = try reader.read(PipelineConfiguration.data)
+        }
+    }
+}
+
 /// The settings of a process with all roles.
 struct RunSettings: Sendable {
     var pipeline: PipelineConfiguration
+    var operations: OperationsConfiguration
     var limits: LimitsConfiguration
     var gateway: GatewayConfiguration
     var ingest: IngestConfiguration
@@ -44,6 +97,7 @@ struct RunSettings: Sendable {
 
     init(_ configuration: Configuration) throws(ConfigurationProblem) {
         pipeline = try configuration.read(PipelineConfiguration.self, from: "")
+        operations = try configuration.read(OperationsConfiguration.self, from: "operations")
         limits = try configuration.read(LimitsConfiguration.self, from: "limits")
         gateway = try configuration.read(GatewayConfiguration.self, from: "gateway")
         ingest = try configuration.read(IngestConfiguration.self, from: "ingest")

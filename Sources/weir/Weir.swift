@@ -18,6 +18,10 @@ enum Weir {
         case configuration
         case configurationReference
         case checkSchema
+        case verify
+        case replay
+        case bench
+        case simulate
     }
 
     static var command: Command<Action> {
@@ -30,6 +34,13 @@ enum Weir {
                     options: settings.options,
                     discussion: "Needs nothing but a schema file; data goes to the folder weir-data."),
                 Command(
+                    "verify", "Recompute from the log what the pipeline made, and compare.", .verify,
+                    options: [Verify.scratch, Verify.copy] + OfflineSettings.options, discussion: Verify.discussion),
+                Command(
+                    "replay", "Make the tables anew from the log.", .replay,
+                    options: [ReplayCommand.into, ReplayCommand.replace] + OfflineSettings.options,
+                    discussion: ReplayCommand.discussion),
+                Command(
                     "schema", "Work with schema files.",
                     subcommands: [
                         Command(
@@ -39,6 +50,14 @@ enum Weir {
                 Command(
                     "config", "Print the settings in force and where each comes from.", .configuration,
                     options: settings.options, discussion: "Takes the same flags as run; secrets are masked."),
+                Command(
+                    "bench", "Measure this machine and Weir on it.", .bench, options: Bench.options,
+                    discussion: "Starts servers of its own; docs/operations.md says how to read the figures."),
+                Command(
+                    "simulate", "Play the whole pipeline in memory, with faults that a seed decides.", .simulate,
+                    options: Simulate.options,
+                    discussion:
+                        "Ends at the first seed with which something does not hold, and prints how to see it again."),
                 Command(
                     "config-reference", "Print the reference of all settings, in Markdown.", .configurationReference),
             ])
@@ -65,7 +84,26 @@ enum Weir {
         case .configurationReference:
             Output.write(Settings.schema.markdown())
             return .success
+        case .simulate: return await Simulate.run(invocation)
         case .checkSchema: return SchemaCheck.run(path: invocation.arguments[0])
+        case .verify, .replay:
+            do {
+                let own = [Verify.scratch, Verify.copy, ReplayCommand.into, ReplayCommand.replace].map(\.name)
+                let sources = ConfigurationSources(
+                    environment: Environment.variables, flags: invocation.options.filter { !own.contains($0.name) },
+                    defaultFile: Settings.defaultFile)
+                let configuration = try Configuration.load(
+                    Settings.schema, from: sources, for: OfflineSettings.scopes)
+                let logging = try configuration.read(LogConfiguration.self, from: "log")
+                let settings = try OfflineSettings(configuration)
+                return invocation.action == .verify
+                    ? await Verify.run(settings, logging, invocation)
+                    : await ReplayCommand.run(settings, logging, invocation)
+            } catch {
+                Output.complain("\(error)")
+                return .usage
+            }
+        case .bench: return await Bench.run(invocation)
         case .configuration, .run:
             do {
                 let sources = ConfigurationSources(

@@ -1,4 +1,5 @@
 import CanonicalValues
+import Fuzzing
 import SyncModel
 import Testing
 
@@ -113,7 +114,9 @@ struct CanonicalValuesTests {
             0, .leastNonzeroMagnitude, -.leastNonzeroMagnitude, .leastNormalMagnitude, .greatestFiniteMagnitude, 0x1p53,
             1e21, 1e-7,
         ]
-        for real in edges + (0..<20_000).map({ _ in Double(bitPattern: random.next()) }) where real.isFinite {
+        for real in edges
+            + (0..<TestLength.count(20_000, long: 200_000)).map({ _ in Double(bitPattern: random.next()) })
+        where real.isFinite {
             let json = try json(.real(real.bitPattern), as: .real)
             #expect(try read(json, as: .real) == .real(real.bitPattern), "\(real)")
         }
@@ -121,7 +124,7 @@ struct CanonicalValuesTests {
 
     @Test mutating func everyCanonicalValueComesBackAsTheSameBytes() throws {
         var random = SplitMix64(state: 0x5EED)
-        for _ in 0..<20_000 {
+        for _ in 0..<TestLength.count(20_000, long: 200_000) {
             let (type, json) = random.canonicalValue()
             let value = try read(json, as: type)
             let back = try self.json(value, as: type)

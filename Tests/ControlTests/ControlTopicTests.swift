@@ -186,4 +186,17 @@ struct ControlTopicTests {
         await producer.close()
         try await expectRefusal(log, "control offset 1: the record cannot be read")
     }
+
+    @Test func anExistingHistoryIsReadWhateverIsConfigured() async throws {
+        let log = emptyLog()
+        let error = await #expect(throws: ControlError.self) { _ = try await ControlTopic.existing(in: log) }
+        #expect("\(error.map(String.init(describing:)) ?? "")".contains("no history"))
+        #expect(try await log.range(of: place).end == 0)
+        let control = try await ControlTopic.open(in: log, proposed: proposed)
+        try await control.register(one, in: log)
+        let again = try await ControlTopic.existing(in: log)
+        #expect(again.history == proposed)
+        #expect(again.schemas == control.schemas)
+        await log.close()
+    }
 }

@@ -3,6 +3,7 @@ import Configuration
 import FanOutLink
 import Gateway
 import HTTP
+import Metrics
 import Observability
 import SyncModel
 import SyncWire
@@ -29,6 +30,7 @@ struct TestGateway: Sendable {
         var authentication = ScriptedAuthentication()
         var backlog: UploadBacklog?
         var logger = Logger.disabled
+        var metrics = MetricRegistry()
         var patience: Duration = .seconds(10)
     }
 
@@ -90,7 +92,8 @@ func withGateway(
         log: setup.log, link: link, authenticator: setup.authentication,
         history: History(epoch: TestGateway.epoch, partitions: setup.log.partitionCount),
         schemas: { [schemas = setup.schemas] in schemas }, limits: setup.limits, configuration: setup.configuration,
-        backlog: setup.backlog, logger: setup.logger, clock: clock, patience: setup.patience)
+        backlog: setup.backlog, logger: setup.logger, metrics: GatewayMetrics(setup.metrics), clock: clock,
+        patience: setup.patience)
     let bound = try await service.start()
     let gateway = TestGateway(log: setup.log, link: link, clock: clock, service: service, port: bound.port)
     do {

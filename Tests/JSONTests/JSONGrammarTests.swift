@@ -1,3 +1,4 @@
+import Fuzzing
 import JSON
 import Testing
 
@@ -133,7 +134,7 @@ struct JSONGrammarTests {
         var random = SeededRandom(seed: 0x5EED)
         var refused = 0
         var taken = 0
-        for _ in 0..<8000 {
+        for _ in 0..<TestLength.count(8000, long: 50_000) {
             var model = JSONModel.array([.number("1e300")])
             model.append(JSONModel.random(depth: 3, using: &random))
             var bytes: [UInt8] = []

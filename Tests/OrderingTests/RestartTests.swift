@@ -61,6 +61,27 @@ struct RestartTests {
         }
     }
 
+    /// The rows that it reads know of messages that it has yet to decide: what would come of them is no result.
+    @Test
+    func publishesNothingOnceAnotherWorkerHasMovedTheTablesOn() async throws {
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            try await log.append(maker.creations(3))
+            let other = StoreStep(
+                partition: 0, expected: nil,
+                position: StoredPosition(state: PartitionState(nextOffset: 1), orderedOffset: 1), rows: [], outcomes: []
+            )
+            let store = WatchedStore(
+                tables,
+                beforeRead: { number throws(RecordStoreError) in
+                    if number == 0 { try await tables.commit([other]) }
+                })
+            let error = await #expect(throws: RecordStoreError.self) { try await Stage(log, store).ended() }
+            #expect(error?.code == .fenced)
+            #expect(try await log.records(of: TopicPartition(.ordered, 0)).isEmpty)
+        }
+    }
+
     @Test
     func makesTheTablesAgainFromChanges() async throws {
         let parts = randomParts(50, seed: 21, owners: ["abc"])

@@ -18,13 +18,15 @@ struct Stage {
     /// Starts the stage.
     init(
         _ log: MemoryChangeLog, _ store: WatchedStore,
-        configuration: OrderingConfiguration = OrderingConfiguration(), schemas: SchemaHistory = Fixture.schemas
+        configuration: OrderingConfiguration = OrderingConfiguration(), schemas: SchemaHistory = Fixture.schemas,
+        metrics: OrderingMetrics = OrderingMetrics()
     ) {
         self.log = log
         self.store = store
         let service = OrderingService(
             log: log, store: store, history: Fixture.history, schemas: { schemas }, configuration: configuration,
-            clock: clock, logger: Logger(label: "ordering", output: LogOutput(format: .text, to: lines)))
+            clock: clock, logger: Logger(label: "ordering", output: LogOutput(format: .text, to: lines)),
+            metrics: metrics)
         running = Task {
             defer { store.events.add(.ended) }
             try await service.run()
@@ -47,7 +49,7 @@ struct Stage {
 /// Opens the tables in a folder.
 func openTables(_ folder: String) async throws -> SQLiteRecordStore {
     let store = try await SQLiteRecordStore.open(.init(path: folder + "/tables.db"))
-    try await store.prepare(Fixture.schemas)
+    try await store.prepare(Fixture.schemas, epoch: Fixture.history.epoch)
     return store
 }
 

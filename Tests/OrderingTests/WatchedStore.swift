@@ -69,7 +69,9 @@ final class WatchedStore: RecordStore {
         }
     }
 
-    func prepare(_ schemas: SchemaHistory) async throws(RecordStoreError) { try await base.prepare(schemas) }
+    func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {
+        try await base.prepare(schemas, epoch: epoch)
+    }
 
     func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition? {
         try await base.position(of: partition)

@@ -30,6 +30,19 @@ extension RecordStoreConformance {
                 await expectError(.incompatibleTables) { try await again.prepare(other) }
                 try await partition.expect([orderRow("a", "x")])
             },
+            ConformanceCase("tables of another history are refused, and left as they are") { harness in
+                var partition = PartitionHand(try await harness.open(Sample.first))
+                try await partition.commit([orderRow("a", "x")])
+                let again = try await harness.open()
+                for schemas in [Sample.first, Sample.second] {
+                    await expectError(.incompatibleTables) {
+                        try await again.prepare(schemas, epoch: "ffeeddccbbaa99887766554433221100")
+                    }
+                }
+                await expectError(.incompatibleTables) { _ = try await again.rows([], in: 0, schemaOrdinal: 1) }
+                try await again.prepare(Sample.second)
+                try await PartitionHand(again).expect([orderRow("a", "x")])
+            },
             ConformanceCase("a history of other types is refused, also where a store keeps both types alike") {
                 harness in
                 func history(_ type: ColumnType, _ policy: Policy = .lastSyncWins) -> SchemaHistory {

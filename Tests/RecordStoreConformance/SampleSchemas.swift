@@ -3,6 +3,7 @@ import SyncWire
 
 /// The schema versions that the cases use.
 enum Sample {
+    static let epoch = "00112233445566778899aabbccddeeff"
     static let everyType = 0
     static let order = 1
     static let late = 2

@@ -31,6 +31,13 @@ actor StoreHarness {
     }
 }
 
+extension RecordStore {
+    /// Prepares for the history that all cases but those about histories have.
+    func prepare(_ schemas: SchemaHistory) async throws(RecordStoreError) {
+        try await prepare(schemas, epoch: Sample.epoch)
+    }
+}
+
 /// A partition as its worker sees it: it knows where the partition stands and moves it on.
 struct PartitionHand {
     let store: any RecordStore

@@ -1,4 +1,5 @@
 import Foundation
+import Metrics
 import RecordStore
 import SQLite
 import SQLiteRecordStore
@@ -71,7 +72,7 @@ struct StoreFileTests {
     @Test(arguments: [
         ("CREATE TABLE mine (x)", "another application"), ("PRAGMA application_id = 77", "another application"),
         ("PRAGMA user_version = 3", "another application"),
-        ("PRAGMA application_id = 1466258003; PRAGMA user_version = 2", "format 2 of a newer Weir"),
+        ("PRAGMA application_id = 1466258003; PRAGMA user_version = 3", "format 3 of a newer Weir"),
     ])
     func refusesAFileThatIsNotItsOwnAndLeavesItAsItIs(sql: String, words: String) async throws {
         try await withTemporaryFolder { folder in
@@ -84,6 +85,28 @@ struct StoreFileTests {
             #expect(error?.code == .incompatibleTables)
             #expect(error?.message.contains(words) == true, "\(error?.message ?? "")")
             #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
+        }
+    }
+
+    @Test func tablesWithoutAHistoryAreAdoptedOnce() async throws {
+        try await withTemporaryFolder { folder in
+            let path = folder + "/tables.db"
+            let row = Self.row("a", [#""x""#, "null", "null", "null", "null", "null"])
+            try await withStore(.init(path: path)) { store in
+                try await store.prepare(Self.schemas)
+                try await store.commit([Self.step(1, [row])])
+            }
+            // As the first format was.
+            try await execute("DROP TABLE weir_history; PRAGMA user_version = 1", path: path)
+            try await withStore(.init(path: path)) { store in
+                try await store.prepare(Self.schemas, epoch: "first")
+                #expect(try await store.rows([row.key], in: 0, schemaOrdinal: 1) == [row])
+            }
+            let error = await #expect(throws: RecordStoreError.self) {
+                try await withStore(.init(path: path)) { try await $0.prepare(Self.schemas, epoch: "second") }
+            }
+            #expect(error?.code == .incompatibleTables)
+            #expect(error?.message.contains("the tables are of history first, the log is of history second") == true)
         }
     }
 
@@ -130,6 +153,27 @@ struct StoreFileTests {
             try await roomy.commit([Self.step(3, rows)])
             #expect(try await roomy.rows(rows.map(\.key), in: 0, schemaOrdinal: 1).count == rows.count)
             await roomy.close()
+        }
+    }
+
+    @Test func transactionsAndTheirFailuresAreCounted() async throws {
+        try await withTemporaryFolder { folder in
+            let registry = MetricRegistry()
+            let store = try await SQLiteRecordStore.open(
+                .init(path: folder + "/tables.db"), metrics: SQLiteStoreMetrics(registry))
+            try await store.prepare(Self.schemas)
+            let rows = (0..<3).map { Self.row("\($0)", [#""x""#, "null", "null", "null", "null", "null"]) }
+            try await store.commit([Self.step(1, rows), Self.step(2, Array(rows.prefix(1)))])
+            _ = try await store.rows(rows.map(\.key), in: 0, schemaOrdinal: 1)
+            await #expect(throws: RecordStoreError.self) { try await store.commit([Self.step(1, rows)]) }
+            await store.beat()
+            await store.close()
+            await store.beat()
+            #expect(registry.histogram(.storeCommitDuration).snapshot.cumulative.last == 1)
+            #expect(registry.histogram(.storeCommitRows).snapshot.sum == 4)
+            #expect(registry.histogram(.storeCommitSteps).snapshot.sum == 2)
+            #expect(registry.histogram(.storeReadDuration).snapshot.cumulative.last == 1)
+            #expect(registry.counter(.storeCommitFailures).value == 1)
         }
     }
 

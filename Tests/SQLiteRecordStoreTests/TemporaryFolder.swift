@@ -2,6 +2,7 @@ import Foundation
 import RecordStore
 import SQLite
 import SQLiteRecordStore
+import SyncModel
 
 /// Makes an empty folder for a closure and removes it afterwards.
 func withTemporaryFolder<Value>(_ body: (String) async throws -> Value) async throws -> Value {
@@ -15,6 +16,13 @@ func withTemporaryFolder<Value>(_ body: (String) async throws -> Value) async th
     }
     try FileManager.default.removeItem(at: folder)
     return try outcome.get()
+}
+
+extension SQLiteRecordStore {
+    /// Prepares for the one history of these tests.
+    func prepare(_ schemas: SchemaHistory) async throws(RecordStoreError) {
+        try await prepare(schemas, epoch: "00112233445566778899aabbccddeeff")
+    }
 }
 
 /// Opens a store for a closure and closes it afterwards.

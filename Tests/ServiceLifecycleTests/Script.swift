@@ -50,6 +50,8 @@ struct Script: Service {
     var flush: @Sendable () async throws -> Void = {}
 
     func untilReady() async throws {
+        // Those after it start when it runs, whatever the order in which tasks get their turn.
+        await record.until("\(name) runs")
         try await ready()
     }
 

@@ -12,22 +12,29 @@ struct Sample: Sendable, CustomStringConvertible {
     let json: String
     /// Whether bytes give the sample's value.
     let matches: @Sendable ([UInt8]) throws -> Bool
+    /// Whether what bytes give is the same after it was written and read again.
+    let survives: @Sendable ([UInt8]) throws -> Bool
 
     var description: String { name }
 
     init<Value: WireDecodable & WireEncodable & Equatable & Sendable>(
         _ name: String, _ message: String, _ value: Value, json: String
     ) {
-        self.init(name, message, value, bytes: value.encode(), json: json)
+        self.init(name, message, value, bytes: value.encode(), json: json) { bytes in
+            let read = try Value(decoding: bytes)
+            return try Value(decoding: read.encode()) == read
+        }
     }
 
     init<Value: WireDecodable & Equatable & Sendable>(
-        _ name: String, _ message: String, _ value: Value, bytes: [UInt8], json: String
+        _ name: String, _ message: String, _ value: Value, bytes: [UInt8], json: String,
+        survives: @escaping @Sendable ([UInt8]) throws -> Bool = { try Value(decoding: $0) == Value(decoding: $0) }
     ) {
         self.name = name
         self.message = message
         self.bytes = bytes
         self.json = json
+        self.survives = survives
         matches = { try Value(decoding: $0) == value }
     }
 

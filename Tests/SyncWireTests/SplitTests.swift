@@ -1,3 +1,4 @@
+import Fuzzing
 import SyncModel
 import SyncWire
 import Testing

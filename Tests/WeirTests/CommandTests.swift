@@ -11,7 +11,7 @@ import Testing
         let help = try await CommandRun.run("--help", in: folder)
         #expect(help.code == 0)
         #expect(help.errors.isEmpty)
-        for command in ["run", "schema", "config", "config-reference"] {
+        for command in ["run", "verify", "replay", "schema", "config", "bench", "simulate", "config-reference"] {
             #expect(help.output.contains("\n  \(command) "))
         }
         let run = try await CommandRun.run("run", "--help", in: folder)

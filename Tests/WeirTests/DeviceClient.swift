@@ -56,12 +56,20 @@ struct DeviceClient: Sendable {
         return try answer.json()
     }
 
+    /// Posts bytes as they are.
+    func post(_ path: String, bytes: Data, headers: [String: String] = [:]) async throws -> Answer {
+        try await send("POST", path, bytes, headers)
+    }
+
     private func send(
         _ method: String, _ path: String, _ body: Data?, _ more: [String: String]
     ) async throws -> Answer {
         var head = "\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
         for (name, value) in headers.merging(more, uniquingKeysWith: { $1 }) { head += "\(name): \(value)\r\n" }
-        if let body { head += "Content-Type: application/json\r\nContent-Length: \(body.count)\r\n" }
+        if let body {
+            if more["Content-Type"] == nil { head += "Content-Type: application/json\r\n" }
+            head += "Content-Length: \(body.count)\r\n"
+        }
         let request = Data((head + "\r\n").utf8) + (body ?? Data())
         let port = port
         let thread = try DedicatedThread(name: "client")
@@ -102,7 +110,8 @@ struct DeviceClient: Sendable {
         return try parse(answer)
     }
 
-    private static func parse(_ data: Data) throws -> Answer {
+    /// Reads an answer that ended with its connection.
+    static func parse(_ data: Data) throws -> Answer {
         guard let end = data.range(of: Data("\r\n\r\n".utf8)) else {
             throw Failure(description: "no answer: \(String(decoding: data, as: UTF8.self))")
         }

@@ -1,11 +1,10 @@
-import Foundation
+import Fuzzing
 
 /// The seeds of a test that plays at random.
 enum Seeds {
     /// The first seeds: as many as the usual run has time for, or, with `deploy/test --long`, many more.
     static func count(_ usual: UInt64, long: UInt64) -> [UInt64] {
-        let isLong = ProcessInfo.processInfo.environment["WEIR_TEST_LONG"] != nil
-        return Array(1...(isLong ? long : usual))
+        Array(1...TestLength.count(usual, long: long))
     }
 }
 

@@ -130,13 +130,14 @@ enum TestServer {
 
     /// Starts a server with the tests' schema.
     static func start(
-        in folder: TestFolder? = nil, settings: [String: String] = [:], environment: [String: String] = [:]
+        in folder: TestFolder? = nil, settings: [String: String] = [:], environment: [String: String] = [:],
+        meanwhile: ((UInt16) async throws -> Void)? = nil
     ) async throws -> WeirProcess {
         let folder = try folder ?? TestFolder()
         let path = folder.path + "/schema.yaml"
         try schema.write(toFile: path, atomically: true, encoding: .utf8)
         return try await WeirProcess.start(
             schema: path, in: folder, settings: ["partitions": "2", "clock": "sequence(100)"].merging(settings) { $1 },
-            environment: environment)
+            environment: environment, meanwhile: meanwhile)
     }
 }

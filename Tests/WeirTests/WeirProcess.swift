@@ -13,8 +13,13 @@ final class WeirProcess: Sendable {
     private let ended: Task<Int32, Never>
     private let lines: Lines
 
-    /// The system's number of the process.
-    var identifier: Int32 { process.processIdentifier }
+    /// The memory that the process has in use, in bytes, as Linux counts it.
+    func residentBytes() throws -> Int {
+        let status = try String(contentsOfFile: "/proc/\(process.processIdentifier)/status", encoding: .utf8)
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") })
+        let kilobytes = try #require(line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first)
+        return try #require(Int(kilobytes)) * 1024
+    }
 
     /// What the process has logged.
     var log: [String] { lines.all }
@@ -22,9 +27,15 @@ final class WeirProcess: Sendable {
     /// Waits until the process has logged a line with this text; `false` when it ended without.
     func hasLogged(_ text: String) async -> Bool { await lines.contains(text) }
 
+    /// The port of its operations on 127.0.0.1, `nil` where there is none.
+    var operationsPort: UInt16? { lines.known(.operations) }
+
     /// Starts a process and returns when it is ready for requests.
+    ///
+    /// - Parameter meanwhile: done before, with the port of its operations, as soon as the process answers there.
     static func start(
-        schema: String, in folder: TestFolder, settings: [String: String] = [:], environment: [String: String] = [:]
+        schema: String, in folder: TestFolder, settings: [String: String] = [:], environment: [String: String] = [:],
+        meanwhile: ((UInt16) async throws -> Void)? = nil
     ) async throws -> WeirProcess {
         let process = Process()
         process.executableURL = try Self.executable()
@@ -54,12 +65,16 @@ final class WeirProcess: Sendable {
             continuation.finish()
         }
         try ProcessStart.run(process)
-        guard let port = await lines.port() else {
+        if let meanwhile, let operations = await lines.port(of: .operations) { try await meanwhile(operations) }
+        guard let port = await lines.port(of: .gateway) else {
             throw StartFailure(description: "weir did not start:\n" + lines.all.joined(separator: "\n"))
         }
         let end = Task { await ended.first { _ in true } ?? -1 }
         return WeirProcess(folder: folder, port: port, process: process, ended: end, lines: lines)
     }
+
+    // A test that fails on the way leaves no process behind.
+    deinit { if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) } }
 
     /// Why a process did not start.
     struct StartFailure: Error, CustomStringConvertible {
@@ -92,8 +107,12 @@ final class WeirProcess: Sendable {
     deinit { if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) } }
 
     /// The environment of the tests without what would be a setting: a program takes nothing from its surroundings.
+    ///
+    /// But for the operations port, which is anywhere: processes that run beside each other must not meet at the usual one.
     static var environment: [String: String] {
-        ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("WEIR_") }
+        var variables = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("WEIR_") }
+        variables["WEIR_OPERATIONS_ADDRESS"] = "127.0.0.1:0"
+        return variables
     }
 
     /// The program beside the tests' own.
@@ -110,12 +129,19 @@ final class WeirProcess: Sendable {
 
 /// The lines of a process's log, as they come.
 private final class Lines: Sendable {
+    /// What a process says that it listens for.
+    enum Listener: String, CaseIterable {
+        /// By the key of the line.
+        case gateway = "address"
+        case operations = "url"
+    }
+
     private struct State {
         var rest = Data()
         var lines: [String] = []
         var hasEnded = false
-        var port: UInt16?
-        var waiting: CheckedContinuation<UInt16?, Never>?
+        var ports: [Listener: UInt16] = [:]
+        var waiting: [(listener: Listener, continuation: CheckedContinuation<UInt16?, Never>)] = []
         var readers: [(text: String, continuation: CheckedContinuation<Bool, Never>)] = []
 
         /// Takes out the readers whose line has come, or will not come any more.
@@ -128,6 +154,13 @@ private final class Lines: Sendable {
                 return true
             }
             return answered
+        }
+
+        /// Those who wait for nothing any more.
+        mutating func takeServed() -> [(listener: Listener, continuation: CheckedContinuation<UInt16?, Never>)] {
+            let isServed = { [hasEnded, ports] (listener: Listener) in hasEnded || ports[listener] != nil }
+            defer { waiting.removeAll { isServed($0.listener) } }
+            return waiting.filter { isServed($0.listener) }
         }
     }
 
@@ -142,23 +175,22 @@ private final class Lines: Sendable {
                 let line = String(decoding: state.rest[..<end], as: UTF8.self)
                 state.rest.removeSubrange(...end)
                 state.lines.append(line)
-                if state.port == nil { state.port = Self.port(in: line) }
+                for listener in Listener.allCases where state.ports[listener] == nil {
+                    state.ports[listener] = Self.port(in: line, listener)
+                }
             }
         }
     }
 
     func end() { update { $0.hasEnded = true } }
 
+    /// The port, where it is known.
+    func known(_ listener: Listener) -> UInt16? { state.withLock { $0.ports[listener] } }
+
     /// The port that the process says it listens at; `nil` when it ended without.
-    func port() async -> UInt16? {
+    func port(of listener: Listener) async -> UInt16? {
         await withCheckedContinuation { continuation in
-            let known = state.withLock { state -> UInt16?? in
-                if let port = state.port { return .some(port) }
-                if state.hasEnded { return .some(nil) }
-                state.waiting = continuation
-                return nil
-            }
-            if let known { continuation.resume(returning: known) }
+            update { $0.waiting.append((listener, continuation)) }
         }
     }
 
@@ -170,23 +202,19 @@ private final class Lines: Sendable {
     }
 
     private func update(_ change: (inout State) -> Void) {
-        let answered = state.withLock { state in
+        let (answered, served, ports) = state.withLock { state in
             change(&state)
-            return state.answered()
+            return (state.answered(), state.takeServed(), state.ports)
         }
         for (reader, isThere) in answered { reader.resume(returning: isThere) }
-        let (waiting, port) = state.withLock { state -> (CheckedContinuation<UInt16?, Never>?, UInt16?) in
-            guard state.port != nil || state.hasEnded else { return (nil, nil) }
-            return (state.waiting.take(), state.port)
-        }
-        waiting?.resume(returning: port)
+        for (listener, continuation) in served { continuation.resume(returning: ports[listener]) }
     }
 
-    private static func port(in line: String) -> UInt16? {
+    private static func port(in line: String, _ listener: Listener) -> UInt16? {
         guard let object = try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
-            let address = object["address"] as? String, let colon = address.lastIndex(of: ":")
+            let place = object[listener.rawValue] as? String, let colon = place.lastIndex(of: ":")
         else { return nil }
-        return UInt16(address[address.index(after: colon)...])
+        return UInt16(place[place.index(after: colon)...].prefix { $0 != "/" })
     }
 }
 

@@ -1,10 +1,19 @@
 /// The tables in which the store keeps what is no row: no schema may use names with their prefix.
 enum OwnTables {
     /// The format of the file that this code writes, in its header's `user_version`.
-    static let format: Int32 = 1
+    ///
+    /// Format 1 had no `weir_history`; a file of it gets that table when it is opened.
+    static let format: Int32 = 2
 
     /// What tells the file from those of other applications, in its header: "WeRS" in ASCII.
     static let applicationID: Int32 = 0x5765_5253
+
+    /// The history that the tables are of, one row.
+    static let history = """
+        CREATE TABLE weir_history (
+            epoch TEXT NOT NULL
+        ) STRICT
+        """
 
     /// The schema versions that the tables were prepared for, each with its tables as `weir.v1.Schema`.
     static let schemas = """
@@ -62,7 +71,7 @@ enum OwnTables {
 
     /// All, with their names.
     static let all = [
-        ("weir_schemas", schemas), ("weir_partitions", partitions), ("weir_owners", owners),
+        ("weir_history", history), ("weir_schemas", schemas), ("weir_partitions", partitions), ("weir_owners", owners),
         ("weir_devices", devices), ("weir_outcomes", outcomes),
     ]
 }

@@ -8,17 +8,20 @@ import SyncWire
 struct Preparation {
     private let connection: Connection
     private let schemas: SchemaHistory
+    private let epoch: String
     /// The versions that the file was prepared for, by rising ordinal.
     private let recorded: [SchemaHistory.Entry]
 
-    init(_ connection: Connection, _ schemas: SchemaHistory) throws {
+    init(_ connection: Connection, _ schemas: SchemaHistory, epoch: String) throws {
         self.connection = connection
         self.schemas = schemas
+        self.epoch = epoch
         recorded = try Self.recorded(connection)
     }
 
     func run() throws {
         for (name, sql) in OwnTables.all { try TableCheck(connection, table: name).run(creation: sql) }
+        let isRecorded = try checkEpoch()
         try checkHistory()
         try checkThatVersionsOnlyAdd()
         // Another process may have prepared the tables for versions that this one has not read yet.
@@ -28,6 +31,28 @@ struct Preparation {
             try prepare(table, before: index < before.count ? before[index] : nil)
         }
         for entry in schemas.entries.dropFirst(recorded.count) { try record(entry) }
+        if !isRecorded { try recordEpoch() }
+    }
+
+    // MARK: History
+
+    /// Refuses tables of another history; `false` where none is recorded, as in new tables and those of format 1.
+    private func checkEpoch() throws -> Bool {
+        var statement = try connection.statement("SELECT epoch FROM weir_history")
+        guard try statement.step() else { return false }
+        let recorded = try statement.text(at: 0)
+        guard recorded.utf8.elementsEqual(epoch.utf8) else {
+            throw refusal(
+                "the tables are of history \(recorded), the log is of history \(epoch): restore the log they belong to, or "
+                    + "move the tables away and let them be made again from this one")
+        }
+        return true
+    }
+
+    private func recordEpoch() throws {
+        var statement = try connection.statement("INSERT INTO weir_history (epoch) VALUES (?1)")
+        try statement.bind(text: epoch, at: 1)
+        try statement.run()
     }
 
     // MARK: Versions

@@ -24,9 +24,15 @@ enum StoreFile {
         try await reader.close()
     }
 
-    /// Makes the store's own tables where the file is empty; inside a transaction.
+    /// Makes the store's own tables where the file is empty, and what an older format lacks; inside a transaction.
     static func create(_ connection: Connection) throws {
-        guard try isNew(connection) else { return }
+        guard try isNew(connection) else {
+            if try connection.userVersion() == 1 {
+                try connection.execute(OwnTables.history)
+                try connection.setUserVersion(OwnTables.format)
+            }
+            return
+        }
         for (_, sql) in OwnTables.all { try connection.execute(sql) }
         try connection.execute("PRAGMA application_id = \(OwnTables.applicationID)")
         try connection.setUserVersion(OwnTables.format)

@@ -1,3 +1,4 @@
+import Metrics
 import RecordStore
 import SQLite
 
@@ -5,15 +6,18 @@ import SQLite
 struct GroupCommit {
     private let connection: Connection
     private let tables: PreparedTables
+    private let metrics: SQLiteStoreMetrics
 
-    init(_ connection: Connection, _ tables: PreparedTables) {
+    init(_ connection: Connection, _ tables: PreparedTables, _ metrics: SQLiteStoreMetrics) {
         self.connection = connection
         self.tables = tables
+        self.metrics = metrics
     }
 
     /// Writes and answers all tickets.
     func run(_ tickets: [CommitTicket]) {
         var refusals: [RecordStoreError?] = []
+        let watch = Stopwatch()
         do {
             try connection.transaction(.immediate) {
                 let writer = StepWriter(connection, tables)
@@ -28,12 +32,14 @@ struct GroupCommit {
             }
         } catch {
             let failure = RecordStoreError(error)
+            metrics.noteFailure(tickets)
             for (index, ticket) in tickets.enumerated() {
                 let refusal = index < refusals.count ? refusals[index] : nil
                 ticket.completion.resume(returning: .failure(refusal ?? failure))
             }
             return
         }
+        metrics.note(tickets, failed: refusals.count { $0 != nil }, watch)
         for (ticket, refusal) in zip(tickets, refusals) {
             ticket.completion.resume(returning: refusal.map(Result.failure) ?? .success(()))
         }

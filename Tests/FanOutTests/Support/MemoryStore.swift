@@ -24,7 +24,7 @@ final class MemoryStore: RecordStore {
     /// How many snapshots were begun.
     var snapshotCount: Int { state.withLock { $0.snapshotCount } }
 
-    func prepare(_ schemas: SchemaHistory) async throws(RecordStoreError) {}
+    func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {}
 
     func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition? {
         state.withLock { $0.partitions[partition]?.position }

@@ -24,7 +24,8 @@ struct Service {
 func withFanOut<Result>(
     _ world: World, in folder: String, clock: any Clock<Duration> = ContinuousClock(), awaitReady: Bool = true,
     partitions: [Int]? = nil, schemas: (@Sendable () -> SchemaHistory)? = nil,
-    configure: (inout FanOutConfiguration) -> Void = { _ in }, _ body: (Service) async throws -> Result
+    metrics: FanOutMetrics = FanOutMetrics(), configure: (inout FanOutConfiguration) -> Void = { _ in },
+    _ body: (Service) async throws -> Result
 ) async throws -> Result {
     var configuration = FanOutConfiguration(directory: folder)
     configuration.retryDelay = .milliseconds(1)...(.milliseconds(1))
@@ -34,7 +35,7 @@ func withFanOut<Result>(
     let served = partitions ?? Array(0..<world.partitions)
     let fanOut = TestFanOut(
         configuration: configuration, history: world.history, partitions: served, log: world.log, store: world.store,
-        schemas: schemas ?? { known }, clock: clock, observer: events)
+        schemas: schemas ?? { known }, clock: clock, observer: events, metrics: metrics)
     async let run: Void = fanOut.run()
     do {
         if awaitReady { await events.ready(served.count) }

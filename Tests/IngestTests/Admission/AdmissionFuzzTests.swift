@@ -1,69 +1,82 @@
 import ChangeLog
-import Foundation
+import Fuzzing
 import Ingest
 import SyncModel
 import Testing
 
 /// Whatever a batch holds, each change gets one verdict: admitted in one part, or refused.
 @Suite struct AdmissionFuzzTests {
-    /// `WEIR_TEST_LONG` asks for more.
-    private static let rounds = ProcessInfo.processInfo.environment["WEIR_TEST_LONG"] == nil ? 300 : 20_000
-
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func givesEveryChangeExactlyOneVerdict(seed: UInt64) throws {
-        var random = SeededRandom(seed: seed)
         var admitted = 0
         var refused = 0
-        for round in 0..<Self.rounds {
-            let upload = Self.upload(&random)
-            let maximum = random.next() % 4 == 0 ? 4096 : 1 << 20
+        let count = TestLength.count(300, long: 10_000)
+        let tally = try Fuzzer(
+            "admission", seed: seed, count: count, corpus: Self.corpus, words: Self.words,
+            generate: Self.changes
+        ).run { bytes in
+            var random = SeededRandom(seed: seed &+ UInt64(bytes.count))
+            var upload = Upload("")
+            upload.changes = bytes
+            upload.isAtomic = random.once(in: 2)
+            if random.once(in: 2) { upload.schema = Fixture.oldest }
+            let maximum = random.once(in: 4) ? 4096 : 1 << 20
             let decoded = try upload.admitted(limits: SyncLimits(maxValueBytes: 200), maximumRecordSize: maximum)
-            guard decoded.admitted.recordRefusal == nil else {
-                #expect(decoded.parts.isEmpty && decoded.letters.count == 1)
-                continue
+            guard decoded.admitted.records.allSatisfy({ $0.key.count + $0.value.count <= maximum }) else {
+                throw Fuzzer.BrokenPromise("a record larger than the log takes")
             }
-            #expect(decoded.parts.first?.owner.text == "ann")
-            var verdicts = Array(repeating: 0, count: decoded.admitted.changeCount)
-            for part in decoded.parts {
-                for change in part.changes { verdicts[change.index] += 1 }
-                #expect(part.changes.map(\.index) == part.changes.map(\.index).sorted())
-                admitted += part.changes.count
+            let again = try upload.admitted(limits: SyncLimits(maxValueBytes: 200), maximumRecordSize: maximum)
+            guard again.admitted == decoded.admitted else {
+                throw Fuzzer.BrokenPromise("other records the second time")
             }
-            for refusal in decoded.refusals { verdicts[refusal.index] += 1 }
+            if decoded.admitted.recordRefusal != nil {
+                guard decoded.parts.isEmpty, decoded.letters.count == 1 else {
+                    throw Fuzzer.BrokenPromise("\(decoded.parts.count) parts of a refused record")
+                }
+                return .refused
+            }
+            try Self.check(decoded)
+            admitted += decoded.parts.reduce(0) { $0 + $1.changes.count }
             refused += decoded.refusals.count
-            #expect(verdicts.allSatisfy { $0 == 1 }, "seed \(seed), round \(round): \(verdicts)")
-            #expect(decoded.letters.count == decoded.refusals.count)
-            #expect(decoded.parts.dropFirst().allSatisfy { !$0.changes.isEmpty && $0.summary == nil })
-            #expect(decoded.parts.dropFirst().map(\.owner) == decoded.parts[0].summary?.otherOwners)
-            #expect(decoded.admitted.records.allSatisfy { $0.key.count + $0.value.count <= maximum })
-            #expect(
-                try upload.admitted(limits: SyncLimits(maxValueBytes: 200), maximumRecordSize: maximum).admitted
-                    == decoded.admitted)
+            return .accepted
         }
-        // The generator makes enough of both.
-        #expect(admitted > Self.rounds && refused > Self.rounds, "\(admitted) admitted, \(refused) refused")
+        // The generator makes enough of everything.
+        #expect(admitted > count && refused > count, "\(admitted) admitted, \(refused) refused")
+        #expect(tally.accepted > count / 4 && tally.refused > count / 4, "\(tally)")
     }
 
-    @Test func endsWithAVerdictOnDamagedBytes() throws {
-        var random = SeededRandom(seed: 5)
-        for _ in 0..<Self.rounds {
-            var upload = Self.upload(&random)
-            for _ in 0..<Int.random(in: 1...4, using: &random) where !upload.changes.isEmpty {
-                let place = Int.random(in: upload.changes.indices, using: &random)
-                upload.changes[place] = UInt8.random(in: 0...255, using: &random)
+    /// Every change is in one part or refused, the parts are as the contract has them.
+    private static func check(_ decoded: Decoded) throws {
+        var verdicts = Array(repeating: 0, count: decoded.admitted.changeCount)
+        for part in decoded.parts {
+            for change in part.changes { verdicts[change.index] += 1 }
+            guard part.changes.map(\.index) == part.changes.map(\.index).sorted() else {
+                throw Fuzzer.BrokenPromise("changes out of order in the part of \(part.owner)")
             }
-            let decoded = try upload.admitted()
-            #expect(decoded.admitted.recordRefusal != nil || decoded.parts.first?.part == 0)
         }
+        for refusal in decoded.refusals { verdicts[refusal.index] += 1 }
+        guard verdicts.allSatisfy({ $0 == 1 }) else { throw Fuzzer.BrokenPromise("verdicts \(verdicts)") }
+        guard decoded.parts.first?.owner.text == "ann", decoded.letters.count == decoded.refusals.count,
+            decoded.parts.dropFirst().allSatisfy({ !$0.changes.isEmpty && $0.summary == nil }),
+            decoded.parts.dropFirst().map(\.owner) == decoded.parts[0].summary?.otherOwners
+        else { throw Fuzzer.BrokenPromise("parts \(decoded.outline), \(decoded.letters.count) letters") }
     }
 
-    private static func upload(_ random: inout SeededRandom) -> Upload {
+    private static let corpus: [[UInt8]] = {
+        var random = SeededRandom(seed: 0)
+        return [Array("[]".utf8)] + (0..<15).map { _ in changes(&random) }
+    }()
+
+    private static let words = [
+        "{", "}", "[", "]", ",", ":", "null", "\"table\":", "\"note\"", "\"values\":", "\"id\":", "\"syncId\":",
+        "\"bob\"",
+        "\"base\":", "\"deleted\":", "\"title\":", "\\u0000", "\\ud800", "1e999", "9007199254740992", "[[[[[[[[[[", "é",
+    ]
+
+    private static func changes(_ random: inout SeededRandom) -> [UInt8] {
         let count = Int.random(in: 0...30, using: &random)
-        let changes = (0..<count).map { _ in
-            random.next() % 8 == 0 ? value(&random, depth: 0) : change(&random)
-        }
-        return Upload(changes).with(\.isAtomic, random.next() % 2 == 0)
-            .with(\.schema, random.next() % 2 == 0 ? Fixture.oldest : Fixture.newest)
+        let changes = (0..<count).map { _ in random.once(in: 8) ? value(&random, depth: 0) : change(&random) }
+        return Array("[\(changes.joined(separator: ","))]".utf8)
     }
 
     private static func change(_ random: inout SeededRandom) -> String {

@@ -103,13 +103,4 @@
             #expect(await weir.stop() == 0)
         }
     }
-
-    extension WeirProcess {
-        /// The memory that the process has now, in bytes.
-        fileprivate func residentBytes() throws -> Int {
-            let status = try String(contentsOfFile: "/proc/\(identifier)/status", encoding: .utf8)
-            let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
-            return try #require(line.flatMap { Int($0.split(separator: " ").dropFirst().first ?? "") }) << 10
-        }
-    }
 #endif

@@ -1,0 +1,48 @@
+import Commands
+
+/// What the figures share: the disk to measure on, how much, and who is told how far it is.
+struct Bench: Sendable {
+    let folder: WorkFolder
+    let scale: Scale
+    /// How long the soak takes.
+    let soakSeconds: Int
+    private let output: ProgressBar.Output
+    private let interruption: Interruption
+
+    init(
+        folder: WorkFolder, scale: Scale, soakSeconds: Int, output: ProgressBar.Output, interruption: Interruption
+    ) {
+        self.interruption = interruption
+        self.folder = folder
+        self.scale = scale
+        self.soakSeconds = soakSeconds
+        self.output = output
+    }
+
+    /// Shows how far some work has come while it is done.
+    func showing<Value>(
+        _ title: String, total: Int?, unit: String, _ body: (ProgressBar) async throws -> Value
+    ) async throws -> Value {
+        let bar = ProgressBar(title, total: total, unit: unit, output: output)
+        defer { bar.finish() }
+        return try await body(bar)
+    }
+
+    /// Measures against a server of its own, which is stopped afterwards.
+    func withServer<Value>(_ name: String, _ body: (ServerProcess) async throws -> Value) async throws -> Value {
+        let server = try await ServerProcess.start(in: folder, name: name, interruption: interruption)
+        let value = try await body(server)
+        try await server.stop()
+        return value
+    }
+}
+
+/// One of the figures.
+protocol Figure: Sendable {
+    /// The name by which `--only` and the JSON call it; stable.
+    var name: String { get }
+    /// What it says, in a few words.
+    var title: String { get }
+    /// Measures it.
+    func measure(_ bench: Bench) async throws -> FigureResult
+}

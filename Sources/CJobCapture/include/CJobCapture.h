@@ -1,0 +1,22 @@
+#ifndef WEIR_JOB_CAPTURE_H
+#define WEIR_JOB_CAPTURE_H
+
+#if __has_feature(assume_nonnull)
+#pragma clang assume_nonnull begin
+#endif
+
+/// Takes a job of Swift's default executor; to be run once with `job_capture_run`.
+typedef void (*job_capture_receiver)(void *_Nullable context, void *job);
+
+/// From now on the jobs that this thread enqueues on Swift's default executor go to the receiver instead; without a receiver
+/// they go to the executor again. Other threads' jobs are never touched.
+void job_capture_begin(job_capture_receiver _Nullable receiver, void *_Nullable context);
+
+/// Runs a captured job on this thread.
+void job_capture_run(void *job);
+
+#if __has_feature(assume_nonnull)
+#pragma clang assume_nonnull end
+#endif
+
+#endif

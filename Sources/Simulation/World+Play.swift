@@ -1,0 +1,177 @@
+import ChangeLog
+import MemoryChangeLog
+import MemoryRecordStore
+import Observability
+import Ordering
+import RecordStore
+import SyncModel
+import SyncWire
+import Synchronization
+
+/// A run from its beginning to its end.
+extension World {
+    /// Plays: devices do what they do while things go wrong, then all comes to rest and is looked at.
+    func play() async {
+        do {
+            try await store.prepare(scenario.schemas, epoch: scenario.history.epoch)
+        } catch {
+            fail(.progress, "the tables could not be made: \(error)")
+        }
+        startRoles()
+        await withTaskGroup(of: Void.self) { group in
+            for device in devices {
+                group.addTask { [self] in
+                    while actionsLeft > 0, violation == nil {
+                        actionsLeft -= 1
+                        await device.act()
+                    }
+                }
+            }
+        }
+        calm()
+        await comeToRest()
+        if violation == nil { await checkTables() }
+        await stopRoles()
+        if violation == nil { await replay() }
+        await log.close()
+    }
+
+    private func comeToRest() async {
+        for round in 1...2 {
+            for device in devices {
+                await until("\(device.name) is drained") { await device.drain() }
+            }
+            if round == 1 { await until("all is ordered and written") { await self.isQuiet() } }
+        }
+        guard violation == nil else { return }
+        for device in devices { device.checkEnd() }
+        for partition in 0..<scenario.partitions {
+            audit.requireParts(before: Int64(audit.uploadCount(of: partition)), of: partition)
+        }
+    }
+
+    /// Waits for something that must come, faults being over.
+    private func until(_ what: String, _ isSo: () async -> Bool) async {
+        note("waits: \(what)")
+        for _ in 0..<200 {
+            if violation != nil { return }
+            if await isSo() { return }
+            await pause(upTo: .seconds(1))
+        }
+        fail(.progress, "\(what): it does not come about")
+    }
+
+    private func isQuiet() async -> Bool {
+        audit.catchUp()
+        guard audit.isDecided else { return false }
+        for partition in 0..<scenario.partitions {
+            if !audit.isAdmitted(partition) { return false }
+            let end = log.records(of: TopicPartition(.changes, partition), from: 0).count
+            do {
+                let position = try await store.position(of: partition)
+                if position?.state.nextOffset ?? 0 != Int64(end) { return false }
+            } catch {
+                fail(.progress, "the tables cannot be read: \(error)")
+            }
+        }
+        return true
+    }
+
+    /// The tables hold every row as the results have it.
+    private func checkTables() async {
+        for partition in 0..<scenario.partitions {
+            let tables = await Tables(of: partition, in: store, scenario.schema)
+            for row in tables.rows where audit.model.rows[row.key].map({ $0.state.timeStamp }) != row.timeStamp {
+                return fail(.publishThenWrite, "the tables hold \(row), which is not the newest")
+            }
+            let expected = audit.model.rows.values.count { self.partition(of: $0.state.key.owner) == partition }
+            if tables.rows.count != expected {
+                fail(.publishThenWrite, "the tables hold \(tables.rows.count) rows of \(expected)")
+            }
+        }
+    }
+
+    private func partition(of owner: SyncID) -> Int { Partitioning(count: scenario.partitions).partition(of: owner) }
+
+    /// Orders once more what the tables stand for, from nothing and in steps of other sizes, and compares results and tables.
+    private func replay() async {
+        let again = MemoryChangeLog(MemoryLogContents(partitionCount: scenario.partitions), clock: { 0 })
+        let tables = MemoryRecordStore()
+        let schemas = scenario.schemas
+        let stage = OrderingService(
+            log: again, store: tables, history: scenario.history, schemas: { schemas },
+            configuration: OrderingConfiguration(stepBytes: dice.pick([1024, 3000, 1 << 20])), clock: clock,
+            logger: .disabled)
+        var ends: [Int64] = []
+        do {
+            try await tables.prepare(schemas)
+            let producer = try await again.producer()
+            for partition in 0..<scenario.partitions {
+                let place = TopicPartition(.changes, partition)
+                let end = try await store.position(of: partition)?.state.nextOffset ?? 0
+                ends.append(end)
+                let records = log.records(of: place, from: 0).filter { $0.offset < end }.map {
+                    NewRecord(to: place, key: $0.key, value: $0.value)
+                }
+                if !records.isEmpty { try await producer.append(records) }
+            }
+            await producer.close()
+        } catch {
+            return fail(.sameBytes, "changes cannot be copied: \(error)")
+        }
+        let work = Task { try await stage.run() }
+        await until("changes are ordered once more") {
+            for (partition, end) in ends.enumerated() {
+                let position = try? await tables.position(of: partition)
+                if position?.state.nextOffset ?? 0 != end { return false }
+            }
+            return true
+        }
+        work.cancel()
+        _ = await work.result
+        for partition in 0..<scenario.partitions {
+            let records = again.records(of: TopicPartition(.ordered, partition), from: 0)
+            for record in records {
+                guard let piece = try? OrderedPiece(decoding: record.value),
+                    audit.piece(piece, of: partition) == record.value
+                else { return fail(.sameBytes, "ordered[\(partition)] \(record.offset) of a replay is another result") }
+            }
+            if records.count != audit.pieceCount(of: partition, before: ends[partition]) {
+                fail(.sameBytes, "a replay of partition \(partition) has \(records.count) results")
+            }
+            let (first, second) = (
+                await Tables(of: partition, in: store, scenario.schema),
+                await Tables(of: partition, in: tables, scenario.schema)
+            )
+            if first != second { fail(.sameBytes, "a replay of partition \(partition) has other tables") }
+        }
+        await again.close()
+    }
+}
+
+/// What a store has of a partition.
+private struct Tables: Equatable {
+    private(set) var rows: [OrderedRow] = []
+    private var outcomes: [StoredOutcome] = []
+    private var state: PartitionState?
+
+    init(of partition: Int, in store: MemoryRecordStore, _ schema: Schema) async {
+        let pieces = Mutex<[SnapshotPiece]>([])
+        do {
+            let ordinal = try await store.position(of: partition)?.state.schemaOrdinal ?? 0
+            try await store.snapshot(of: partition, schemaOrdinal: ordinal) { piece in
+                pieces.withLock { $0.append(piece) }
+            }
+        } catch {
+            // An empty piece of memory then differs from what is expected.
+            return
+        }
+        for piece in pieces.withLock({ $0 }) {
+            switch piece {
+            case .position(let position): state = position.state
+            case .rows(let more): rows += more
+            case .outcomes(let more): outcomes += more
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import ChangeLog
+
+/// Says that a bounded reader has given everything.
+struct EndOfRange: Error {}
+
+/// Reads a partition up to an offset that its log held when asked, where other readers would wait for more.
+actor BoundedReader<Base: LogReader>: LogReader {
+    /// How much is read at once, in bytes.
+    static var readBytes: Int { 1 << 20 }
+
+    private let base: Base
+    private let end: Int64
+    private var nextOffset: Int64
+    private let progress: @Sendable (Int) -> Void
+
+    /// - Parameters:
+    ///   - end: the offset before which it ends; the partition must hold a record at or behind the one before.
+    ///   - progress: told how many records were read, each time.
+    init(_ base: Base, from start: Int64, to end: Int64, progress: @escaping @Sendable (Int) -> Void = { _ in }) {
+        self.base = base
+        self.end = end
+        nextOffset = start
+        self.progress = progress
+    }
+
+    /// The next records; throws ``EndOfRange`` where there are none.
+    func next(maximumBytes: Int) async throws -> [LogRecord] {
+        guard nextOffset < end else { throw EndOfRange() }
+        var records = try await base.next(maximumBytes: maximumBytes)
+        if let last = records.last { nextOffset = last.offset + 1 }
+        if nextOffset > end { records.removeAll { $0.offset >= end } }
+        if records.isEmpty { throw EndOfRange() }
+        progress(records.count)
+        return records
+    }
+
+    func close() async { await base.close() }
+}
+
+extension ChangeLog {
+    /// Hands the records of a part of a partition to a body, in order, some at a time.
+    func forEachRecord(
+        of partition: TopicPartition, from start: Int64, to end: Int64, _ body: ([LogRecord]) async throws -> Void
+    ) async throws {
+        guard start < end else { return }
+        let reader = BoundedReader(try await reader(of: partition, from: start), from: start, to: end)
+        let result: Result<Void, any Error>
+        do {
+            while true { try await body(try await reader.next(maximumBytes: BoundedReader<Reader>.readBytes)) }
+        } catch is EndOfRange {
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+        await reader.close()
+        try result.get()
+    }
+}

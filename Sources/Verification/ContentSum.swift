@@ -1,0 +1,88 @@
+import Digest
+import SyncModel
+import SyncWire
+
+/// A hash of many entries that does not depend on their order: the sum of the entries' SHA-256, modulo 2^256.
+///
+/// Stores may hand out rows in orders of their own, and none has to be kept: two sets of entries with one sum and one
+/// count are taken to be the same. It finds faults; it is no defence against somebody who may choose the entries.
+struct ContentSum: Sendable, Hashable {
+    private(set) var count = 0
+    private var words: [UInt64] = [0, 0, 0, 0]
+
+    /// Counts an entry with this SHA-256.
+    mutating func add(_ digest: [UInt8]) {
+        count += 1
+        var carry: UInt64 = 0
+        for place in 0..<4 {
+            var word: UInt64 = 0
+            for byte in digest[(place * 8)..<(place * 8 + 8)].reversed() { word = word << 8 | UInt64(byte) }
+            let (sum, first) = words[place].addingReportingOverflow(word)
+            let (total, second) = sum.addingReportingOverflow(carry)
+            words[place] = total
+            carry = (first ? 1 : 0) + (second ? 1 : 0)
+        }
+    }
+
+    /// The sum in hexadecimal.
+    var text: String {
+        hexadecimal(words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * UInt64($0))) } })
+    }
+}
+
+/// Makes the SHA-256 of rows and outcomes: each part with its length before it, so that no two have the same bytes.
+struct EntryHash {
+    private var bytes: [UInt8] = []
+
+    /// That of a row.
+    mutating func row(_ row: OrderedRow) -> [UInt8] {
+        bytes.removeAll(keepingCapacity: true)
+        append(Int64(row.key.table))
+        append(row.key.owner.text)
+        append(row.key.id.text)
+        append(row.knowledgeID.text)
+        for number in [row.timeStamp.rawValue, row.version, row.createdAt, row.updatedAt] { append(number) }
+        append(row.isDeleted ? 1 : 0)
+        append(row.writer.caller.text)
+        append(row.writer.knowledgeID.text)
+        append(row.writerBatch ?? 0)
+        append(row.isExact ? 1 : 0)
+        append(row.othersTimeStamp.rawValue)
+        append(Int64(row.values.bytes.count))
+        bytes += row.values.bytes
+        return finish()
+    }
+
+    /// That of an outcome, with the highest batch of its device.
+    mutating func outcome(_ stored: KeptOutcome) -> [UInt8] {
+        bytes.removeAll(keepingCapacity: true)
+        append(stored.key.owner.text)
+        append(stored.key.device.caller.text)
+        append(stored.key.device.knowledgeID.text)
+        append(stored.highestBatch)
+        let encoded = stored.outcome.encode()
+        append(Int64(encoded.count))
+        bytes += encoded
+        return finish()
+    }
+
+    private func finish() -> [UInt8] {
+        SHA256.digest(of: bytes)
+    }
+
+    private mutating func append(_ number: Int64) {
+        for shift in stride(from: 0, to: 64, by: 8) { bytes.append(UInt8(truncatingIfNeeded: number >> Int64(shift))) }
+    }
+
+    private mutating func append(_ text: String) {
+        append(Int64(text.utf8.count))
+        bytes += text.utf8
+    }
+}
+
+/// A kept outcome with what else the tables keep of its device.
+struct KeptOutcome: Sendable {
+    let key: DeviceKey
+    let outcome: Outcome
+    let highestBatch: Int64
+}

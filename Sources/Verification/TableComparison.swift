@@ -1,0 +1,171 @@
+import RecordStore
+import SyncModel
+
+/// Compares one partition's tables with those that a replay made at the same position.
+///
+/// First by hash: both are read once, in whatever order they come. Only where the hashes differ are the rows looked up
+/// one by one to name the differences. Memory holds a piece of each snapshot.
+struct TableComparison<Expected: RecordStore, Found: RecordStore>: Sendable {
+    let partition: Int
+    let schemas: SchemaHistory
+    /// Made by the replay.
+    let expected: Expected
+    /// To be judged.
+    let found: Found
+
+    /// What a partition of a store holds.
+    private struct Content: Sendable, Hashable {
+        var rows = ContentSum()
+        var outcomes = ContentSum()
+    }
+
+    /// Compares rows and devices' progress.
+    func content(ordinal: Int) async throws -> Finding {
+        async let made = content(of: expected, ordinal: ordinal)
+        async let there = content(of: found, ordinal: ordinal)
+        let (left, right) = try await (made, there)
+        if left == right {
+            return .equal(
+                "\(left.rows.count) rows, hash \(left.rows.text.prefix(16)); \(left.outcomes.count) outcomes, hash "
+                    + "\(left.outcomes.text.prefix(16))")
+        }
+        var differences = Differences()
+        if left.rows != right.rows { try await locateRows(ordinal, &differences) }
+        if left.outcomes != right.outcomes { try await locateOutcomes(ordinal, &differences) }
+        return differences.finding(equal: "the hashes differ, the rows do not: the tables changed meanwhile")
+    }
+
+    // MARK: By hash
+
+    private func content(of store: some RecordStore, ordinal: Int) async throws -> Content {
+        var content = Content()
+        var hash = EntryHash()
+        try await SnapshotPieces.forEach(of: store, partition: partition, schemaOrdinal: ordinal) { piece in
+            switch piece {
+            case .position: break
+            case .rows(let rows): for row in rows { content.rows.add(hash.row(row)) }
+            case .outcomes(let outcomes):
+                for outcome in try await kept(outcomes, in: store) { content.outcomes.add(hash.outcome(outcome)) }
+            }
+        }
+        return content
+    }
+
+    /// Outcomes with the highest batch that the store has for their devices.
+    private func kept(_ outcomes: [StoredOutcome], in store: some RecordStore) async throws -> [KeptOutcome] {
+        // A device's outcomes follow each other; the number asked for is above all, so that no outcome is read.
+        var requests: [ProgressRequest] = []
+        for key in outcomes.lazy.map(\.key) where requests.last?.key != key {
+            requests.append(ProgressRequest(key: key, batch: .max))
+        }
+        let answers = try await store.progress(requests, in: partition)
+        var highest: [DeviceKey: Int64] = [:]
+        for (request, answer) in zip(requests, answers) { highest[request.key] = answer.highestBatch }
+        return outcomes.map {
+            KeptOutcome(key: $0.key, outcome: $0.outcome, highestBatch: highest[$0.key] ?? 0)
+        }
+    }
+
+    // MARK: One by one
+
+    private func locateRows(_ ordinal: Int, _ differences: inout Differences) async throws {
+        var located = differences
+        let names = RowNames(schemas[ordinal]?.schema)
+        try await SnapshotPieces.forEach(of: found, partition: partition, schemaOrdinal: ordinal) { piece in
+            guard case .rows(let rows) = piece else { return }
+            let made = try await expected.rows(rows.map(\.key), in: partition, schemaOrdinal: ordinal)
+            let byKey = Dictionary(made.map { ($0.key, $0) }) { first, _ in first }
+            for row in rows {
+                guard let made = byKey[row.key] else {
+                    located.add(
+                        Difference(names.row(row.key), expected: "no such row", found: "version \(row.version)"))
+                    continue
+                }
+                if let difference = RowDifference(names).first(made, row) { located.add(difference) }
+            }
+        }
+        try await SnapshotPieces.forEach(of: expected, partition: partition, schemaOrdinal: ordinal) { piece in
+            guard case .rows(let rows) = piece else { return }
+            let there = try await found.rows(rows.map(\.key), in: partition, schemaOrdinal: ordinal)
+            let keys = Set(there.map(\.key))
+            for row in rows where !keys.contains(row.key) {
+                located.add(
+                    Difference(
+                        names.row(row.key), expected: "version \(row.version) at timeStamp \(row.timeStamp)",
+                        found: "no such row"))
+            }
+        }
+        differences = located
+    }
+
+    private func locateOutcomes(_ ordinal: Int, _ differences: inout Differences) async throws {
+        var located = differences
+        let names = RowNames(schemas[ordinal]?.schema)
+        try await SnapshotPieces.forEach(of: found, partition: partition, schemaOrdinal: ordinal) { piece in
+            guard case .outcomes(let outcomes) = piece else { return }
+            let answers = try await progress(outcomes, in: expected)
+            for (there, made) in zip(try await kept(outcomes, in: found), answers) {
+                let item = names.device(there.key)
+                if made.highestBatch != there.highestBatch {
+                    located.add(
+                        Difference(
+                            "\(item), highest batch", expected: "\(made.highestBatch)", found: "\(there.highestBatch)"))
+                } else if let outcome = made.outcome {
+                    if let difference = OutcomeDifference.first(outcome, there.outcome, item: item) {
+                        located.add(difference)
+                    }
+                } else {
+                    located.add(
+                        Difference("\(item), batch \(there.outcome.batch)", expected: "no outcome", found: "an outcome")
+                    )
+                }
+            }
+        }
+        try await SnapshotPieces.forEach(of: expected, partition: partition, schemaOrdinal: ordinal) { piece in
+            guard case .outcomes(let outcomes) = piece else { return }
+            for (made, there) in zip(outcomes, try await progress(outcomes, in: found)) where there.outcome == nil {
+                located.add(
+                    Difference(
+                        "\(names.device(made.key)), batch \(made.outcome.batch)", expected: "an outcome",
+                        found: "no outcome"))
+            }
+        }
+        differences = located
+    }
+
+    private func progress(_ outcomes: [StoredOutcome], in store: some RecordStore) async throws -> [DeviceProgress] {
+        try await store.progress(
+            outcomes.map { ProgressRequest(key: $0.key, batch: $0.outcome.batch) }, in: partition)
+    }
+}
+
+/// Compares where two tables of a partition stand.
+enum PositionComparison {
+    /// - Parameter ordered: the offsets in `ordered` that the position may name.
+    static func run(_ expected: StoredPosition, _ found: StoredPosition, ordered: ClosedRange<Int64>) -> Finding {
+        var differences = Differences()
+        let pairs: [(String, String, String)] = [
+            ("newest timeStamp", "\(expected.state.timeStamp)", "\(found.state.timeStamp)"),
+            ("offset in changes", "\(expected.state.nextOffset)", "\(found.state.nextOffset)"),
+            ("schema version", "\(expected.state.schemaOrdinal)", "\(found.state.schemaOrdinal)"),
+            ("uploads", words(expected.state.uploads), words(found.state.uploads)),
+        ]
+        for (part, made, there) in pairs where made != there {
+            differences.add(Difference("the partition's \(part)", expected: made, found: there))
+        }
+        if !ordered.contains(found.orderedOffset) {
+            differences.add(
+                Difference(
+                    "the partition's offset in ordered", expected: "\(ordered.lowerBound) to \(ordered.upperBound)",
+                    found: "\(found.orderedOffset)"))
+        }
+        return differences.finding(equal: "at offset \(found.state.nextOffset) of changes")
+    }
+
+    private static func words(_ uploads: [Int: UploadProgress]) -> String {
+        uploads.isEmpty
+            ? "none"
+            : uploads.sorted { $0.key < $1.key }.map { "[\($0)] offset \($1.offset) part \($1.part)" }
+                .joined(separator: ", ")
+    }
+}

@@ -1,0 +1,96 @@
+import Benchmark
+import Commands
+import ServiceLifecycle
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// `weir bench`.
+enum Bench {
+    static let options = [
+        CommandOption(
+            "only", .required("NAME,..."), "Only these figures: \(Benchmark.figureNames.joined(separator: ", "))."),
+        CommandOption(
+            "scale", .required(Scale.allCases.map(\.rawValue).joined(separator: "|")),
+            "How much is measured; small takes a few minutes and is the default, full an hour and 20 GB."),
+        CommandOption("soak", .required("MINUTES"), "How long the soak takes."),
+        CommandOption(
+            "folder", .required("DIR"), "Where temporary data goes, on the disk to be measured; TMPDIR or /tmp."),
+        CommandOption("json", .required("FILE"), "Writes the figures as JSON, too; - for standard output alone."),
+    ]
+
+    /// Measures and prints.
+    static func run(_ invocation: CommandInvocation<Weir.Action>) async -> ExitCode {
+        let options: Benchmark.Options
+        do {
+            options = try read(invocation)
+        } catch {
+            Output.complain("Error: \(error.description)")
+            return .usage
+        }
+        if !Benchmark.isReleaseBuild {
+            Output.complain("This is a debug build: its figures say nothing. Build with swift build -c release.")
+        }
+        do {
+            let interruption = Interruption()
+            try ProcessSignals().listen { _ in interruption.request() }
+            let outcome = try await Benchmark.run(options, version: Version.text, interruption: interruption)
+            let file = invocation.option("json")?.value
+            if file == "-" {
+                Output.write(String(decoding: outcome.json, as: UTF8.self))
+            } else {
+                Output.write(outcome.table)
+                if let file { try write(outcome.json, to: file) }
+            }
+            if outcome.isSound { return .success }
+            Output.complain("A count came out wrong: see the table.")
+        } catch {
+            Output.complain("\(error)")
+        }
+        return .failure
+    }
+
+    /// Why a call or its result cannot be used.
+    private struct Refusal: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private static func read(_ invocation: CommandInvocation<Weir.Action>) throws(Refusal) -> Benchmark.Options {
+        var options = Benchmark.Options(folder: Environment.variables["TMPDIR"] ?? "/tmp")
+        if let names = invocation.option("only")?.value {
+            options.figures = names.split(separator: ",").map(String.init)
+            for name in options.figures where !Benchmark.figureNames.contains(name) {
+                let known = Benchmark.figureNames.joined(separator: ", ")
+                throw Refusal(description: "there is no figure \"\(name)\"; there are \(known)")
+            }
+        }
+        if let text = invocation.option("scale")?.value {
+            guard let scale = Scale(rawValue: text) else {
+                let known = Scale.allCases.map(\.rawValue).joined(separator: ", ")
+                throw Refusal(description: "there is no scale \"\(text)\"; there are \(known)")
+            }
+            options.scale = scale
+        }
+        if let text = invocation.option("soak")?.value {
+            guard let minutes = Int(text), (1...10_000).contains(minutes) else {
+                throw Refusal(description: "--soak takes minutes, from 1 to 10000, not \"\(text)\"")
+            }
+            options.soakMinutes = minutes
+        }
+        if let folder = invocation.option("folder")?.value { options.folder = folder }
+        return options
+    }
+
+    private static func write(_ bytes: [UInt8], to path: String) throws(Refusal) {
+        guard let file = fopen(path, "w") else {
+            throw Refusal(description: "\(path) cannot be written: \(String(cString: strerror(errno)))")
+        }
+        let written = fwrite(bytes, 1, bytes.count, file)
+        guard fclose(file) == 0, written == bytes.count else {
+            throw Refusal(description: "\(path) could not be written whole: \(String(cString: strerror(errno)))")
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import ChangeLog
+import Gateway
+import HTTP
+import Metrics
+import Operations
+import ServiceLifecycle
+
+/// What the process tells of itself: its metrics, whether it can work and whether it lives.
+struct Monitoring: Sendable {
+    let metrics = MetricRegistry()
+    let readiness = Readiness()
+    let liveness = Liveness()
+    /// Log and tables are open.
+    let storage: ReadinessCondition
+    /// The streams of all partitions serve.
+    let streams: ReadinessCondition
+    /// Requests are accepted.
+    let gateway: ReadinessCondition
+
+    init() {
+        storage = readiness.addCondition("storage", unready: "the log and the tables are being opened")
+        streams = readiness.addCondition("streams", unready: "the streams are being opened")
+        gateway = readiness.addCondition("gateway", unready: "the gateway does not listen yet")
+        metrics.gauge(.buildInfo, [.version: Version.text]).set(1)
+        let start = Double(WallClock.microseconds()) / 1_000_000
+        metrics.collect { [readiness] samples in
+            samples.set(.ready, readiness.report.isReady ? 1 : 0)
+            samples.set(.processStart, start)
+            let process = ProcessReadings()
+            samples.set(.processCPU, process.cpuSeconds)
+            if let bytes = process.residentBytes { samples.set(.processMemory, bytes) }
+            if let count = process.openDescriptors { samples.set(.processDescriptors, count) }
+            if let limit = process.maximumDescriptors { samples.set(.processMaximumDescriptors, limit) }
+        }
+    }
+}
+
+extension MetricRegistry {
+    /// Shows what a gateway counts for itself.
+    func collect(_ counters: @escaping @Sendable () -> GatewayCounters) {
+        collect { samples in
+            let gateway = counters()
+            let http = gateway.http
+            samples.set(.httpUnderWay, http.requestsUnderWay)
+            samples.set(.httpConnections, http.connections)
+            samples.set(.httpConnectionsAccepted, http.connectionsAccepted)
+            samples.set(.httpConnectionsRefused, [.reason: "total"], http.connectionsOverLimit)
+            samples.set(.httpConnectionsRefused, [.reason: "address"], http.connectionsOverClientLimit)
+            samples.set(.httpConnectionsTimedOut, http.connectionsTimedOut)
+            samples.set(.httpBodyBytes, http.bytesInFlight)
+            for reason in HTTPRefusalReason.allCases {
+                samples.set(.httpRefusals, [.reason: reason.label], http.refused(reason))
+            }
+            samples.set(.gatewayWaiting, gateway.waiting)
+            samples.set(.gatewayWatchers, gateway.watchers)
+            samples.set(.gatewayUnacknowledged, gateway.uploadBytes)
+        }
+    }
+}
+
+extension HTTPRefusalReason {
+    /// The reason as the value of a label.
+    fileprivate var label: String {
+        switch self {
+        case .malformed: "malformed"
+        case .timedOut: "timed_out"
+        case .bodyTooLarge: "body_too_large"
+        case .urlTooLong: "url_too_long"
+        case .unsupportedEncoding: "unsupported_encoding"
+        case .headersTooLarge: "headers_too_large"
+        case .overloaded: "overloaded"
+        case .invalidResponse: "invalid_response"
+        }
+    }
+}

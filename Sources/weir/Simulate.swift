@@ -1,0 +1,72 @@
+import Commands
+import Simulation
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// `weir simulate`.
+enum Simulate {
+    static let options = [
+        CommandOption("seeds", .required("N"), "How many seeds to play; one with --seed, else 100."),
+        CommandOption("seed", .required("S"), "The first seed; by default a random one."),
+        CommandOption(
+            "steps", .required("N"),
+            "How much the devices of a run do, all together; \(Simulation.defaultSteps) by default."),
+        CommandOption("trace", .none, "Print all that happened in the last run, or in the one that failed."),
+    ]
+
+    /// Plays seeds until all are played or one fails.
+    static func run(_ invocation: CommandInvocation<Weir.Action>) async -> ExitCode {
+        let (first, count, steps): (UInt64, Int, Int)
+        do {
+            let seed = try number("seed", in: 0...UInt64.max - 1_000_000_000, of: invocation)
+            // Short enough to be typed.
+            first = seed ?? UInt64.random(in: 1...999_999_999)
+            count = try number("seeds", in: 1...1_000_000_000, of: invocation).map(Int.init) ?? (seed == nil ? 100 : 1)
+            steps = try number("steps", in: 1...1_000_000, of: invocation).map(Int.init) ?? Simulation.defaultSteps
+        } catch {
+            Output.complain(error.message)
+            return .usage
+        }
+        let bar = ProgressBar("simulating", total: count, unit: "seeds")
+        let round = SeedRound(
+            first..<first + UInt64(count), steps: steps,
+            threads: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))),
+            keepsTrace: invocation.option("trace") != nil)
+        do {
+            let result = try await round.play { bar.advance() }
+            bar.finish()
+            for line in (result.failed ?? result.last)?.trace ?? [] { Output.write(line) }
+            if let failure = result.failed?.failure {
+                Output.write(failure.description)
+                return .failure
+            }
+            if let last = result.last {
+                Output.write(
+                    "\(result.count) seeds from \(first), \(steps) steps and \(result.jobs / result.count) jobs each: every "
+                        + "invariant held\nseed \(last.seed) has the hash \(last.hash)")
+            }
+            return .success
+        } catch {
+            Output.complain("\(error)")
+            return .failure
+        }
+    }
+
+    private struct Refusal: Error {
+        let message: String
+    }
+
+    private static func number(
+        _ name: String, in range: ClosedRange<UInt64>, of invocation: CommandInvocation<Weir.Action>
+    ) throws(Refusal) -> UInt64? {
+        guard let text = invocation.option(name)?.value else { return nil }
+        guard let value = UInt64(text), range.contains(value) else {
+            throw Refusal(message: "--\(name) is a number from \(range.lowerBound) to \(range.upperBound), not \(text)")
+        }
+        return value
+    }
+}

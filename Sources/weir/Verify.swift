@@ -1,0 +1,109 @@
+import ChangeLog
+import Commands
+import Control
+import Observability
+import SQLiteChangeLog
+import SQLiteRecordStore
+import SyncModel
+import Verification
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// `weir verify`.
+enum Verify {
+    static let scratch = CommandOption(
+        "scratch", .required("DIR"),
+        "Folder for the tables that are made for the comparison, as large as the real ones; by default the data folder."
+    )
+
+    static let copy = CommandOption(
+        "copy", .none, "Verify a copy made in the scratch folder: for a folder whose process runs.")
+
+    static let discussion = """
+        Works on a data folder whose process has stopped, or on a backup; with --copy on one whose process runs, up to the
+        moment of the copy, which takes as much room as the folder and is removed afterwards. Nothing is changed. Compares changes with
+        the uploads that are still kept, ordered with changes, and tables and streams with what ordering makes of changes
+        up to the message where each stands. Exit codes: 0 equal, 1 different, 2 cannot say.
+        """
+
+    static func run(
+        _ settings: OfflineSettings, _ logging: LogConfiguration, _ invocation: CommandInvocation<Weir.Action>
+    ) async -> ExitCode {
+        let scratch = invocation.option(scratch.name)?.value ?? settings.data
+        let sink = BoundedLogSink(format: logging.format)
+        let logger = Logger(
+            label: "weir", output: LogOutput(format: logging.format, to: sink), level: logging.level)
+        defer { _ = sink.flush(within: .seconds(1)) }
+        do {
+            let reports =
+                invocation.option(copy.name) == nil
+                ? try await compare(settings, logger, scratch: scratch)
+                : try await FolderCopy.with(settings, in: scratch) { try await compare($0, logger, scratch: scratch) }
+            switch ReportText.write(reports) {
+            case .equal:
+                Output.write("Equal: tables and streams are what the log makes of them.")
+                return .success
+            case .different:
+                Output.write("Different: see docs/operations.md, Verifying, for what to do.")
+                return .failure
+            case .unknown:
+                Output.write("Cannot say: what was compared is equal, not everything could be.")
+                return .undecided
+            }
+        } catch let failure as DataFolder.Failure {
+            Output.complain(
+                "weir verify cannot say: \(failure); while a process runs, --copy verifies a copy of its folder")
+            return .undecided
+        } catch {
+            Output.complain("weir verify cannot say: \(error)")
+            return .undecided
+        }
+    }
+
+    private static func compare(
+        _ settings: OfflineSettings, _ logger: Logger, scratch: String
+    ) async throws -> [Report] {
+        try await StoppedFolder.with(settings) { try await compare($0, settings, logger, scratch: scratch) }
+    }
+
+    private static func compare(
+        _ folder: StoppedFolder, _ settings: OfflineSettings, _ logger: Logger, scratch: String
+    ) async throws -> [Report] {
+        let files = DatabaseFiles(path: scratch + "/verify-tables.db")
+        // What a run left that was ended on the way.
+        try files.remove()
+        let result = await Result.capturing {
+            try await folder.withTables(at: files.path) { made in
+                // Opening tables would make them.
+                guard DatabaseFiles(path: settings.store.path).exists else {
+                    return try await run(folder, settings, logger, tables: nil, scratch: made)
+                }
+                return try await folder.withTables(at: settings.store.path) { tables in
+                    try await run(folder, settings, logger, tables: tables, scratch: made)
+                }
+            }
+        }
+        try files.remove()
+        return try result.get()
+    }
+
+    private static func run(
+        _ folder: StoppedFolder, _ settings: OfflineSettings, _ logger: Logger, tables: SQLiteRecordStore?,
+        scratch: SQLiteRecordStore
+    ) async throws -> [Report] {
+        let bar = ProgressBar("Recomputing", total: nil, unit: "messages")
+        let verifier = Verifier(
+            log: folder.log, tables: tables, scratch: scratch, streams: settings.data,
+            history: folder.control.history, schemas: folder.control.schemas, limits: settings.limits.limits,
+            configuration: settings.ordering, logger: logger
+        ) { bar.advance(by: $0) }
+        bar.expect(try await verifier.work)
+        let result = await Result.capturing { try await verifier.run() }
+        bar.finish()
+        return try result.get()
+    }
+}

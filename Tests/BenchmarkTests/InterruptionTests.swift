@@ -1,0 +1,32 @@
+import Commands
+import Foundation
+import Testing
+
+@testable import Benchmark
+
+/// What is left of a benchmark that was ended early: nothing.
+@Suite struct InterruptionTests {
+    @Test func serversThatRunAreEnded() throws {
+        let interruption = Interruption()
+        let (process, output) = try interruption.start { () throws(BenchmarkFailure) in
+            try ChildProcess.start(["sleep", "1000"], reading: STDOUT_FILENO)
+        }
+        defer { close(output) }
+        interruption.request()
+        #expect(ChildProcess.wait(for: process) == SIGKILL)
+    }
+
+    @Test func noServerIsStartedAfterwards() async throws {
+        let interruption = Interruption()
+        interruption.request()
+        let folder = NSTemporaryDirectory() + "bench-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { #expect(throws: Never.self) { try FileManager.default.removeItem(atPath: folder) } }
+        let options = Benchmark.Options(figures: ["soak"], folder: folder, scale: .smoke)
+        await #expect(throws: BenchmarkFailure.self) {
+            try await Benchmark.run(
+                options, version: "0", output: .init(isTerminal: false) { _ in }, interruption: interruption)
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+    }
+}

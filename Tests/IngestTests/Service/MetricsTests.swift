@@ -1,0 +1,52 @@
+import ChangeLog
+import Ingest
+import Metrics
+import SyncModel
+import Testing
+
+/// What the stage counts.
+@Suite(.timeLimit(.minutes(1))) struct MetricsTests {
+    private let registry = MetricRegistry()
+    private let log = TestLog()
+
+    private func refused(_ code: RefusalCode) -> Int {
+        registry.counter(.ingestRefusedChanges, [.reason: code.rawValue]).value
+    }
+
+    @Test func countsWhatItCheckedAndWhereItStands() async throws {
+        log.upload(Upload([#"{"table":"note","id":"1"}"#, "2", #"{"table":"note","id":"3","syncId":"zoe"}"#]))
+        log.upload(Upload("{}"))
+        let metrics = IngestMetrics(registry, partitions: Fixture.history.partitions)
+        let stepsCommitted = Tally()
+        let service = IngestService(
+            log: log, history: Fixture.history, limits: SyncLimits(),
+            configuration: IngestConfiguration(stepBytes: 1 << 20), clock: TestClock(), schemas: { Fixture.schemas },
+            report: { event in
+                metrics.note(event)
+                if case .committed = event { stepsCommitted.add() }
+            })
+        let running = Task { try await service.run() }
+        await stepsCommitted.reach(1)
+        running.cancel()
+        try await running.value
+        #expect(registry.counter(.ingestRecords).value == 2)
+        #expect(registry.counter(.ingestChanges).value == 3)
+        #expect(refused(.invalidChange) == 1)
+        #expect(refused(.notGranted) == 1)
+        #expect(refused(.valueTooLarge) == 0)
+        #expect(registry.counter(.ingestRefusedRecords).value == 1)
+        #expect(registry.histogram(.ingestStepRecords).snapshot.sum == 2)
+        #expect(registry.histogram(.ingestStepDuration).snapshot.cumulative.last == 1)
+        #expect(registry.position(of: .ingest, in: 2).value == 2)
+        #expect(registry.position(of: .ingest, in: 0).value == 0)
+    }
+
+    @Test func countsRestarts() {
+        let metrics = IngestMetrics(registry, partitions: 4)
+        let cause = ChangeLogError(.inputOutput, message: "no leader", isRetriable: true)
+        metrics.note(.restarting(partition: 3, cause: cause, after: .seconds(1)))
+        #expect(registry.retries(of: .ingest).value == 1)
+        #expect(registry.retries(of: .ordering).value == 0)
+        #expect(registry.position(of: .ingest, in: 3).value == nil)
+    }
+}

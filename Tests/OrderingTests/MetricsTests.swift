@@ -1,0 +1,72 @@
+import ChangeLog
+import MemoryChangeLog
+import Metrics
+import Ordering
+import RecordStore
+import SyncModel
+import Testing
+
+/// What the stage counts.
+@Suite(.timeLimit(.minutes(1)))
+struct MetricsTests {
+    private let registry = MetricRegistry()
+
+    private func messages(_ outcome: String) -> Int { registry.counter(.orderingMessages, [.outcome: outcome]).value }
+
+    @Test(arguments: [1, 1 << 20])
+    func countsMessagesChangesAndWhereItStands(stepBytes: Int) async throws {
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            let parts = maker.creations(5)
+            try await log.append(parts)
+            // The same deliveries once more: dropped.
+            try await log.append(Array(parts.prefix(2)))
+            let stage = Stage(
+                log, WatchedStore(tables), configuration: OrderingConfiguration(stepBytes: stepBytes),
+                metrics: OrderingMetrics(registry))
+            await stage.store.until(7)
+            try await stage.stop()
+        }
+        #expect(messages("ordered") == 5)
+        #expect(messages("dropped") == 2)
+        #expect(registry.counter(.orderingChanges, [.outcome: "applied"]).value == 5)
+        #expect(registry.counter(.orderingChanges, [.outcome: "conflict"]).value == 0)
+        #expect(registry.histogram(.orderingStepMessages).snapshot.sum == 7)
+        #expect(registry.gauge(.orderingUnwrittenBytes).value == 0)
+        #expect(registry.position(of: .ordering, in: 0).value == 7)
+        #expect(registry.position(of: .ordering, in: 1).value == 0)
+        let steps = registry.histogram(.orderingStepMessages).snapshot.cumulative.last
+        #expect(registry.histogram(.orderingWriteDuration).snapshot.cumulative.last == steps)
+    }
+
+    @Test func tellsOfAPausedPartitionAndNoOther() async throws {
+        try await withLogAndTables { log, tables in
+            let producer = try await log.producer()
+            try await producer.append([NewRecord(to: TopicPartition(.changes, 1), value: [0xFF, 0xFF])])
+            await producer.close()
+            let stage = Stage(log, WatchedStore(tables), metrics: OrderingMetrics(registry))
+            await stage.lines.until("paused", "changes[1] offset 0")
+            try await stage.stop()
+        }
+        #expect(registry.gauge(.orderingPaused, [.partition: "1"]).value == 1)
+        #expect(registry.gauge(.orderingPaused, [.partition: "0"]).value == 0)
+    }
+
+    @Test func countsWhatIsTriedAgain() async throws {
+        let busy = RecordStoreError(.unavailable, message: "busy", isRetriable: true)
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            try await log.append(maker.creations(3))
+            let store = WatchedStore(tables) { number throws(RecordStoreError) in
+                if number < 2 { throw busy }
+            } beforeRead: { _ throws(RecordStoreError) in
+            }
+            let stage = Stage(log, store, metrics: OrderingMetrics(registry))
+            await store.until(3)
+            try await stage.stop()
+            #expect(stage.clock.sleeps.count == 2)
+        }
+        #expect(registry.retries(of: .ordering).value == 2)
+        #expect(registry.gauge(.orderingUnwrittenBytes).value == 0)
+    }
+}

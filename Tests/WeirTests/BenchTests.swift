@@ -1,0 +1,85 @@
+import Foundation
+import Testing
+
+/// `weir bench` at its smallest: that it counts right and reports in its stable form, never how fast anything is.
+@Suite(.timeLimit(.minutes(5))) struct BenchTests {
+    private let folder: TestFolder
+
+    init() throws { folder = try TestFolder() }
+
+    private static let endToEnd = [
+        "changes_per_second", "raw_upsert_per_second", "ratio_to_raw_upsert", "server_cpu_per_change",
+        "load_cpu_per_change",
+    ]
+
+    /// The numbers that each figure reports.
+    private static let measures: [String: [String]] = [
+        "end-to-end": endToEnd,
+        "end-to-end-growing": endToEnd,
+        "upload": ["upload_p50", "upload_p99", "fsync_p50", "fsync_p99", "upload_p50_in_fsyncs"],
+        "latency": ["poll_p50", "poll_p99", "upload_p50", "upload_p99"],
+        "stream": [
+            "rows_per_second", "megabytes_per_second", "raw_scan_per_second", "ratio_to_raw_scan", "server_cpu_per_row",
+        ],
+        "idle": [
+            "pulls_per_second", "server_cpu_per_pull", "load_cpu_per_pull", "disk_bytes_read",
+            "file_bytes_read_per_pull",
+        ],
+        "watchers": ["memory_per_stream", "server_cpu_per_waking", "streams"],
+        "owners": [
+            "few_owners", "many_owners", "rows", "batch_few_owners", "batch_many_owners", "batch_ratio",
+            "batch_cpu_few_owners", "batch_cpu_many_owners", "batch_cpu_ratio", "single_few_owners",
+            "single_many_owners", "single_ratio", "single_cpu_few_owners", "single_cpu_many_owners",
+            "single_cpu_ratio",
+        ],
+        "soak": [
+            "memory_highest", "memory_first", "memory_last", "memory_slope", "pairs", "changes_per_second",
+        ],
+    ]
+
+    @Test(arguments: measures.keys.sorted()) func aFigureIsReportedWithItsCounts(name: String) async throws {
+        let run = try await CommandRun.run(
+            "bench", "--scale", "smoke", "--only", name, "--folder", folder.path, "--json", "figures.json", in: folder)
+        #expect(run.code == 0, "\(run.errors)")
+        #expect(run.output.contains("\n\(name): "), "\(run.output)")
+        let file = try Data(contentsOf: URL(fileURLWithPath: folder.path + "/figures.json"))
+        let report = JSON(try JSONSerialization.jsonObject(with: file))
+        #expect(report["scale"].string == "smoke")
+        #expect(report["processors"].int ?? 0 > 0)
+        #expect(report["figures"].array.map { $0["name"].string } == [name])
+        let figure = report["figures"][0]
+        #expect(figure["measures"].array.compactMap { $0["name"].string } == Self.measures[name])
+        for measure in figure["measures"].array {
+            #expect((measure["value"].value as? NSNumber)?.doubleValue.isFinite == true, "\(measure)")
+            #expect(measure["isMet"].isNull == (measure["atLeast"].isNull && measure["atMost"].isNull), "\(measure)")
+        }
+        for thread in figure["threads"].array + figure["hops"].array {
+            #expect(thread["name"].string?.isEmpty == false)
+            #expect((thread["microseconds"].value as? NSNumber)?.doubleValue ?? -1 >= 0, "\(thread)")
+        }
+        #expect(figure["threads"].array.isEmpty == !name.hasPrefix("end-to-end"))
+        #expect(!figure["checks"].array.isEmpty)
+        for check in figure["checks"].array {
+            #expect(check["found"] == check["expected"], "\(check)")
+            #expect(check["expected"].int ?? 0 > 0, "\(check)")
+        }
+        let left = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        #expect(!left.contains { $0.hasPrefix("weir-bench-") }, "\(left)")
+    }
+
+    @Test(arguments: [
+        (["--only", "speed"], "there is no figure \"speed\""), (["--scale", "huge"], "there is no scale \"huge\""),
+        (["--soak", "0"], "--soak takes minutes"),
+    ]) func aWrongCallIsExplained(arguments: [String], explanation: String) async throws {
+        let run = try await CommandRun.run(["bench"] + arguments, in: folder)
+        #expect(run.code == 64)
+        #expect(run.output.isEmpty)
+        #expect(run.errors.contains(explanation), "\(run.errors)")
+    }
+
+    @Test func aFolderThatIsMissingIsNamed() async throws {
+        let run = try await CommandRun.run(["bench", "--folder", "/nowhere", "--scale", "smoke"], in: folder)
+        #expect(run.code == 1)
+        #expect(run.errors.contains("no folder can be made in /nowhere"), "\(run.errors)")
+    }
+}
