@@ -276,4 +276,5 @@ if let names = Context.environment["WEIR_TARGETS"] {
         for case .byNameItem(let dependency, _) in target.dependencies { wanted.append(dependency) }
     }
     package.targets.removeAll { !kept.contains($0.name) }
+    if !kept.contains("FaultyDisk") { package.products = [] }
 }

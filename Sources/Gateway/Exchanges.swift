@@ -157,7 +157,9 @@ extension GatewayHandler {
     /// Refuses an upload that would wait longer than is allowed behind those before it (I10).
     private func checkBacklog(of caller: Caller) throws(Problem) {
         guard let backlog else { return }
-        let lag = backlog.lag(of: uploads.partition(of: caller.syncID), at: time.now())
+        let partition = uploads.partition(of: caller.syncID)
+        let lag = backlog.lag(of: partition, at: time.now())
+        uploads.note(lag, of: partition, isTooLong: lag > backlog.maximumLag)
         guard lag > backlog.maximumLag else { return }
         throw Problem(
             .overloaded, "uploads wait for \(lag.components.seconds) seconds to be ordered", retryAfter: 5)

@@ -18,6 +18,8 @@ final class Uploads<Log: ChangeLog>: Sendable {
         var isClosed = false
         /// Why the last append failed, until one succeeds: what failed behind it is told the same.
         var failure: ChangeLogError?
+        /// The partitions that take no uploads, because those before wait too long.
+        var behind: Set<Int> = []
     }
 
     private let log: Log
@@ -92,6 +94,21 @@ final class Uploads<Log: ChangeLog>: Sendable {
             return true
         }
         if isCurrent, case .success(let producer) = await making.value { await producer.close() }
+    }
+
+    /// Notes how long a partition's uploads wait; the log tells when that becomes too long, and when it no longer is.
+    func note(_ lag: Duration, of partition: Int, isTooLong: Bool) {
+        let isNews = state.withLock { state in
+            isTooLong ? state.behind.insert(partition).inserted : state.behind.remove(partition) != nil
+        }
+        guard isNews else { return }
+        if isTooLong {
+            logger.warning(
+                "Uploads of a partition are refused: those before them wait too long to be ordered",
+                [.partition: .integer(partition), .duration: .duration(lag)])
+        } else {
+            logger.notice("Uploads of a partition are taken again", [.partition: .integer(partition)])
+        }
     }
 
     /// Notes a failure; its cause, where another one came before it.

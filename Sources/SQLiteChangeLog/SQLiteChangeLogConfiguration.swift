@@ -42,7 +42,8 @@ public struct SQLiteChangeLogConfiguration: ConfigurationComponent {
     public var readerThreads: Int
     /// How long records of the topics that are not kept for ever are kept.
     public var keep: Duration
-    /// How many bytes of the disk uploads leave free for everything behind them: beyond that they fail as `storageFull`.
+    /// How many bytes of the disk uploads leave free for everything behind them: beyond that they fail as `storageFull`;
+    /// 0 for none.
     public var reserveBytes: Int
     /// How large the file may become before appends fail as `storageFull`; `nil`: as the disk has room.
     ///
@@ -53,7 +54,7 @@ public struct SQLiteChangeLogConfiguration: ConfigurationComponent {
     public init(
         path: String, partitions: Int = 4, maximumRecordSize: Int = 64 << 20, queueBytes: Int = 32 << 20,
         tailBytes: Int = 2 << 20, readerThreads: Int = 2, keep: Duration = .seconds(7 * 86_400),
-        reserveBytes: Int = 256 << 20, maximumFileBytes: Int? = nil
+        reserveBytes: Int = 0, maximumFileBytes: Int? = nil
     ) {
         self.path = path
         self.partitions = partitions

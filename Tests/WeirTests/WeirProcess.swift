@@ -21,9 +21,6 @@ final class WeirProcess: Sendable {
         return try #require(Int(kilobytes)) * 1024
     }
 
-    /// The system's number of the process.
-    var identifier: Int32 { process.processIdentifier }
-
     /// What the process has logged.
     var log: [String] { lines.all }
 
@@ -46,7 +43,9 @@ final class WeirProcess: Sendable {
             "run", "--schema", schema, "--data", folder.path + "/data", "--address", "127.0.0.1:0", "--log-format",
             "json",
         ]
-        for (key, value) in settings { arguments += ["--" + key, value] }
+        // The tests' disk may be small.
+        let small = ["changelog.reserve-bytes": "0"]
+        for (key, value) in small.merging(settings, uniquingKeysWith: { $1 }) { arguments += ["--" + key, value] }
         process.arguments = arguments
         process.currentDirectoryURL = URL(fileURLWithPath: folder.path)
         process.environment = Self.environment.merging(environment) { $1 }

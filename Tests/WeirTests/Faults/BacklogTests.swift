@@ -24,6 +24,7 @@ import ThreadExecutor
         #expect(refusal.status == 503)
         #expect(try refusal.json()["code"].string == "overloaded")
         #expect(refusal.headers["retry-after"] == "5")
+        #expect(await weir.hasLogged("Uploads of a partition are refused"))
         // Whoever only reads goes on.
         let pull = try await uploader.client.post("/v1/pull", ["knowledgeId": "k2"])
         #expect(pull.status == 200)
@@ -32,6 +33,7 @@ import ThreadExecutor
         try await thread.run { try lock.release() }
         await thread.close()
         try await uploader.uploadUntilTaken()
+        #expect(await weir.hasLogged("Uploads of a partition are taken again"))
         try await uploader.expectEverything()
         #expect(await weir.stop() == 0)
     }
