@@ -39,6 +39,7 @@ import Testing
             #expect(Self.timeStamps(device) == Self.timeStamps(server), "\(device.knowledgeID)")
         }
         #expect(await weir.stop() == 0)
+        try await Verification.expectEqual(folder)
 
         // The log alone is left.
         let tables = try TablesDump.read(folder)

@@ -21,5 +21,6 @@ import Testing
         let weir = try await TestServer.start(in: folder)
         try await fleet?.settle(on: weir)
         #expect(await weir.stop() == 0)
+        try await Verification.expectEqual(folder)
     }
 }

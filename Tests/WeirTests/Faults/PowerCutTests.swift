@@ -38,6 +38,7 @@
             if fleet == nil { fleet = Fleet(weir, seed: seed) }
             try await fleet?.settle(on: weir)
             #expect(await weir.stop() == 0)
+            try await Verification.expectEqual(folder)
         }
     }
 #endif
