@@ -20,7 +20,7 @@ final class Scheduler: DedicatedThreadHost, @unchecked Sendable {
         case job(UnsafeMutableRawPointer)
         case line(ThreadLine)
 
-        /// The task that goes on: the older, the smaller. Jobs of none have 0.
+        /// The number of the task that goes on, which grows with each new task; 0 for a job of none.
         var task: UInt64 {
             if case .job(let job) = self { job_capture_task(job) } else { 0 }
         }
