@@ -27,6 +27,8 @@ final class ServerProcess: Sendable {
             "weir", "run", "--schema", schema, "--data", data, "--address", "127.0.0.1:0", "--log-format", "json",
             // All load comes from one address.
             "--gateway.max-connections-per-address", "0",
+            // Several may run beside each other, and beside one that serves.
+            "--operations.address", "off",
         ]
         let (process, errors) = try interruption.start { () throws(BenchmarkFailure) in
             try ChildProcess.start(arguments, at: "/proc/self/exe", reading: STDERR_FILENO)

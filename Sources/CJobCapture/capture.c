@@ -1,7 +1,6 @@
 #include "CJobCapture.h"
 
 #include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -30,6 +29,8 @@ typedef struct {
 } serial_executor;
 
 extern SWIFT void swift_job_run(void *job, serial_executor executor);
+
+extern SWIFT uint64_t swift_task_getJobTaskId(void *job);
 
 static _Thread_local job_capture_receiver receiver_of_thread;
 static _Thread_local void *context_of_thread;
@@ -72,6 +73,8 @@ void job_capture_begin(job_capture_receiver receiver, void *context) {
     receiver_of_thread = receiver;
     context_of_thread = context;
 }
+
+uint64_t job_capture_task(void *job) { return swift_task_getJobTaskId(job); }
 
 void job_capture_run(void *job) {
     // The generic executor.

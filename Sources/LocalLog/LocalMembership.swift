@@ -45,7 +45,7 @@ public final class LocalMembership: LogMembership {
             coordinator.release(change.revoked)
             for holding in change.assigned { running[holding] = start(holding, bell, worker) }
         }
-        await Self.end(Array(running.values))
+        await Self.end(running.sorted { $0.key.partition < $1.key.partition }.map(\.value))
         coordinator.leave(member)
         try finish()
     }

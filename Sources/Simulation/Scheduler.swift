@@ -19,6 +19,11 @@ final class Scheduler: DedicatedThreadHost, @unchecked Sendable {
     private enum Entry {
         case job(UnsafeMutableRawPointer)
         case line(ThreadLine)
+
+        /// The number of the task that goes on, which grows with each new task; 0 for a job of none.
+        var task: UInt64 {
+            if case .job(let job) = self { job_capture_task(job) } else { 0 }
+        }
     }
 
     private final class ThreadLine {
@@ -83,17 +88,30 @@ final class Scheduler: DedicatedThreadHost, @unchecked Sendable {
         steps += 1
         now += .microseconds(dice.number(1...40))
         if runnable.isEmpty || dice.once(in: 400) { skipToTimer() }
+        let known = runnable.count
         while let due = timers.removeFirst(before: now) { due.fire() }
+        sortNew(behind: known)
         guard !runnable.isEmpty else {
             if timers.isEmpty { throw Ending.nothingToDo }
             return
         }
         let index = order > 0 && dice.number(0...order) > 0 ? 0 : dice.number(0...runnable.count - 1)
         trace.mix(index &* 1000 &+ runnable.count)
-        switch runnable.remove(at: index) {
+        let entry = runnable.remove(at: index)
+        let others = runnable.count
+        switch entry {
         case .job(let job): job_capture_run(job)
         case .line(let line): runFirst(of: line)
         }
+        sortNew(behind: others)
+    }
+
+    /// Brings what one step made runnable in the order of the tasks: whom a hash table had woken first must not show.
+    private func sortNew(behind count: Int) {
+        guard runnable.count > count + 1 else { return }
+        let new = runnable[count...].enumerated().map { (task: $1.task, place: $0, entry: $1) }
+        runnable.replaceSubrange(
+            count..., with: new.sorted { ($0.task, $0.place) < ($1.task, $1.place) }.map(\.entry))
     }
 
     private func skipToTimer() {

@@ -23,6 +23,19 @@ import Testing
         #expect(try await CommandRun.run("run", "-h", in: folder).output == run.output)
     }
 
+    @Test func simulatePlaysTheSameRunInEachProcess() async throws {
+        let arguments = ["simulate", "--seed", "3", "--steps", "20"]
+        let (first, second) = (
+            try await CommandRun.run(arguments, in: folder), try await CommandRun.run(arguments, in: folder)
+        )
+        #expect(first.code == 0, "\(first.output)")
+        #expect(first.output.contains("seed 3 has the hash "))
+        #expect(first.output == second.output)
+        let wrong = try await CommandRun.run("simulate", "--seeds", "none", in: folder)
+        #expect(wrong.code == 64)
+        #expect(wrong.errors.contains("--seeds is a number from 1"))
+    }
+
     @Test func theVersionNamesTheProgramOnce() async throws {
         let version = try await CommandRun.run("--version", in: folder)
         #expect(version.code == 0)

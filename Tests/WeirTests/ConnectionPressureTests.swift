@@ -8,7 +8,7 @@ import Testing
 
     @Test(arguments: ["Content-Length: 1000000\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\nf4240\r\n", "X-Slow: "])
     func aRequestThatTricklesForEverIsCutInTime(beginning: String) async throws {
-        let weir = try await TestServer.start(settings: ["gateway.request-timeout": "300ms"])
+        let weir = try await TestServer.start(settings: ["gateway.request-timeout": "2s"])
         var bystander = Bystander(weir)
         let port = weir.port
         let answer = try await bystander.watch {
@@ -27,7 +27,7 @@ import Testing
 
     @Test func connectionsThatSayNothingEndInTimeAndMakeRoom() async throws {
         let weir = try await TestServer.start(
-            settings: ["gateway.request-timeout": "300ms", "gateway.max-connections": "40"])
+            settings: ["gateway.request-timeout": "2s", "gateway.max-connections": "40"])
         let port = weir.port
         // One thread each, so that all are open at a time: those beyond the limit are closed at once, the others in time.
         try await withThrowingTaskGroup { group in
