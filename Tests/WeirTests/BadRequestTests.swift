@@ -217,26 +217,29 @@ import Testing
 
     /// What the library under the server refuses by itself: with one of these statuses and a page of its own, or, where
     /// there is none, by ending the connection (docs/errors.md, invalid_request).
-    @Test(
-        arguments: [
-            ("GET /\r\n\r\n", 400), ("\u{1}\u{2}\u{3}\r\n\r\n", nil), ("GET / HTTP/9.9\r\n\r\n", 505),
-            ("GET / HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n", 400),
-            ("POST /v1/sync HTTP/1.1\r\nHost: a\r\nX-Sync-Id: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
-            ("POST /v1/sync HTTP/1.1\r\nHost: a\r\nX-Sync-Id: a\r\nContent-Length: -5\r\n\r\n", 400),
-            ("POST /v1/sync HTTP/1.1\r\nHost: a\r\nX-Sync-Id: a\r\nContent-Length: 99999999999999999999\r\n\r\n", 413),
-            ("GET / HTTP/1.1\r\nHost: a\r\nX: \(pad(9000))\r\n\r\n", 431),
-            ("GET /\(pad(9000)) HTTP/1.1\r\nHost: a\r\n\r\n", 414),
-        ] as [(String, Int?)])
-    func whatIsNoHTTPIsRefusedAndItsConnectionEnds(request: String, status: Int?) async throws {
+    private static let noHTTP: [(String, Int?)] = [
+        ("GET /\r\n\r\n", 400), ("\u{1}\u{2}\u{3}\r\n\r\n", nil), ("GET / HTTP/9.9\r\n\r\n", 505),
+        ("GET / HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n", 400),
+        ("POST /v1/sync HTTP/1.1\r\nHost: a\r\nX-Sync-Id: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        ("POST /v1/sync HTTP/1.1\r\nHost: a\r\nX-Sync-Id: a\r\nContent-Length: -5\r\n\r\n", 400),
+        ("POST /v1/sync HTTP/1.1\r\nHost: a\r\nX-Sync-Id: a\r\nContent-Length: 99999999999999999999\r\n\r\n", 413),
+        ("GET / HTTP/1.1\r\nHost: a\r\nX: \(pad(9000))\r\n\r\n", 431),
+        ("GET /\(pad(9000)) HTTP/1.1\r\nHost: a\r\n\r\n", 414),
+    ]
+
+    @Test func whatIsNoHTTPIsRefusedAndItsConnectionEnds() async throws {
         let weir = try await TestServer.start()
         var bystander = Bystander(weir)
         let port = weir.port
-        let data = try await bystander.watch { try await RawConnection.exchange(Data(request.utf8), port: port) }
-        #expect(data.isEmpty == (status == nil))
-        if let status {
-            let answer = try DeviceClient.parse(data)
-            #expect(answer.status == status)
-            #expect(answer.headers["connection"] == "close" && answer.headers["content-type"] == nil)
+        for (request, status) in Self.noHTTP {
+            let data = try await bystander.watch { try await RawConnection.exchange(Data(request.utf8), port: port) }
+            let name = Comment("\(request.prefix(60))")
+            #expect(data.isEmpty == (status == nil), name)
+            if let status {
+                let answer = try DeviceClient.parse(data)
+                #expect(answer.status == status, name)
+                #expect(answer.headers["connection"] == "close" && answer.headers["content-type"] == nil, name)
+            }
         }
         try await bystander.check(weir)
         #expect(await weir.stop() == 0)

@@ -12,16 +12,13 @@ struct Bystander {
         self.table = table
     }
 
-    /// Runs something, with a sync before, at the same time, and after.
+    /// Runs something, with a sync at the same time.
     mutating func watch<Result: Sendable>(
         _ work: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
-        try await sync()
         async let result = work()
         try await sync()
-        let value = try await result
-        try await sync()
-        return value
+        return try await result
     }
 
     /// Writes a row and expects that it is applied.
@@ -31,8 +28,9 @@ struct Bystander {
         #expect(TestDevice.verdicts(answer) == ["applied"], "row \(rows)")
     }
 
-    /// Checks that everything it wrote is on the server, and nothing else.
-    func check(_ weir: WeirProcess) async throws {
+    /// Syncs once more, and checks that everything it wrote is on the server, and nothing else.
+    mutating func check(_ weir: WeirProcess) async throws {
+        try await sync()
         var other = TestDevice(weir, syncID: "bystander", knowledgeID: "k2")
         try await other.drain()
         #expect(other.rows.count == rows)
