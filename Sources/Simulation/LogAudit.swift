@@ -204,8 +204,8 @@ final class LogAudit: @unchecked Sendable {
         }
     }
 
-    /// Whether every message of `changes` has its result.
-    var isDecided: Bool { partitions.allSatisfy { $0.decided == $0.fresh.count } }
+    /// Whether every message of a partition of `changes` has its result.
+    func isDecided(_ partition: Int) -> Bool { partitions[partition].decided == partitions[partition].fresh.count }
 
     /// Each result's pieces by name, for a replay to be held against.
     func piece(_ piece: OrderedPiece, of partition: Int) -> [UInt8]? {

@@ -41,6 +41,9 @@ final class Role: @unchecked Sendable {
         return (process, handler)
     }
 
+    /// Whether it is its duty to bring the tables on.
+    var writesTables: Bool { kind == .ordering }
+
     /// Begins a life.
     func start() {
         guard !isEnding else { return }

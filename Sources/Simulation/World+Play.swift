@@ -61,18 +61,21 @@ extension World {
         fail(.progress, "\(what): it does not come about")
     }
 
+    /// Whether every upload is admitted, ordered and written.
     private func isQuiet() async -> Bool {
         audit.catchUp()
-        guard audit.isDecided else { return false }
         for partition in 0..<scenario.partitions {
-            if !audit.isAdmitted(partition) { return false }
             let end = log.records(of: TopicPartition(.changes, partition), from: 0).count
             do {
-                let position = try await store.position(of: partition)
-                if position?.state.nextOffset ?? 0 != Int64(end) { return false }
+                let position = try await store.position(of: partition)?.state.nextOffset ?? 0
+                if audit.isAdmitted(partition), audit.isDecided(partition), position == Int64(end) { continue }
+                note(
+                    "partition \(partition): admitted \(audit.isAdmitted(partition)), decided "
+                        + "\(audit.isDecided(partition)), tables at \(position) of \(end)")
             } catch {
                 fail(.progress, "the tables cannot be read: \(error)")
             }
+            return false
         }
         return true
     }

@@ -172,6 +172,8 @@ final class World: @unchecked Sendable {
         if let earlier = earlierTables.take() {
             note("the tables fall back")
             tables.fallBack(to: earlier)
+            // Their workers begin again, as a supervisor has it: one that had nothing to write would not notice.
+            for role in roles where role.writesTables { role.crash() }
         } else {
             earlierTables = tables.copy()
             _ = scheduler.schedule(at: scheduler.now + .seconds(3)) { [self] in earlierTables = nil }
