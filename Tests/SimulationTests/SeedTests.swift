@@ -7,7 +7,7 @@ struct SeedTests {
     @Test func everyInvariantHoldsWithEverySeed() async throws {
         let isLong = ProcessInfo.processInfo.environment["WEIR_TEST_LONG"] != nil
         let round = SeedRound(
-            1..<(isLong ? 5_001 : 121), steps: isLong ? Simulation.defaultSteps : 30,
+            1..<(isLong ? 5_001 : 2_001), steps: isLong ? Simulation.defaultSteps : 30,
             threads: ProcessInfo.processInfo.activeProcessorCount)
         let result = try await round.play()
         #expect(result.failed == nil, "\(result.failed?.failure?.description ?? "")")
