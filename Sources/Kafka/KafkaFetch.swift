@@ -45,17 +45,18 @@ public struct KafkaMessage: ~Copyable {
 public final class KafkaFetch: Sendable {
     private let client: KafkaClient
     private let topic: SendablePointer
+    private let name: String
     private let partition: Int32
     /// `nil` once it was stopped.
     private let queue: Mutex<SendablePointer?>
 
     /// Begins to read at an offset; a client reads a partition once at a time.
     public init(
-        _ client: KafkaClient, topic: String, partition: Int32, from offset: Int64, bell: KafkaBell,
+        _ client: KafkaClient, topic topicName: String, partition: Int32, from offset: Int64, bell: KafkaBell,
         ring: KafkaBell.Number
     ) throws(KafkaError) {
         let (topic, queue) = try client.use { (handle) throws(KafkaError) in
-            let topic = try client.topic(topic, handle)
+            let topic = try client.topic(topicName, handle)
             let queue: OpaquePointer = rd_kafka_queue_new(handle)
             bell.attach(ring, to: queue)
             guard rd_kafka_consume_start_queue(topic, partition, offset, queue) == 0 else {
@@ -66,6 +67,7 @@ public final class KafkaFetch: Sendable {
             return (SendablePointer(pointer: topic), SendablePointer(pointer: queue))
         }
         self.client = client
+        name = topicName
         self.topic = topic
         self.partition = partition
         self.queue = Mutex(queue)
@@ -83,6 +85,15 @@ public final class KafkaFetch: Sendable {
                 if !body(KafkaMessage(message)) { return }
             }
         }
+    }
+
+    /// Has the client fetch on at once, when much was taken from a full queue; blocks until the broker answers.
+    ///
+    /// librdkafka 2.0 looks for room in a queue that was full once a second. A question to the same broker wakes it.
+    public func nudge(milliseconds: Int) throws(KafkaError) {
+        _ = try client.offsets(
+            topic: name, partitions: partition..<(partition + 1), at: Int64(RD_KAFKA_OFFSET_END),
+            milliseconds: milliseconds)
     }
 
     /// Ends the reading and drops what was fetched; blocks until librdkafka has let go of the partition.

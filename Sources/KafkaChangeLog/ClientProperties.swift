@@ -34,9 +34,8 @@ struct ClientProperties: Sendable {
         setConsumer(&properties)
         // A position outside of the range is an error, never moved.
         properties.set("auto.offset.reset", "error")
-        let share = max(configuration.fetchBytes / max(partitionCount, 1), 64 << 10)
-        properties.set("queued.max.messages.kbytes", "\(share / 1024)")
-        properties.set("fetch.message.max.bytes", "\(min(share, 1 << 20))")
+        properties.set("queued.max.messages.kbytes", "\(queueBytes / 1024)")
+        properties.set("fetch.message.max.bytes", "\(min(queueBytes, 1 << 20))")
         properties.set("fetch.max.bytes", "\(configuration.fetchBytes)")
         // One record may be larger than what is asked for.
         let answer = configuration.fetchBytes + configuration.maximumRecordSize * 2
@@ -45,6 +44,9 @@ struct ClientProperties: Sendable {
         properties.set("check.crcs", "true")
         return properties
     }
+
+    /// How much of a partition is fetched ahead.
+    var queueBytes: Int { max(configuration.fetchBytes / max(partitionCount, 1), 64 << 10) }
 
     /// Takes part in a group, and reads nothing itself.
     func member(of group: String) -> KafkaProperties {

@@ -80,8 +80,8 @@ extension Logger {
             }
         case .log:
             let line = event.logLine()
-            // What fails comes as an error, too.
-            let isRepetition = ["FAIL", "ERROR"].contains(line.facility)
+            // What fails comes as an error, too; and that a guarantee is experimental is no news at every start.
+            let isRepetition = ["FAIL", "ERROR", "CONFWARN"].contains(line.facility)
             let level: LogLevel =
                 switch line.level {
                 case ...4: isRepetition ? .debug : .warning

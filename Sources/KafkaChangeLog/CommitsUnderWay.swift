@@ -14,7 +14,8 @@ struct CommitsUnderWay {
 
     /// How long the thread may sleep; `nil` for ever.
     var millisecondsToNext: Int? {
-        guard let next = waiting.map(\.at).min() else { return nil }
+        let ends = sent.values.map { $0.since + Self.patience }
+        guard let next = (waiting.map(\.at) + ends).min() else { return nil }
         let (seconds, attoseconds) = (next - .now).components
         return max(0, Int(seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000) + 1)
     }
@@ -36,6 +37,13 @@ struct CommitsUnderWay {
         guard ContinuousClock.now - commit.since < Self.patience else { return false }
         waiting.append((commit, .now + Self.pause))
         return true
+    }
+
+    /// Takes the commits that have gone without an answer for too long, as while no broker can be reached.
+    mutating func overdue() -> [GroupSession.Commit] {
+        let now = ContinuousClock.now
+        defer { sent = sent.filter { $0.value.since + Self.patience > now } }
+        return sent.values.filter { $0.since + Self.patience <= now }
     }
 
     /// Takes the commits whose time has come.

@@ -24,12 +24,15 @@ final class FetchClients: Sendable {
         var lastNumber = 0
     }
 
+    /// How much of a partition a client holds.
+    let queueBytes: Int
     private let properties: KafkaProperties
     private let logger: Logger
     private let state = Mutex(State())
 
-    init(_ properties: KafkaProperties, logger: Logger) {
-        self.properties = properties
+    init(_ properties: ClientProperties, logger: Logger) {
+        queueBytes = properties.queueBytes
+        self.properties = properties.reader
         self.logger = logger
     }
 

@@ -145,6 +145,9 @@ final class GroupSession: Sendable {
                     return (state.releases, state.commits, state.isLeaving)
                 }
                 for commit in commits + standing.commits.due() { send(commit, &standing) }
+                for commit in standing.commits.overdue() {
+                    settle(commit, KafkaError(.timedOut, message: "the coordinator does not answer"), &standing)
+                }
                 if !releases.isEmpty { try giveBack(releases, &standing) }
                 if isLeaving, standing.commits.isEmpty { break }
                 guard let event = try client.poll(milliseconds: standing.commits.millisecondsToNext) else { continue }

@@ -67,7 +67,7 @@ public final class KafkaChangeLog: ChangeLog {
         self.bell = bell
         self.logger = logger
         fetchClients = FetchClients(
-            ClientProperties(configuration: configuration, partitionCount: partitionCount).reader, logger: logger)
+            ClientProperties(configuration: configuration, partitionCount: partitionCount), logger: logger)
     }
 
     /// The client that asks questions.

@@ -11,6 +11,9 @@ public final class KafkaLogReader: LogReader {
         var end: ChangeLogError?
         /// What stands behind the records taken last.
         var failure: KafkaError?
+        /// The size of what was taken since the client was made to look for room.
+        var taken = 0
+        var isNudging = false
     }
 
     private let partition: TopicPartition
@@ -70,6 +73,7 @@ public final class KafkaLogReader: LogReader {
             let (records, fault) = take(maximumBytes)
             if !records.isEmpty {
                 state.withLock { $0.failure = fault }
+                fetchOn(records.reduce(0) { $0 + $1.size })
                 return records
             }
             if let fault { throw await explain(fault) }
@@ -134,6 +138,24 @@ public final class KafkaLogReader: LogReader {
             return bytes < maximumBytes
         }
         return (records, fault)
+    }
+
+    /// Has the client fetch on when half of what it may hold was taken: it may have stopped, with the queue full.
+    private func fetchOn(_ size: Int) {
+        let isDue = state.withLock { state in
+            state.taken += size
+            guard state.taken >= clients.queueBytes / 2, !state.isNudging else { return false }
+            state.taken = 0
+            state.isNudging = true
+            return true
+        }
+        guard isDue, let fetch = fetch.withLock({ $0 }) else { return }
+        // One at a time.
+        Task {
+            // An answer, or none, is as good: the question counts.
+            await calls.visit { _ = Result { () throws(KafkaError) in try fetch.nudge(milliseconds: 1000) } }
+            state.withLock { $0.isNudging = false }
+        }
     }
 
     private static let timeExplanation = """

@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(
-        .enabled(if: TestCluster.isReal, "the mock cluster's groups take seconds to share anew"),
+        .enabled(if: TestCluster.isReal, "the mock cluster's groups take seconds for each new member"),
         arguments: behaviours(of: .groups))
     func behavesAsEveryLogWithGroups(_ behaviour: LogBehaviour<KafkaLogPlace>) async throws {
         try await check(behaviour)
@@ -50,8 +50,8 @@ import Testing
             (
                 .groups,
                 [
-                    "member", "worker", "committed", "shares the one partition", "ends a run by cancellation",
-                    "ends everything",
+                    "members", "shares the one partition", "a rebalance", "worker before", "worker whose", "rethrows",
+                    "over a restart",
                 ]
             ),
             (.ownBroker, ["while the queue is full", "closes"]),

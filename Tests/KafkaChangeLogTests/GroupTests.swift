@@ -20,7 +20,7 @@ struct GroupTests {
             for round in 0..<(isLong ? 100 : 20) {
                 let member = try await log.join(group: "g", topic: .changes)
                 let assigned = Workers()
-                let task = Task { try await member.run { await assigned.work($0) } }
+                let task = Task.immediate { try await member.run { await assigned.work($0) } }
                 switch round % 4 {
                 case 0: break
                 case 1: for _ in 0..<(round * 50) { await Task.yield() }

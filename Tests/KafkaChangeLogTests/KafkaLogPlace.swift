@@ -12,15 +12,31 @@ import ThreadExecutor
 final class KafkaLogPlace: LogUnderTest {
     let prefix = "test-\(UUID().uuidString)."
     let mock: MockCluster?
+    private let own: OwnBroker?
     private let hasTopics = Mutex(false)
 
-    init() { mock = TestCluster.brokers == nil ? MockCluster() : nil }
+    init() {
+        mock = TestCluster.brokers == nil ? MockCluster() : nil
+        own = TestCluster.own
+    }
 
     /// A place in a mock cluster that the test has for itself.
-    init(mock: MockCluster) { self.mock = mock }
+    init(mock: MockCluster) {
+        self.mock = mock
+        own = nil
+    }
+
+    /// A place on a broker that the test has for itself.
+    init(broker: OwnBroker) {
+        mock = nil
+        own = broker
+    }
 
     /// Where the brokers are.
-    var servers: [String] { (mock?.servers ?? TestCluster.brokers ?? "").split(separator: ",").map(String.init) }
+    var servers: [String] {
+        let servers = mock?.servers ?? own?.servers ?? TestCluster.brokers
+        return (servers ?? "").split(separator: ",").map(String.init)
+    }
 
     /// Settings with which nothing takes longer than it must.
     func configuration(_ settings: LogSettings = LogSettings()) -> KafkaChangeLogConfiguration {
@@ -39,7 +55,8 @@ final class KafkaLogPlace: LogUnderTest {
         }
         if mock != nil {
             configuration.acceptsProducersTime = true
-            configuration.sessionMilliseconds = 1000
+            // The mock's groups wait 3 seconds for the first members, who must last so long.
+            configuration.sessionMilliseconds = 5000
         }
         return configuration
     }
@@ -74,7 +91,7 @@ final class KafkaLogPlace: LogUnderTest {
             defer { mock.comeUp() }
             return try await body()
         }
-        guard let broker = TestCluster.own else { preconditionFailure("skipped where brokers cannot be held up") }
+        guard let broker = own else { preconditionFailure("skipped where brokers cannot be held up") }
         broker.pause()
         defer { broker.resume() }
         try await body()

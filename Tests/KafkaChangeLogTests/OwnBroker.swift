@@ -1,5 +1,6 @@
 import Foundation
 import Kafka
+import Synchronization
 
 #if canImport(Darwin)
     import Darwin
@@ -9,10 +10,17 @@ import Kafka
     import Glibc
 #endif
 
-/// A broker that the tests start for themselves and can hold up; it ends with them.
-struct OwnBroker: Sendable {
+/// A broker that the tests start for themselves and can hold up and kill; it ends with them.
+final class OwnBroker: Sendable {
     let servers: String
-    private let process: pid_t
+    private let start: @Sendable () -> pid_t
+    private let process: Mutex<pid_t>
+
+    private init(servers: String, start: @escaping @Sendable () -> pid_t) {
+        self.servers = servers
+        self.start = start
+        process = Mutex(start())
+    }
 
     /// Starts a broker of an installation of Kafka, in a folder of its own, and waits until it answers.
     static func start(home: String) -> OwnBroker {
@@ -50,27 +58,47 @@ struct OwnBroker: Sendable {
         let format = spawn(["\(home)/bin/kafka-storage.sh", "format", "-t", String(id), "-c", file.path], output)
         while waitpid(format, &status, 0) < 0, errno == EINTR {}
         precondition(status == 0, "the broker's folder was not made, see \(output)")
-        let process = spawn(["\(home)/bin/kafka-server-start.sh", file.path], output)
-        running = (process, folder)
-        atexit {
-            guard let (process, folder) = OwnBroker.running else { return }
-            kill(process, SIGCONT)
-            kill(process, SIGKILL)
-            // The system's folder for what is temporary: what cannot be removed now goes with it.
-            _ = Result { try FileManager.default.removeItem(at: folder) }
+        let broker = OwnBroker(servers: "127.0.0.1:\(port)") {
+            spawn(["\(home)/bin/kafka-server-start.sh", file.path], output)
         }
-        waitUntilUp("127.0.0.1:\(port)")
-        return OwnBroker(servers: "127.0.0.1:\(port)", process: process)
+        let isFirst = all.withLock { all in
+            all.append((broker, folder))
+            return all.count == 1
+        }
+        if isFirst {
+            atexit {
+                for (broker, folder) in OwnBroker.all.withLock({ $0 }) {
+                    broker.kill()
+                    // The system's folder for what is temporary: what cannot be removed now goes with it.
+                    _ = Result { try FileManager.default.removeItem(at: folder) }
+                }
+            }
+        }
+        waitUntilUp(broker.servers)
+        return broker
     }
 
-    /// The broker that ends with the process; written once, before the handler is set that reads it.
-    nonisolated(unsafe) private static var running: (process: pid_t, folder: URL)?
+    /// The brokers that end with the process.
+    private static let all = Mutex<[(broker: OwnBroker, folder: URL)]>([])
 
     /// Has it do nothing until ``resume()``.
-    func pause() { kill(process, SIGSTOP) }
+    func pause() { signal(SIGSTOP) }
 
     /// Has it go on.
-    func resume() { kill(process, SIGCONT) }
+    func resume() { signal(SIGCONT) }
+
+    /// Ends it at once, with whatever it is doing.
+    func kill() {
+        resume()
+        signal(SIGKILL)
+        var status: Int32 = 0
+        process.withLock { process in while waitpid(process, &status, 0) < 0, errno == EINTR {} }
+    }
+
+    /// Starts it on what the killed one had on its disk.
+    func startAgain() { process.withLock { $0 = start() } }
+
+    private func signal(_ number: Int32) { process.withLock { process in _ = sendSignal(process, number) } }
 
     private static func spawn(_ arguments: [String], _ output: String) -> pid_t {
         var actions = posix_spawn_file_actions_t()
@@ -123,3 +151,6 @@ struct OwnBroker: Sendable {
         return UInt16(bigEndian: address.sin_port)
     }
 }
+
+/// The system's `kill`, which the broker's own hides.
+private func sendSignal(_ process: pid_t, _ number: Int32) -> Int32 { kill(process, number) }

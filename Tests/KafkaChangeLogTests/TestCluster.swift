@@ -34,7 +34,7 @@ enum TestCluster {
 
 extension TestCluster {
     /// How many tests a cluster serves at a time.
-    private static let places = Places(isReal ? 3 : 8)
+    private static let places = Places(isReal ? 3 : 16)
 
     /// Runs a test when there is a place for it.
     static func whenFree(_ body: () async throws -> Void) async throws {
