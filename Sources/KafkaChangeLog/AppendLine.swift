@@ -185,16 +185,22 @@ struct AppendLine {
         appends[place].offsets[number] = offset
         if let error = error ?? Self.fault(offset) {
             // Most records fail since another did, or the client has ended: then that is the cause.
-            let cause = Self.consequences.contains(error.code) ? fatal ?? error : error
-            fail(ChangeLogError(cause, partition: appends[place].destinations[number]), &actions)
-            // The first append that fails tells why; those behind it tell that the producer has ended.
-            if appends[place].failure == nil {
-                let isCauseKnown = hasToldFailure && failure?.code != .closed
-                appends[place].failure = isCauseKnown ? .producerFailed : failure
-                hasToldFailure = true
+            let isConsequence = Self.consequences.contains(error.code)
+            let cause = ChangeLogError(
+                isConsequence ? fatal ?? error : error, partition: appends[place].destinations[number])
+            fail(cause, &actions)
+            // The append that failed by itself tells why; those behind it, whose reports may come first, tell that the
+            // producer has ended.
+            if let failure, failure.code == .closed {
+                appends[place].failure = failure
+            } else if appends[place].failure == nil || !isConsequence {
+                let isTelling = !hasToldCause && (!isConsequence || place == first)
+                appends[place].failure = isTelling ? cause : appends[place].failure ?? .producerFailed
+                if isTelling { hasToldCause = true }
             }
         }
         guard appends[place].unreported == 0 else { return }
+        if place == first { skipResolved() }
         let append = appends[place]
         bytes -= append.size
         actions.fulfilled.append((append.promise, append.failure.map { .failure($0) } ?? .success(append.offsets)))
@@ -211,7 +217,7 @@ struct AppendLine {
     }
 
     /// Whether an append has failed with the cause.
-    private var hasToldFailure = false
+    private var hasToldCause = false
 
     private mutating func fail(_ error: ChangeLogError, _ actions: inout Actions) {
         guard failure == nil else { return }
@@ -227,7 +233,7 @@ struct AppendLine {
     }
 
     private mutating func finishResolved(_ actions: inout Actions) {
-        while first < appends.count, appends[first].unreported == 0 { first += 1 }
+        skipResolved()
         // Moving the rest down costs no more than what was resolved since the last time.
         if first * 2 >= appends.count {
             appends.removeFirst(first)
@@ -237,6 +243,10 @@ struct AppendLine {
         guard isIdle else { return }
         actions.closers += closers
         closers = []
+    }
+
+    private mutating func skipResolved() {
+        while first < appends.count, appends[first].unreported == 0 { first += 1 }
     }
 
     private mutating func handOverTurn(_ actions: inout Actions) {

@@ -51,7 +51,7 @@ import Testing
                 .groups,
                 [
                     "members", "shares the one partition", "a rebalance", "worker before", "worker whose", "rethrows",
-                    "over a restart",
+                    "over a restart", "has left", "by cancellation",
                 ]
             ),
             (.ownBroker, ["while the queue is full", "closes"]),

@@ -46,6 +46,8 @@ final class KafkaLogPlace: LogUnderTest {
         for (name, value) in [
             ("reconnect.backoff.ms", "10"), ("reconnect.backoff.max.ms", "50"), ("retry.backoff.ms", "10"),
             ("heartbeat.interval.ms", "50"),
+            // The mock lets a fetch wait for all of this although there is something new.
+            ("fetch.wait.max.ms", "20"),
         ] {
             do {
                 try configuration.pass(KafkaProperty(name, Secret(value)))

@@ -1,5 +1,14 @@
 import CRdkafka
 import Foundation
+import Synchronization
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
 
 /// A cluster of Kafka brokers within the process, as librdkafka has one for tests.
 ///
@@ -38,13 +47,13 @@ public final class MockCluster: @unchecked Sendable {
 
     /// Makes a topic.
     public func createTopic(_ name: String, partitions: Int) {
-        let code = rd_kafka_mock_topic_create(cluster, name, Int32(partitions), 1)
+        let code = promptly { rd_kafka_mock_topic_create(cluster, name, Int32(partitions), 1) }
         precondition(code == RD_KAFKA_RESP_ERR_NO_ERROR, "the mock cluster makes topics")
     }
 
     /// Has a topic be unknown.
     public func failTopic(_ name: String) {
-        rd_kafka_mock_topic_set_error(cluster, name, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
+        promptly { rd_kafka_mock_topic_set_error(cluster, name, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) }
     }
 
     /// Has the next requests of a kind fail, each with one of the codes.
@@ -59,13 +68,46 @@ public final class MockCluster: @unchecked Sendable {
     public func clearFailures(of request: Int16) { rd_kafka_mock_clear_request_errors(cluster, request) }
 
     /// Ends every connection and accepts no other.
-    public func goDown() { rd_kafka_mock_broker_set_down(cluster, -1) }
+    public func goDown() { promptly { _ = rd_kafka_mock_broker_set_down(cluster, -1) } }
 
     /// Accepts connections again.
-    public func comeUp() { rd_kafka_mock_broker_set_up(cluster, -1) }
+    public func comeUp() { promptly { _ = rd_kafka_mock_broker_set_up(cluster, -1) } }
 
-    /// Has every answer take so many milliseconds.
-    public func delayAnswers(milliseconds: Int) { rd_kafka_mock_broker_set_rtt(cluster, -1, Int32(milliseconds)) }
+    /// Runs a request to the cluster's thread, which may not notice it before a second has passed, or somebody connects.
+    private func promptly<Result>(_ request: () -> Result) -> Result {
+        let isDone = Done()
+        let port = servers.split(separator: ":").last.flatMap { UInt16($0) } ?? 0
+        Thread.detachNewThread {
+            while !isDone.value {
+                usleep(2000)
+                Self.connect(to: port)
+            }
+        }
+        defer { isDone.set() }
+        return request()
+    }
+
+    private final class Done: Sendable {
+        private let state = Mutex(false)
+        var value: Bool { state.withLock { $0 } }
+        func set() { state.withLock { $0 = true } }
+    }
+
+    /// Connects to a port of this machine and lets go at once.
+    private static func connect(to port: UInt16) {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+        withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                // Refused while the cluster is down.
+                _ = connectSocket(descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
 }
 
 /// Codes that requests may fail with.
@@ -82,4 +124,9 @@ extension MockCluster {
     public static let topicForbidden = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED.rawValue
     /// The offset is not there.
     public static let offsetOutOfRange = RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE.rawValue
+}
+
+/// The system's `connect`, which the cluster's own hides.
+private func connectSocket(_ descriptor: Int32, _ address: UnsafePointer<sockaddr>, _ length: socklen_t) -> Int32 {
+    connect(descriptor, address, length)
 }
