@@ -206,7 +206,9 @@ struct AppendLine {
         actions.fulfilled.append((append.promise, append.failure.map { .failure($0) } ?? .success(append.offsets)))
     }
 
-    private static let consequences: Set<KafkaErrorCode> = [.fatal, .purgedFromQueue, .purgedInFlight]
+    private static let consequences: Set<KafkaErrorCode> = [
+        .fatal, .gaplessGuarantee, .purgedFromQueue, .purgedInFlight,
+    ]
 
     /// A record that is known to be in the log, but not where: librdkafka concluded so from what was taken behind it.
     ///
