@@ -28,6 +28,9 @@ enum TestCluster {
     /// Whether a test can hold up the brokers.
     static var canStall: Bool { brokers == nil || own != nil }
 
+    /// Whether there is a broker to start and minutes to spend on killing it.
+    static var mayKill: Bool { own != nil && ProcessInfo.processInfo.environment["WEIR_TEST_LONG"] != nil }
+
     /// Whether a test can have what only a broker has: retention, settings of topics, time of the log's own.
     static var isReal: Bool { brokers != nil }
 }
