@@ -152,6 +152,20 @@ let package = Package(
             "SQLiteChangeLogTests",
             ["ChangeLog", "ChangeLogConformance", "Metrics", "SQLite", "SQLiteChangeLog", "ThreadExecutor"]),
 
+        // The log in Kafka: the library of the system, the safe wrapper above it, the adapter, and a cluster within the
+        // process for tests.
+        system("CRdkafka", pkgConfig: "rdkafka", apt: "librdkafka-dev", brew: "librdkafka"),
+        room("Kafka", ["CRdkafka", "ThreadExecutor"]),
+        room("KafkaChangeLog", ["ChangeLog", "Configuration", "Kafka", "Observability", "ThreadExecutor"]),
+        suite("MockKafka", ["CRdkafka"]),
+        tests("KafkaTests", ["Kafka", "MockKafka", "ThreadExecutor"]),
+        tests(
+            "KafkaChangeLogTests",
+            [
+                "ChangeLog", "ChangeLogConformance", "Commands", "Configuration", "Kafka", "KafkaChangeLog",
+                "MockKafka", "Observability", "ThreadExecutor",
+            ]),
+
         // The tables: typed values and canonical JSON, the embedded store, and the suite that every store passes.
         room("CanonicalValues", ["JSONText", "SyncModel"]),
         tests("CanonicalValuesTests", ["CanonicalValues", "Fuzzing", "SyncModel"]),

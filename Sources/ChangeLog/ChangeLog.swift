@@ -35,8 +35,10 @@ public protocol ChangeLog: Sendable {
 
 /// Appends records in the order in which they are enqueued, without gaps (I1).
 ///
-/// Once a record fails, whatever the cause, none behind it is appended: their receipts, and every later call, fail with
-/// ``ChangeLogError/Code/producerFailed``. The producer must then be closed and another one made.
+/// Once a record fails, whatever the cause, none behind it is appended to its partition: their receipts, and every later
+/// call, fail with ``ChangeLogError/Code/producerFailed``. A log of several machines may have taken records of other
+/// partitions by then, and the failed one itself where only its acknowledgement was lost. The producer must then be closed
+/// and another one made.
 public protocol LogProducer: AnyObject, Sendable {
     /// Puts records behind those enqueued before and returns; suspends while the queue is full, in the order of the calls.
     ///
@@ -85,7 +87,8 @@ public struct AppendReceipt: Sendable {
 public protocol LogReader: Sendable {
     /// The next records, at least one: waits, without polling, until there is one.
     ///
-    /// One call at a time: what a call returns is not returned again, what a failing call would have returned is.
+    /// One call at a time: what a call returns is not returned again, what a failing call would have returned is. Fewer
+    /// records than the log has may come at once, and some that were fetched before retention took them.
     ///
     /// - Parameter maximumBytes: take no further record once those taken have reached this size (``LogRecord/size``); the
     ///   first is taken whatever its size.

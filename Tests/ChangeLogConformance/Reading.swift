@@ -17,8 +17,14 @@ extension LogBehaviour {
                 let reader = try await log.reader(of: place, from: range.start)
                 #expect(try await reader.next(maximumBytes: 0) == [all[0]])
                 #expect(try await reader.next(maximumBytes: 1) == [all[1]])
-                #expect(try await reader.next(maximumBytes: all[2].size + 1) == [all[2], all[3]])
-                #expect(try await reader.next(maximumBytes: all[4].size + all[5].size) == [all[4], all[5]])
+                // Two at most, and fewer where the log has not fetched more yet.
+                var rest = all[2...]
+                for bound in [all[2].size + 1, all[2].size + all[3].size] {
+                    let taken = try await reader.next(maximumBytes: bound)
+                    #expect((1...2).contains(taken.count))
+                    #expect(taken[...] == rest.prefix(taken.count))
+                    rest = rest.dropFirst(taken.count)
+                }
                 await reader.close()
             },
             LogBehaviour("gives a record that is larger than what was asked for") { _, log in
@@ -58,7 +64,17 @@ extension LogBehaviour {
                 let range = try await log.range(of: place)
                 #expect(range == LogRange(start: end - 1, end: end))
                 await expectError(.outOfRange(range)) { _ = try await log.reader(of: place, from: end - 2) }
-                await expectError(.outOfRange(range)) { _ = try await stopped.next(maximumBytes: 1) }
+                // It may give what it had fetched before, and then says that the rest is gone.
+                var next: Int64 = 0
+                await expectError(.outOfRange(range)) {
+                    while next < end {
+                        for record in try await stopped.next(maximumBytes: 1) {
+                            #expect(record.offset == next)
+                            next = record.offset + 1
+                        }
+                    }
+                    if next == end { throw ChangeLogError(.outOfRange(range), message: "it had fetched everything") }
+                }
                 #expect(try await log.values(of: place, from: end - 1, count: 1) == ["old"])
                 await stopped.close()
             },

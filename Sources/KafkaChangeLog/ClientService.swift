@@ -1,0 +1,95 @@
+import ChangeLog
+import Kafka
+import Observability
+import Synchronization
+import ThreadExecutor
+
+/// A client of Kafka with the thread that serves its events.
+final class ClientService: Sendable {
+    let client: KafkaClient
+    private let thread: DedicatedThread
+    private let serving: Task<Void, Never>
+    private let isEnding: Ending
+
+    /// Whether the thread is to end.
+    private final class Ending: Sendable {
+        private let state = Mutex(false)
+        var isAsked: Bool { state.withLock { $0 } }
+        func ask() { state.withLock { $0 = true } }
+    }
+
+    /// Makes a client.
+    ///
+    /// - Parameter handle: gets every event that is no log line, on the client's thread.
+    init(
+        _ kind: KafkaClient.Kind, _ properties: KafkaProperties, events: KafkaClient.Events = .none, name: String,
+        logger: Logger, _ handle: @escaping @Sendable (borrowing KafkaEvent) -> Void = { _ in }
+    ) throws(ChangeLogError) {
+        let thread: DedicatedThread
+        do {
+            thread = try DedicatedThread(name: name)
+        } catch {
+            throw ChangeLogError(.other, message: "\(error)", isRetriable: true)
+        }
+        let client: KafkaClient
+        do throws(KafkaError) {
+            client = try KafkaClient(kind, properties, events: events)
+        } catch {
+            Task { await thread.close() }
+            throw ChangeLogError(error)
+        }
+        let isEnding = Ending()
+        self.thread = thread
+        self.client = client
+        self.isEnding = isEnding
+        serving = Task {
+            await thread.run {
+                while !isEnding.isAsked {
+                    do throws(KafkaError) {
+                        guard let event = try client.poll() else { continue }
+                        logger.write(event)
+                        handle(event)
+                    } catch {
+                        preconditionFailure("a client is closed after its thread has ended: \(error)")
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends the thread and the client; once.
+    func close() async {
+        isEnding.ask()
+        client.wake()
+        await serving.value
+        await client.close(on: thread)
+        await thread.close()
+    }
+}
+
+extension Logger {
+    /// Writes what a client says of itself; librdkafka puts no secrets into it.
+    func write(_ event: borrowing KafkaEvent) {
+        switch event.kind {
+        case .error:
+            guard let error = event.error else { return }
+            if error.isFatal {
+                self.error("A client of Kafka failed", [.code: .text(error.code.name)], error: error)
+            } else {
+                warning("Kafka reports an error", [.code: .text(error.code.name)], error: error)
+            }
+        case .log:
+            let line = event.logLine()
+            // What fails comes as an error, too; and that a guarantee is experimental is no news at every start.
+            let isRepetition = ["FAIL", "ERROR", "CONFWARN"].contains(line.facility)
+            let level: LogLevel =
+                switch line.level {
+                case ...4: isRepetition ? .debug : .warning
+                case 5, 6: .debug
+                default: .trace
+                }
+            log(level, "librdkafka says", [.code: .string(line.facility), .reason: .string(line.text)])
+        default: return
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import ChangeLogConformance
+import Testing
+
+@Suite(.timeLimit(.minutes(3))) struct ConformanceTests {
+    @Test(arguments: behaviours(of: .any))
+    func behavesAsEveryLog(_ behaviour: LogBehaviour<KafkaLogPlace>) async throws {
+        try await check(behaviour)
+    }
+
+    @Test(.enabled(if: TestCluster.canStall, "these brokers cannot be held up"), arguments: behaviours(of: .ownBroker))
+    func behavesAsEveryLogThatIsHeldUp(_ behaviour: LogBehaviour<KafkaLogPlace>) async throws {
+        try await check(behaviour)
+    }
+
+    @Test(.enabled(if: TestCluster.isReal, "the mock cluster has no retention"), arguments: behaviours(of: .retention))
+    func behavesAsEveryLogWithRetention(_ behaviour: LogBehaviour<KafkaLogPlace>) async throws {
+        try await check(behaviour)
+    }
+
+    @Test(
+        .enabled(if: TestCluster.isReal, "the mock cluster's groups take seconds for each new member"),
+        arguments: behaviours(of: .groups))
+    func behavesAsEveryLogWithGroups(_ behaviour: LogBehaviour<KafkaLogPlace>) async throws {
+        try await check(behaviour)
+    }
+
+    private func check(_ behaviour: LogBehaviour<KafkaLogPlace>) async throws {
+        try await TestCluster.whenFree {
+            let place = KafkaLogPlace()
+            try await behaviour.check(place)
+            try await place.remove()
+        }
+    }
+
+    private enum Need: CaseIterable {
+        case retention
+        case groups
+        case ownBroker
+        case any
+    }
+
+    private static func behaviours(of need: Need) -> [LogBehaviour<KafkaLogPlace>] {
+        LogBehaviour<KafkaLogPlace>.all.filter { self.need(of: $0) == need }
+    }
+
+    /// What a behaviour needs of its cluster; what is new in the suite is taken to need nothing.
+    private static func need(of behaviour: LogBehaviour<KafkaLogPlace>) -> Need {
+        let words: [(Need, [String])] = [
+            (.retention, ["retention", "removes only", "keeps what a group"]),
+            (
+                .groups,
+                [
+                    "members", "shares the one partition", "a rebalance", "worker before", "worker whose", "rethrows",
+                    "over a restart", "has left", "by cancellation",
+                ]
+            ),
+            (.ownBroker, ["while the queue is full", "closes"]),
+        ]
+        return words.first { $0.1.contains { behaviour.testDescription.contains($0) } }?.0 ?? .any
+    }
+}

@@ -1,0 +1,52 @@
+import ChangeLog
+import ChangeLogConformance
+import Foundation
+import KafkaChangeLog
+import Testing
+
+/// What a broker's death does, with a broker for this alone.
+@Suite(.timeLimit(.minutes(5)), .enabled(if: TestCluster.mayKill, "WEIR_TEST_LONG and KAFKA_HOME ask for it"))
+struct KillTests {
+    private let place = TopicPartition(.uploads, 0)
+
+    /// Requests are on their way whenever the broker dies, and each record is there once, in order.
+    @Test func keepsEveryRecordOnceAndInOrderWhenABrokerDies() async throws {
+        let home = try #require(ProcessInfo.processInfo.environment["KAFKA_HOME"])
+        let broker = OwnBroker.start(home: home)
+        let subject = KafkaLogPlace(broker: broker)
+        let log = try await subject.open(LogSettings())
+        let producer = try await log.producer()
+        let reader = try await log.reader(of: place, from: 0)
+        let total = 40_000
+        let isRunning = AsyncStream.makeStream(of: Void.self)
+        let appending = Task {
+            var receipts: [AppendReceipt] = []
+            for number in 0..<total {
+                let value = Array("\(number)".utf8) + Array(repeating: UInt8(ascii: " "), count: 500)
+                receipts.append(try await producer.enqueue([NewRecord(to: place, value: value)]))
+                if number % 10_000 == 5000 { isRunning.continuation.yield() }
+            }
+            isRunning.continuation.finish()
+            var offsets: [Int64] = []
+            for receipt in receipts { offsets += try await receipt.offsets() }
+            return offsets
+        }
+        for await _ in isRunning.stream {
+            broker.kill()
+            broker.startAgain()
+        }
+        // Not in the expectation: it would describe what differs between so many.
+        let hasOffsetsInOrder = try await appending.value == (0..<total).map { Int64($0) }
+        #expect(hasOffsetsInOrder)
+        var values: [String] = []
+        while values.count < total {
+            values += try await reader.next(maximumBytes: 1 << 20).map {
+                String(decoding: $0.value.prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self)
+            }
+        }
+        let hasValuesInOrder = values == (0..<total).map { "\($0)" }
+        #expect(hasValuesInOrder)
+        await log.close()
+        broker.kill()
+    }
+}
