@@ -101,9 +101,11 @@ struct Shard: Sendable {
             let tickets = line.take()
             guard !tickets.isEmpty else { return }
             guard let first = await attempt(tickets, tables) else { continue }
-            logger.warning(
-                "A session with the tables was lost and is begun again",
-                [.error: .string(RecordStoreError(first.error, place: place).message)])
+            if first.error is PostgresError {
+                logger.warning(
+                    "A session with the tables was lost and is begun again",
+                    [.error: .string(RecordStoreError(first.error, place: place).message)])
+            }
             guard let second = await attempt(first.tickets, tables) else { continue }
             let failure = RecordStoreError(second.error, place: place)
             for ticket in second.tickets { ticket.completion.resume(returning: .failure(failure)) }

@@ -67,6 +67,30 @@ struct LostCommitTests {
         }
     }
 
+    /// Calls that share a transaction share its loss.
+    @Test(arguments: seeds)
+    func callsThatAreLostTogetherAreWrittenOnceEach(seed: UInt64) async throws {
+        let place = try await StorePlace.make()
+        var random = SeededGenerator(state: seed)
+        try await place.withProxiedStore { store, proxy in
+            try await store.prepare(Samples.first)
+            for number in 1...10 as ClosedRange<Int64> {
+                proxy.cut(.toClient, after: Int(random.next() % 500))
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for partition in 0..<6 {
+                        let row = Samples.row("a", of: "owner \(partition)", version: number)
+                        let step = Samples.step(number, [row], partition: partition)
+                        group.addTask { try await commitUntilWritten(step, store) }
+                    }
+                    try await group.waitForAll()
+                }
+                _ = proxy.disarm()
+            }
+            for partition in 0..<6 { #expect(try await store.position(of: partition) == Samples.position(10)) }
+        }
+        #expect(try await place.query("SELECT DISTINCT version::text FROM person") == [["10"]])
+    }
+
     @Test(arguments: seeds)
     func backendsThatAreEndedAtRandomLoseAndRepeatNothing(seed: UInt64) async throws {
         let place = try await StorePlace.make()

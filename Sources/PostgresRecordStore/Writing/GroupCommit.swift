@@ -27,7 +27,7 @@ struct GroupCommit {
     /// - Returns: the tickets that were not answered since the session was lost, with how.
     func run(_ tickets: [CommitTicket]) -> (tickets: [CommitTicket], error: PostgresError)? {
         if tickets.count > 1 {
-            switch attempt(tickets.flatMap(\.steps)) {
+            switch attempt(tickets.flatMap(\.steps), isGroup: true) {
             case .success:
                 for ticket in tickets { ticket.completion.resume(returning: .success(())) }
                 return nil
@@ -82,7 +82,8 @@ struct GroupCommit {
         return attempt(steps)
     }
 
-    private func attempt(_ steps: [StoreStep]) -> Result<Void, Failure> {
+    /// - Parameter isGroup: whether the steps are of several calls, so that an error is nobody's yet.
+    private func attempt(_ steps: [StoreStep], isGroup: Bool = false) -> Result<Void, Failure> {
         let writer = StepWriter(connection, tables, settings, memory, steps: steps)
         do {
             try writer.write()
@@ -96,6 +97,7 @@ struct GroupCommit {
             }
             do {
                 try connection.rollBack()
+                if isGroup { return .failure(.call(RecordStoreError(error, place: connection.place))) }
                 return try explain(error, writer, steps)
             } catch {
                 return .failure(Self.failure(error, connection.place))
