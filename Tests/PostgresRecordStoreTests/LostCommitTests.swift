@@ -158,6 +158,7 @@ extension StorePlace {
 
     /// Expects the partition at a position, behind whatever transaction moves it.
     fileprivate func expectPosition(_ number: Int64) async throws {
-        #expect(try await query("SELECT next_offset::text FROM weir_partitions WHERE partition = 0 FOR UPDATE") == [["\(number)"]])
+        let found = try await query("SELECT next_offset::text FROM weir_partitions WHERE partition = 0 FOR UPDATE")
+        #expect(found == [["\(number)"]])
     }
 }
