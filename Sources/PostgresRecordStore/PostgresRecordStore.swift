@@ -108,7 +108,9 @@ public final class PostgresRecordStore: RecordStore {
     /// Where a partition stands; `nil` before its first step.
     public func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition? {
         let statements = OwnStatements(OwnTables(schema: schema))
-        return try await shard(of: partition).read { connection in
+        let shard = shard(of: partition)
+        shard.forgetOwners()
+        return try await shard.read { connection in
             try PositionRecord.read(partition, connection, statements)
         }
     }

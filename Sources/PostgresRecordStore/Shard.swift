@@ -66,6 +66,9 @@ struct Shard: Sendable {
         }
     }
 
+    /// Forgets which owners the tables are known to hold.
+    func forgetOwners() { memory.forgetOwners() }
+
     /// Runs a closure that changes tables' form.
     func migrate<Value: Sendable>(
         _ body: @Sendable (PostgresConnection) throws -> Value

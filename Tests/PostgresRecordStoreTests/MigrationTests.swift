@@ -138,6 +138,32 @@ struct MigrationTests {
         #expect(refused?.sqlState == .insufficientPrivilege)
     }
 
+    @Test func aWorkerNeedsNoMoreThanToReadAndWriteTheTables() async throws {
+        let place = try await StorePlace.make()
+        let role = "worker_\(UUID().uuidString.lowercased().prefix(8))"
+        try await place.withStore { try await $0.prepare(Samples.first) }
+        let all = "ALL TABLES IN SCHEMA \"\(place.schema)\" TO \(role)"
+        try await place.execute(
+            "CREATE ROLE \(role) LOGIN; GRANT USAGE ON SCHEMA \"\(place.schema)\" TO \(role); GRANT SELECT, INSERT ON \(all)"
+        )
+        func work() async throws {
+            try await place.withStore { configuration in
+                configuration.shards[0]["user"] = role
+                configuration.migratesAtStart = false
+            } _: { store in
+                try await store.prepare(Samples.first)
+                for number in 1...2 as ClosedRange<Int64> {
+                    try await store.commit([Samples.step(number, [Samples.row("a")], [Samples.outcome(number)])])
+                }
+            }
+        }
+        let error = await #expect(throws: RecordStoreError.self) { try await work() }
+        #expect(error?.message.contains("GRANT SELECT, INSERT, UPDATE") == true)
+        try await place.execute("GRANT UPDATE ON \(all)")
+        try await work()
+        #expect(try await place.query("SELECT highest_batch::text FROM weir_devices") == [["2"]])
+    }
+
     @Test func valuesCanBeQueriedAsWhatTheyAre() async throws {
         let place = try await StorePlace.make()
         try await place.withStore { store in

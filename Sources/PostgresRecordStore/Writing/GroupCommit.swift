@@ -87,7 +87,7 @@ struct GroupCommit {
         let writer = StepWriter(connection, tables, settings, memory, steps: steps)
         do {
             try writer.write()
-            memory.finish(steps, isWritten: true)
+            memory.finish(steps)
             return .success(())
         } catch let error as PostgresError {
             guard !error.isConnectionLost else {
@@ -165,8 +165,11 @@ struct GroupCommit {
                     + "\(PositionRecord.describe(step.expected)): another worker has moved it on"
             }
         }
-        memory.finish(steps, isWritten: isDone)
-        if isDone { return .success(()) }
+        if isDone {
+            memory.finish(steps)
+            return .success(())
+        }
+        memory.fence(steps)
         return .failure(.call(RecordStoreError(.fenced, message: "\(connection.place): \(message)")))
     }
 }

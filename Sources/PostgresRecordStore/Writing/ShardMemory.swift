@@ -28,11 +28,25 @@ final class ShardMemory: Sendable {
         state.withLock { state in steps.allSatisfy { state.lost[$0.partition] == $0.position } }
     }
 
-    /// Notes that a commit's end is known.
-    func finish(_ steps: [StoreStep], isWritten: Bool) {
+    /// Notes that steps were fenced, and that what became of lost ones is known.
+    ///
+    /// A server that crashed may have taken commits back, their owners with them.
+    func fence(_ steps: [StoreStep]) {
         state.withLock { state in
             for step in steps { state.lost[step.partition] = nil }
-            guard isWritten else { return }
+            state.settled = []
+        }
+    }
+
+    /// Forgets owners: whoever begins with a partition may find it at an earlier position than before.
+    func forgetOwners() {
+        state.withLock { $0.settled = [] }
+    }
+
+    /// Notes that steps were written.
+    func finish(_ steps: [StoreStep]) {
+        state.withLock { state in
+            for step in steps { state.lost[step.partition] = nil }
             if state.settled.count > Self.maximumOwners { state.settled = [] }
             for step in steps {
                 for row in step.rows { state.settled.insert(row.key.owner) }
