@@ -38,13 +38,28 @@ struct Migration {
         try connection.execute("BEGIN")
         // Tables are worth waiting for the disk.
         try connection.execute("SET LOCAL synchronous_commit = on")
-        var key = PostgresParameters()
-        key.append(settings.lockSpace)
-        _ = try connection.query("SELECT pg_advisory_xact_lock($1::integer, -1)", key)
-        let outcome = Result { try body() }
+        let outcome = Result {
+            try waitForOthers()
+            return try body()
+        }
         try connection.rollBack()
         return try outcome.get()
     }
+
+    /// Takes the lock of migrations, for which others may need a while.
+    ///
+    /// Locks on tables are waited for no longer than ever: whoever waits for one of these holds up all others.
+    private func waitForOthers() throws {
+        let timeout = try connection.query("SELECT current_setting('lock_timeout')").text(0, 0)
+        try connection.execute("SET LOCAL lock_timeout = '\(Self.patience)'")
+        var key = PostgresParameters()
+        key.append(settings.lockSpace)
+        _ = try connection.query("SELECT pg_advisory_xact_lock($1::integer, -1)", key)
+        try connection.execute("SET LOCAL lock_timeout = \(SQLText.literal(timeout))")
+    }
+
+    /// How long a migration waits for another one: beyond it somebody should look.
+    private static let patience = "120s"
 
     // MARK: The statements
 
