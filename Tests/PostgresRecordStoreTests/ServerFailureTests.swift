@@ -96,7 +96,7 @@ struct ServerFailureTests {
             try await store.prepare(Samples.first)
             try await place.execute("ALTER DATABASE \(place.database) SET default_transaction_read_only = on")
             try await place.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'weir' "
+                "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE application_name = 'weir' "
                     + "AND datname = current_database()")
             let error = await #expect(throws: RecordStoreError.self) { try await store.commit([Samples.step(1)]) }
             #expect(error?.isRetriable == true)
