@@ -88,9 +88,10 @@ struct Shard: Sendable {
     /// Writes the steps of one call, together with what other calls brought meanwhile.
     func commit(_ steps: [StoreStep], _ tables: PreparedTables) async throws(RecordStoreError) {
         let outcome = await withCheckedContinuation { completion in
-            guard line.append(CommitTicket(steps: steps, completion: completion)) else { return }
+            let ticket = CommitTicket(steps: steps, tables: tables, completion: completion)
+            guard line.append(ticket) else { return }
             // A task of its own, since the line may hold others' calls, which the caller's end must not touch.
-            Task { await write(tables) }
+            Task { await write() }
         }
         try outcome.get()
     }
@@ -99,17 +100,17 @@ struct Shard: Sendable {
     ///
     /// A session that is lost while a transaction commits leaves open whether it was done: the same steps again, on another
     /// session, find their own position in that case, and are done then.
-    private func write(_ tables: PreparedTables) async {
+    private func write() async {
         while true {
             let tickets = line.take()
             guard !tickets.isEmpty else { return }
-            guard let first = await attempt(tickets, tables) else { continue }
+            guard let first = await attempt(tickets) else { continue }
             if first.error is PostgresError {
                 logger.warning(
                     "A session with the tables was lost and is begun again",
                     [.error: .string(RecordStoreError(first.error, place: place).message)])
             }
-            guard let second = await attempt(first.tickets, tables) else { continue }
+            guard let second = await attempt(first.tickets) else { continue }
             let failure = RecordStoreError(second.error, place: place)
             for ticket in second.tickets { ticket.completion.resume(returning: .failure(failure)) }
         }
@@ -117,8 +118,11 @@ struct Shard: Sendable {
 
     /// Writes and answers tickets, but for those that are returned.
     private func attempt(
-        _ tickets: [CommitTicket], _ tables: PreparedTables
+        _ tickets: [CommitTicket]
     ) async -> (tickets: [CommitTicket], error: any Error)? {
+        // The newest of them know all columns of the others.
+        let newest = tickets.max { $0.tables.schemas.entries.count < $1.tables.schemas.entries.count }
+        guard let tables = newest?.tables else { return nil }
         do {
             return try await pool.perform { connection in
                 GroupCommit(connection, tables, settings, memory, logger).run(tickets).map { ($0.tickets, $0.error) }

@@ -46,7 +46,7 @@ public final class PostgresServer: Sendable {
             var all = [
                 "unix_socket_directories": folder, "port": "\(port == 0 ? 5432 : port)",
                 "listen_addresses": port == 0 ? "" : "127.0.0.1", "fsync": "off", "full_page_writes": "off",
-                "max_connections": "200", "shared_buffers": "32MB", "autovacuum": "off",
+                "max_connections": "800", "shared_buffers": "32MB", "autovacuum": "off",
             ]
             all.merge(settings) { _, new in new }
             let shell = try Shell(folder: folder, programs: programs, settings: all, setUp: setUp)

@@ -4,6 +4,8 @@ import Synchronization
 /// One call of `commit` that waits to be written.
 struct CommitTicket: Sendable {
     let steps: [StoreStep]
+    /// The tables as they were prepared when the call came.
+    let tables: PreparedTables
     let completion: CheckedContinuation<Result<Void, RecordStoreError>, Never>
 
     /// Rows and outcomes.
