@@ -2,7 +2,8 @@ import SyncModel
 
 /// The SQL that reads and writes the store's own tables.
 ///
-/// Plans are made for few rows and kept (see ``SessionSettings``): each statement finds every row through a primary key.
+/// Plans are made for few rows and kept (see ``SessionSettings``): `LATERAL` with `OFFSET 0` keeps the planner from walking
+/// over a table that it takes for small, so that each row is found through a primary key.
 struct OwnStatements: Sendable {
     /// Locks partitions for this transaction, by the space of this store's locks and the partitions in rising order.
     ///
@@ -81,7 +82,9 @@ struct OwnStatements: Sendable {
                 ON CONFLICT (sync_id) DO NOTHING)
             SELECT 1 / (count(*) = 0)::integer
             FROM unnest($1::text[], $2::integer[]) AS new (sync_id, partition)
-            JOIN \(owners) AS found ON found.sync_id = new.sync_id WHERE found.partition <> new.partition
+            CROSS JOIN LATERAL (SELECT * FROM \(owners) AS stored
+                WHERE stored.sync_id = new.sync_id OFFSET 0) AS found
+            WHERE found.partition <> new.partition
             """
         raise = """
             INSERT INTO \(devices) AS found (owner, caller, knowledge_id, highest_batch, outcomes)
@@ -95,8 +98,8 @@ struct OwnStatements: Sendable {
             SELECT found.device, (found.outcomes - new.behind) % \(Self.places), new.batch, new.outcome
             FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bytea[])
                 AS new (owner, caller, knowledge_id, behind, batch, outcome)
-            JOIN \(devices) AS found ON found.owner = new.owner AND found.caller = new.caller
-                AND found.knowledge_id = new.knowledge_id
+            CROSS JOIN LATERAL (SELECT * FROM \(devices) AS stored WHERE stored.owner = new.owner
+                AND stored.caller = new.caller AND stored.knowledge_id = new.knowledge_id OFFSET 0) AS found
             ON CONFLICT (device, place) DO UPDATE SET batch = excluded.batch, outcome = excluded.outcome
             """
         // A new batch, the usual case, has no outcome yet: then the key is NULL, and no index is looked into.
@@ -104,11 +107,11 @@ struct OwnStatements: Sendable {
             SELECT asked.place, found.highest_batch, kept.outcome
             FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
                 WITH ORDINALITY AS asked (owner, caller, knowledge_id, batch, place)
-            JOIN \(devices) AS found ON found.owner = asked.owner AND found.caller = asked.caller
-                AND found.knowledge_id = asked.knowledge_id
-            LEFT JOIN \(outcomes) AS kept
-                ON kept.device = CASE WHEN asked.batch <= found.highest_batch THEN found.device END
-                AND kept.batch = asked.batch
+            CROSS JOIN LATERAL (SELECT * FROM \(devices) AS stored WHERE stored.owner = asked.owner
+                AND stored.caller = asked.caller AND stored.knowledge_id = asked.knowledge_id OFFSET 0) AS found
+            LEFT JOIN LATERAL (SELECT * FROM \(outcomes) AS stored
+                WHERE stored.device = CASE WHEN asked.batch <= found.highest_batch THEN found.device END
+                AND stored.batch = asked.batch OFFSET 0) AS kept ON true
             """
     }
 }

@@ -56,11 +56,14 @@ struct TableLayout: Sendable {
 
     /// Looks rows up by arrays of sync_id and id: the place of the key in them, then Weir's columns behind the key, then
     /// the first `count` values.
+    ///
+    /// Each key goes to the index by itself, whatever the planner thinks of the table's size (`LATERAL`, `OFFSET 0`).
     func lookUp(columns count: Int) -> String {
         """
         SELECT asked.place, \(readColumns(count))
         FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS asked (sync_id, id, place)
-        JOIN \(qualifiedName) AS found ON found.sync_id = asked.sync_id AND found.id = asked.id
+        CROSS JOIN LATERAL (SELECT * FROM \(qualifiedName) AS stored
+            WHERE stored.sync_id = asked.sync_id AND stored.id = asked.id OFFSET 0) AS found
         """
     }
 
