@@ -91,6 +91,12 @@ let package = Package(
         room("SQLite", ["CSQLite", "ThreadExecutor"]),
         tests("SQLiteTests", ["SQLite"]),
 
+        // Postgres: the library of the system, the safe wrapper above it, and a server for the tests that need one.
+        system("CPostgres", pkgConfig: "libpq", apt: "libpq-dev", brew: "libpq"),
+        room("Postgres", ["CPostgres", "ThreadExecutor"]),
+        suite("PostgresServer", ["ThreadExecutor"]),
+        tests("PostgresTests", ["Postgres", "PostgresServer", "ThreadExecutor"]),
+
         // The web server, which knows nothing of what it serves.
         system("CMicrohttpd", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev", brew: "libmicrohttpd"),
         system("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev", brew: "zlib"),
@@ -182,6 +188,19 @@ let package = Package(
             [
                 "Metrics", "RecordStore", "RecordStoreConformance", "SQLite", "SQLiteRecordStore", "SyncModel",
                 "SyncWire",
+            ]),
+
+        // The tables in Postgres, for workers on several machines.
+        room(
+            "PostgresRecordStore",
+            [
+                "CanonicalValues", "Configuration", "Observability", "Postgres", "RecordStore", "SyncModel", "SyncWire",
+            ]),
+        tests(
+            "PostgresRecordStoreTests",
+            [
+                "Commands", "Configuration", "JSONText", "Observability", "Postgres", "PostgresRecordStore",
+                "PostgresServer", "RecordStore", "RecordStoreConformance", "SQLiteRecordStore", "SyncModel", "SyncWire",
             ]),
 
         // Stages.

@@ -88,6 +88,8 @@ public struct ConfigurationDeclaration: Sendable {
     public let documentation: String
 
     let isBoolean: Bool
+    /// Whether a text that is refused is not quoted.
+    let hidesRefused: Bool
     /// The value, and the text that `weir config` shows for it.
     let parse: @Sendable (ConfigurationText) -> (value: any Sendable, shown: String)?
 
@@ -100,6 +102,7 @@ public struct ConfigurationDeclaration: Sendable {
         self.default = `default`
         isSecret = type.isSecret
         isBoolean = type.isBoolean
+        hidesRefused = type.isSecret || type.hidesRefused
         self.documentation = documentation
         parse = { text in type.parse(text).map { ($0, type.render($0)) } }
     }

@@ -145,7 +145,7 @@ struct ConfigurationResolver {
         }
         let written =
             switch candidate.text {
-            case _ where setting.declaration.isSecret: "the value"
+            case _ where setting.declaration.hidesRefused: "the value"
             case .one(let text): "\"\(text.prefix(100))\""
             case .many: "the list"
             }

@@ -34,14 +34,20 @@ public struct ConfigurationType<Value: Sendable>: Sendable {
     /// Whether values are never shown and may stand in a file of their own.
     let isSecret: Bool
 
+    /// Whether a text that is refused is not shown either, since somebody may have put a secret into it.
+    private(set) var hidesRefused = false
+
     /// Makes a type; `parse(.one(render(value)))` gives the value back.
+    ///
+    /// - Parameter hidesRefused: whether messages do not quote a text that is no value, since it may hold a secret.
     public init(
-        placeholder: String, expected: String, parse: @escaping @Sendable (ConfigurationText) -> Value?,
-        render: @escaping @Sendable (Value) -> String
+        placeholder: String, expected: String, hidesRefused: Bool = false,
+        parse: @escaping @Sendable (ConfigurationText) -> Value?, render: @escaping @Sendable (Value) -> String
     ) {
         self.init(
             placeholder: placeholder, expected: expected, isBoolean: false, isSecret: false, parse: parse,
             render: render)
+        self.hidesRefused = hidesRefused
     }
 
     init(

@@ -10,7 +10,7 @@ struct Preparation {
     private let schemas: SchemaHistory
     private let epoch: String
     /// The versions that the file was prepared for, by rising ordinal.
-    private let recorded: [SchemaHistory.Entry]
+    private let recorded: RecordedSchemas
 
     init(_ connection: Connection, _ schemas: SchemaHistory, epoch: String) throws {
         self.connection = connection
@@ -22,15 +22,11 @@ struct Preparation {
     func run() throws {
         for (name, sql) in OwnTables.all { try TableCheck(connection, table: name).run(creation: sql) }
         let isRecorded = try checkEpoch()
-        try checkHistory()
-        try checkThatVersionsOnlyAdd()
-        // Another process may have prepared the tables for versions that this one has not read yet.
-        let newest = recorded.count > schemas.entries.count ? recorded.last : schemas.newest
-        let before = recorded.last?.schema.tables ?? []
-        for (index, table) in (newest?.schema.tables ?? []).enumerated() {
-            try prepare(table, before: index < before.count ? before[index] : nil)
+        try recorded.check(schemas)
+        for (index, table) in recorded.wanted(schemas).enumerated() {
+            try prepare(table, before: index < recorded.tables.count ? recorded.tables[index] : nil)
         }
-        for entry in schemas.entries.dropFirst(recorded.count) { try record(entry) }
+        for entry in recorded.missing(schemas) { try record(entry) }
         if !isRecorded { try recordEpoch() }
     }
 
@@ -57,18 +53,16 @@ struct Preparation {
 
     // MARK: Versions
 
-    private static func recorded(_ connection: Connection) throws -> [SchemaHistory.Entry] {
+    private static func recorded(_ connection: Connection) throws -> RecordedSchemas {
         var statement = try connection.statement("SELECT ordinal, hash, tables FROM weir_schemas ORDER BY ordinal")
         var entries: [SchemaHistory.Entry] = []
         while try statement.step() {
             let version = SchemaVersion(ordinal: Int(try statement.integer(at: 0)), hash: try statement.text(at: 1))
             let schema = try Schema(decoding: try statement.bytes(at: 2))
-            guard version.ordinal == entries.count + 1 else {
-                throw RecordStoreError(.corrupt, message: "\(connection.path): weir_schemas has a gap")
-            }
             entries.append(SchemaHistory.Entry(version: version, schema: schema))
         }
-        return entries
+        return try RecordedSchemas(
+            entries, place: connection.path, remedy: "name another path, or restore the log they belong to")
     }
 
     private func record(_ entry: SchemaHistory.Entry) throws {
@@ -77,54 +71,6 @@ struct Preparation {
         try statement.bind(text: entry.version.hash, at: 2)
         try statement.bind(blob: entry.schema.encode(), at: 3)
         try statement.run()
-    }
-
-    private func checkHistory() throws {
-        for (old, new) in zip(recorded, schemas.entries)
-        where !old.version.hash.utf8.elementsEqual(new.version.hash.utf8) || old.schema != new.schema {
-            throw refusal(
-                "the tables were prepared for another history, whose schema version \(old.version.ordinal) is "
-                    + "\(old.version.hash), not \(new.version.hash); name another path, or restore the log they belong "
-                    + "to")
-        }
-    }
-
-    private func checkThatVersionsOnlyAdd() throws {
-        for (old, new) in zip(schemas.entries, schemas.entries.dropFirst()) {
-            if let problem = Self.problem(from: old.schema, to: new.schema) {
-                throw refusal(
-                    "schema version \(new.version.ordinal) does more than add to version \(old.version.ordinal): "
-                        + "\(problem); rows of older versions must stay readable, so declare what was there before")
-            }
-        }
-    }
-
-    /// What a version changes of an older one besides adding to it; policies, lengths and references are no matter of
-    /// the tables.
-    private static func problem(from old: Schema, to new: Schema) -> String? {
-        for (index, table) in old.tables.enumerated() {
-            guard index < new.tables.count, new.tables[index].name.utf8.elementsEqual(table.name.utf8) else {
-                return "table \(table.name) is missing or moved"
-            }
-            let columns = new.tables[index].columns
-            for (place, column) in table.columns.enumerated() {
-                guard place < columns.count, columns[place].name.utf8.elementsEqual(column.name.utf8) else {
-                    return "column \(table.name).\(column.name) is missing or moved"
-                }
-                if columns[place].type != column.type {
-                    return "column \(table.name).\(column.name) was \(column.type.name) and is "
-                        + columns[place].type.name
-                }
-                if columns[place].isNullable != column.isNullable || columns[place].defaultValue != column.defaultValue
-                {
-                    return "column \(table.name).\(column.name) has another default, or takes NULL where it did not"
-                }
-            }
-            if let column = columns.dropFirst(table.columns.count).first(where: \.isRequired) {
-                return "column \(table.name).\(column.name) is new and required, and older rows have no value of it"
-            }
-        }
-        return nil
     }
 
     // MARK: Tables

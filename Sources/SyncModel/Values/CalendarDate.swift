@@ -1,5 +1,5 @@
 /// A date of the Gregorian calendar, also before it was in use: years 0001 to 9999.
-struct CalendarDate: Sendable, Hashable {
+public struct CalendarDate: Sendable, Hashable {
     let year: Int
     let month: Int
     let day: Int
@@ -16,14 +16,14 @@ struct CalendarDate: Sendable, Hashable {
     }
 
     /// Reads a text that is a date and nothing more.
-    init?(_ text: Span<UInt8>) {
+    public init?(_ text: Span<UInt8>) {
         var scanner = DigitScanner(text)
         self.init(scanning: &scanner)
         guard scanner.isAtEnd else { return nil }
     }
 
-    /// The date a number of days after 1970-01-01.
-    init(daysSince1970 days: Int) {
+    /// The date a number of days after 1970-01-01; before it where the number is negative.
+    public init(daysSince1970 days: Int) {
         // Years begin in March here, so that a leap day is a year's last.
         let (era, day) = (days + 719_468).flooredQuotientAndRemainder(dividingBy: 146_097)
         let yearOfEra = (day - day / 1460 + day / 36_524 - day / 146_096) / 365
@@ -35,7 +35,7 @@ struct CalendarDate: Sendable, Hashable {
     }
 
     /// Days after 1970-01-01.
-    var daysSince1970: Int {
+    public var daysSince1970: Int {
         let year = month <= 2 ? year - 1 : year
         let (era, yearOfEra) = year.flooredQuotientAndRemainder(dividingBy: 400)
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
@@ -43,7 +43,7 @@ struct CalendarDate: Sendable, Hashable {
     }
 
     /// Appends `YYYY-MM-DD`.
-    func append(to bytes: inout [UInt8]) {
+    public func append(to bytes: inout [UInt8]) {
         bytes.append(number: year, digits: 4)
         bytes.append(UInt8(ascii: "-"))
         bytes.append(number: month, digits: 2)

@@ -1,0 +1,87 @@
+import Foundation
+import Synchronization
+import ThreadExecutor
+
+/// A Postgres server of the tests' own, in a temporary folder, reached over a Unix socket in that folder.
+///
+/// A shell started with it stops the server and removes the folder when its input ends, which it does however the process
+/// of the tests ends.
+public final class PostgresServer: Sendable {
+    /// Where the program `postgres` and its tools are; `nil` where none is installed, and then tests are skipped.
+    public static let programs: String? = PostgresInstallation.find()
+
+    /// Why tests that need a server are skipped.
+    public static let skipReason = "no Postgres server is installed here (initdb was not found)"
+
+    /// The server that tests share: each makes a schema or database of its own.
+    public static func shared() async throws -> PostgresServer { try await sharedStart.value }
+
+    private static let sharedStart = Task { try await PostgresServer.start() }
+
+    /// The folder with the socket; `host` for libpq.
+    public let folder: String
+    /// The port, which names the socket; also that on 127.0.0.1, where the server listens there.
+    public let port: Int
+    private let thread: DedicatedThread
+    private let shell: Mutex<Shell>
+
+    /// A connection string for a database of this server.
+    public func connectionString(database: String = "postgres") -> String {
+        "host=\(folder) port=\(port) user=weir dbname=\(database)"
+    }
+
+    /// Makes a cluster and starts its server.
+    ///
+    /// - Parameters:
+    ///   - port: 0: the socket alone, under Postgres's usual port.
+    ///   - settings: more settings of the server.
+    ///   - setUp: a shell command that is run in the folder before the start, as the server's user.
+    public static func start(
+        port: Int = 0, settings: [String: String] = [:], setUp: String = "true"
+    ) async throws -> PostgresServer {
+        guard let programs else { throw PostgresServerFailure(reason: skipReason) }
+        let thread = try DedicatedThread(name: "postgres-server")
+        return try await thread.run {
+            let folder = try PostgresInstallation.makeFolder()
+            var all = [
+                "unix_socket_directories": folder, "port": "\(port == 0 ? 5432 : port)",
+                "listen_addresses": port == 0 ? "" : "127.0.0.1", "fsync": "off", "full_page_writes": "off",
+                "max_connections": "800", "shared_buffers": "32MB", "autovacuum": "off",
+            ]
+            all.merge(settings) { _, new in new }
+            let shell = try Shell(folder: folder, programs: programs, settings: all, setUp: setUp)
+            return PostgresServer(folder: folder, port: port == 0 ? 5432 : port, thread: thread, shell: shell)
+        }
+    }
+
+    private init(folder: String, port: Int, thread: DedicatedThread, shell: consuming sending Shell) {
+        self.folder = folder
+        self.port = port
+        self.thread = thread
+        self.shell = Mutex(shell)
+    }
+
+    /// Ends the server as a crash would, without a last checkpoint.
+    public func crash() async throws { try await command("crash") }
+
+    /// Starts the server again.
+    public func startAgain() async throws { try await command("start") }
+
+    /// Ends the server and removes its folder.
+    public func end() async {
+        await thread.run { shell.withLock { $0.end() } }
+        await thread.close()
+    }
+
+    private func command(_ command: String) async throws {
+        try await thread.run { try shell.withLock { try $0.run(command) } }
+    }
+}
+
+/// A server did not do what the tests asked of it.
+public struct PostgresServerFailure: Error, CustomStringConvertible {
+    let reason: String
+
+    /// The reason.
+    public var description: String { reason }
+}
