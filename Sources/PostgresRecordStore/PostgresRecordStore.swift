@@ -78,7 +78,9 @@ public final class PostgresRecordStore: RecordStore {
         var plans: [MigrationPlan] = []
         for shard in shards {
             plans.append(
-                try await shard.migrate { connection in try Migration(connection, schemas, epoch: epoch, shard.settings).plan() })
+                try await shard.migrate { connection in
+                    try Migration(connection, schemas, epoch: epoch, shard.settings).plan()
+                })
         }
         return plans
     }
@@ -102,7 +104,9 @@ public final class PostgresRecordStore: RecordStore {
         var plans: [MigrationPlan] = []
         for shard in shards {
             plans.append(
-                try await shard.migrate { connection in try Migration(connection, schemas, epoch: epoch, shard.settings).run() })
+                try await shard.migrate { connection in
+                    try Migration(connection, schemas, epoch: epoch, shard.settings).run()
+                })
         }
         return plans
     }

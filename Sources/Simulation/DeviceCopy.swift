@@ -21,6 +21,24 @@ struct DeviceCopy {
     /// By owner, then device; `*` is the floor.
     private(set) var vector: [SyncID: [String: Int64]] = [:]
 
+    /// By owner, the newest head that a page may have been cut from since the device was drained.
+    private var cutFrom: [SyncID: Int64] = [:]
+
+    /// Notes that a page left rows for later.
+    mutating func wasCut(_ owner: SyncID, from head: TimeStamp) {
+        cutFrom[owner] = max(cutFrom[owner] ?? 0, head.rawValue)
+    }
+
+    /// Whether pages that were cut say all that there is up to the device's head.
+    ///
+    /// A row that moved on is not in a page that stands for less. Whoever answers next may not have met its newest version yet,
+    /// and takes the older one for sent: the device lacks the row until the newest comes.
+    mutating func isWhole(_ owner: SyncID) -> Bool {
+        guard head(of: owner) >= cutFrom[owner] ?? 0 else { return false }
+        cutFrom[owner] = nil
+        return true
+    }
+
     /// Applies what became of an edit.
     mutating func apply(_ result: Answer.Result, of edit: Edit, by device: String, _ schema: Schema) {
         guard result.status == "applied" || result.status == "deleted", result.timeStamp > 0 else { return }
@@ -73,6 +91,7 @@ struct DeviceCopy {
     mutating func drop(_ owner: SyncID) {
         rows = rows.filter { $0.key.owner != owner }
         vector[owner] = nil
+        cutFrom[owner] = nil
     }
 
     private func entry(of owner: SyncID, _ device: String) -> Int64 {

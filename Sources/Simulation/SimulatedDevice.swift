@@ -268,8 +268,12 @@ final class SimulatedDevice: @unchecked Sendable {
         for row in answer.rows { memory.copy.apply(row, schema) }
         memory.copy.apply(answer.knowledge)
         checkVector(sent, memory.copy.vector)
-        guard !answer.hasMore, world.violation == nil else { return }
-        for owner in granted.sorted() where !answer.resync.contains(owner.text) {
+        guard !answer.hasMore else {
+            for owner in granted { memory.copy.wasCut(owner, from: world.streams.head(of: owner)) }
+            return
+        }
+        guard world.violation == nil else { return }
+        for owner in granted.sorted() where !answer.resync.contains(owner.text) && memory.copy.isWhole(owner) {
             guard let head = TimeStamp(rawValue: memory.copy.head(of: owner)) else { continue }
             let rows = world.streams.rows(of: owner, at: head)
             if let difference = memory.copy.difference(from: owner, rows, schema) {

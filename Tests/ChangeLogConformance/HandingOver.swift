@@ -35,7 +35,7 @@ extension LogBehaviour {
                 let second = try await log.join(group: "g", topic: .changes)
                 try await running(first, as: 1, on: roster) {
                     await roster.wait { $0.count == 4 }
-                    let old = try await (0..<4).asyncMap { await roster.assignment(of: $0, by: 1) }
+                    let old = await (0..<4).asyncMap { await roster.assignment(of: $0, by: 1) }
                     for assignment in old { try await assignment.commit(5) }
                     try await running(second, as: 2, on: roster) {
                         await roster.wait { $0.count == 4 && Set($0.values) == [1, 2] }

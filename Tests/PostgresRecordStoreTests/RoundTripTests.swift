@@ -46,7 +46,7 @@ struct RoundTripTests {
     }
 
     private func roundTrip(_ rows: [OrderedRow], _ store: any RecordStore) async throws -> [RowKey: OrderedRow] {
-        try await store.prepare(Self.schemas)
+        try await store.prepare(Self.schemas, epoch: PostgresRecordStore.epoch)
         try await store.commit([Samples.step(1, rows)])
         let found = try await store.rows(rows.map(\.key), in: 0, schemaOrdinal: 1)
         return Dictionary(found.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
