@@ -20,7 +20,7 @@ extension FanOutConfiguration: ConfigurationComponent {
         "recent-results", .integer(in: 1...10_000_000), default: 8192,
         "Results that each partition keeps in memory for callers that ask late.")
     static let recentResultBytes = ConfigurationKey(
-        "recent-result-bytes", .byteSize(in: 1024...(1 << 34)), default: 32 << 20, "Size that they may take.")
+        "recent-result-bytes", .byteSize(in: 1024...(1 << 34)), default: 4 << 20, "Size that they may take.")
     static let rebuildRows = ConfigurationKey(
         "rebuild-rows", .integer(in: 1...1_000_000), default: 4096,
         "Rows of the tables that become one transaction while a stream is rebuilt.")

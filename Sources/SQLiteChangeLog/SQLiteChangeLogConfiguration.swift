@@ -17,7 +17,7 @@ public struct SQLiteChangeLogConfiguration: ConfigurationComponent {
         "keep", .duration(in: .seconds(60)...(.seconds(315_360_000))), default: .seconds(7 * 86_400),
         "How long uploads, results and dead letters are kept; uploads not yet worked on are kept all the same.")
     static let reserveBytes = ConfigurationKey(
-        "reserve-bytes", .byteSize(in: 0...(1 << 40)), default: 256 << 20,
+        "reserve-bytes", .byteSize(in: 0...(1 << 40)), default: 512 << 20,
         "Free room on the disk that uploads must leave, for ordering and storing what was acknowledged; 0 for none.")
 
     /// Every key.

@@ -5,10 +5,10 @@ extension SQLiteRecordStoreConfiguration: ConfigurationComponent {
     static let readerThreadsKey = ConfigurationKey(
         "reader-threads", .integer(in: 1...64), default: 2, "Threads that look rows up.")
     static let cacheBytesKey = ConfigurationKey(
-        "cache-bytes", .byteSize(in: 1024...(1 << 40)), default: 64 << 20,
+        "cache-bytes", .byteSize(in: 1024...(1 << 40)), default: 32 << 20,
         "Memory for pages of the writing connection; each reading one gets a quarter.")
     static let checkpointPagesKey = ConfigurationKey(
-        "checkpoint-pages", .integer(in: 100...1_000_000), default: 4000,
+        "checkpoint-pages", .integer(in: 100...1_000_000), default: 16_000,
         "Length of the write-ahead log, in pages of 4 KiB, from which a commit moves it into the file.")
 
     /// Every key.
