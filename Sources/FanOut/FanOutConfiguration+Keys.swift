@@ -2,27 +2,31 @@ import Configuration
 
 /// The settings of the fan-out; the executable scopes them with `fanout.` and names the folder.
 extension FanOutConfiguration: ConfigurationComponent {
+    private static let defaults = FanOutConfiguration(directory: ".")
+
     static let check = ConfigurationKey(
-        "check", .choice(Check.self), default: .full,
+        "check", .choice(Check.self), default: defaults.check,
         "What is looked at when a stream is opened: heads, or full (about a second for a gigabyte).")
     static let batchBytes = ConfigurationKey(
-        "batch-bytes", .byteSize(in: 1024...(64 << 20)), default: 1 << 20,
+        "batch-bytes", .byteSize(in: 1024...(64 << 20)), default: defaults.batchBytes,
         "Size of the results that become one transaction of a stream.")
     static let readerThreads = ConfigurationKey(
-        "reader-threads", .integer(in: 1...256), default: 2, "Threads that read pulls from the streams.")
+        "reader-threads", .integer(in: 1...256), default: defaults.readerThreads,
+        "Threads that read pulls from the streams.")
     static let maximumReads = ConfigurationKey(
-        "max-reads", .integer(in: 1...1_000_000), default: 1024,
+        "max-reads", .integer(in: 1...1_000_000), default: defaults.maximumReads,
         "Reads under way or in line; more are answered not_ready.")
     static let maximumWaiters = ConfigurationKey(
-        "max-waiters", .integer(in: 1...1_000_000), default: 16_384,
+        "max-waiters", .integer(in: 1...1_000_000), default: defaults.maximumWaiters,
         "Callers of a partition that may wait for outcomes; more are answered not_ready.")
     static let recentResults = ConfigurationKey(
-        "recent-results", .integer(in: 1...10_000_000), default: 8192,
+        "recent-results", .integer(in: 1...10_000_000), default: defaults.recentResults,
         "Results that each partition keeps in memory for callers that ask late.")
     static let recentResultBytes = ConfigurationKey(
-        "recent-result-bytes", .byteSize(in: 1024...(1 << 34)), default: 4 << 20, "Size that they may take.")
+        "recent-result-bytes", .byteSize(in: 1024...(1 << 34)), default: defaults.recentResultBytes,
+        "Size that they may take.")
     static let rebuildRows = ConfigurationKey(
-        "rebuild-rows", .integer(in: 1...1_000_000), default: 4096,
+        "rebuild-rows", .integer(in: 1...1_000_000), default: defaults.rebuildRows,
         "Rows of the tables that become one transaction while a stream is rebuilt.")
 
     /// Every key.

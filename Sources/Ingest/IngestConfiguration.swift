@@ -3,7 +3,7 @@ import Configuration
 /// The settings of the ingest stage; the executable scopes them with `ingest.`.
 public struct IngestConfiguration: ConfigurationComponent {
     static let stepBytes = ConfigurationKey(
-        "step-bytes", .byteSize(in: (16 << 10)...(256 << 20)), default: 1 << 20,
+        "step-bytes", .byteSize(in: (16 << 10)...(256 << 20)), default: IngestConfiguration().stepBytes,
         "Size of the records of uploads that are checked and appended together; one is taken whatever its size.")
 
     /// Every key.

@@ -2,14 +2,16 @@ import Configuration
 
 /// The settings of the ordering stage; the executable scopes them with `ordering.`.
 public struct OrderingConfiguration: ConfigurationComponent {
+    private static let defaults = OrderingConfiguration()
+
     static let stepBytes = ConfigurationKey(
-        "step-bytes", .byteSize(in: 1024...(64 << 20)), default: 1 << 20,
+        "step-bytes", .byteSize(in: 1024...(64 << 20)), default: defaults.stepBytes,
         "Size of the messages that are decided in one step; steps grow with the backlog up to this.")
     static let overlayBytes = ConfigurationKey(
-        "overlay-bytes", .byteSize(in: 1024...(1 << 34)), default: 16 << 20,
+        "overlay-bytes", .byteSize(in: 1024...(1 << 34)), default: defaults.overlayBytes,
         "Size of the results of a partition that may wait for the tables before reading pauses.")
     static let retryDelay = ConfigurationKey(
-        "retry-delay", .duration(in: .milliseconds(1)...(.seconds(300))), default: .seconds(1),
+        "retry-delay", .duration(in: .milliseconds(1)...(.seconds(300))), default: defaults.retryDelay,
         "Pause before a partition is tried again after the log or the tables failed.")
 
     /// Every key.

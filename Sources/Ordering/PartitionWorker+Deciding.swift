@@ -56,8 +56,7 @@ extension PartitionWorker {
         var requests = Set<ProgressRequest>()
         beginReading()
         for part in parts.lazy.map(\.part) where !state.hasSeen(part) {
-            for change in part.changes {
-                let key = RowKey(table: change.table, owner: part.owner, id: change.id)
+            for key in part.rowsTouched {
                 if let row = overlay.row(key) { known.rows[key] = row } else { rowKeys.insert(key) }
             }
             guard let batch = part.batch else { continue }

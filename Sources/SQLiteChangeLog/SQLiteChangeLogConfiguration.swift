@@ -2,19 +2,21 @@ import Configuration
 
 /// The settings of a log in one SQLite file; the executable scopes them with `changelog.` and names the file.
 public struct SQLiteChangeLogConfiguration: ConfigurationComponent {
+    private static let defaults = SQLiteChangeLogConfiguration(path: "log.db")
+
     static let maximumRecordSize = ConfigurationKey(
-        "max-record-bytes", .byteSize(in: (1 << 20)...(512 << 20)), default: 64 << 20,
+        "max-record-bytes", .byteSize(in: (1 << 20)...(512 << 20)), default: defaults.maximumRecordSize,
         "Size of the largest record, key and value together.")
     static let queueBytes = ConfigurationKey(
-        "queue-bytes", .byteSize(in: (1 << 20)...(1 << 32)), default: 32 << 20,
+        "queue-bytes", .byteSize(in: (1 << 20)...(1 << 32)), default: defaults.queueBytes,
         "Size of the records that may wait to be written before producers wait.")
     static let tailBytes = ConfigurationKey(
-        "tail-bytes", .byteSize(in: 0...(1 << 32)), default: 2 << 20,
+        "tail-bytes", .byteSize(in: 0...(1 << 32)), default: defaults.tailBytes,
         "Size of each partition's newest records that are kept in memory for readers.")
     static let readerThreads = ConfigurationKey(
-        "reader-threads", .integer(in: 1...64), default: 2, "Threads that read older records.")
+        "reader-threads", .integer(in: 1...64), default: defaults.readerThreads, "Threads that read older records.")
     static let keep = ConfigurationKey(
-        "keep", .duration(in: .seconds(60)...(.seconds(315_360_000))), default: .seconds(7 * 86_400),
+        "keep", .duration(in: .seconds(60)...(.seconds(315_360_000))), default: defaults.keep,
         "How long uploads, results and dead letters are kept; uploads not yet worked on are kept all the same.")
     static let reserveBytes = ConfigurationKey(
         "reserve-bytes", .byteSize(in: 0...(1 << 40)), default: 512 << 20,
@@ -53,7 +55,7 @@ public struct SQLiteChangeLogConfiguration: ConfigurationComponent {
     /// Makes settings.
     public init(
         path: String, partitions: Int = 4, maximumRecordSize: Int = 64 << 20, queueBytes: Int = 32 << 20,
-        tailBytes: Int = 2 << 20, readerThreads: Int = 2, keep: Duration = .seconds(7 * 86_400),
+        tailBytes: Int = 1 << 20, readerThreads: Int = 2, keep: Duration = .seconds(7 * 86_400),
         reserveBytes: Int = 0, maximumFileBytes: Int? = nil
     ) {
         self.path = path

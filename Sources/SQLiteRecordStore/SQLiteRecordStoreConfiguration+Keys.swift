@@ -2,13 +2,15 @@ import Configuration
 
 /// The settings of the embedded tables; the executable scopes them with `store.` and names the file.
 extension SQLiteRecordStoreConfiguration: ConfigurationComponent {
+    private static let defaults = SQLiteRecordStoreConfiguration(path: "tables.db")
+
     static let readerThreadsKey = ConfigurationKey(
-        "reader-threads", .integer(in: 1...64), default: 2, "Threads that look rows up.")
+        "reader-threads", .integer(in: 1...64), default: defaults.readerThreads, "Threads that look rows up.")
     static let cacheBytesKey = ConfigurationKey(
-        "cache-bytes", .byteSize(in: 1024...(1 << 40)), default: 32 << 20,
+        "cache-bytes", .byteSize(in: 1024...(1 << 40)), default: defaults.cacheBytes,
         "Memory for pages of the writing connection; each reading one gets a quarter.")
     static let checkpointPagesKey = ConfigurationKey(
-        "checkpoint-pages", .integer(in: 100...1_000_000), default: 16_000,
+        "checkpoint-pages", .integer(in: 100...1_000_000), default: defaults.checkpointPages,
         "Length of the write-ahead log, in pages of 4 KiB, from which a commit moves it into the file.")
 
     /// Every key.

@@ -22,7 +22,7 @@ public struct SQLiteRecordStoreConfiguration: Sendable {
 
     /// Makes settings.
     public init(
-        path: String, readerThreads: Int = 2, cacheBytes: Int = 32 << 20, checkpointPages: Int = 16_000,
+        path: String, readerThreads: Int = 2, cacheBytes: Int = 16 << 20, checkpointPages: Int = 16_000,
         maximumBytes: Int? = nil, busyTimeoutMilliseconds: Int = 5000
     ) {
         self.path = path

@@ -174,7 +174,13 @@ final class LogAudit: @unchecked Sendable {
                 return world.fail(.nothingLost, "uploads[\(partition)] \(number) is committed and not in changes")
             }
             // Parsed again: only a committed offset asks, and the parts are few.
-            guard let summary = try? ChangePart(decoding: value).summary else { continue }
+            let summary: BatchSummary?
+            do {
+                summary = try ChangePart(decoding: value).summary
+            } catch {
+                return world.fail(.nothingLost, "part 0 of uploads[\(partition)] \(number) cannot be read: \(error)")
+            }
+            guard let summary else { continue }
             for other in summary.otherOwners.indices where parts[Place(upload: upload, part: other + 1)] == nil {
                 return world.fail(
                     .nothingLost,

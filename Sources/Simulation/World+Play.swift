@@ -125,8 +125,13 @@ extension World {
         let work = Task { try await stage.run() }
         await until("changes are ordered once more") {
             for (partition, end) in ends.enumerated() {
-                let position = try? await tables.position(of: partition)
-                if position?.state.nextOffset ?? 0 != end { return false }
+                do {
+                    let position = try await tables.position(of: partition)
+                    if position?.state.nextOffset ?? 0 != end { return false }
+                } catch {
+                    fail(.sameBytes, "the tables of a replay cannot be read: \(error)")
+                    return true
+                }
             }
             return true
         }

@@ -177,15 +177,9 @@ public struct ChangePart: Sendable, Hashable {
     /// Where this part's progress is kept.
     public var deviceKey: DeviceKey { DeviceKey(owner: owner, device: device) }
 
-    /// The rows this part touches, each once, in the order of first appearance.
+    /// The rows this part touches, in the order of its changes; one that several changes touch comes as often.
     public var rowsTouched: [RowKey] {
-        var seen = Set<RowKey>()
-        var keys: [RowKey] = []
-        for change in changes {
-            let key = RowKey(table: change.table, owner: owner, id: change.id)
-            if seen.insert(key).inserted { keys.append(key) }
-        }
-        return keys
+        changes.map { RowKey(table: $0.table, owner: owner, id: $0.id) }
     }
 }
 

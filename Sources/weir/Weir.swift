@@ -86,42 +86,37 @@ enum Weir {
             return .success
         case .simulate: return await Simulate.run(invocation)
         case .checkSchema: return SchemaCheck.run(path: invocation.arguments[0])
-        case .verify, .replay:
-            do {
-                let own = [Verify.scratch, Verify.copy, ReplayCommand.into, ReplayCommand.replace].map(\.name)
-                let sources = ConfigurationSources(
-                    environment: Environment.variables, flags: invocation.options.filter { !own.contains($0.name) },
-                    defaultFile: Settings.defaultFile)
-                let configuration = try Configuration.load(
-                    Settings.schema, from: sources, for: OfflineSettings.scopes)
-                let logging = try configuration.read(LogConfiguration.self, from: "log")
-                let settings = try OfflineSettings(configuration)
-                return invocation.action == .verify
-                    ? await Verify.run(settings, logging, invocation)
-                    : await ReplayCommand.run(settings, logging, invocation)
-            } catch {
-                Output.complain("\(error)")
-                return .usage
-            }
         case .bench: return await Bench.run(invocation)
-        case .configuration, .run:
+        case .configuration, .run, .verify, .replay:
             do {
-                let sources = ConfigurationSources(
-                    environment: Environment.variables, flags: invocation.options,
-                    defaultFile: Settings.defaultFile)
-                let configuration = try Configuration.load(Settings.schema, from: sources)
-                let logging = try configuration.read(LogConfiguration.self, from: "log")
-                let settings = try RunSettings(configuration)
-                guard invocation.action == .run else {
-                    Output.write(configuration.report())
-                    return .success
-                }
-                return await Run.run(settings, logging)
+                return try await configured(invocation)
             } catch {
                 Output.complain("\(error)")
                 return .usage
             }
         }
+    }
+
+    /// Runs a command that has settings; throws what is wrong with those.
+    private static func configured(_ invocation: CommandInvocation<Action>) async throws -> ExitCode {
+        let isOffline = invocation.action == .verify || invocation.action == .replay
+        let own = [Verify.scratch, Verify.copy, ReplayCommand.into, ReplayCommand.replace].map(\.name)
+        let sources = ConfigurationSources(
+            environment: Environment.variables, flags: invocation.options.filter { !own.contains($0.name) },
+            defaultFile: Settings.defaultFile)
+        let configuration = try Configuration.load(
+            Settings.schema, from: sources, for: isOffline ? OfflineSettings.scopes : nil)
+        let logging = try configuration.read(LogConfiguration.self, from: "log")
+        if isOffline {
+            let settings = try OfflineSettings(configuration)
+            return invocation.action == .verify
+                ? await Verify.run(settings, logging, invocation)
+                : await ReplayCommand.run(settings, logging, invocation)
+        }
+        let settings = try RunSettings(configuration)
+        if invocation.action == .run { return await Run.run(settings, logging) }
+        Output.write(configuration.report())
+        return .success
     }
 }
 
