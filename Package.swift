@@ -285,9 +285,9 @@ let package = Package(
             name: "weir",
             dependencies: [
                 "Benchmark", "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink",
-                "Gateway", "HTTP", "Ingest", "Metrics", "Observability", "Operations", "Ordering", "RecordStore",
-                "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SchemaFile", "ServiceLifecycle", "Simulation",
-                "SyncModel", "SyncWire", "Verification",
+                "Gateway", "HTTP", "Ingest", "KafkaChangeLog", "Metrics", "Observability", "Operations", "Ordering",
+                "PostgresRecordStore", "RecordStore", "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SchemaFile",
+                "ServiceLifecycle", "Simulation", "SyncModel", "SyncWire", "Verification",
             ],
             swiftSettings: swift),
         // A disk that loses power or runs full, for the program under test.

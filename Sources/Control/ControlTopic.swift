@@ -95,19 +95,9 @@ public final class ControlTopic: Sendable {
     @discardableResult
     public func register(_ declared: [Table], in log: some ChangeLog) async throws -> SchemaHistory.Entry {
         let schemas = schemas
-        let resolved: Schema
-        do throws(SchemaRefusal) {
-            if let newest = schemas.newest {
-                resolved = try newest.schema.evolved(to: declared)
-            } else {
-                resolved = try Schema(declaring: declared)
-            }
-        } catch {
-            throw ControlError.incompatibleSchema(error)
-        }
-        if let newest = schemas.newest, resolved == newest.schema { return newest }
-        let version = SchemaVersion(ordinal: schemas.entries.count + 1, of: resolved)
-        let entry = SchemaHistory.Entry(version: version, schema: resolved)
+        let evolved = try schemas.evolved(to: declared)
+        guard let entry = evolved.newest else { preconditionFailure("an evolved history has a version") }
+        if evolved.entries.count == schemas.entries.count { return entry }
         try await Self.append(.schema(entry), to: log)
         known.withLock { $0.append(entry) }
         return entry
