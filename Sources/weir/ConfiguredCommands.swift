@@ -22,10 +22,14 @@ enum ConfiguredCommands {
         }
         switch invocation.action {
         case .run, .configuration:
-            let (unchecked, _) = try load(["log"])
-            let isCluster = try unchecked.read(StorageConfiguration.self, from: "").storage == .cluster
-            let (configuration, logging) = try load(isCluster ? ClusterSettings.allScopes : EmbeddedSettings.scopes)
-            return try await whole(configuration, logging, isCluster: isCluster, invocation)
+            let configuration = try Configuration.load(Settings.schema, from: sources) {
+                (configuration) throws(ConfigurationProblem) in
+                switch try configuration.read(StorageConfiguration.self, from: "").storage {
+                case .embedded: EmbeddedSettings.scopes
+                case .cluster: ClusterSettings.allScopes
+                }
+            }
+            return try await whole(configuration, invocation)
         case .verify, .replay:
             let (configuration, logging) = try load(OfflineSettings.scopes)
             let settings = try OfflineSettings(configuration)
@@ -57,14 +61,15 @@ enum ConfiguredCommands {
 
     /// `weir run`, or the settings that it would have.
     private static func whole(
-        _ configuration: Configuration, _ logging: LogConfiguration, isCluster: Bool,
-        _ invocation: CommandInvocation<Weir.Action>
+        _ configuration: Configuration, _ invocation: CommandInvocation<Weir.Action>
     ) async throws -> ExitCode {
-        if isCluster {
+        let logging = try configuration.read(LogConfiguration.self, from: "log")
+        let pipeline = try configuration.read(PipelineConfiguration.self, from: "")
+        switch pipeline.storage {
+        case .cluster:
             let settings = try ClusterSettings(configuration)
-            let pipeline = try configuration.read(PipelineConfiguration.self, from: "")
             if invocation.action == .run { return await ClusterRun.runAll(settings, pipeline, logging) }
-        } else {
+        case .embedded:
             let settings = try EmbeddedSettings(configuration)
             if invocation.action == .run { return await Run.run(settings, logging) }
         }
