@@ -142,8 +142,9 @@ let package = Package(
         room("FanOutLink", ["SyncModel"]),
 
         // What all roles agree on.
-        room("Control", ["ChangeLog", "SyncModel", "SyncWire"]),
-        tests("ControlTests", ["ChangeLog", "Control", "MemoryChangeLog", "SyncModel", "SyncWire"]),
+        room("Control", ["ChangeLog", "Observability", "SyncModel", "SyncWire"]),
+        tests(
+            "ControlTests", ["ChangeLog", "Control", "MemoryChangeLog", "Observability", "SyncModel", "SyncWire"]),
 
         // Adapters of the log: what logs within one process share, the embedded log, a log in memory for tests of stages,
         // and the suite that every log passes.

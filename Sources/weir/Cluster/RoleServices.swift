@@ -34,12 +34,23 @@ struct RoleServices: Sendable {
 
     private var partitions: [Int] { Array(0..<parts.control.history.partitions) }
 
+    /// Learns of schema versions; the tables come first.
+    private var control: ServiceGroup.Member {
+        .init(
+            "control",
+            CancelledService { [parts, logger] in
+                try await parts.control.follow(parts.log, logger: logger.labeled("control")) { schemas in
+                    try await parts.tables?.prepare(schemas, epoch: parts.control.history.epoch)
+                }
+            })
+    }
+
     /// Those of one role.
     func of(_ role: ClusterRole) -> [ServiceGroup.Member] {
         switch role {
-        case .ingest: [stage(.ingest, stages.ingest().run)]
-        case .ordering: [stage(.ordering, stages.ordering(store: tables).run)]
-        case .gateway, .fanout: []
+        case .ingest: [control, stage(.ingest, stages.ingest().run)]
+        case .ordering: [control, stage(.ordering, stages.ordering(store: tables).run)]
+        case .gateway, .fanout: [control]
         }
     }
 
@@ -52,6 +63,7 @@ struct RoleServices: Sendable {
         let fanOut = stages.fanOut(of: partitions, store: tables, observer: watch)
         let gateway = stages.gateway(link: fanOut, backlog: backlog)
         return [
+            control,
             .init("fanout", CancelledService(fanOut.run)),
             stage(.ordering, stages.ordering(store: tables).run),
             stage(.ingest, stages.ingest { backlog.refused($0) }.run),
