@@ -222,7 +222,8 @@ let package = Package(
         tests(
             "IngestTests",
             [
-                "ChangeLog", "Commands", "Configuration", "Fuzzing", "Ingest", "JSON", "Metrics", "SyncModel",
+                "ChangeLog", "Commands", "Configuration", "Control", "Fuzzing", "Ingest", "JSON", "Metrics",
+                "SyncModel",
                 "SyncWire",
                 "Observability",
             ]),
@@ -238,7 +239,7 @@ let package = Package(
         tests(
             "OrderingTests",
             [
-                "ChangeLog", "MemoryChangeLog", "Metrics", "Observability", "Ordering", "RecordStore",
+                "ChangeLog", "Control", "MemoryChangeLog", "Metrics", "Observability", "Ordering", "RecordStore",
                 "SQLiteRecordStore", "SyncModel", "SyncWire",
             ]),
         room(
@@ -249,7 +250,10 @@ let package = Package(
             ]),
         tests(
             "FanOutTests",
-            ["ChangeLog", "FanOut", "FanOutLink", "Metrics", "RecordStore", "SQLite", "SyncModel", "SyncWire"]),
+            [
+                "ChangeLog", "Control", "FanOut", "FanOutLink", "Metrics", "RecordStore", "SQLite", "SyncModel",
+                "SyncWire",
+            ]),
 
         // Making results anew from the log, and comparing.
         room(
