@@ -93,9 +93,12 @@ struct EmbeddedPipeline: Sendable {
         metrics.collect { [gateway] in gateway.counters }
         metrics.collect { [log] samples in samples.set(.logQueueBytes, log.queuedBytes) }
         metrics.collectLag(of: log, partitions: history.partitions)
+        let retention = Retention(
+            log: log, topics: Topic.prunable, keep: settings.changeLog.keep,
+            floors: { [store] in try await store.floors(of: $0, partitions: history.partitions) }, logger: logger)
         let services = ServiceGroup(
             [
-                .init("retention", Retention(log: log, keep: settings.changeLog.keep, logger: logger)),
+                .init("retention", retention),
                 .init("fanout", FanOutService(fanOut: fanOut, watch: watch), startLimit: .seconds(3600)),
                 .init("ordering", CancelledService(ordering.run)),
                 .init("ingest", CancelledService(ingest.run)),
