@@ -79,9 +79,12 @@ struct EmbeddedPipeline: Sendable {
         let gateway = stages.gateway(link: fanOut, backlog: backlog)
         metrics.collect { [log] samples in samples.set(.logQueueBytes, log.queuedBytes) }
         metrics.collectLag(of: log, partitions: partitions)
+        let retention = Retention(
+            log: log, topics: Topic.prunable, keep: settings.changeLog.keep,
+            floors: { [store] in try await store.floors(of: $0, partitions: partitions) }, logger: logger)
         let services = ServiceGroup(
             [
-                .init("retention", Retention(log: log, keep: settings.changeLog.keep, logger: logger)),
+                .init("retention", retention),
                 .init("fanout", CancelledService(fanOut.run)),
                 .init("ordering", CancelledService(ordering.run)),
                 .init("ingest", CancelledService(ingest.run)),
