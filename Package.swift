@@ -248,7 +248,10 @@ let package = Package(
             ]),
         tests(
             "FanOutTests",
-            ["ChangeLog", "FanOut", "FanOutLink", "Metrics", "RecordStore", "SQLite", "SyncModel", "SyncWire"]),
+            [
+                "ChangeLog", "Configuration", "FanOut", "FanOutLink", "Metrics", "RecordStore", "SQLite", "SyncModel",
+                "SyncWire",
+            ]),
 
         // Making results anew from the log, and comparing.
         room(
