@@ -121,8 +121,8 @@ final class ClientBoard: Sendable {
         }
     }
 
-    /// A connection went: its questions are lost.
-    func lose(_ fanOut: Int, _ reason: String) -> (unserved: Set<Int>?, lost: Int) {
+    /// A connection went: its questions are lost; what nobody serves now, if that is other than before.
+    func lose(_ fanOut: Int, _ reason: String) -> Set<Int>? {
         let (waiters, unserved) = change { state -> ([LinkWaiter<Reply>], Set<Int>?) in
             state.fanOuts[fanOut] = FanOut()
             state.watched.forget(fanOut)
@@ -131,7 +131,7 @@ final class ClientBoard: Sendable {
             return (lost.values.map(\.waiter), settle(&state))
         }
         for waiter in waiters { waiter.fulfil(.lost(reason)) }
-        return (unserved, waiters.count)
+        return unserved
     }
 
     /// Has every owner watched where it is served best now, and says what nobody serves if that has changed.

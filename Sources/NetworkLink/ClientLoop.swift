@@ -69,7 +69,7 @@ final class ClientLoop {
             for place in places { place.connection?.close() }
             metrics.connections.set(0)
         }
-        for index in places.indices { try connect(index) }
+        for index in places.indices { connect(index) }
         while true {
             let open = places.indices.filter { places[$0].connection != nil }
             let connections = open.compactMap { places[$0].connection }
@@ -89,11 +89,17 @@ final class ClientLoop {
 
     // MARK: Connections
 
-    private func connect(_ index: Int) throws(ZeroMQError) {
+    private func connect(_ index: Int) {
         lastNumber += 1
-        places[index].connection = try FanOutConnection(
-            to: places[index].address, number: lastNumber, in: context, link,
-            maximumRequests: configuration.maximumRequests)
+        do throws(ZeroMQError) {
+            places[index].connection = try FanOutConnection(
+                to: places[index].address, number: lastNumber, in: context, link,
+                maximumRequests: configuration.maximumRequests)
+        } catch {
+            // No descriptors left, or an address that libzmq does not take: the others go on.
+            places[index].pause = Self.longestPause
+            warn(index, "\(error)")
+        }
     }
 
     /// Gives a connection up; the next is made at once where this one had been up, else at a later beat.
@@ -103,9 +109,7 @@ final class ClientLoop {
         connection.close()
         if case .up = connection.phase { places[index].failures = 0 } else { places[index].failures += 1 }
         places[index].pause = min(Self.longestPause, (1 << min(places[index].failures, 8)) >> 1)
-        let (unserved, lost) = board.lose(index, reason)
-        metrics.lost.add(lost)
-        report(unserved)
+        report(board.lose(index, reason))
         warn(index, reason)
     }
 
@@ -127,7 +131,7 @@ final class ClientLoop {
         for index in places.indices {
             guard let connection = places[index].connection else {
                 if places[index].pause > 0 { places[index].pause -= 1 }
-                if places[index].pause == 0 { try connect(index) }
+                if places[index].pause == 0 { connect(index) }
                 continue
             }
             connection.silentBeats += 1

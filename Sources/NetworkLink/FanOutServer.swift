@@ -114,7 +114,10 @@ public final class FanOutServer: Sendable {
     public func stop() async {
         let wasRunning = state.withLock { state in
             state.beats?.cancel()
-            if state.phase == .idle { state.phase = .stopped }
+            if state.phase == .idle {
+                state.phase = .stopped
+                ended.end(nil)
+            }
             return state.phase == .running
         }
         guard wasRunning else { return }

@@ -7,7 +7,7 @@ public struct LinkConfiguration: ConfigurationComponent {
         "What gateways and fan-outs of a cluster know each other by: 64 hexadecimal characters (openssl rand -hex 32).")
     static let heartbeat = ConfigurationKey(
         "heartbeat", .duration(in: .milliseconds(50)...(.seconds(60))), default: .milliseconds(750),
-        "How often both ends say that they are there; silent for three times as long, the other counts as gone.")
+        "How often an end says that it is there, the same at both; three times as long without a sign, and it is gone.")
     static let maximumMessageBytes = ConfigurationKey(
         "max-message-bytes", .byteSize(in: (1 << 20)...(1 << 30)), default: 64 << 20,
         "Size of the largest message, which holds a whole page; the same at both ends.")

@@ -154,7 +154,7 @@ final class ServerLoop {
         for _ in 0..<Self.messagesInARow {
             guard let parts = try sockets.router.receive() else { return }
             guard parts.count == 2 else {
-                if let id = parts.first { try dismiss(id, "a message has one part") }
+                if let id = parts.first { try dismiss(id, "a message has another number of parts than one") }
                 continue
             }
             let request: LinkRequest
