@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// No gateway costs a fan-out more than its share, and whatever comes to the port harms nobody.
-@Suite struct BoundsTests {
+@Suite(.timeLimit(.minutes(3))) struct BoundsTests {
     @Test func whoDoesNotReadGetsNoMoreAnswersAndIsDropped() async throws {
         let served = try await ServedFanOut { $0.maximumUnreadBytes = 1 << 20 }
         let owner = Ends.owner(of: 1)

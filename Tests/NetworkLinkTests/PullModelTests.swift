@@ -5,7 +5,7 @@ import SyncModel
 import Testing
 
 /// A pull of owners that several fan-outs serve is the page that one fan-out with all of them gives.
-@Suite struct PullModelTests {
+@Suite(.timeLimit(.minutes(3))) struct PullModelTests {
     @Test(arguments: [1, 2, 3] as [UInt64])
     func aPageOfSeveralFanOutsEqualsThatOfOne(seed: UInt64) async throws {
         var random = SeededRandom(seed: seed)

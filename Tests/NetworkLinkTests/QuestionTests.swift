@@ -4,7 +4,7 @@ import SyncModel
 import Testing
 
 /// What a gateway asks over the network is answered as a fan-out in the same process answers it.
-@Suite struct QuestionTests {
+@Suite(.timeLimit(.minutes(3))) struct QuestionTests {
     @Test func everyQuestionIsAnsweredAsInTheSameProcess() async throws {
         let served = try await ServedFanOut()
         let gateway = try await ConnectedGateway(to: [served.address])

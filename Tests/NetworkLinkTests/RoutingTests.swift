@@ -4,7 +4,7 @@ import SyncModel
 import Testing
 
 /// Each owner's questions go to a fan-out that serves it; one that cannot answer is gone around.
-@Suite struct RoutingTests {
+@Suite(.timeLimit(.minutes(3))) struct RoutingTests {
     @Test func anOwnerIsAskedOfWhoeverServesItsPartition() async throws {
         let even = try await ServedFanOut(ready: [0, 2, 4, 6])
         let odd = try await ServedFanOut(ready: [1, 3, 5, 7])

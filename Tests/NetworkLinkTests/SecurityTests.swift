@@ -9,7 +9,7 @@ import ThreadExecutor
 import ZeroMQ
 
 /// Beyond this machine the ends know each other by a key, and nobody else gets an answer.
-@Suite struct SecurityTests {
+@Suite(.timeLimit(.minutes(3))) struct SecurityTests {
     private static let key = LinkKey(Secret(String(repeating: "0f", count: 32)))!
     private static let otherKey = LinkKey(Secret(String(repeating: "f0", count: 32)))!
     private static let advice = "look whether link.key-file is the same on every gateway and fan-out"

@@ -4,7 +4,7 @@ import SyncModel
 import Testing
 
 /// Moves reach whoever subscribed, over one subscription for an owner, whatever becomes of connections.
-@Suite struct SubscriptionTests {
+@Suite(.timeLimit(.minutes(3))) struct SubscriptionTests {
     private typealias Moves = Noted<(owner: SyncID, head: TimeStamp)>
 
     private func subscribe(
