@@ -261,7 +261,10 @@ let package = Package(
             ]),
         tests(
             "FanOutTests",
-            ["ChangeLog", "FanOut", "FanOutLink", "Metrics", "RecordStore", "SQLite", "SyncModel", "SyncWire"]),
+            [
+                "ChangeLog", "Configuration", "FanOut", "FanOutLink", "LinkWire", "Metrics", "NetworkLink",
+                "Observability", "RecordStore", "SQLite", "SyncModel", "SyncWire",
+            ]),
 
         // The link between gateways and fan-outs that are processes of their own: the library of the system, the safe
         // wrapper above it, the messages, and both ends.

@@ -129,11 +129,11 @@ public final class FanOutServer: Sendable {
     ///
     /// - Parameter ready: the partitions that answer now.
     public func setReady(_ ready: Set<Int>) {
-        let now = description.withLock { description in
+        // Under the lock, so that the newest description is the last one told.
+        description.withLock { description in
             description.ready = ready
-            return description
+            inbox.describe(description)
         }
-        inbox.describe(now)
     }
 
     /// Everything in the upload's partition up to it can be pulled: gateways that asked are told.

@@ -65,6 +65,8 @@ final class ServerLoop {
             if ready[0] { try takeMessages() }
             if ready[1] { try takeEvents() }
             if ready.count > 2, let door = sockets.door { note(.notAdmitted, count: try door.answer()) }
+            // Last: what gateways have said meanwhile counts, however late the thread comes to it.
+            for _ in 0..<contents.beats { try beat() }
         }
     }
 
@@ -97,7 +99,6 @@ final class ServerLoop {
             try answer(question, bytes, to: gateway)
         }
         metrics.underWay.set(underWay)
-        for _ in 0..<contents.beats { try beat() }
         for gateway in gateways.values { try tell(gateway) }
     }
 
