@@ -334,7 +334,8 @@ let package = Package(
             dependencies: [
                 "Benchmark", "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink",
                 "Gateway", "HTTP", "Ingest", "KafkaChangeLog", "LinkWire", "Metrics", "NetworkLink", "Observability",
-                "Operations", "Ordering", "PostgresRecordStore", "RecordStore", "SQLite", "SQLiteChangeLog", "SQLiteRecordStore",
+                "Operations", "Ordering", "PostgresRecordStore", "RecordStore", "SQLite", "SQLiteChangeLog",
+                "SQLiteRecordStore",
                 "SchemaFile", "ServiceLifecycle", "Simulation", "SyncModel", "SyncWire", "Verification",
             ],
             swiftSettings: swift),

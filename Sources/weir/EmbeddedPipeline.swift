@@ -47,9 +47,10 @@ struct EmbeddedPipeline: Sendable {
             let control = try await ControlTopic.open(in: log, proposed: proposed)
             let served = try settings.stages.fanOut.partitions.numbers(in: control.history)
             guard served.count == control.history.partitions else {
+                let named = settings.stages.fanOut.partitions
                 throw Failure(
-                    description: "fanout.partitions is \(settings.stages.fanOut.partitions); a process with all roles has "
-                        + "the only fan-out and serves all partitions: leave the key out")
+                    description: "fanout.partitions is \(named); a process with all roles has the only fan-out and serves "
+                        + "all partitions: leave the key out")
             }
             let entry = try await control.register(tables, in: log)
             logger.info(
