@@ -144,8 +144,9 @@ let package = Package(
         room("FanOutLink", ["SyncModel"]),
 
         // What all roles agree on.
-        room("Control", ["ChangeLog", "SyncModel", "SyncWire"]),
-        tests("ControlTests", ["ChangeLog", "Control", "MemoryChangeLog", "SyncModel", "SyncWire"]),
+        room("Control", ["ChangeLog", "Observability", "SyncModel", "SyncWire"]),
+        tests(
+            "ControlTests", ["ChangeLog", "Control", "MemoryChangeLog", "Observability", "SyncModel", "SyncWire"]),
 
         // Adapters of the log: what logs within one process share, the embedded log, a log in memory for tests of stages,
         // and the suite that every log passes.
@@ -288,9 +289,9 @@ let package = Package(
             name: "weir",
             dependencies: [
                 "Benchmark", "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink",
-                "Gateway", "HTTP", "Ingest", "Metrics", "Observability", "Operations", "Ordering", "RecordStore",
-                "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SchemaFile", "ServiceLifecycle", "Simulation",
-                "SyncModel", "SyncWire", "Verification",
+                "Gateway", "HTTP", "Ingest", "KafkaChangeLog", "Metrics", "Observability", "Operations", "Ordering",
+                "PostgresRecordStore", "RecordStore", "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SchemaFile",
+                "ServiceLifecycle", "Simulation", "SyncModel", "SyncWire", "Verification",
             ],
             swiftSettings: swift),
         // A disk that loses power or runs full, for the program under test.

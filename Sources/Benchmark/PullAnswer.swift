@@ -4,6 +4,8 @@ struct PullAnswer {
     let knowledge: ArraySlice<UInt8>
     /// Whether there is more.
     let hasMore: Bool
+    /// The heads that the answer was cut from, as JSON: the next pull names them; `nil` where it names none.
+    let cutFrom: ArraySlice<UInt8>?
 
     /// Looks at the end of an answer, where both stand.
     init(_ body: ArraySlice<UInt8>) throws(BenchmarkFailure) {
@@ -12,6 +14,8 @@ struct PullAnswer {
         else { throw BenchmarkFailure("the answer to a pull has no vector") }
         knowledge = body[(start.upperBound - 1)...end.lowerBound]
         hasMore = body[end.upperBound] == UInt8(ascii: "t")
+        let named = body.firstRange(of: #","cutFrom":["#, from: end.upperBound)
+        cutFrom = named.map { body[($0.upperBound - 1)..<(body.endIndex - 1)] }
     }
 
     /// The number of the first entry, which of a drained pull with `compact` is all there is.
@@ -46,7 +50,7 @@ struct Drain {
                 try LoadConnection.check(status, body, 200)
                 page(body)
                 let answer = try PullAnswer(body)
-                return answer.hasMore ? requests.pull(knowledge: answer.knowledge, limit: limit) : nil
+                return answer.hasMore ? requests.pull(after: answer, limit: limit) : nil
             }
             guard let next else { return }
             request = next

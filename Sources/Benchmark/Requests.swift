@@ -28,15 +28,25 @@ struct Requests: Sendable {
             waitSeconds: waitSeconds, including: batch)
     }
 
+    /// `POST /v1/pull` of what a page left.
+    func pull(after page: PullAnswer, limit: Int) -> [UInt8] {
+        pull(knowledge: page.knowledge, cutFrom: page.cutFrom, limit: limit)
+    }
+
     /// `POST /v1/pull` with a vector as JSON.
     func pull(
-        knowledge: some Sequence<UInt8>, limit: Int, waitSeconds: Int = 0, including batch: Int? = nil
+        knowledge: some Sequence<UInt8>, cutFrom: ArraySlice<UInt8>? = nil, limit: Int, waitSeconds: Int = 0,
+        including batch: Int? = nil
     ) -> [UInt8] {
         var body = Array(#"{"knowledgeId":"\#(device)","compact":true,"limit":\#(limit)"#.utf8)
         if waitSeconds > 0 { body += #","wait":\#(waitSeconds)"#.utf8 }
         if let batch { body += #","include":[\#(batch)]"#.utf8 }
         body += #","knowledge":"#.utf8
         body += knowledge
+        if let cutFrom {
+            body += #","cutFrom":"#.utf8
+            body += cutFrom
+        }
         body += "}".utf8
         return post("/v1/pull", body)
     }

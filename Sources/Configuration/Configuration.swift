@@ -34,9 +34,24 @@ public struct Configuration: Sendable {
     public static func load(
         _ schema: ConfigurationSchema, from sources: ConfigurationSources, for scopes: [String]? = nil
     ) throws(ConfigurationProblems) -> Configuration {
+        try load(schema, from: sources) { _ in scopes }
+    }
+
+    /// The same, where a setting decides which scopes count: `choose` reads it, and where that throws none do.
+    public static func load(
+        _ schema: ConfigurationSchema, from sources: ConfigurationSources,
+        choosing choose: (Configuration) throws(ConfigurationProblem) -> [String]?
+    ) throws(ConfigurationProblems) -> Configuration {
         var resolver = ConfigurationResolver(schema, sources)
         resolver.collect()
         let configuration = Configuration(schema, resolver.resolve())
+        let scopes: [String]?
+        do throws(ConfigurationProblem) {
+            scopes = try choose(configuration)
+        } catch {
+            // Its value is not allowed, which the resolver has found.
+            scopes = []
+        }
         for scope in schema.scopes where scopes?.contains(scope.name) ?? true {
             let missing = scope.settings.filter { configuration.values[$0] == nil }
             for place in missing where !resolver.isGiven(place) {

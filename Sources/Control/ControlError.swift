@@ -8,8 +8,6 @@ public enum ControlError: Error, Sendable, CustomStringConvertible {
     case severalHistories
     /// The history that was appended to `control` is not in it.
     case historyLost
-    /// `control` holds two schema versions with one number.
-    case severalSchemas(ordinal: Int)
     /// A record cannot be read.
     case unreadableRecord(offset: Int64, reason: String)
     /// A schema version is missing.
@@ -29,14 +27,12 @@ public enum ControlError: Error, Sendable, CustomStringConvertible {
         case .noHistory:
             "the log holds no history: nothing was ever written to it, or it is not the one that is meant"
         case .severalHistories:
-            "control names two histories: two sets of topics were mixed; restore one of them"
+            """
+            control names two histories: two sets of topics were mixed, or two processes began one at once; restore one of \
+            them, or remove the topics if they are new
+            """
         case .historyLost:
             "control does not hold the history that was written to it just now: the log loses records; check its retention"
-        case .severalSchemas(let ordinal):
-            """
-            control holds two schema versions with the number \(ordinal): two sets of topics were mixed, or two processes \
-            registered a schema at once; restore the topic
-            """
         case .unreadableRecord(let offset, let reason):
             "control offset \(offset): the record cannot be read (\(reason)): restore the topic, or upgrade this process"
         case .schemaGap(let found, let expected):

@@ -5,36 +5,42 @@ import Synchronization
 
 /// What all roles agree on, read from the topic `control`: the history and its schema versions.
 ///
-/// Opening it reads the topic whole. Whoever finds another history than the one configured refuses to start.
+/// Opening it reads the topic whole; ``follow(_:retryDelay:clock:logger:prepare:)`` learns of the versions that come while the
+/// process runs. Whoever finds another history than the one configured refuses to start.
 public final class ControlTopic: Sendable {
     /// What the history was made with.
     public let history: History
-    private let known: Mutex<SchemaHistory>
+    /// The schema versions known, for those who wait for one.
+    public let known: KnownSchemas
+    /// What was read by the opening, or by the last registration.
+    let view: Mutex<ControlView>
 
     /// The schema versions known now.
-    public var schemas: SchemaHistory { known.withLock { $0 } }
+    public var schemas: SchemaHistory { known.now }
 
-    private init(history: History, schemas: SchemaHistory) {
+    private init(_ history: History, _ view: ControlView) {
         self.history = history
-        known = Mutex(schemas)
+        known = KnownSchemas(view.schemas)
+        self.view = Mutex(view)
     }
 
     /// Reads `control`, and writes `proposed` as the history where there is none.
     ///
     /// - Parameters:
     ///   - log: the log that holds the topic.
-    ///   - proposed: the history to make in an empty log; its partitions and clock are compared with an existing one's.
+    ///   - proposed: the history to make in an empty log; its partitions, shards and clock are compared with an existing
+    ///     one's.
     /// - Throws: ``ControlError`` when the history differs from what is configured; ``ChangeLogError``.
     public static func open(in log: some ChangeLog, proposed: History) async throws -> ControlTopic {
         var found = try await read(log)
         if found.history == nil {
-            try await append(.history(proposed), to: log)
+            let offset = try await append(.history(proposed), to: log)
             // Two processes may find an empty log at once; whoever comes second must see it.
-            found = try await read(log)
+            found = try await read(log, through: offset)
         }
         guard let history = found.history else { throw ControlError.historyLost }
         try check(history, against: proposed)
-        return ControlTopic(history: history, schemas: found.schemas)
+        return ControlTopic(history, found)
     }
 
     /// Reads `control` as it is: for a command that works on a history whatever is configured.
@@ -46,98 +52,79 @@ public final class ControlTopic: Sendable {
         guard history.partitionFunction.utf8.elementsEqual(Partitioning.functionName.utf8) else {
             throw ControlError.otherPartitionFunction(history.partitionFunction)
         }
-        return ControlTopic(history: history, schemas: found.schemas)
+        return ControlTopic(history, found)
     }
 
-    /// Reads the topic whole.
+    /// Makes the declared tables the newest schema version, unless they are it already, and makes it known here.
     ///
-    /// The same record again says nothing new, as when its first acknowledgement was lost.
-    private static func read(_ log: some ChangeLog) async throws -> (history: History?, schemas: SchemaHistory) {
-        var history: (value: History, bytes: [UInt8])?
-        var schemas = SchemaHistory()
-        var schemaBytes: [[UInt8]] = []
-        for record in try await records(of: log) {
-            switch try decode(record) {
-            case .history(let found):
-                guard history == nil || history?.bytes == record.value else { throw ControlError.severalHistories }
-                history = (found, record.value)
-            case .schema(let entry):
-                let ordinal = entry.version.ordinal
-                if ordinal <= schemaBytes.count {
-                    guard schemaBytes[ordinal - 1] == record.value else {
-                        throw ControlError.severalSchemas(ordinal: ordinal)
-                    }
-                    continue
-                }
-                guard ordinal == schemaBytes.count + 1 else {
-                    throw ControlError.schemaGap(found: ordinal, expected: schemaBytes.count + 1)
-                }
-                schemas.append(entry)
-                schemaBytes.append(record.value)
-            }
-        }
-        return (history?.value, schemas)
-    }
-
-    private static func decode(_ record: LogRecord) throws(ControlError) -> ControlRecord {
-        do {
-            return try ControlRecord(decoding: record.value)
-        } catch {
-            throw .unreadableRecord(offset: record.offset, reason: "\(error)")
-        }
-    }
-
-    /// Makes the declared tables the newest schema version, unless they are it already.
+    /// Any number of processes may register at once: the first record of a number counts, and whoever comes second finds
+    /// that out and evolves from it, under the next number. For a process whose stages do not run yet: those that run
+    /// learn of a version through ``follow(_:retryDelay:clock:logger:prepare:)``, once all is ready for it.
     ///
-    /// One call at a time.
-    ///
-    /// - Throws: ``ControlError/incompatibleSchema(_:)`` when the tables would lose data of the newest version.
+    /// - Throws: ``ControlError/incompatibleSchema(_:)`` when the tables would lose data of the newest version; what else
+    ///   is wrong with `control`; `ChangeLogError`, after which repeating the call is harmless.
     @discardableResult
     public func register(_ declared: [Table], in log: some ChangeLog) async throws -> SchemaHistory.Entry {
-        let schemas = schemas
-        let resolved: Schema
-        do throws(SchemaRefusal) {
-            if let newest = schemas.newest {
-                resolved = try newest.schema.evolved(to: declared)
-            } else {
-                resolved = try Schema(declaring: declared)
+        var view = try await Self.read(log, after: view.withLock { $0 })
+        while true {
+            let evolved = try view.schemas.evolved(to: declared)
+            guard let entry = evolved.newest else { preconditionFailure("an evolved history has a version") }
+            if evolved.entries.count == view.schemas.entries.count {
+                adopt(view)
+                return entry
             }
-        } catch {
-            throw ControlError.incompatibleSchema(error)
+            let offset = try await Self.append(.schema(entry), to: log)
+            view = try await Self.read(log, after: view, through: offset)
+            if view.schemas[entry.version.ordinal] == entry {
+                adopt(view)
+                return entry
+            }
+            // Somebody else's record of this number came first.
         }
-        if let newest = schemas.newest, resolved == newest.schema { return newest }
-        let version = SchemaVersion(ordinal: schemas.entries.count + 1, of: resolved)
-        let entry = SchemaHistory.Entry(version: version, schema: resolved)
-        try await Self.append(.schema(entry), to: log)
-        known.withLock { $0.append(entry) }
-        return entry
     }
 
-    private static func records(of log: some ChangeLog) async throws -> [LogRecord] {
-        let partition = TopicPartition(.control, 0)
-        let range = try await log.range(of: partition)
-        guard range.end > range.start else { return [] }
-        let reader = try await log.reader(of: partition, from: range.start)
+    private func adopt(_ found: ControlView) {
+        view.withLock { if $0.nextOffset < found.nextOffset { $0 = found } }
+        known.learn(found.schemas)
+    }
+
+    // MARK: The topic
+
+    static let place = TopicPartition(.control, 0)
+
+    /// Reads what the topic holds now behind what was read before.
+    ///
+    /// - Parameter appended: the offset of a record that the log has; it is waited for, whatever the log gives as its end.
+    private static func read(
+        _ log: some ChangeLog, after known: ControlView? = nil, through appended: Int64? = nil
+    ) async throws -> ControlView {
+        let range = try await log.range(of: place)
+        var view = known ?? ControlView(from: range.start)
+        let end = max(range.end, appended.map { $0 + 1 } ?? 0)
+        guard end > view.nextOffset else { return view }
+        let reader = try await log.reader(of: place, from: view.nextOffset)
         let result = await Result.capturing {
-            var records: [LogRecord] = []
-            while (records.last?.offset ?? -1) + 1 < range.end {
-                records += try await reader.next(maximumBytes: 1 << 20)
+            while view.nextOffset < end {
+                for record in try await reader.next(maximumBytes: 1 << 20) { _ = try view.take(record) }
             }
-            return records
         }
         await reader.close()
-        return try result.get()
+        try result.get()
+        return view
     }
 
-    private static func append(_ record: ControlRecord, to log: some ChangeLog) async throws {
+    /// - Returns: the record's offset.
+    private static func append(_ record: ControlRecord, to log: some ChangeLog) async throws -> Int64 {
+        let key = record.key(distinguishedBy: String(UInt64.random(in: .min ... .max), radix: 16))
         let producer = try await log.producer()
         let result = await Result.capturing {
-            try await producer.append([
-                NewRecord(to: TopicPartition(.control, 0), key: record.key, value: record.encode())
-            ])
+            try await producer.append([NewRecord(to: place, key: key, value: record.encode())])
         }
         await producer.close()
-        _ = try result.get()
+        guard let offset = try result.get().first else {
+            throw ChangeLogError(.other, partition: place, message: "the log gave no offset for a record")
+        }
+        return offset
     }
 
     private static func check(_ history: History, against proposed: History) throws {

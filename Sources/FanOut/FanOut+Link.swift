@@ -37,11 +37,11 @@ extension FanOut: FanOutLink {
         for (position, pull) in request.owners.enumerated() {
             let partition = try served(pull.owner)
             let standing = try partition.standing(of: pull.owner)
-            if changed.contains(position), standing.heads.head < pull.knowledge.highest {
+            if changed.contains(position), standing.heads.head < pull.knowledge.reach {
                 pages[position] = OwnerPage(owner: pull.owner, content: .historyChanged)
             } else if let page = idlePage(pull, standing.heads) {
                 pages[position] = page
-            } else if standing.heads.head < pull.knowledge.highest {
+            } else if standing.heads.head < pull.knowledge.reach {
                 throw .notReady("the stream was rebuilt meanwhile")
             } else {
                 reads.append(OwnerRead(position: position, pull: pull, partition: partition, standing: standing))
@@ -85,20 +85,20 @@ extension FanOut: FanOutLink {
     }
 
     private func idlePage(_ pull: OwnerPull, _ heads: OwnerHeads) -> OwnerPage? {
-        guard pull.knowledge.highest <= heads.head else { return nil }
+        guard pull.knowledge.reach <= heads.head else { return nil }
         let plan = PullPlan(pull.knowledge, heads: heads)
         guard plan.sources.isEmpty else { return nil }
         return OwnerPage(owner: pull.owner, content: .rows(OwnerRows(entries: plan.drainedEntries, head: heads.head)))
     }
 
-    /// Waits for the streams that vectors are ahead of.
+    /// Waits for the streams that vectors, or the pages before, are ahead of.
     ///
     /// - Returns: the positions of the owners whose log has no more than their stream.
     private func waitForStreams(_ pulls: [OwnerPull], within limit: Duration) async throws(FanOutError) -> Set<Int> {
         var ahead: [(position: Int, pull: OwnerPull)] = []
         for (position, pull) in pulls.enumerated() {
             let head = try served(pull.owner).standing(of: pull.owner).heads.head
-            if pull.knowledge.highest > head { ahead.append((position, pull)) }
+            if pull.knowledge.reach > head { ahead.append((position, pull)) }
         }
         if ahead.isEmpty { return [] }
         let waiter = Waiter<Result<Set<Int>, FanOutError>>()
@@ -131,11 +131,11 @@ extension FanOut: FanOutLink {
         } catch {
             throw .notReady("the end of ordered is not known: \(error)")
         }
-        let highest = pull.knowledge.highest
-        guard try await partition.catchUp(pull.owner, to: highest, or: end, within: limit, clock: clock) else {
+        let reach = pull.knowledge.reach
+        guard try await partition.catchUp(pull.owner, to: reach, or: end, within: limit, clock: clock) else {
             throw .notReady("the stream is behind what the device has seen")
         }
-        return try partition.standing(of: pull.owner).heads.head < highest
+        return try partition.standing(of: pull.owner).heads.head < reach
     }
 }
 

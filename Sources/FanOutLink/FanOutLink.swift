@@ -10,9 +10,9 @@ public protocol FanOutLink: Sendable {
 
     /// Reads one page of each owner's stream, owner after owner, until the page's limits are reached.
     ///
-    /// Where a vector names more than a stream has, this waits for the stream: at most `within`, then
-    /// ``FanOutError/notReady(_:)``; if the log has no more either, the owner's page says so
-    /// (``OwnerPage/Content/historyChanged``).
+    /// Where a vector names more than a stream has, or its last page was cut from a stream that had come further, this waits for
+    /// the stream: at most `within`, then ``FanOutError/notReady(_:)``; if the log has no more either, the owner's page says
+    /// so (``OwnerPage/Content/historyChanged``).
     func pull(_ request: PagePull, within: Duration) async throws(FanOutError) -> [OwnerPage]
 
     /// Waits for what became of one part of an upload, at most `within`, then ``FanOutError/pending``.
@@ -107,6 +107,12 @@ public struct OwnerRows: Sendable, Hashable {
     public var head: TimeStamp
     /// Whether the owner has rows that the device lacks and that this page does not hold.
     public var hasMore: Bool
+
+    /// What the device must name with its next pull (``SyncModel/OwnerKnowledge/cutFrom``) if it named `known` with this one.
+    ///
+    /// - Returns: the head that this page was cut from; what was named before where the page left the vector as it was; `nil` for an
+    ///   owner that is drained.
+    public func cutFrom(known: TimeStamp?) -> TimeStamp? { hasMore ? count > 0 ? head : known : nil }
 
     /// Makes rows.
     public init(

@@ -9,7 +9,7 @@ struct Envelope: Sendable {
 
         /// epoch, schemaVersion, batch, atomic, changes.
         static let upload = Fields(rawValue: 1)
-        /// knowledge, limit, compact.
+        /// knowledge, cutFrom, limit, compact.
         static let pull = Fields(rawValue: 2)
         /// wait, include.
         static let waiting = Fields(rawValue: 4)
@@ -88,6 +88,8 @@ extension Envelope {
     private mutating func readPull(_ member: borrowing JSONMember) throws(Problem) -> Bool {
         if member.isNamed("knowledge") {
             try readKnowledge(member.value)
+        } else if member.isNamed("cutFrom") {
+            try readCutFrom(member.value)
         } else if member.isNamed("limit") {
             // Beyond 64 bits, too, more is taken as the maximum.
             let number = member.value.int64 ?? member.value.double.flatMap { $0 > 0x1p62 ? .max : nil }
@@ -126,19 +128,42 @@ extension Envelope {
                 throw Self.invalid(
                     "an entry of knowledge has syncId, knowledgeId and lastTimeStamp, once each", element)
             }
-            guard let ownerText = owner.string, let syncID = SyncID(utf8: Array(copying: ownerText)) else {
-                throw Self.invalid("syncId is a string of 1 to 255 bytes without NUL", owner)
-            }
+            let syncID = try Self.owner(owner)
             guard let deviceText = device.string, let knowledgeID = KnowledgeID(utf8: Array(copying: deviceText)) else {
                 throw Self.invalid("knowledgeId is a string of 1 to 255 bytes without NUL", device)
             }
-            guard let timeStamp = last.int64.flatMap(TimeStamp.init(rawValue:)) else {
-                throw Self.invalid("lastTimeStamp is an integer from 0 to 2^53-1", last)
-            }
+            let timeStamp = try Self.timeStamp(last, "lastTimeStamp")
             guard knowledge.insert(timeStamp, for: knowledgeID, of: syncID) else {
                 throw Self.invalid("knowledge names a pair twice", element)
             }
         }
+    }
+
+    private mutating func readCutFrom(_ value: borrowing JSONValue) throws(Problem) {
+        if value.isNull { return }
+        guard var elements = value.elements else { throw Self.invalid("cutFrom is no array", value) }
+        while let element = elements.next() {
+            guard let owner = element.member(named: "syncId"), let head = element.member(named: "head"),
+                element.repeatedMember == nil
+            else { throw Self.invalid("an entry of cutFrom has syncId and head, once each", element) }
+            guard knowledge.insert(cutFrom: try Self.timeStamp(head, "head"), of: try Self.owner(owner)) else {
+                throw Self.invalid("cutFrom names an owner twice", element)
+            }
+        }
+    }
+
+    private static func owner(_ value: borrowing JSONValue) throws(Problem) -> SyncID {
+        guard let text = value.string, let owner = SyncID(utf8: Array(copying: text)) else {
+            throw invalid("syncId is a string of 1 to 255 bytes without NUL", value)
+        }
+        return owner
+    }
+
+    private static func timeStamp(_ value: borrowing JSONValue, _ name: String) throws(Problem) -> TimeStamp {
+        guard let timeStamp = value.int64.flatMap(TimeStamp.init(rawValue:)) else {
+            throw invalid("\(name) is an integer from 0 to 2^53-1", value)
+        }
+        return timeStamp
     }
 
     /// A device's name: `*` is none.

@@ -88,6 +88,34 @@ struct PullPage: Sendable {
             for grant in caller.grants where otherHistory.contains(grant.owner) { writer.resync(grant.owner) }
             for page in pages where page.content == .historyChanged { writer.resync(page.owner) }
         }
+        writeCutFrom(pages, to: &writer)
+    }
+
+    /// Names the heads that this page and those before it were cut from: the device gives them back with its next pull.
+    private func writeCutFrom(_ pages: [OwnerPage], to writer: inout JSONWriter) {
+        var heads: [(owner: SyncID, head: TimeStamp)] = []
+        for page in pages {
+            if case .rows(let rows) = page.content,
+                let head = rows.cutFrom(known: envelope.knowledge[page.owner].cutFrom)
+            {
+                heads.append((page.owner, head))
+            }
+        }
+        for pull in unread(pages) {
+            if let head = pull.knowledge.cutFrom { heads.append((pull.owner, head)) }
+        }
+        if heads.isEmpty { return }
+        writer.name("cutFrom")
+        writer.array { writer in
+            for (owner, head) in heads {
+                writer.object { writer in
+                    writer.name("syncId")
+                    writer.value(owner.text)
+                    writer.name("head")
+                    writer.value(head.rawValue)
+                }
+            }
+        }
     }
 
     /// Writes the fields before `batch`.

@@ -39,6 +39,8 @@ struct Answer {
     var hasMore = false
     var revoked: [String] = []
     var resync: [String] = []
+    /// Entries without a knowledgeId.
+    var cutFrom: [Entry] = []
 
     /// Reads a body.
     init(_ body: [UInt8]) throws {
@@ -69,6 +71,9 @@ struct Answer {
             } else if member.isNamed("resync") {
                 guard var elements = value.elements else { continue }
                 while let element = elements.next() { resync.append(Self.text(element.member(named: "syncId"))) }
+            } else if member.isNamed("cutFrom") {
+                guard var elements = value.elements else { continue }
+                while let element = elements.next() { cutFrom.append(Self.entry(element)) }
             }
         }
     }
@@ -143,7 +148,7 @@ struct Answer {
                 entry.owner = text(member.value)
             } else if member.isNamed("knowledgeId") {
                 entry.knowledgeID = text(member.value)
-            } else if member.isNamed("lastTimeStamp") {
+            } else if member.isNamed("lastTimeStamp") || member.isNamed("head") {
                 entry.timeStamp = number(member.value)
             }
         }

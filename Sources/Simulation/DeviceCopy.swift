@@ -21,23 +21,8 @@ struct DeviceCopy {
     /// By owner, then device; `*` is the floor.
     private(set) var vector: [SyncID: [String: Int64]] = [:]
 
-    /// By owner, the newest head that a page may have been cut from since the device was drained.
+    /// By owner, the head that the last page was cut from, as the answer named it.
     private var cutFrom: [SyncID: Int64] = [:]
-
-    /// Notes that a page left rows for later.
-    mutating func wasCut(_ owner: SyncID, from head: TimeStamp) {
-        cutFrom[owner] = max(cutFrom[owner] ?? 0, head.rawValue)
-    }
-
-    /// Whether pages that were cut say all that there is up to the device's head.
-    ///
-    /// A row that moved on is not in a page that stands for less. Whoever answers next may not have met its newest version yet,
-    /// and takes the older one for sent: the device lacks the row until the newest comes.
-    mutating func isWhole(_ owner: SyncID) -> Bool {
-        guard head(of: owner) >= cutFrom[owner] ?? 0 else { return false }
-        cutFrom[owner] = nil
-        return true
-    }
 
     /// Applies what became of an edit.
     mutating func apply(_ result: Answer.Result, of edit: Edit, by device: String, _ schema: Schema) {
@@ -78,13 +63,15 @@ struct DeviceCopy {
             updatedAt: row.updatedAt, values: schema.tables[table].columns.map { row.values[$0.name] ?? "" })
     }
 
-    /// Takes in the vector for the owners that it names.
-    mutating func apply(_ entries: [Answer.Entry]) {
+    /// Takes in the vector for the owners that an answer names, and what the next pull must name.
+    mutating func applyVector(of answer: Answer) {
         var named: [SyncID: [String: Int64]] = [:]
-        for entry in entries {
+        for entry in answer.knowledge {
             named[SyncID(unchecked: entry.owner), default: [:]][entry.knowledgeID] = entry.timeStamp
         }
         vector.merge(named) { _, new in new }
+        cutFrom = [:]
+        for entry in answer.cutFrom { cutFrom[SyncID(unchecked: entry.owner)] = entry.timeStamp }
     }
 
     /// Forgets an owner's rows and entries.
@@ -101,14 +88,17 @@ struct DeviceCopy {
     /// The greatest entry of an owner.
     func head(of owner: SyncID) -> Int64 { vector[owner]?.values.max() ?? 0 }
 
-    /// The field `knowledge` of a request.
-    var knowledgeJSON: String {
+    /// The fields `knowledge` and, after a page that was cut, `cutFrom` of a request.
+    var requestFields: String {
         let entries = vector.sorted { $0.key < $1.key }.flatMap { owner, entries in
             entries.sorted { $0.key < $1.key }.map {
                 #"{"syncId":"\#(owner)","knowledgeId":"\#($0.key)","lastTimeStamp":\#($0.value)}"#
             }
         }
-        return "[\(entries.joined(separator: ","))]"
+        let knowledge = #""knowledge":[\#(entries.joined(separator: ","))]"#
+        if cutFrom.isEmpty { return knowledge }
+        let heads = cutFrom.sorted { $0.key < $1.key }.map { #"{"syncId":"\#($0.key)","head":\#($0.value)}"# }
+        return knowledge + #","cutFrom":[\#(heads.joined(separator: ","))]"#
     }
 
     /// How this differs from an owner's rows at its head; `nil`: not at all.

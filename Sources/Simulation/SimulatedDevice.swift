@@ -106,7 +106,7 @@ final class SimulatedDevice: @unchecked Sendable {
         let batch = memory.batch
         let limit = limit ?? dice.pick([world.scenario.pageLimit, 1000])
         let isCompact = dice.once(in: 10)
-        let body = body(batch, #""knowledge":\#(memory.copy.knowledgeJSON),"limit":\#(limit),"compact":\#(isCompact)"#)
+        let body = body(batch, #"\#(memory.copy.requestFields),"limit":\#(limit),"compact":\#(isCompact)"#)
         guard let response = await post("/v1/sync", body, mayGiveUp: mayGiveUp) else {
             forgetUnnumbered(batch)
             return false
@@ -149,7 +149,7 @@ final class SimulatedDevice: @unchecked Sendable {
         let limit = limit ?? dice.pick([world.scenario.pageLimit, 1000])
         while true {
             let fields =
-                #""knowledge":\#(memory.copy.knowledgeJSON),"limit":\#(limit),"compact":\#(isCompact),"wait":\#(wait)"#
+                #"\#(memory.copy.requestFields),"limit":\#(limit),"compact":\#(isCompact),"wait":\#(wait)"#
             guard let response = await post("/v1/pull", body(nil, fields), mayGiveUp: mayGiveUp),
                 response.status == 200,
                 let answer = read(response)
@@ -266,14 +266,10 @@ final class SimulatedDevice: @unchecked Sendable {
         for owner in answer.revoked { memory.copy.drop(SyncID(unchecked: owner)) }
         let sent = memory.copy.vector
         for row in answer.rows { memory.copy.apply(row, schema) }
-        memory.copy.apply(answer.knowledge)
+        memory.copy.applyVector(of: answer)
         checkVector(sent, memory.copy.vector)
-        guard !answer.hasMore else {
-            for owner in granted { memory.copy.wasCut(owner, from: world.streams.head(of: owner)) }
-            return
-        }
-        guard world.violation == nil else { return }
-        for owner in granted.sorted() where !answer.resync.contains(owner.text) && memory.copy.isWhole(owner) {
+        guard !answer.hasMore, world.violation == nil else { return }
+        for owner in granted.sorted() where !answer.resync.contains(owner.text) {
             guard let head = TimeStamp(rawValue: memory.copy.head(of: owner)) else { continue }
             let rows = world.streams.rows(of: owner, at: head)
             if let difference = memory.copy.difference(from: owner, rows, schema) {

@@ -4,11 +4,17 @@ public struct OwnerKnowledge: Sendable, Hashable {
     public var givenFloor: TimeStamp?
     /// The last timeStamp held of each device's rows.
     public var entries: [KnowledgeID: TimeStamp]
+    /// The head of the stream that the device's last page of this owner was cut from; `nil` when it was not cut.
+    ///
+    /// The entries after a page that was cut count rows as held that had moved on in that stream already. One that has not come
+    /// so far would not send what they moved to, and yet find nothing missing.
+    public var cutFrom: TimeStamp?
 
     /// Makes the knowledge of one owner; empty by default, which is the knowledge of a new device.
-    public init(floor: TimeStamp? = nil, entries: [KnowledgeID: TimeStamp] = [:]) {
+    public init(floor: TimeStamp? = nil, entries: [KnowledgeID: TimeStamp] = [:], cutFrom: TimeStamp? = nil) {
         givenFloor = floor
         self.entries = entries
+        self.cutFrom = cutFrom
     }
 
     /// Counts for every device that `entries` does not name; zero when not given.
@@ -20,8 +26,11 @@ public struct OwnerKnowledge: Sendable, Hashable {
     /// The last timeStamp held of rows that this device made: its entry, else the floor.
     public subscript(device: KnowledgeID) -> TimeStamp { entries[device] ?? floor }
 
-    /// The greatest number named, which must not lie above the owner's stream (I7).
+    /// The greatest number among the entries and the floor.
     public var highest: TimeStamp { entries.values.reduce(floor, max) }
+
+    /// The head that a stream must have reached to answer (I7): the greatest number named, that of a page which was cut included.
+    public var reach: TimeStamp { max(highest, cutFrom ?? .zero) }
 }
 
 /// The knowledge vector: (syncId, knowledgeId) → last timeStamp a device holds.
@@ -50,6 +59,15 @@ public struct KnowledgeVector: Sendable, Hashable {
             guard self[owner].entries[device] == nil else { return false }
             owners[owner, default: OwnerKnowledge()].entries[device] = timeStamp
         }
+        return true
+    }
+
+    /// Adds the head that an owner's last page was cut from.
+    ///
+    /// - Returns: whether it is the owner's first; a request that names an owner twice is invalid.
+    public mutating func insert(cutFrom head: TimeStamp, of owner: SyncID) -> Bool {
+        guard self[owner].cutFrom == nil else { return false }
+        owners[owner, default: OwnerKnowledge()].cutFrom = head
         return true
     }
 }

@@ -2,11 +2,15 @@ import SyncModel
 
 /// `weir.v1.Control`, the message of `control` (control.proto).
 extension ControlRecord: WireEncodable, WireDecodable {
-    /// The key of the record, under which `control` keeps the newest: `history`, or `schema/` and the ordinal.
-    public var key: [UInt8] {
+    /// A key for the record: `history/` or `schema/` and the ordinal, then `/` and what no other record has.
+    ///
+    /// `control` is compacted: of two records with one key the later would stay, and the first is the one that counts.
+    ///
+    /// - Parameter name: differs in each record appended, even when its content is the same.
+    public func key(distinguishedBy name: String) -> [UInt8] {
         switch self {
-        case .history: Array("history".utf8)
-        case .schema(let entry): Array("schema/\(entry.version.ordinal)".utf8)
+        case .history: Array("history/\(name)".utf8)
+        case .schema(let entry): Array("schema/\(entry.version.ordinal)/\(name)".utf8)
         }
     }
 

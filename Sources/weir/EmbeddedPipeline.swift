@@ -1,6 +1,5 @@
 import ChangeLog
 import Control
-import Digest
 import FanOut
 import Gateway
 import HTTP
@@ -16,9 +15,11 @@ import SyncModel
 
 /// All roles in one process, on SQLite files in one folder.
 struct EmbeddedPipeline: Sendable {
-    private let settings: RunSettings
+    private let settings: EmbeddedSettings
     private let logger: Logger
     private let monitoring: Monitoring
+    private let streams: ReadinessCondition
+    private let listening: ReadinessCondition
     private let folder: DataFolder
     private let log: SQLiteChangeLog
     private let store: SQLiteRecordStore
@@ -26,18 +27,18 @@ struct EmbeddedPipeline: Sendable {
 
     /// Opens log and tables, agrees on the history and the schema version.
     static func open(
-        _ settings: RunSettings, logger: Logger, monitoring: Monitoring
+        _ settings: EmbeddedSettings, logger: Logger, monitoring: Monitoring
     ) async throws -> EmbeddedPipeline {
+        let conditions = monitoring.conditions
+        let (storage, streams, listening) = (conditions.storage(), conditions.streams(), conditions.gateway())
         let tables = try SchemaFiles.read(
-            settings.pipeline.schema, maximumValueBytes: settings.limits.limits.maxValueBytes)
+            settings.pipeline.schema, maximumValueBytes: settings.stages.limits.limits.maxValueBytes)
         let folder = try DataFolder(path: settings.pipeline.data)
         try DataFolder.refuse(tables: settings.store.path, withoutLog: settings.changeLog.path)
         let log = try await SQLiteChangeLog(
             settings.changeLog, metrics: SQLiteLogMetrics(monitoring.metrics))
         do {
-            let proposed = History(
-                epoch: epoch(), partitions: settings.pipeline.partitions, clock: settings.pipeline.clock,
-                pieceSize: settings.pipeline.pieceBytes)
+            let proposed = History.new(settings.pipeline, partitions: settings.changeLog.partitions)
             let control = try await ControlTopic.open(in: log, proposed: proposed)
             let entry = try await control.register(tables, in: log)
             logger.info(
@@ -50,9 +51,10 @@ struct EmbeddedPipeline: Sendable {
                 await store.close()
                 throw error
             }
+            storage.setReady()
             return EmbeddedPipeline(
-                settings: settings, logger: logger, monitoring: monitoring, folder: folder, log: log, store: store,
-                control: control)
+                settings: settings, logger: logger, monitoring: monitoring, streams: streams, listening: listening,
+                folder: folder, log: log, store: store, control: control)
         } catch {
             try await log.close()
             throw error
@@ -64,53 +66,35 @@ struct EmbeddedPipeline: Sendable {
         let metrics = monitoring.metrics
         monitoring.liveness.add(Pulse("log") { [log] in await log.beat() })
         monitoring.liveness.add(Pulse("tables") { [store] in await store.beat() })
-        monitoring.storage.setReady()
-        let schemas: @Sendable () -> SchemaHistory = { [control] in control.schemas }
-        let history = control.history
-        let backlog = UploadBacklog(partitions: history.partitions, maximumLag: settings.gateway.maxLag)
+        let partitions = control.history.partitions
+        let stages = Stages(
+            settings: settings.stages, log: log, control: control, metrics: metrics, logger: logger)
+        let backlog = stages.backlog()
         let watch = FanOutWatch(
-            partitions: history.partitions, backlog: backlog, logger: logger.labeled("fanout"),
-            condition: monitoring.streams)
-        let fanOut = FanOut(
-            configuration: settings.fanOut, history: history, partitions: Array(0..<history.partitions), log: log,
-            store: store, schemas: schemas, observer: watch, metrics: FanOutMetrics(metrics))
-        let ordering = OrderingService(
-            log: log, store: store, history: history, schemas: schemas, configuration: settings.ordering,
-            logger: logger.labeled("ordering"), metrics: OrderingMetrics(metrics))
-        let ingestLogger = logger.labeled("ingest")
-        let ingestMetrics = IngestMetrics(metrics, partitions: history.partitions)
-        let ingest = IngestService(
-            log: log, history: history, limits: settings.limits.limits, configuration: settings.ingest, schemas: schemas
-        ) { event in
-            if case .recordRefused(let upload, _) = event { backlog.refused(upload) }
-            event.write(to: ingestLogger)
-            ingestMetrics.note(event)
-        }
-        let gateway = GatewayService(
-            log: log, link: fanOut, authenticator: NoAuthentication(), history: history, schemas: schemas,
-            limits: settings.limits.limits, configuration: settings.gateway, backlog: backlog,
-            logger: logger.labeled("gateway"), metrics: GatewayMetrics(metrics))
-        metrics.collect { [gateway] in gateway.counters }
+            partitions: Array(0..<partitions), logger: logger.labeled("fanout"), condition: streams
+        ) { backlog.passed($0) }
+        let fanOut = stages.fanOut(of: Array(0..<partitions), store: store, observer: watch)
+        let ordering = stages.ordering(store: store)
+        let ingest = stages.ingest { backlog.refused($0) }
+        let gateway = stages.gateway(link: fanOut, backlog: backlog)
         metrics.collect { [log] samples in samples.set(.logQueueBytes, log.queuedBytes) }
-        metrics.collectLag(of: log, partitions: history.partitions)
+        metrics.collectLag(of: log, partitions: partitions)
         let services = ServiceGroup(
             [
                 .init("retention", Retention(log: log, keep: settings.changeLog.keep, logger: logger)),
-                .init("fanout", FanOutService(fanOut: fanOut, watch: watch), startLimit: .seconds(3600)),
+                .init("fanout", CancelledService(fanOut.run)),
                 .init("ordering", CancelledService(ordering.run)),
                 .init("ingest", CancelledService(ingest.run)),
-                .init("gateway", GatewayRole(gateway: gateway, condition: monitoring.gateway, started: started)),
+                .init(
+                    "gateway",
+                    GatewayRole(gateway: gateway, condition: listening, started: started) {
+                        try await watch.untilReady()
+                    }, startLimit: .seconds(3600)),
             ], logger: logger)
         group(services)
         let result = await Result.capturing { try await services.run() }
         await store.close()
         try await log.close()
         try result.get()
-    }
-
-    /// The id of a new history: 16 random bytes in hexadecimal.
-    private static func epoch() -> String {
-        var random = SystemRandomNumberGenerator()
-        return hexadecimal((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) })
     }
 }

@@ -1,5 +1,4 @@
 import FanOut
-import Gateway
 import Observability
 import ServiceLifecycle
 import SyncModel
@@ -14,16 +13,20 @@ final class FanOutWatch: FanOutObserver {
     }
 
     private let state: Mutex<State>
-    private let backlog: UploadBacklog
+    private let hasPassed: @Sendable (UploadReference) -> Void
     private let logger: Logger
     /// Set under the lock, so that the last change is the last one told.
     private let condition: ReadinessCondition
 
-    init(partitions: Int, backlog: UploadBacklog, logger: Logger, condition: ReadinessCondition) {
-        self.backlog = backlog
-        state = Mutex(State(unready: Set(0..<partitions)))
+    /// - Parameter passed: told up to where uploads can be pulled.
+    init(
+        partitions: [Int], logger: Logger, condition: ReadinessCondition,
+        passed: @escaping @Sendable (UploadReference) -> Void
+    ) {
+        state = Mutex(State(unready: Set(partitions)))
         self.logger = logger
         self.condition = condition
+        hasPassed = passed
     }
 
     func note(_ event: FanOutEvent, partition: Int) {
@@ -35,7 +38,7 @@ final class FanOutWatch: FanOutObserver {
         }
     }
 
-    func passed(_ upload: UploadReference) { backlog.passed(upload) }
+    func passed(_ upload: UploadReference) { hasPassed(upload) }
 
     /// Returns when every partition serves.
     func untilReady() async throws { try await condition.untilReady() }

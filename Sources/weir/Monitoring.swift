@@ -10,17 +10,10 @@ struct Monitoring: Sendable {
     let metrics = MetricRegistry()
     let readiness = Readiness()
     let liveness = Liveness()
-    /// Log and tables are open.
-    let storage: ReadinessCondition
-    /// The streams of all partitions serve.
-    let streams: ReadinessCondition
-    /// Requests are accepted.
-    let gateway: ReadinessCondition
+    /// The conditions of the process's readiness.
+    var conditions: Conditions { Conditions(readiness) }
 
     init() {
-        storage = readiness.addCondition("storage", unready: "the log and the tables are being opened")
-        streams = readiness.addCondition("streams", unready: "the streams are being opened")
-        gateway = readiness.addCondition("gateway", unready: "the gateway does not listen yet")
         metrics.gauge(.buildInfo, [.version: Version.text]).set(1)
         let start = Double(WallClock.microseconds()) / 1_000_000
         metrics.collect { [readiness] samples in
@@ -32,6 +25,33 @@ struct Monitoring: Sendable {
             if let count = process.openDescriptors { samples.set(.processDescriptors, count) }
             if let limit = process.maximumDescriptors { samples.set(.processMaximumDescriptors, limit) }
         }
+    }
+}
+
+/// What keeps a process from being ready; a process has the conditions of its roles.
+struct Conditions: Sendable {
+    private let readiness: Readiness
+
+    init(_ readiness: Readiness) { self.readiness = readiness }
+
+    /// Log and tables are open.
+    func storage() -> ReadinessCondition {
+        readiness.addCondition("storage", unready: "the log and the tables are being opened")
+    }
+
+    /// The streams of all partitions serve.
+    func streams() -> ReadinessCondition {
+        readiness.addCondition("streams", unready: "the streams are being opened")
+    }
+
+    /// Requests are accepted.
+    func gateway() -> ReadinessCondition {
+        readiness.addCondition("gateway", unready: "the gateway does not listen yet")
+    }
+
+    /// A stage is at work.
+    func stage(_ role: ClusterRole) -> ReadinessCondition {
+        readiness.addCondition(role.rawValue, unready: "the stage has not begun")
     }
 }
 

@@ -7,9 +7,12 @@ struct PipelineConfiguration: ConfigurationComponent {
     static let data = ConfigurationKey(
         "data", .path, default: "weir-data", "Folder of the log, the tables and the streams; made when missing.")
     static let schema = ConfigurationKey(required: "schema", .path, "The schema file: the tables that devices sync.")
+    static let storage = ConfigurationKey(
+        "storage", .choice(Storage.self), default: .embedded,
+        "Where weir run keeps log and tables: in files of the data folder, or in a cluster's Kafka and Postgres.")
     static let partitions = ConfigurationKey(
-        "partitions", .integer(in: 1...1024), default: 4,
-        "Partitions of a new history; an owner lives in one for ever, so they cannot be changed later.")
+        optional: "partitions", .integer(in: 1...1024),
+        "Partitions of a new history, for ever: an owner lives in one; without it 4 in files, 64 in Kafka.")
     static let clock = ConfigurationKey(
         "clock", .timeStampClock, default: .logTime,
         "How timeStamps grow in a new history: with the log's time, or by one from a number on.")
@@ -20,7 +23,14 @@ struct PipelineConfiguration: ConfigurationComponent {
         "auth", .choice(Authentication.self), default: .none,
         "How callers are known; none believes the header X-Sync-Id, on loopback only.")
 
-    static let keys: [any DeclaredConfigurationKey] = [data, schema, partitions, clock, pieceBytes, authentication]
+    static let keys: [any DeclaredConfigurationKey] = [
+        data, schema, storage, partitions, clock, pieceBytes, authentication,
+    ]
+
+    /// Where log and tables are.
+    enum Storage: String, Sendable, CaseIterable {
+        case embedded, cluster
+    }
 
     /// The ways in which callers are known.
     enum Authentication: String, Sendable, CaseIterable {
@@ -29,7 +39,8 @@ struct PipelineConfiguration: ConfigurationComponent {
 
     let data: String
     let schema: String
-    let partitions: Int
+    let storage: Storage
+    let partitions: Int?
     let clock: TimeStampClock
     let pieceBytes: Int
     let authentication: Authentication
@@ -37,6 +48,7 @@ struct PipelineConfiguration: ConfigurationComponent {
     init(from reader: ConfigurationReader) throws(ConfigurationProblem) {
         data = try reader.read(Self.data)
         schema = try reader.read(Self.schema)
+        storage = try reader.read(Self.storage)
         partitions = try reader.read(Self.partitions)
         clock = try reader.read(Self.clock)
         pieceBytes = try reader.read(Self.pieceBytes)

@@ -1,10 +1,8 @@
 import ChangeLog
-import FanOut
 import FanOutLink
 import Gateway
 import HTTP
 import Observability
-import RecordStore
 import SQLiteChangeLog
 import ServiceLifecycle
 
@@ -23,23 +21,30 @@ struct CancelledService: Service {
     }
 }
 
-/// The fan-out, ready when every partition serves.
-struct FanOutService<Log: ChangeLog, Store: RecordStore>: Service {
-    let fanOut: FanOut<Log, Store>
-    let watch: FanOutWatch
-
-    func run() async throws { try await cancelWhenGracefulShutdown { try await fanOut.run() } }
-
-    func untilReady() async throws { try await watch.untilReady() }
-}
-
 /// The gateway, from the moment it listens until it is asked to stop.
 struct GatewayRole<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator>: Service {
     let gateway: GatewayService<Log, Link, Auth>
     let condition: ReadinessCondition
     let started: @Sendable (HTTPPeer) -> Void
+    /// Returns when requests may come.
+    let opened: @Sendable () async throws -> Void
+
+    init(
+        gateway: GatewayService<Log, Link, Auth>, condition: ReadinessCondition,
+        started: @escaping @Sendable (HTTPPeer) -> Void, after opened: @escaping @Sendable () async throws -> Void
+    ) {
+        self.gateway = gateway
+        self.condition = condition
+        self.started = started
+        self.opened = opened
+    }
 
     func run() async throws {
+        do {
+            try await cancelWhenGracefulShutdown(opened)
+        } catch is CancellationError where isShuttingDownGracefully {
+            return
+        }
         let address = try await gateway.start()
         condition.setReady()
         started(address)
@@ -51,6 +56,8 @@ struct GatewayRole<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator>: Servi
         condition.setUnready("the process stops")
         await gateway.stop()
     }
+
+    func untilReady() async throws { try await condition.untilReady() }
 }
 
 /// Removes what the log need not keep any longer, once an hour.

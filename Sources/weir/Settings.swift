@@ -3,9 +3,11 @@ import Configuration
 import FanOut
 import Gateway
 import Ingest
+import KafkaChangeLog
 import Observability
 import Operations
 import Ordering
+import PostgresRecordStore
 import SQLiteChangeLog
 import SQLiteRecordStore
 
@@ -24,6 +26,8 @@ enum Settings {
         schema.add(FanOutConfiguration.self, as: "fanout", "Fan-out")
         schema.add(SQLiteChangeLogConfiguration.self, as: "changelog", "The embedded log")
         schema.add(SQLiteRecordStoreConfiguration.self, as: "store", "The embedded tables")
+        schema.add(KafkaChangeLogConfiguration.self, as: "kafka", "The log in Kafka")
+        schema.add(PostgresRecordStoreConfiguration.self, as: "postgres", "The tables in Postgres")
         schema.addShortFlag("log-format", for: "log.format")
         schema.addShortFlag("address", for: "gateway.address")
         return schema
@@ -71,43 +75,51 @@ struct OfflineSettings: Sendable {
         store.path = data + "/tables.db"
     }
 
-    /// Where the data lies: one of the keys of ``PipelineConfiguration``.
-    private struct DataConfiguration: ConfigurationComponent {
-        static let keys: [any DeclaredConfigurationKey] = [PipelineConfiguration.data]
+}
 
-        let data: String
+/// Where the data lies: one of the keys of ``PipelineConfiguration``.
+struct DataConfiguration: ConfigurationComponent {
+    static let keys: [any DeclaredConfigurationKey] = [PipelineConfiguration.data]
 
-        init(from reader: ConfigurationReader) throws(ConfigurationProblem) {
-            data = try reader.read(PipelineConfiguration.data)
-        }
+    let data: String
+
+    init(from reader: ConfigurationReader) throws(ConfigurationProblem) {
+        data = try reader.read(PipelineConfiguration.data)
     }
 }
 
-/// The settings of a process with all roles.
-struct RunSettings: Sendable {
+/// The settings of a process with all roles on files of one folder.
+struct EmbeddedSettings: Sendable {
     var pipeline: PipelineConfiguration
     var operations: OperationsConfiguration
-    var limits: LimitsConfiguration
-    var gateway: GatewayConfiguration
-    var ingest: IngestConfiguration
-    var ordering: OrderingConfiguration
-    var fanOut: FanOutConfiguration
+    var stages: StageSettings
     var changeLog: SQLiteChangeLogConfiguration
     var store: SQLiteRecordStoreConfiguration
+
+    /// The scopes that such a process reads.
+    static let scopes = [
+        "", "log", "operations", "limits", "gateway", "ingest", "ordering", "fanout", "changelog", "store",
+    ]
 
     init(_ configuration: Configuration) throws(ConfigurationProblem) {
         pipeline = try configuration.read(PipelineConfiguration.self, from: "")
         operations = try configuration.read(OperationsConfiguration.self, from: "operations")
+        stages = try StageSettings(configuration)
+        changeLog = try configuration.read(SQLiteChangeLogConfiguration.self, from: "changelog")
+        store = try configuration.read(SQLiteRecordStoreConfiguration.self, from: "store")
+        stages.fanOut.directory = pipeline.data
+        changeLog.path = pipeline.data + "/log.db"
+        store.path = pipeline.data + "/tables.db"
+        if let partitions = pipeline.partitions { changeLog.partitions = partitions }
+    }
+}
+
+extension StageSettings {
+    init(_ configuration: Configuration) throws(ConfigurationProblem) {
         limits = try configuration.read(LimitsConfiguration.self, from: "limits")
         gateway = try configuration.read(GatewayConfiguration.self, from: "gateway")
         ingest = try configuration.read(IngestConfiguration.self, from: "ingest")
         ordering = try configuration.read(OrderingConfiguration.self, from: "ordering")
         fanOut = try configuration.read(FanOutConfiguration.self, from: "fanout")
-        changeLog = try configuration.read(SQLiteChangeLogConfiguration.self, from: "changelog")
-        store = try configuration.read(SQLiteRecordStoreConfiguration.self, from: "store")
-        fanOut.directory = pipeline.data
-        changeLog.path = pipeline.data + "/log.db"
-        store.path = pipeline.data + "/tables.db"
-        changeLog.partitions = pipeline.partitions
     }
 }

@@ -13,7 +13,7 @@ import ServiceLifecycle
 @main
 enum Weir {
     /// What the commands do.
-    enum Action: Sendable {
+    enum Action: Sendable, Hashable {
         case run
         case configuration
         case configurationReference
@@ -22,45 +22,84 @@ enum Weir {
         case replay
         case bench
         case simulate
+        case role(ClusterRole)
+        case createTopics
+        case checkTopics
+        case migrate
     }
 
     static var command: Command<Action> {
-        let settings = Settings.schema
-        return Command(
-            "weir", "An offline-first sync backend.",
-            subcommands: [
-                Command(
-                    "run", "Run the whole pipeline in this process, on embedded SQLite.", .run,
-                    options: settings.options,
-                    discussion: "Needs nothing but a schema file; data goes to the folder weir-data."),
-                Command(
-                    "verify", "Recompute from the log what the pipeline made, and compare.", .verify,
-                    options: [Verify.scratch, Verify.copy] + OfflineSettings.options, discussion: Verify.discussion),
-                Command(
-                    "replay", "Make the tables anew from the log.", .replay,
-                    options: [ReplayCommand.into, ReplayCommand.replace] + OfflineSettings.options,
-                    discussion: ReplayCommand.discussion),
-                Command(
-                    "schema", "Work with schema files.",
-                    subcommands: [
-                        Command(
-                            "check", "Check a schema file.", .checkSchema,
-                            arguments: [.one("FILE", "The schema file.")])
-                    ]),
-                Command(
-                    "config", "Print the settings in force and where each comes from.", .configuration,
-                    options: settings.options, discussion: "Takes the same flags as run; secrets are masked."),
-                Command(
-                    "bench", "Measure this machine and Weir on it.", .bench, options: Bench.options,
-                    discussion: "Starts servers of its own; docs/operations.md says how to read the figures."),
-                Command(
-                    "simulate", "Play the whole pipeline in memory, with faults that a seed decides.", .simulate,
-                    options: Simulate.options,
-                    discussion:
-                        "Ends at the first seed with which something does not hold, and prints how to see it again."),
-                Command(
-                    "config-reference", "Print the reference of all settings, in Markdown.", .configurationReference),
-            ])
+        Command("weir", "An offline-first sync backend.", subcommands: [run] + roles + cluster + tools)
+    }
+
+    private static var run: Command<Action> {
+        Command(
+            "run", "Run the whole pipeline in this process, on embedded SQLite.", .run,
+            options: Settings.schema.options,
+            discussion: """
+                Needs nothing but a schema file; data goes to the folder weir-data. With storage cluster the log is in Kafka
+                and the tables are in Postgres; the topics must exist.
+                """)
+    }
+
+    private static var roles: [Command<Action>] {
+        ClusterRole.allCases.map { role in
+            Command(
+                role.rawValue, role.summary, .role(role), options: role.options,
+                discussion: "One of any number of processes on one Kafka and one Postgres: see docs/operations.md.")
+        }
+    }
+
+    private static var cluster: [Command<Action>] {
+        [
+            Command(
+                "topics", "Make and check the topics in Kafka.",
+                subcommands: [
+                    Command(
+                        "create", "Make the topics that are missing.", .createTopics,
+                        options: [TopicsCommand.replication, TopicsCommand.minimumInSync]
+                            + Settings.options(of: [], and: ["partitions"]) + TopicsCommand.options,
+                        discussion: TopicsCommand.createDiscussion),
+                    Command(
+                        "check", "Say what is wrong with the topics.", .checkTopics,
+                        options: TopicsCommand.options, discussion: TopicsCommand.checkDiscussion),
+                ]),
+            Command(
+                "migrate", "Publish a schema version and make the tables in Postgres.", .migrate,
+                options: [MigrateCommand.dryRun] + MigrateCommand.options, discussion: MigrateCommand.discussion),
+        ]
+    }
+
+    private static var tools: [Command<Action>] {
+        [
+            Command(
+                "verify", "Recompute from the log what the pipeline made, and compare.", .verify,
+                options: [Verify.scratch, Verify.copy] + OfflineSettings.options, discussion: Verify.discussion),
+            Command(
+                "replay", "Make the tables anew from the log.", .replay,
+                options: [ReplayCommand.into, ReplayCommand.replace] + OfflineSettings.options,
+                discussion: ReplayCommand.discussion),
+            Command(
+                "schema", "Work with schema files.",
+                subcommands: [
+                    Command(
+                        "check", "Check a schema file.", .checkSchema,
+                        arguments: [.one("FILE", "The schema file.")])
+                ]),
+            Command(
+                "config", "Print the settings in force and where each comes from.", .configuration,
+                options: Settings.schema.options, discussion: "Takes the same flags as run; secrets are masked."),
+            Command(
+                "bench", "Measure this machine and Weir on it.", .bench, options: Bench.options,
+                discussion: "Starts servers of its own; docs/operations.md says how to read the figures."),
+            Command(
+                "simulate", "Play the whole pipeline in memory, with faults that a seed decides.", .simulate,
+                options: Simulate.options,
+                discussion:
+                    "Ends at the first seed with which something does not hold, and prints how to see it again."),
+            Command(
+                "config-reference", "Print the reference of all settings, in Markdown.", .configurationReference),
+        ]
     }
 
     static func main() async {
@@ -87,36 +126,14 @@ enum Weir {
         case .simulate: return await Simulate.run(invocation)
         case .checkSchema: return SchemaCheck.run(path: invocation.arguments[0])
         case .bench: return await Bench.run(invocation)
-        case .configuration, .run, .verify, .replay:
+        case .configuration, .run, .verify, .replay, .role, .createTopics, .checkTopics, .migrate:
             do {
-                return try await configured(invocation)
+                return try await ConfiguredCommands.run(invocation)
             } catch {
                 Output.complain("\(error)")
                 return .usage
             }
         }
-    }
-
-    /// Runs a command that has settings; throws what is wrong with those.
-    private static func configured(_ invocation: CommandInvocation<Action>) async throws -> ExitCode {
-        let isOffline = invocation.action == .verify || invocation.action == .replay
-        let own = [Verify.scratch, Verify.copy, ReplayCommand.into, ReplayCommand.replace].map(\.name)
-        let sources = ConfigurationSources(
-            environment: Environment.variables, flags: invocation.options.filter { !own.contains($0.name) },
-            defaultFile: Settings.defaultFile)
-        let configuration = try Configuration.load(
-            Settings.schema, from: sources, for: isOffline ? OfflineSettings.scopes : nil)
-        let logging = try configuration.read(LogConfiguration.self, from: "log")
-        if isOffline {
-            let settings = try OfflineSettings(configuration)
-            return invocation.action == .verify
-                ? await Verify.run(settings, logging, invocation)
-                : await ReplayCommand.run(settings, logging, invocation)
-        }
-        let settings = try RunSettings(configuration)
-        if invocation.action == .run { return await Run.run(settings, logging) }
-        Output.write(configuration.report())
-        return .success
     }
 }
 

@@ -16,6 +16,19 @@ import Testing
         #expect(answer.head == 103)
     }
 
+    @Test func thePullAfterACutPageNamesWhatThePageNamed() throws {
+        let entry = #"{"syncId":"a","knowledgeId":"k1","lastTimeStamp":103}"#
+        let heads = #""cutFrom":[{"syncId":"a","head":200}]"#
+        let cut = try PullAnswer(
+            bytes(#"{"changes":[],"knowledge":[\#(entry)],"hasMore":true,"revoked":[],"resync":[],\#(heads)}"#))
+        let requests = Requests(owner: "a", device: "k1")
+        let next = String(decoding: requests.pull(after: cut, limit: 7), as: UTF8.self)
+        #expect(next.hasSuffix(#""limit":7,"knowledge":[\#(entry)],\#(heads)}"#), "\(next)")
+        let whole = try PullAnswer(bytes(#"{"changes":[],"knowledge":[\#(entry)],"hasMore":true,"revoked":[]}"#))
+        #expect(whole.cutFrom == nil)
+        #expect(String(decoding: requests.pull(after: whole, limit: 7), as: UTF8.self).hasSuffix("\(entry)]}"))
+    }
+
     @Test func anEmptyVectorHasNoHead() throws {
         let answer = try PullAnswer(bytes(#"{"changes":[],"knowledge":[],"hasMore":false,"revoked":[]}"#))
         #expect(String(decoding: answer.knowledge, as: UTF8.self) == "[]")

@@ -5,28 +5,6 @@ import SyncModel
 import SyncWire
 import Testing
 
-private let proposed = History(epoch: "e1", partitions: 2, clock: .sequence(first: 100), pieceSize: 400)
-private let place = TopicPartition(.control, 0)
-
-private func emptyLog() -> MemoryChangeLog { MemoryChangeLog(MemoryLogContents(partitionCount: 2)) }
-
-private func table(_ columns: [Column]) -> [Table] { [Table(name: "note", columns: columns)] }
-
-private let one = table([Column(name: "a", type: .text)])
-private let two = table([Column(name: "a", type: .text), Column(name: "b", type: .integer)])
-private let incompatible = table([Column(name: "a", type: .integer)])
-
-private func append(_ records: [ControlRecord], to log: MemoryChangeLog) async throws {
-    let producer = try await log.producer()
-    try await producer.append(records.map { NewRecord(to: place, key: $0.key, value: $0.encode()) })
-    await producer.close()
-}
-
-private func entry(_ ordinal: Int, _ tables: [Table]) throws -> ControlRecord {
-    let schema = try Schema(declaring: tables)
-    return .schema(.init(version: SchemaVersion(ordinal: ordinal, of: schema), schema: schema))
-}
-
 /// Expects the topic to be refused with a message.
 private func expectRefusal(
     _ log: MemoryChangeLog, _ message: String, _ proposed: History = proposed,
@@ -168,13 +146,6 @@ struct ControlTopicTests {
         let log = emptyLog()
         try await append([.history(proposed), entry(1, one), entry(3, two)], to: log)
         try await expectRefusal(log, "schema version 3 where 2 must come")
-    }
-
-    @Test
-    func refusesTwoSchemasWithOneNumber() async throws {
-        let log = emptyLog()
-        try await append([.history(proposed), entry(1, one), entry(1, two)], to: log)
-        try await expectRefusal(log, "two schema versions with the number 1")
     }
 
     @Test

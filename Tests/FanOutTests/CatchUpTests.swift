@@ -37,6 +37,51 @@ import Testing
         }
     }
 
+    @Test func waitsForTheStreamThatThePageBeforeWasCutFrom() async throws {
+        let world = World()
+        // Two rows of one device, and a third; then the first moves on, unknown to the fan-out that goes on with the pages.
+        world.writesTables = true
+        try world.upload([.person("p1")])
+        try world.upload([.person("p2")])
+        try world.upload([.person("p3", by: "k2")], device: .second)
+        world.writesTables = false
+        try world.upload([.person("p1", name: "B")])
+        try await withStandingStream(world) { behind, clock in
+            let (knowledge, rest) = try await withFanOut(world) { ahead in
+                try await ahead.caughtUp(with: world)
+                let cut = try await ahead.pull(limit: 1)
+                #expect(cut.text == world.json(world.stream(of: "abc")[0]) && cut.hasMore)
+                #expect(cut.head == TimeStamp(103))
+                let knowledge = OwnerKnowledge(entries: cut.knowledge, cutFrom: cut.cutFrom(known: nil))
+                return (knowledge, try await ahead.pull(knowledge).text)
+            }
+            // Without the head, the fan-out that is behind counts the first row as held where it was.
+            let unnamed = try await behind.pull(OwnerKnowledge(entries: knowledge.entries))
+            #expect(unnamed.text == world.json(world.stream(of: "abc")[1]) && !unnamed.hasMore)
+            #expect(behind.fanOut.idlePage(OwnerPull(owner: "abc", knowledge: knowledge)) == nil)
+            async let rows = behind.pull(knowledge, within: .seconds(1000))
+            await clock.sleepers(2)
+            clock.advance(by: .seconds(100))
+            let answer = try await rows
+            #expect(answer.text == rest && answer.count == 2 && !answer.hasMore)
+            #expect(answer.cutFrom(known: knowledge.cutFrom) == nil)
+        }
+    }
+
+    @Test func saysThatTheHistoryChangedWhenTheLogEndsBeforeThePageThatWasCut() async throws {
+        let world = World()
+        try world.upload([.person("p1")])
+        try await withFanOut(world) { service in
+            try await service.caughtUp(with: world)
+            let knowledge = OwnerKnowledge(entries: ["k1": TimeStamp(100)], cutFrom: TimeStamp(101))
+            let request = PagePull(
+                owners: [OwnerPull(owner: "abc", knowledge: knowledge)], limit: 1, maximumBytes: 1)
+            #expect(service.fanOut.idlePage(request.owners[0]) == nil)
+            let pages = try await service.fanOut.pull(request, within: .seconds(60))
+            #expect(pages == [OwnerPage(owner: "abc", content: .historyChanged)])
+        }
+    }
+
     @Test func isNotReadyWhenTheStreamDoesNotComeInTime() async throws {
         let world = World()
         try world.upload([.person("p1")])

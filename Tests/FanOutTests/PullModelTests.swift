@@ -114,6 +114,7 @@ import Testing
             #expect(timeStamp >= client.knowledge.entries[device] ?? .zero)
             client.knowledge.entries[device] = timeStamp
         }
+        client.knowledge.cutFrom = rows.cutFrom(known: client.knowledge.cutFrom)
     }
 
     /// Pulls until there is no more: the device then has what the server has.

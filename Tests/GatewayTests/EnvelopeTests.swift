@@ -90,6 +90,23 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        "7", #"{"syncId":"abc","head":1}"#, #"["abc"]"#, #"[{"syncId":"abc"}]"#, #"[{"head":1}]"#,
+        #"[{"syncId":"","head":1}]"#, #"[{"syncId":1,"head":1}]"#, #"[{"syncId":"a\u0000","head":1}]"#,
+        #"[{"syncId":"abc","head":-1}]"#, #"[{"syncId":"abc","head":"1"}]"#, #"[{"syncId":"abc","head":1.5}]"#,
+        #"[{"syncId":"abc","head":9007199254740992}]"#, #"[{"syncId":"abc","head":1,"head":1}]"#,
+        #"[{"syncId":"abc","head":1},{"syncId":"\u0061bc","head":1}]"#,
+    ])
+    func refusesWrongHeadsOfCutPages(heads: String) async throws {
+        try await withGateway { gateway in
+            for target in ["/v1/sync", "/v1/pull"] {
+                let answer = try await gateway.exchange("POST", target, #"{"knowledgeId":"k1","cutFrom":\#(heads)}"#)
+                #expect(answer.status == 422, "\(heads)")
+                #expect(answer.text.contains(#""position":"#))
+            }
+        }
+    }
+
     @Test func tellsWhereTheEnvelopeIsWrong() async throws {
         try await withGateway { gateway in
             let answer = try await gateway.exchange("POST", "/v1/pull", #"{"knowledgeId":"k1","limit": 0}"#)
@@ -125,7 +142,8 @@ import Testing
     @Test func takesNullWhereADeviceKnowsNothingYet() async throws {
         try await withGateway { gateway in
             let answer = try await gateway.exchange(
-                "POST", "/v1/sync", #"{"knowledgeId":"k1","epoch":null,"schemaVersion":null,"batch":null}"#)
+                "POST", "/v1/sync",
+                #"{"knowledgeId":"k1","epoch":null,"schemaVersion":null,"batch":null,"cutFrom":null}"#)
             #expect(answer.text == answerHead + #""changes":[],"knowledge":[],"# + nothingMore)
             #expect(gateway.log.records.isEmpty)
         }

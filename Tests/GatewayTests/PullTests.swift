@@ -28,7 +28,7 @@ import Testing
                     + #""owners":[{"syncId":"abc","access":"write"},{"syncId":"xyz","access":"read"}],"#
                     + #""changes":[{"id":"a"},{"id":"b"},{"id":"c"}],"#
                     + #""knowledge":[\#(entry("k1", 5)),\#(entry("k1", 2, "xyz")),\#(entry("k2", 9, "xyz"))],"#
-                    + #""hasMore":true,"revoked":[],"resync":[]}"#)
+                    + #""hasMore":true,"revoked":[],"resync":[],"cutFrom":[{"syncId":"xyz","head":9}]}"#)
             let pull = try #require(gateway.link.pulls.first)
             #expect(pull.limit == 3)
             #expect(pull.maximumBytes == 4 << 20)
@@ -55,6 +55,43 @@ import Testing
                         #""knowledge":[\#(own),\#(entry("k1", 2, "xyz")),\#(entry("k2", 8, "xyz")),\#(entry("*", 3, "xyz"))],"#
                             + #""hasMore":true"#), "\(answer.text)")
             }
+        }
+    }
+
+    @Test func namesTheHeadsThatPagesWereCutFrom() async throws {
+        try await withGateway { gateway in
+            gateway.link.set(.rows([#"{"id":"a"}"#], [(.k1, 5)], head: 9, hasMore: true), of: .abc)
+            gateway.link.set(.rows(head: 30, hasMore: true), of: .xyz)
+            let body =
+                #"{"knowledgeId":"k1","knowledge":[\#(entry("k1", 4))],"#
+                + #""cutFrom":[{"syncId":"xyz","head":20},{"syncId":"abc","head":7,"x":0}]}"#
+            let cut = try await gateway.exchange("POST", "/v1/pull", links: "xyz:read,new:read", body)
+            // A page without rows of an owner leaves the vector as it was: so does it what the vector needs.
+            #expect(
+                cut.text.hasSuffix(
+                    #""hasMore":true,"revoked":[],"resync":[],"cutFrom":[{"syncId":"abc","head":9},{"syncId":"xyz","head":20}]}"#
+                ), "\(cut.text)")
+            let asked = try #require(gateway.link.pulls.first).owners.map(\.knowledge)
+            #expect(
+                asked == [
+                    OwnerKnowledge(entries: [.k1: TimeStamp(4)], cutFrom: TimeStamp(7)),
+                    OwnerKnowledge(cutFrom: TimeStamp(20)), OwnerKnowledge(),
+                ])
+            // Owners that the page does not come to.
+            gateway.link.cutPages(at: 1)
+            let unread = try await gateway.exchange("POST", "/v1/pull", links: "xyz:read", body)
+            #expect(
+                unread.text.hasSuffix(#""cutFrom":[{"syncId":"abc","head":9},{"syncId":"xyz","head":20}]}"#),
+                "\(unread.text)")
+        }
+    }
+
+    @Test func namesNoHeadOfAnOwnerThatIsDrained() async throws {
+        try await withGateway { gateway in
+            gateway.link.set(.rows([#"{"id":"a"}"#], [(.k1, 9)], head: 9), of: .abc)
+            let answer = try await gateway.exchange(
+                "POST", "/v1/sync", #"{"knowledgeId":"k1","knowledge":[],"cutFrom":[{"syncId":"abc","head":7}]}"#)
+            #expect(answer.text.hasSuffix(#""hasMore":false,"revoked":[],"resync":[]}"#), "\(answer.text)")
         }
     }
 

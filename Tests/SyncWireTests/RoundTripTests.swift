@@ -76,9 +76,11 @@ import Testing
         #expect(throws: WireError.self) { try OrderedPiece(decoding: broken) }
     }
 
-    @Test func controlKeepsEachRecordUnderItsKey() {
-        #expect(ControlRecord.history(History(epoch: "e", partitions: 1)).key == Array("history".utf8))
-        #expect(ControlRecord.schema(Sample.entry(12, Sample.schema)).key == Array("schema/12".utf8))
+    @Test func recordsOfControlHaveKeysOfTheirOwn() {
+        let history = ControlRecord.history(History(epoch: "e", partitions: 1))
+        #expect(history.key(distinguishedBy: "a") == Array("history/a".utf8))
+        let schema = ControlRecord.schema(Sample.entry(12, Sample.schema))
+        #expect(schema.key(distinguishedBy: "b") == Array("schema/12/b".utf8))
     }
 
     private func progress(_ number: Int) -> UploadProgress { UploadProgress(offset: Int64(number), part: number) }

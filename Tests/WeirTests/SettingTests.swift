@@ -45,9 +45,15 @@ import Testing
         let documented = text.matches(of: /\n\| `([a-z.-]+)`/).map { String($0.1) }
         #expect(documented.count > 40)
         // `weir config` prints what the components have read, and nothing else.
-        let read = try await settings("--schema", "schema.yaml").keys
-        #expect(Set(documented) == Set(read))
-        #expect(documented.count == read.count)
+        let embedded = try await settings("--schema", "schema.yaml").keys
+        let cluster = try await settings(
+            "--schema", "schema.yaml", "--storage", "cluster", "--kafka.servers", "127.0.0.1:9092"
+        ).keys
+        #expect(Set(documented) == Set(embedded).union(cluster))
+        #expect(documented.count == Set(documented).count)
+        // What the one kind of process does not read has no place in its report.
+        #expect(Set(embedded).subtracting(cluster).allSatisfy { $0.hasPrefix("changelog.") || $0.hasPrefix("store.") })
+        #expect(!embedded.contains { $0.hasPrefix("kafka.") || $0.hasPrefix("postgres.") })
     }
 
     @Test func aFlagBeatsTheEnvironmentWhichBeatsTheFile() async throws {

@@ -10,6 +10,8 @@ struct TestDevice: Sendable {
     var batch = 0
     /// The vector: (syncId, knowledgeId) → last timeStamp, keyed by their JSON.
     var knowledge: [JSON] = []
+    /// What the last answer named as `cutFrom`; null where it named nothing.
+    private var cutFrom = JSON(NSNull())
     /// The schema version that the device was built for; `nil` to follow the server's.
     var schemaVersion: String?
     /// The rows, keyed by table, owner and id.
@@ -39,6 +41,7 @@ struct TestDevice: Sendable {
             batch += 1
             request = request.with("batch", JSON(batch)).with("changes", JSON(changes.map(\.value)))
         }
+        if !cutFrom.isNull { request = request.with("cutFrom", cutFrom) }
         if let schemaVersion { request = request.with("schemaVersion", JSON(schemaVersion)) }
         if atomic { request = request.with("atomic", true) }
         if let limit { request = request.with("limit", JSON(limit)) }
@@ -99,6 +102,7 @@ struct TestDevice: Sendable {
         for row in answer["changes"].array { rows[Self.key(row["table"], row["syncId"], row["id"])] = row }
         let named = Set(answer["knowledge"].array.compactMap { $0["syncId"].string })
         knowledge = knowledge.filter { !named.contains($0["syncId"].string ?? "") } + answer["knowledge"].array
+        cutFrom = answer["cutFrom"]
     }
 
     private static func key(_ table: JSON, _ owner: JSON, _ id: JSON) -> String { "\(table) \(owner) \(id)" }

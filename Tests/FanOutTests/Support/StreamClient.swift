@@ -34,6 +34,7 @@ struct StreamClient: Sendable {
             if page.hasMore, timeStamp > knowledge[device] { #expect(timeStamp.rawValue <= last) }
             knowledge.entries[device] = timeStamp
         }
+        knowledge.cutFrom = page.cutFrom(known: knowledge.cutFrom)
         hasMore = page.hasMore
     }
 }

@@ -63,6 +63,22 @@ import Testing
         #expect(vector[.abc].entries.count == 2)
     }
 
+    @Test func reachesAsFarAsThePageThatWasCutCameFrom() {
+        #expect(OwnerKnowledge(entries: [k1: TimeStamp(3)]).reach == TimeStamp(3))
+        let cut = OwnerKnowledge(floor: TimeStamp(2), entries: [k1: TimeStamp(3)], cutFrom: TimeStamp(9))
+        #expect(cut.reach == TimeStamp(9))
+        #expect(cut.highest == TimeStamp(3))
+        #expect(OwnerKnowledge(floor: TimeStamp(12), cutFrom: TimeStamp(9)).reach == TimeStamp(12))
+    }
+
+    @Test func takesOneHeadOfACutPageForEachOwner() {
+        var vector = KnowledgeVector()
+        let isFirst = vector.insert(cutFrom: .zero, of: .abc)
+        let isSecond = vector.insert(cutFrom: TimeStamp(7), of: .abc)
+        #expect(isFirst && !isSecond)
+        #expect(vector[.abc] == OwnerKnowledge(cutFrom: .zero))
+    }
+
     private func adds(
         _ timeStamp: TimeStamp, for device: KnowledgeID, of owner: SyncID, to vector: inout KnowledgeVector
     ) -> Bool {

@@ -1,0 +1,79 @@
+import ChangeLog
+import SyncModel
+import SyncWire
+
+/// What `control` says, record by record.
+///
+/// Every record has a key of its own, so compaction takes none away, and the order in which they came stands for ever: the
+/// first of a schema version's number counts, whoever reads it and whenever.
+struct ControlView: Sendable {
+    /// What a record adds.
+    enum News {
+        /// Nothing: the record is there twice, or another one was first.
+        case nothing
+        /// Another process had registered this number before; nobody uses what the record says.
+        case late(ordinal: Int)
+        /// The history.
+        case history
+        /// The next schema version.
+        case schema(SchemaHistory.Entry)
+    }
+
+    /// The history, once its record was read.
+    private(set) var history: History?
+    private(set) var schemas = SchemaHistory()
+    /// The offset behind the last record taken.
+    private(set) var nextOffset: Int64
+    private var historyBytes: [UInt8] = []
+    private var schemaBytes: [[UInt8]] = []
+    /// A record of a schema version could not be read: no later one can be given its number.
+    private var lacksVersion = false
+
+    /// Begins at the start of the topic.
+    init(from offset: Int64) { nextOffset = offset }
+
+    /// Takes the next record.
+    mutating func take(_ record: LogRecord) throws(ControlError) -> News {
+        let decoded: ControlRecord
+        do {
+            decoded = try ControlRecord(decoding: record.value)
+        } catch {
+            throw .unreadableRecord(offset: record.offset, reason: "\(error)")
+        }
+        let news: News
+        switch decoded {
+        case .history(let found):
+            guard history == nil || historyBytes == record.value else { throw .severalHistories }
+            news = history == nil ? .history : .nothing
+            (history, historyBytes) = (found, record.value)
+        case .schema(let entry): news = try take(entry, record.value)
+        }
+        nextOffset = record.offset + 1
+        return news
+    }
+
+    /// Passes over a record that cannot be read.
+    ///
+    /// - Returns: whether it may be a schema version, behind which no other can be taken.
+    mutating func pass(_ record: LogRecord) -> Bool {
+        nextOffset = record.offset + 1
+        let isOfAnotherKind =
+            !record.key.isEmpty && !["history", "schema/"].contains { record.key.starts(with: $0.utf8) }
+        if !isOfAnotherKind { lacksVersion = true }
+        return !isOfAnotherKind
+    }
+
+    private mutating func take(_ entry: SchemaHistory.Entry, _ bytes: [UInt8]) throws(ControlError) -> News {
+        let ordinal = entry.version.ordinal
+        if ordinal <= schemaBytes.count {
+            return schemaBytes[ordinal - 1] == bytes ? .nothing : .late(ordinal: ordinal)
+        }
+        if lacksVersion { return .nothing }
+        guard ordinal == schemaBytes.count + 1 else {
+            throw .schemaGap(found: ordinal, expected: schemaBytes.count + 1)
+        }
+        schemas.append(entry)
+        schemaBytes.append(bytes)
+        return .schema(entry)
+    }
+}

@@ -1,0 +1,71 @@
+import ChangeLog
+import Control
+import Observability
+import ServiceLifecycle
+
+/// Does again what another machine's failure ended, and says so: each reason once in the log, and as long as it lasts in the
+/// readiness of the process.
+struct Attempts: Sendable {
+    /// What is tried, for the log: "The log in Kafka".
+    let what: String
+    let condition: ReadinessCondition
+    let logger: Logger
+
+    private static let firstPause = Duration.milliseconds(250)
+    private static let longestPause = Duration.seconds(10)
+
+    /// Opens something, as often as it takes.
+    ///
+    /// - Throws: `CancellationError`, and what no other attempt can mend.
+    func open<Value>(_ body: () async throws -> Value) async throws -> Value {
+        var pause = Self.firstPause
+        var told: String?
+        while true {
+            do {
+                return try await body()
+            } catch {
+                try Task.checkCancellation()
+                try await rest(&pause, &told, error)
+            }
+        }
+    }
+
+    /// Runs something that goes on until it is cancelled, and begins it again when it fails.
+    ///
+    /// - Throws: `CancellationError`, and what no other attempt can mend.
+    func keep(_ body: () async throws -> Void) async throws {
+        var pause = Self.firstPause
+        var told: String?
+        while true {
+            let begun = ContinuousClock.now
+            condition.setReady()
+            do {
+                try await body()
+                return
+            } catch {
+                try Task.checkCancellation()
+                // What went well for a while may go on soon.
+                if ContinuousClock.now - begun > Self.longestPause { (pause, told) = (Self.firstPause, nil) }
+                try await rest(&pause, &told, error)
+            }
+        }
+    }
+
+    private func rest(_ pause: inout Duration, _ told: inout String?, _ error: any Error) async throws {
+        if Self.isFinal(error) { throw error }
+        let reason = "\(error)"
+        condition.setUnready(reason)
+        if told != reason {
+            logger.error("\(what) failed and is tried again", error: error)
+            told = reason
+        }
+        try await Task.sleep(for: pause)
+        pause = min(pause * 2, Self.longestPause)
+    }
+
+    /// Whether the history is another than the one that is configured: to go on could mix the two.
+    private static func isFinal(_ error: any Error) -> Bool {
+        guard let error = error as? ControlError else { return false }
+        return if case .noHistory = error { false } else { true }
+    }
+}

@@ -1,0 +1,74 @@
+import Commands
+import Configuration
+import KafkaChangeLog
+import Observability
+import PostgresRecordStore
+import ServiceLifecycle
+
+/// `weir gateway`, `ingest`, `ordering`, `fanout`, and `weir run` with `storage: cluster`: roles on Kafka and Postgres until
+/// SIGTERM or SIGINT.
+enum ClusterRun {
+    /// Runs one role.
+    static func run(_ role: ClusterRole, _ settings: ClusterSettings, _ logging: LogConfiguration) async -> ExitCode {
+        await ProcessFrame.run(logging, settings.operations) { logger, monitoring, stop in
+            let storage = monitoring.conditions.storage()
+            let parts = try await open(stop) {
+                try await ClusterParts.open(
+                    settings, usesTables: role.usesTables, condition: storage, logger: logger)
+            }
+            guard let parts else { return }
+            storage.setReady()
+            try await serve(parts, stop, logger) {
+                RoleServices(settings: settings, parts: parts, monitoring: monitoring, logger: logger).of(role)
+            }
+        }
+    }
+
+    /// Runs all roles in this process.
+    static func runAll(
+        _ settings: ClusterSettings, _ pipeline: PipelineConfiguration, _ logging: LogConfiguration
+    ) async -> ExitCode {
+        await ProcessFrame.run(logging, settings.operations) { logger, monitoring, stop in
+            let storage = monitoring.conditions.storage()
+            let folder = try DataFolder(path: settings.data)
+            let parts = try await open(stop) {
+                try await ClusterParts.open(
+                    settings, usesTables: true, own: pipeline, condition: storage, logger: logger)
+            }
+            guard let parts else { return }
+            storage.setReady()
+            try await serve(parts, stop, logger) {
+                RoleServices(settings: settings, parts: parts, monitoring: monitoring, logger: logger).all()
+            }
+            withExtendedLifetime(folder) {}
+        }
+    }
+
+    /// Opens log and tables; `nil` when the process is asked to stop before they are open.
+    private static func open(
+        _ stop: StopRequest, _ body: @escaping @Sendable () async throws -> ClusterParts
+    ) async throws -> ClusterParts? {
+        let opening = Task(operation: body)
+        stop.handle { _ in opening.cancel() }
+        do {
+            return try await opening.value
+        } catch is CancellationError {
+            return nil
+        }
+    }
+
+    private static func serve(
+        _ parts: ClusterParts, _ stop: StopRequest, _ logger: Logger,
+        _ members: () -> [ServiceGroup.Member]
+    ) async throws {
+        do {
+            let group = ServiceGroup(members(), logger: logger)
+            stop.handle { group.shutDown(reason: $0) }
+            try await group.run()
+        } catch {
+            await parts.close()
+            throw error
+        }
+        await parts.close()
+    }
+}

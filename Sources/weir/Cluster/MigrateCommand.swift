@@ -1,0 +1,86 @@
+import ChangeLog
+import Commands
+import Control
+import KafkaChangeLog
+import Observability
+import PostgresRecordStore
+import SyncModel
+
+/// `weir migrate`.
+enum MigrateCommand {
+    static let dryRun = CommandOption("dry-run", .none, "Print the SQL and change nothing.")
+
+    static let discussion = """
+        Makes the history where the topics are empty, makes or extends the tables of every database for the schema file, and
+        publishes the schema version, which running processes then take up. Versions only add; what would lose data is
+        refused. Repeating it is harmless.
+        """
+
+    /// The scopes that it reads.
+    static let scopes = ["", "log", "limits", "kafka", "postgres"]
+
+    static var options: [CommandOption] {
+        Settings.options(
+            of: scopes, and: ["config", "log-format", "schema", "partitions", "clock", "piece-bytes"])
+    }
+
+    static func run(
+        _ settings: ClusterSettings, _ pipeline: PipelineConfiguration, _ logger: Logger, isDry: Bool
+    ) async -> ExitCode {
+        do {
+            let declared = try SchemaFiles.read(
+                pipeline.schema, maximumValueBytes: settings.stages.limits.limits.maxValueBytes)
+            let log = try await KafkaChangeLog(settings.kafka, logger: logger)
+            let result = await Result.capturing {
+                let tables = try await PostgresRecordStore.open(settings.postgres, logger: logger)
+                let result = await Result.capturing {
+                    if isDry {
+                        try await show(declared, pipeline, log, tables)
+                    } else {
+                        try await migrate(declared, pipeline, log, tables)
+                    }
+                }
+                await tables.close()
+                return try result.get()
+            }
+            await log.close()
+            try result.get()
+            return .success
+        } catch {
+            Output.complain("weir migrate: \(error)")
+            return .failure
+        }
+    }
+
+    /// The version is published before the tables have it: workers that learn of it wait for them, while tables of a version
+    /// that never was published would fit no other.
+    private static func migrate(
+        _ declared: [Table], _ pipeline: PipelineConfiguration, _ log: KafkaChangeLog, _ tables: PostgresRecordStore
+    ) async throws {
+        let control = try await ControlTopic.open(in: log, proposed: History.proposed(pipeline, for: log))
+        let epoch = control.history.epoch
+        // What the databases refuse must not be published.
+        _ = try await tables.migrationPlans(control.schemas.evolved(to: declared), epoch: epoch)
+        let entry = try await control.register(declared, in: log)
+        for plan in try await tables.migrate(control.schemas, epoch: epoch) {
+            let count = plan.statements.count
+            Output.write("\(plan.database): " + (count == 0 ? "nothing to do" : "\(count) statements"))
+        }
+        Output.write("Schema version \(entry.version.ordinal) is \(entry.version.hash).")
+    }
+
+    private static func show(
+        _ declared: [Table], _ pipeline: PipelineConfiguration, _ log: KafkaChangeLog, _ tables: PostgresRecordStore
+    ) async throws {
+        let plans: [MigrationPlan]
+        do {
+            let control = try await ControlTopic.existing(in: log)
+            plans = try await tables.migrationPlans(
+                control.schemas.evolved(to: declared), epoch: control.history.epoch)
+        } catch ControlError.noHistory {
+            let proposed = try History.proposed(pipeline, for: log)
+            plans = try await tables.migrationPlans(SchemaHistory().evolved(to: declared), epoch: proposed.epoch)
+        }
+        for plan in plans { Output.write(plan.script) }
+    }
+}

@@ -1,0 +1,93 @@
+import ChangeLog
+import Control
+import FanOut
+import Gateway
+import HTTP
+import Ingest
+import KafkaChangeLog
+import Metrics
+import Observability
+import Operations
+import Ordering
+import PostgresRecordStore
+import ServiceLifecycle
+import SyncModel
+
+/// The services of a process on Kafka and Postgres.
+struct RoleServices: Sendable {
+    private let settings: ClusterSettings
+    private let parts: ClusterParts
+    private let monitoring: Monitoring
+    private let logger: Logger
+    private let stages: Stages<KafkaChangeLog>
+
+    init(settings: ClusterSettings, parts: ClusterParts, monitoring: Monitoring, logger: Logger) {
+        self.settings = settings
+        self.parts = parts
+        self.monitoring = monitoring
+        self.logger = logger
+        stages = Stages(
+            settings: settings.stages, log: parts.log, control: parts.control, metrics: monitoring.metrics,
+            logger: logger)
+        monitoring.metrics.collectLag(of: parts.log, partitions: parts.control.history.partitions)
+    }
+
+    private var partitions: [Int] { Array(0..<parts.control.history.partitions) }
+
+    /// Learns of schema versions; the tables come first.
+    private var control: ServiceGroup.Member {
+        .init(
+            "control",
+            CancelledService { [parts, logger] in
+                try await parts.control.follow(parts.log, logger: logger.labeled("control")) { schemas in
+                    try await parts.tables?.prepare(schemas, epoch: parts.control.history.epoch)
+                }
+            })
+    }
+
+    /// Those of one role.
+    func of(_ role: ClusterRole) -> [ServiceGroup.Member] {
+        switch role {
+        case .ingest: [control, stage(.ingest, stages.ingest().run)]
+        case .ordering: [control, stage(.ordering, stages.ordering(store: tables).run)]
+        case .gateway, .fanout: [control]
+        }
+    }
+
+    /// Those of all roles, whose gateway asks the fan-out within the process.
+    func all() -> [ServiceGroup.Member] {
+        let backlog = stages.backlog()
+        let watch = FanOutWatch(
+            partitions: partitions, logger: logger.labeled("fanout"), condition: monitoring.conditions.streams()
+        ) { backlog.passed($0) }
+        let fanOut = stages.fanOut(of: partitions, store: tables, observer: watch)
+        let gateway = stages.gateway(link: fanOut, backlog: backlog)
+        return [
+            control,
+            .init("fanout", CancelledService(fanOut.run)),
+            stage(.ordering, stages.ordering(store: tables).run),
+            stage(.ingest, stages.ingest { backlog.refused($0) }.run),
+            .init(
+                "gateway",
+                GatewayRole(gateway: gateway, condition: monitoring.conditions.gateway(), started: noteReady) {
+                    try await watch.untilReady()
+                }, startLimit: .seconds(86_400)),
+        ]
+    }
+
+    private var tables: PostgresRecordStore {
+        guard let tables = parts.tables else { preconditionFailure("the role was opened without its tables") }
+        return tables
+    }
+
+    private var noteReady: @Sendable (HTTPPeer) -> Void {
+        { [logger, settings] in logger.noteReady(at: $0, settings.stages.gateway.server, data: nil) }
+    }
+
+    /// A stage that begins again when it fails.
+    private func stage(_ role: ClusterRole, _ run: @escaping @Sendable () async throws -> Void) -> ServiceGroup.Member {
+        let attempts = Attempts(
+            what: "The stage \(role.rawValue)", condition: monitoring.conditions.stage(role), logger: logger)
+        return .init(role.rawValue, CancelledService { try await attempts.keep(run) })
+    }
+}

@@ -1,0 +1,111 @@
+import Commands
+import Configuration
+import KafkaChangeLog
+import Observability
+
+/// The commands that have settings.
+enum ConfiguredCommands {
+    /// Options that are no settings.
+    private static let own = [
+        Verify.scratch, Verify.copy, ReplayCommand.into, ReplayCommand.replace, TopicsCommand.replication,
+        TopicsCommand.minimumInSync, MigrateCommand.dryRun,
+    ].map(\.name)
+
+    /// Runs one; throws what is wrong with its settings.
+    static func run(_ invocation: CommandInvocation<Weir.Action>) async throws -> ExitCode {
+        let sources = ConfigurationSources(
+            environment: Environment.variables, flags: invocation.options.filter { !own.contains($0.name) },
+            defaultFile: Settings.defaultFile)
+        func load(_ scopes: [String]) throws -> (Configuration, LogConfiguration) {
+            let configuration = try Configuration.load(Settings.schema, from: sources, for: scopes)
+            return (configuration, try configuration.read(LogConfiguration.self, from: "log"))
+        }
+        switch invocation.action {
+        case .run, .configuration:
+            let configuration = try Configuration.load(Settings.schema, from: sources) {
+                (configuration) throws(ConfigurationProblem) in
+                switch try configuration.read(StorageConfiguration.self, from: "").storage {
+                case .embedded: EmbeddedSettings.scopes
+                case .cluster: ClusterSettings.allScopes
+                }
+            }
+            return try await whole(configuration, invocation)
+        case .verify, .replay:
+            let (configuration, logging) = try load(OfflineSettings.scopes)
+            let settings = try OfflineSettings(configuration)
+            return invocation.action == .verify
+                ? await Verify.run(settings, logging, invocation)
+                : await ReplayCommand.run(settings, logging, invocation)
+        case .role(let role):
+            let (configuration, logging) = try load(role.scopes)
+            return await ClusterRun.run(role, try ClusterSettings(configuration), logging)
+        case .createTopics, .checkTopics:
+            let (configuration, logging) = try load(["log", "kafka"])
+            let kafka = try configuration.read(KafkaChangeLogConfiguration.self, from: "kafka")
+            let partitions = try configuration.read(PartitionsConfiguration.self, from: "").partitions
+            return await logging.withLogger { logger in
+                invocation.action == .createTopics
+                    ? await TopicsCommand.create(kafka, partitions: partitions, logger, invocation)
+                    : await TopicsCommand.check(kafka, logger)
+            }
+        case .migrate:
+            let (configuration, logging) = try load(MigrateCommand.scopes)
+            let settings = try ClusterSettings(configuration)
+            let pipeline = try configuration.read(PipelineConfiguration.self, from: "")
+            let isDry = invocation.option(MigrateCommand.dryRun.name) != nil
+            return await logging.withLogger { await MigrateCommand.run(settings, pipeline, $0, isDry: isDry) }
+        case .configurationReference, .checkSchema, .bench, .simulate:
+            preconditionFailure("the command has no settings")
+        }
+    }
+
+    /// `weir run`, or the settings that it would have.
+    private static func whole(
+        _ configuration: Configuration, _ invocation: CommandInvocation<Weir.Action>
+    ) async throws -> ExitCode {
+        let logging = try configuration.read(LogConfiguration.self, from: "log")
+        let pipeline = try configuration.read(PipelineConfiguration.self, from: "")
+        switch pipeline.storage {
+        case .cluster:
+            let settings = try ClusterSettings(configuration)
+            if invocation.action == .run { return await ClusterRun.runAll(settings, pipeline, logging) }
+        case .embedded:
+            let settings = try EmbeddedSettings(configuration)
+            if invocation.action == .run { return await Run.run(settings, logging) }
+        }
+        Output.write(configuration.report())
+        return .success
+    }
+
+    /// The key that says which others count.
+    private struct StorageConfiguration: ConfigurationComponent {
+        static let keys: [any DeclaredConfigurationKey] = [PipelineConfiguration.storage]
+
+        let storage: PipelineConfiguration.Storage
+
+        init(from reader: ConfigurationReader) throws(ConfigurationProblem) {
+            storage = try reader.read(PipelineConfiguration.storage)
+        }
+    }
+
+    /// How many partitions topics are made with.
+    private struct PartitionsConfiguration: ConfigurationComponent {
+        static let keys: [any DeclaredConfigurationKey] = [PipelineConfiguration.partitions]
+
+        let partitions: Int?
+
+        init(from reader: ConfigurationReader) throws(ConfigurationProblem) {
+            partitions = try reader.read(PipelineConfiguration.partitions)
+        }
+    }
+}
+
+extension LogConfiguration {
+    /// Runs a command that ends by itself, with a logger to standard error.
+    func withLogger(_ body: (Logger) async -> ExitCode) async -> ExitCode {
+        let sink = BoundedLogSink(format: format)
+        let code = await body(Logger(label: "weir", output: LogOutput(format: format, to: sink), level: level))
+        _ = sink.flush(within: .seconds(1))
+        return code
+    }
+}

@@ -1,0 +1,96 @@
+import ChangeLog
+import Control
+import Digest
+import FanOut
+import FanOutLink
+import Gateway
+import Ingest
+import Metrics
+import Observability
+import Ordering
+import RecordStore
+import SyncModel
+
+/// The settings of the stages, whatever log and tables they have.
+struct StageSettings: Sendable {
+    var limits: LimitsConfiguration
+    var gateway: GatewayConfiguration
+    var ingest: IngestConfiguration
+    var ordering: OrderingConfiguration
+    var fanOut: FanOutConfiguration
+}
+
+/// Makes the stages of one process over its log and one history.
+struct Stages<Log: ChangeLog>: Sendable {
+    let settings: StageSettings
+    let log: Log
+    let control: ControlTopic
+    let metrics: MetricRegistry
+    let logger: Logger
+
+    private var schemas: @Sendable () -> SchemaHistory { { [control] in control.schemas } }
+    private var history: History { control.history }
+
+    func fanOut<Store: RecordStore>(
+        of partitions: [Int], store: Store, observer: some FanOutObserver
+    ) -> FanOut<Log, Store> {
+        FanOut(
+            configuration: settings.fanOut, history: history, partitions: partitions, log: log, store: store,
+            schemas: schemas, observer: observer, metrics: FanOutMetrics(metrics))
+    }
+
+    func ordering<Store: RecordStore>(store: Store) -> OrderingService<Log, Store> {
+        OrderingService(
+            log: log, store: store, history: history, schemas: schemas, configuration: settings.ordering,
+            logger: logger.labeled("ordering"), metrics: OrderingMetrics(metrics))
+    }
+
+    /// - Parameter refused: told of each record of `uploads` that was refused as a whole.
+    func ingest(refused: @escaping @Sendable (UploadReference) -> Void = { _ in }) -> IngestService<Log> {
+        let logger = logger.labeled("ingest")
+        let metrics = IngestMetrics(metrics, partitions: history.partitions)
+        return IngestService(
+            log: log, history: history, limits: settings.limits.limits, configuration: settings.ingest, schemas: schemas
+        ) { event in
+            if case .recordRefused(let upload, _) = event { refused(upload) }
+            event.write(to: logger)
+            metrics.note(event)
+        }
+    }
+
+    func gateway<Link: FanOutLink>(
+        link: Link, backlog: UploadBacklog
+    ) -> GatewayService<Log, Link, NoAuthentication> {
+        let gateway = GatewayService(
+            log: log, link: link, authenticator: NoAuthentication(), history: history, schemas: schemas,
+            limits: settings.limits.limits, configuration: settings.gateway, backlog: backlog,
+            logger: logger.labeled("gateway"), metrics: GatewayMetrics(metrics))
+        metrics.collect { [gateway] in gateway.counters }
+        return gateway
+    }
+
+    /// The uploads that wait, as the gateway watches them.
+    func backlog() -> UploadBacklog {
+        UploadBacklog(partitions: history.partitions, maximumLag: settings.gateway.maxLag)
+    }
+}
+
+extension History {
+    /// Proposes a new history, with an id of its own: 16 random bytes in hexadecimal.
+    static func new(_ pipeline: PipelineConfiguration, partitions: Int) -> History {
+        var random = SystemRandomNumberGenerator()
+        let epoch = hexadecimal((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) })
+        return History(
+            epoch: epoch, partitions: partitions, clock: pipeline.clock, pieceSize: pipeline.pieceBytes)
+    }
+
+    /// Proposes a history for topics that exist.
+    ///
+    /// - Throws: where the settings name another number of partitions than the topics have.
+    static func proposed(_ pipeline: PipelineConfiguration, for log: some ChangeLog) throws(ControlError) -> History {
+        if let partitions = pipeline.partitions, partitions != log.partitionCount {
+            throw .otherPartitionCount(recorded: log.partitionCount, configured: partitions)
+        }
+        return new(pipeline, partitions: log.partitionCount)
+    }
+}
