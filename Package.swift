@@ -225,7 +225,8 @@ let package = Package(
         tests(
             "IngestTests",
             [
-                "ChangeLog", "Commands", "Configuration", "Fuzzing", "Ingest", "JSON", "Metrics", "SyncModel",
+                "ChangeLog", "Commands", "Configuration", "Control", "Fuzzing", "Ingest", "JSON", "Metrics",
+                "SyncModel",
                 "SyncWire",
                 "Observability",
             ]),
@@ -241,7 +242,7 @@ let package = Package(
         tests(
             "OrderingTests",
             [
-                "ChangeLog", "MemoryChangeLog", "Metrics", "Observability", "Ordering", "RecordStore",
+                "ChangeLog", "Control", "MemoryChangeLog", "Metrics", "Observability", "Ordering", "RecordStore",
                 "SQLiteRecordStore", "SyncModel", "SyncWire",
             ]),
         room(
@@ -252,7 +253,10 @@ let package = Package(
             ]),
         tests(
             "FanOutTests",
-            ["ChangeLog", "FanOut", "FanOutLink", "Metrics", "RecordStore", "SQLite", "SyncModel", "SyncWire"]),
+            [
+                "ChangeLog", "Control", "FanOut", "FanOutLink", "Metrics", "RecordStore", "SQLite", "SyncModel",
+                "SyncWire",
+            ]),
 
         // Making results anew from the log, and comparing.
         room(

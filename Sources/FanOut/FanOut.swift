@@ -33,6 +33,7 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
     private let partitions: [Int: StreamPartition]
     private let store: Store
     private let schemas: @Sendable () -> SchemaHistory
+    private let schemaWait: SchemaWait
     private let observer: any FanOutObserver
     private let state = Mutex(State())
 
@@ -45,12 +46,15 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
     ///   - log: where `ordered` is.
     ///   - store: the tables, from which streams are rebuilt.
     ///   - schemas: the versions known at the time of the call; a row of a version that is not among them is waited for.
+    ///   - schemaWait: waits for versions to become known; those that `schemas` knows then.
     ///   - clock: measures waits and pauses.
     ///   - observer: is told what happens.
     ///   - metrics: what is counted.
     public init(
         configuration: FanOutConfiguration, history: History, partitions: [Int], log: Log, store: Store,
-        schemas: @escaping @Sendable () -> SchemaHistory, clock: any Clock<Duration> = ContinuousClock(),
+        schemas: @escaping @Sendable () -> SchemaHistory,
+        schemaWait: @escaping SchemaWait = SchemaHistory.noFurtherVersions,
+        clock: any Clock<Duration> = ContinuousClock(),
         observer: any FanOutObserver, metrics: FanOutMetrics = FanOutMetrics()
     ) {
         precondition(
@@ -64,6 +68,7 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
         self.log = log
         self.store = store
         self.schemas = schemas
+        self.schemaWait = schemaWait
         self.clock = clock
         self.observer = observer
         self.metrics = metrics
@@ -149,8 +154,9 @@ public final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
         return PartitionWorker(
             partition: partition, identity: identity,
             writer: try StreamWriter(partition, identity: identity, metrics: metrics),
-            readers: readers, log: log, store: store, schemas: schemas, configuration: configuration, clock: clock,
-            observer: observer, partitionMetrics: metrics.ofPartition(partition.number))
+            readers: readers, log: log, store: store, schemas: schemas, schemaWait: schemaWait,
+            configuration: configuration,
+            clock: clock, observer: observer, partitionMetrics: metrics.ofPartition(partition.number))
     }
 
     private func close(_ workers: [PartitionWorker<Log, Store>], _ readers: StreamReaders) async {

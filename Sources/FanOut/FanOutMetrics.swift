@@ -77,6 +77,7 @@ public struct FanOutMetrics: Sendable {
     struct OfPartition: Sendable {
         fileprivate let position: Gauge
         fileprivate let serving: Gauge
+        fileprivate let paused: Gauge
         fileprivate let rebuilds: Counter
         fileprivate let retries: Counter
 
@@ -93,9 +94,13 @@ public struct FanOutMetrics: Sendable {
                 position.forget()
             case .rebuilt: rebuilds.add()
             case .retrying: retries.add()
+            case .waiting: paused.set(1)
             case .rebuilding: break
             }
         }
+
+        /// Says that what the partition waited for has come.
+        func goesOn() { paused.set(0) }
 
         /// Says that pulls are not answered until it is ready again.
         func stopsServing() { serving.set(0) }
@@ -105,6 +110,7 @@ public struct FanOutMetrics: Sendable {
     func ofPartition(_ number: Int) -> OfPartition {
         OfPartition(
             position: registry.position(of: .fanOut, in: number),
-            serving: registry.gauge(.fanOutServing, [.partition: "\(number)"]), rebuilds: rebuilds, retries: retries)
+            serving: registry.gauge(.fanOutServing, [.partition: "\(number)"]),
+            paused: registry.gauge(.fanOutPaused, [.partition: "\(number)"]), rebuilds: rebuilds, retries: retries)
     }
 }

@@ -32,6 +32,8 @@ public enum FanOutEvent: Sendable, Hashable, CustomStringConvertible {
     case rebuilt(rows: Int)
     /// Something failed and is tried again after the pause; a stream that is open goes on serving.
     case retrying(reason: String, after: Duration)
+    /// It lacks a schema version and goes on by itself when that is known; a stream that is open goes on serving.
+    case waiting(reason: String)
     /// It ended; with a problem, its file could not be closed, which the next start's check sees to.
     case stopped(problem: String?)
 
@@ -45,6 +47,7 @@ public enum FanOutEvent: Sendable, Hashable, CustomStringConvertible {
         case .rebuilding(let rows): "is being rebuilt, \(rows) rows so far"
         case .rebuilt(let rows): "was rebuilt with \(rows) rows"
         case .retrying(let reason, let pause): "tries again in \(pause): \(reason)"
+        case .waiting(let reason): "is paused: \(reason)"
         case .stopped(let problem): problem.map { "stopped, and its file could not be closed: \($0)" } ?? "stopped"
         }
     }

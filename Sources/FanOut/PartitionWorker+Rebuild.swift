@@ -24,7 +24,7 @@ extension PartitionWorker {
         }
         let ordinal = position.state.schemaOrdinal
         let schema = schemas()[ordinal]
-        guard schema != nil || ordinal == 0 else { throw LogFault.unknownSchema("number \(ordinal)") }
+        guard schema != nil || ordinal == 0 else { throw LogFault.unknownSchemaNumber(ordinal) }
         let rebuild = makeRebuild(schema: schema)
         do {
             try await withTaskCancellationHandler {

@@ -12,6 +12,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
     let log: Log
     let store: Store
     let schemas: @Sendable () -> SchemaHistory
+    let schemaWait: SchemaWait
     let configuration: FanOutConfiguration
     let clock: any Clock<Duration>
     let observer: any FanOutObserver
@@ -113,8 +114,17 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
         }
     }
 
-    /// Waits before another attempt.
+    /// Waits before another attempt: for a schema version that is lacking, else for a while.
     func pause(_ backoff: inout Backoff, _ reason: any Error) async throws(CancellationError) {
+        if let isKnown = (reason as? LogFault)?.schemaAwaited {
+            note(.waiting(reason: "\(reason)"))
+            do {
+                try await schemaWait(isKnown)
+            } catch {
+                throw CancellationError()
+            }
+            return partitionMetrics.goesOn()
+        }
         let pause = backoff.next()
         note(.retrying(reason: "\(reason)", after: pause))
         do {

@@ -20,6 +20,9 @@ public enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// Whether the partition goes on by itself, as soon as a schema version is known.
+    var awaitsSchema: Bool { if case .unknownSchema = self { true } else { false } }
+
     /// The place, the cause and what to do.
     public var description: String {
         switch self {
@@ -29,8 +32,8 @@ public enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
             "\(Self.place(upload)): rules version \(rules), this worker knows \(RulesVersion.current): upgrade it"
         case .unknownSchema(let upload, let hash):
             """
-            \(Self.place(upload)): schema version \(ChangeRefusal.quoted(Array(hash.utf8).span)) is not in control: \
-            publish that version, or stop the edge that invents it
+            \(Self.place(upload)): schema version \(ChangeRefusal.quoted(Array(hash.utf8).span)) is not known here: \
+            the partition goes on when control has it, or stop the edge that invents it
             """
         case .positionOutOfRange(let upload, let range):
             """

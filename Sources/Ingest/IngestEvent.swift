@@ -15,9 +15,11 @@ public enum IngestEvent: Sendable {
     case recordRefused(UploadReference, reason: String)
     /// The log failed; the partition starts again from its committed offset after a while.
     case restarting(partition: Int, cause: ChangeLogError, after: Duration)
-    /// The next record of a partition needs something newer than this worker: nothing behind it is worked on until another
-    /// worker, or this one after a restart, gets the partition.
+    /// The next record of a partition needs something newer than this worker, and nothing behind it is worked on: until its
+    /// schema version is known, or else until another worker, or this one after a restart, gets the partition.
     case paused(partition: Int, cause: IngestError)
+    /// The schema version that a partition waited for is known: it starts again from its committed offset.
+    case resumed(partition: Int, schema: String)
     /// A worker that was told to end ended with an error; what it had not committed is done again by the next one.
     case endedUncommitted(partition: Int, cause: any Error)
 }
@@ -65,6 +67,14 @@ extension IngestEvent {
             logger.warning(
                 "The log failed; the partition starts again from its committed offset",
                 [.topic: "uploads", .partition: .integer(partition), .duration: .duration(delay)], error: cause)
+        case .paused(let partition, let cause) where cause.awaitsSchema:
+            logger.warning(
+                "A partition is paused until its schema version is known",
+                [.topic: "uploads", .partition: .integer(partition)], error: cause)
+        case .resumed(let partition, let schema):
+            logger.notice(
+                "A partition goes on: its schema version is known",
+                [.topic: "uploads", .partition: .integer(partition), .schemaVersion: .string(schema)])
         case .paused(let partition, let cause):
             logger.critical(
                 "A partition is paused", [.topic: "uploads", .partition: .integer(partition)], error: cause)

@@ -46,6 +46,7 @@ public struct IngestMetrics: Sendable {
         case .recordRefused: refusedRecords.add()
         case .restarting: retries.add()
         case .paused(let partition, _): paused[partition].set(1)
+        case .resumed(let partition, _): paused[partition].set(0)
         case .endedUncommitted: break
         }
     }

@@ -15,6 +15,7 @@ public struct IngestService<Log: ChangeLog>: Sendable {
     private let configuration: IngestConfiguration
     private let clock: any Clock<Duration>
     private let schemas: @Sendable () -> SchemaHistory
+    private let schemaWait: SchemaWait
     private let report: @Sendable (IngestEvent) -> Void
 
     /// Makes the stage.
@@ -26,10 +27,12 @@ public struct IngestService<Log: ChangeLog>: Sendable {
     ///   - configuration: the stage's own settings.
     ///   - clock: measures the time before a partition starts again.
     ///   - schemas: the versions known at the time of the call, asked for each step.
+    ///   - schemaWait: waits for versions to become known; those that `schemas` knows then.
     ///   - report: told what happens, from any thread; ``IngestEvent/write(to:)`` makes log lines of it.
     public init(
         log: Log, history: History, limits: SyncLimits, configuration: IngestConfiguration,
         clock: any Clock<Duration> = ContinuousClock(), schemas: @escaping @Sendable () -> SchemaHistory,
+        schemaWait: @escaping SchemaWait = SchemaHistory.noFurtherVersions,
         report: @escaping @Sendable (IngestEvent) -> Void
     ) {
         self.log = log
@@ -38,13 +41,15 @@ public struct IngestService<Log: ChangeLog>: Sendable {
         self.configuration = configuration
         self.clock = clock
         self.schemas = schemas
+        self.schemaWait = schemaWait
         self.report = report
     }
 
     /// Works until the task is cancelled; what the log took by then is committed.
     ///
     /// Where the log fails in a way that may pass, the partition starts again from its committed offset with another
-    /// producer. A partition whose next record needs something newer than this worker is left as it is; the others go on.
+    /// producer. A partition whose next record names a schema version that is not known stands still until it is; one whose next
+    /// record needs something newer than this worker is left as it is. The others go on.
     ///
     /// - Throws: ``IngestError/positionOutOfRange(_:_:)``, and ``ChangeLog/ChangeLogError`` where trying again cannot help.
     public func run() async throws {
@@ -71,7 +76,11 @@ public struct IngestService<Log: ChangeLog>: Sendable {
             // Whoever gets the partition next starts from the committed offset, too.
             if Task.isCancelled { return report(.endedUncommitted(partition: partition, cause: error)) }
             if let pause = error as? IngestError, pause.concernsRecord {
-                return report(.paused(partition: partition, cause: pause))
+                report(.paused(partition: partition, cause: pause))
+                guard case .unknownSchema(_, let hash) = pause else { return }
+                try await schemaWait { $0[hash] != nil }
+                report(.resumed(partition: partition, schema: hash))
+                continue
             }
             guard let cause = error as? ChangeLogError, cause.mayPass else { throw error }
             if ending.committed > 0 { delay.reset() }

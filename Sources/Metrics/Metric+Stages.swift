@@ -45,7 +45,7 @@ extension Metric {
     /// Paused partitions.
     public static let ingestPaused = Metric(
         "ingest_paused", .gauge, [.partition],
-        "1 while the partition of uploads stands still at a record until somebody acts, else 0.")
+        "1 while the partition of uploads stands still at a record that needs something newer, else 0.")
 
     static let ingest = [
         ingestRecords, ingestChanges, ingestRefusedChanges, ingestRefusedRecords, ingestStepRecords, ingestStepDuration,
@@ -81,7 +81,7 @@ extension Metric {
     /// Paused partitions.
     public static let orderingPaused = Metric(
         "ordering_paused", .gauge, [.partition],
-        "1 while the partition stands still at a message until somebody acts, else 0.")
+        "1 while the partition stands still at a message that it cannot order, else 0.")
 
     static let ordering = [
         orderingMessages, orderingChanges, orderingRefusedChanges, orderingStepMessages, orderingDecideDuration,
@@ -100,6 +100,10 @@ extension Metric {
     /// Partitions that serve.
     public static let fanOutServing = Metric(
         "fanout_serving", .gauge, [.partition], "1 while the partition's stream answers pulls, else 0.")
+    /// Paused partitions.
+    public static let fanOutPaused = Metric(
+        "fanout_paused", .gauge, [.partition],
+        "1 while the partition's stream waits for a schema version that is not known here, else 0.")
     /// Rebuilds.
     public static let fanOutRebuilds = Metric(
         "fanout_rebuilds_total", .counter, "Streams that were made anew from the tables.")
@@ -119,7 +123,7 @@ extension Metric {
         "fanout_page_bytes", .histogram(.bytes), "Size of the rows that a pull sent, before compression.")
 
     static let fanOut = [
-        fanOutApplyDuration, fanOutApplyRecords, fanOutRows, fanOutServing, fanOutRebuilds, fanOutPulls,
-        fanOutPullDuration, fanOutPageRows, fanOutPageBytes,
+        fanOutApplyDuration, fanOutApplyRecords, fanOutRows, fanOutServing, fanOutPaused, fanOutRebuilds,
+        fanOutPulls, fanOutPullDuration, fanOutPageRows, fanOutPageBytes,
     ]
 }

@@ -38,7 +38,9 @@ extension OrderingMachine.Pause {
     var explanation: String {
         switch self {
         case .unknownSchema(let hash):
-            "the message names schema version \(hash), which this worker does not know: upgrade it"
+            "the message names schema version \(hash), which is not known here: control must name it"
+        case .unknownSchemaNumber(let number):
+            "the partition has reached schema version \(number), which is not known here: control must name it"
         case .unknownRules(let rules):
             "the message needs rules version \(rules), this worker knows \(RulesVersion.current): upgrade it"
         case .otherEpoch(let epoch):

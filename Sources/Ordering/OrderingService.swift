@@ -13,6 +13,7 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
     private let store: Store
     private let history: History
     private let schemas: @Sendable () -> SchemaHistory
+    private let schemaWait: SchemaWait
     private let configuration: OrderingConfiguration
     private let clock: any Clock<Duration>
     private let logger: Logger
@@ -25,12 +26,14 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
     ///   - store: the tables, prepared for every schema version known.
     ///   - history: the history that both hold.
     ///   - schemas: the versions known at the time of the call.
+    ///   - schemaWait: waits for versions to become known; those that `schemas` knows then.
     ///   - configuration: the stage's own settings.
     ///   - clock: measures the pauses between attempts.
     ///   - logger: says what stops a partition.
     ///   - metrics: what is counted.
     public init(
         log: Log, store: Store, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
+        schemaWait: @escaping SchemaWait = SchemaHistory.noFurtherVersions,
         configuration: OrderingConfiguration, clock: any Clock<Duration> = ContinuousClock(), logger: Logger,
         metrics: OrderingMetrics = OrderingMetrics()
     ) {
@@ -38,6 +41,7 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
         self.store = store
         self.history = history
         self.schemas = schemas
+        self.schemaWait = schemaWait
         self.configuration = configuration
         self.clock = clock
         self.logger = logger
@@ -46,8 +50,9 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
 
     /// Works until the task is cancelled; what was published by then is written first.
     ///
-    /// A partition whose next message cannot be ordered, or whose tables refuse a row, is left as it is, and the log says
-    /// why; the others go on. What may pass is tried again.
+    /// A partition whose next message names a schema version that is not known stands still until it is. One whose next
+    /// message cannot be ordered, or whose tables refuse a row, is left as it is. The log says why, and the others go on.
+    /// What may pass is tried again.
     ///
     /// - Throws: what concerns more than a message: ``OrderingError`` when log and tables do not belong together,
     ///   `RecordStoreError` (of the code `fenced` when another worker writes the same partition), `ChangeLogError`.
@@ -89,6 +94,16 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
                     logger.error(
                         "Ordering a partition failed and is tried again", [.partition: .integer(partition)],
                         error: error)
+                case .ofSchema(let isKnown):
+                    paused.set(1)
+                    logger.warning(
+                        "A partition is paused until its schema version is known",
+                        [.partition: .integer(partition)], error: error)
+                    try await schemaWait(isKnown)
+                    paused.set(0)
+                    logger.notice(
+                        "A partition goes on: its schema version is known", [.partition: .integer(partition)])
+                    continue
                 case .ofMessage:
                     paused.set(1)
                     logger.critical("A partition is paused", [.partition: .integer(partition)], error: error)
@@ -106,6 +121,8 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
 private enum Failure {
     /// The same work may succeed later.
     case mayPass
+    /// The partition waits for a schema version; no other partition is concerned.
+    case ofSchema(isKnown: @Sendable (SchemaHistory) -> Bool)
     /// The partition cannot get past a message; no other partition is concerned.
     case ofMessage
     /// Nothing can be ordered until somebody acts.
@@ -116,6 +133,8 @@ private enum Failure {
         case let error as ChangeLogError where error.isRetriable || error.code == .producerFailed: self = .mayPass
         case let error as RecordStoreError where error.isRetriable: self = .mayPass
         case let error as RecordStoreError: self = error.concernsRow ? .ofMessage : .ofStage
+        case OrderingError.paused(_, _, .unknownSchema(let hash)): self = .ofSchema { $0[hash] != nil }
+        case OrderingError.paused(_, _, .unknownSchemaNumber(let number)): self = .ofSchema { $0[number] != nil }
         case OrderingError.unreadableRecord, OrderingError.paused: self = .ofMessage
         default: self = .ofStage
         }

@@ -134,7 +134,7 @@ extension PartitionWorker {
         guard let verdict = step.verdict else { return [] }
         let part = message.part
         guard let schema = schemas[step.state.schemaOrdinal] else {
-            throw .unknownSchema("number \(step.state.schemaOrdinal)")
+            throw .unknownSchemaNumber(step.state.schemaOrdinal)
         }
         var result = OrderedPiece(
             epoch: part.epoch, changesOffset: message.offset, schema: schema.version.hash, upload: part.upload,

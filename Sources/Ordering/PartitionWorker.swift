@@ -68,6 +68,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         state = stored?.state ?? PartitionState()
         position.set(Int(state.nextOffset))
         try await checkPosition()
+        try checkSchema()
         let reader = try await log.reader(of: TopicPartition(.changes, partition), from: state.nextOffset)
         let producer: Log.Producer
         do {
@@ -121,6 +122,14 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         guard orderedOffset <= ordered.end else {
             throw OrderingError.resultsLost(partition: partition, position: orderedOffset, range: ordered)
         }
+    }
+
+    /// The tables cannot be read in a version that they are not prepared for here, as when another worker was ahead.
+    private func checkSchema() throws {
+        let ordinal = state.schemaOrdinal
+        guard ordinal > 0, schemas()[ordinal] == nil else { return }
+        throw OrderingError.paused(
+            TopicPartition(.changes, partition), offset: state.nextOffset, reason: .unknownSchemaNumber(ordinal))
     }
 
     // MARK: Reading and publishing

@@ -5,8 +5,10 @@
 public struct OrderingMachine: Sendable {
     /// Why a partition must stop before a message, until an operator or a newer version of Weir has acted.
     public enum Pause: Error, Sendable, Hashable {
-        /// The message, or the partition's state, names a schema version that this worker does not know yet.
+        /// The message names a schema version, by its hash, that this worker does not know yet.
         case unknownSchema(String)
+        /// The partition has reached a schema version that this worker does not know yet.
+        case unknownSchemaNumber(Int)
         /// The message needs rules that this code does not have.
         case unknownRules(Int)
         /// The message is of another history.
@@ -64,7 +66,7 @@ public struct OrderingMachine: Sendable {
             return Step(state: next, rows: [], verdict: known, outcome: nil)
         }
         guard let reached = schemas[next.schemaOrdinal]?.schema else {
-            throw .unknownSchema("number \(next.schemaOrdinal)")
+            throw .unknownSchemaNumber(next.schemaOrdinal)
         }
 
         var rules = ChangeRules(

@@ -61,7 +61,7 @@ final class FanOutWatch: FanOutObserver {
         case .ready, .stopped: logger.debug("Stream \(event)", place)
         case .rebuilding: logger.info("Stream \(event)", place)
         case .rebuilt: logger.log(isEmpty ? .debug : .notice, "Stream \(event)", place)
-        case .retrying: logger.warning("Stream \(event)", place)
+        case .retrying, .waiting: logger.warning("Stream \(event)", place)
         }
     }
 

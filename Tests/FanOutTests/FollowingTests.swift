@@ -1,9 +1,10 @@
 import ChangeLog
+import Control
 import FanOut
 import FanOutLink
+import Metrics
 import SyncModel
 import SyncWire
-import Synchronization
 import Testing
 
 /// How `ordered` is followed: once, in order, through restarts and failures (I2).
@@ -144,7 +145,7 @@ import Testing
 
     @Test func waitsForASchemaVersionThatItDoesNotKnowYet() async throws {
         let world = World()
-        let known = Mutex(world.schemas)
+        let known = KnownSchemas(world.schemas)
         try world.upload([.person("p1")])
         world.addSchema(
             Schema(tables: [
@@ -157,11 +158,16 @@ import Testing
             ]))
         try world.upload([.person("p2")])
         try await withFolder { folder in
-            try await withFanOut(world, in: folder, schemas: { known.withLock { $0 } }) { service in
-                await service.events.wait { $0.contains(where: \.isRetry) }
+            let registry = MetricRegistry()
+            let paused = registry.gauge(.fanOutPaused, [.partition: "0"])
+            try await withFanOut(world, in: folder, schemas: known, metrics: FanOutMetrics(registry)) { service in
+                await service.events.wait { $0.contains { if case .waiting = $0 { true } else { false } } }
+                #expect(paused.value == 1)
                 #expect(try await service.pull().count == 1)
-                known.withLock { $0 = world.schemas }
+                known.learn(world.schemas)
                 try await service.caughtUp(with: world)
+                #expect(paused.value == 0)
+                #expect(!service.events.hasRetry)
                 try await expectModel(world, service)
                 #expect(try await service.pull().text.contains(#""mail":"none""#))
             }

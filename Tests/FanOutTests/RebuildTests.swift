@@ -1,4 +1,5 @@
 import ChangeLog
+import Control
 import FanOut
 import FanOutLink
 import Foundation
@@ -128,6 +129,24 @@ import Testing
                 await service.events.ready()
                 let rows = try await service.pull()
                 #expect(rows.count == 2)
+            }
+        }
+    }
+
+    @Test func waitsForTheSchemaVersionThatTheTablesHaveReached() async throws {
+        let world = World()
+        let known = KnownSchemas(world.schemas)
+        world.addSchema(Schema(tables: World.schema.tables + [Table(name: "more", columns: [])]))
+        try world.upload([.person("p1")])
+        world.writeTables()
+        try await withFolder { folder in
+            try await withFanOut(world, in: folder, awaitReady: false, schemas: known) { service in
+                await service.events.wait { $0.contains { if case .waiting = $0 { true } else { false } } }
+                known.learn(world.schemas)
+                await service.events.ready()
+                let rows = try await service.pull()
+                #expect(rows.count == 1)
+                #expect(!service.events.hasRetry)
             }
         }
     }

@@ -16,6 +16,13 @@ enum Fixture {
         return history
     }()
 
+    /// The first version alone.
+    static let firstSchema: SchemaHistory = {
+        var history = SchemaHistory()
+        history.append(schemas.entries[0])
+        return history
+    }()
+
     static let oldest = SchemaVersion(ordinal: 1, of: first).hash
     static let newest = SchemaVersion(ordinal: 2, of: second).hash
 

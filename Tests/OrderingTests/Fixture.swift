@@ -23,6 +23,13 @@ enum Fixture {
         return schemas
     }()
 
+    /// The first version alone.
+    static let firstSchema: SchemaHistory = {
+        var first = SchemaHistory()
+        first.append(schemas.entries[0])
+        return first
+    }()
+
     /// The newest version's tables, which all versions have.
     static var newest: Schema { schemas.entries[schemas.entries.count - 1].schema }
 

@@ -1,5 +1,7 @@
 import ChangeLog
+import Control
 import MemoryChangeLog
+import Metrics
 import Ordering
 import RecordStore
 import SQLiteRecordStore
@@ -28,7 +30,7 @@ struct PauseTests {
         var explanation: String {
             switch self {
             case .unreadable: "the record cannot be read"
-            case .unknownSchema: "which this worker does not know: upgrade it"
+            case .unknownSchema: "which is not known here"
             case .unknownRules: "the message needs rules version 99, this worker knows 1"
             case .otherEpoch: "the message is of history e2"
             case .tooManyValues: "the message breaks the contract of changes"
@@ -70,9 +72,7 @@ struct PauseTests {
                 maker.part([.edit("x", ["1"])], batch: 1), maker.part([.edit("x", ["2"])], batch: 2, schema: 2),
             ]
             try await log.append(parts)
-            var older = SchemaHistory()
-            older.append(Fixture.schemas.entries[0])
-            let old = Stage(log, WatchedStore(tables), schemas: older)
+            let old = Stage(log, WatchedStore(tables), schemas: KnownSchemas(Fixture.firstSchema))
             await old.lines.until("paused", "offset 1")
             try await old.stop()
             let new = Stage(log, WatchedStore(tables))
@@ -81,6 +81,60 @@ struct PauseTests {
             let byHand = try ByHand(parts)
             #expect(try await log.records(of: TopicPartition(.ordered, 0)).map(\.value) == byHand.pieces)
             #expect(try await new.store.tables(of: 0) == byHand.tables)
+        }
+    }
+
+    @Test(arguments: [1, 1 << 20])
+    func goesOnWhenTheSchemaIsKnownWithoutWaitingForTime(stepBytes: Int) async throws {
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            let parts = [
+                maker.part([.edit("x", ["1"])], batch: 1), maker.part([.edit("x", ["2"])], batch: 2, schema: 2),
+                maker.part([.edit("x", ["3"])], batch: 3),
+            ]
+            try await log.append(parts)
+            let known = KnownSchemas(Fixture.firstSchema)
+            let registry = MetricRegistry()
+            let stage = Stage(
+                log, WatchedStore(tables), configuration: OrderingConfiguration(stepBytes: stepBytes), schemas: known,
+                metrics: OrderingMetrics(registry))
+            let paused = registry.gauge(.orderingPaused, [.partition: "0"])
+            await stage.lines.until("paused until its schema version is known", "changes[0] offset 1")
+            #expect(paused.value == 1)
+            // The member works on its other partition meanwhile.
+            try await log.append(maker.creations(2, owner: "ghi"), to: 1)
+            await stage.store.until(2, in: 1)
+            known.learn(Fixture.schemas)
+            await stage.store.until(3)
+            #expect(paused.value == 0)
+            try await stage.stop()
+            #expect(stage.clock.sleeps.isEmpty)
+            let byHand = try ByHand(parts)
+            #expect(try await log.records(of: TopicPartition(.ordered, 0)).map(\.value) == byHand.pieces)
+            #expect(try await stage.store.tables(of: 0) == byHand.tables)
+        }
+    }
+
+    @Test
+    func waitsForTheSchemaThatAnotherWorkerHasReached() async throws {
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            let parts = [
+                maker.part([.edit("x", ["1"])], batch: 1, schema: 2), maker.part([.edit("x", ["2"])], batch: 2),
+            ]
+            try await log.append([parts[0]])
+            let ahead = Stage(log, WatchedStore(tables))
+            await ahead.store.until(1)
+            try await ahead.stop()
+            // This message names the version that the worker knows, and its row is of the other.
+            try await log.append([parts[1]])
+            let known = KnownSchemas(Fixture.firstSchema)
+            let behind = Stage(log, WatchedStore(tables), schemas: known)
+            await behind.lines.until("paused until its schema version is known", "reached schema version 2")
+            known.learn(Fixture.schemas)
+            await behind.store.until(2)
+            try await behind.stop()
+            #expect(try await behind.store.tables(of: 0) == (try ByHand(parts)).tables)
         }
     }
 

@@ -1,4 +1,5 @@
 import ChangeLog
+import Control
 import MemoryChangeLog
 import Observability
 import Ordering
@@ -18,14 +19,16 @@ struct Stage {
     /// Starts the stage.
     init(
         _ log: MemoryChangeLog, _ store: WatchedStore,
-        configuration: OrderingConfiguration = OrderingConfiguration(), schemas: SchemaHistory = Fixture.schemas,
+        configuration: OrderingConfiguration = OrderingConfiguration(),
+        schemas: KnownSchemas = KnownSchemas(Fixture.schemas),
         metrics: OrderingMetrics = OrderingMetrics()
     ) {
         self.log = log
         self.store = store
         let service = OrderingService(
-            log: log, store: store, history: Fixture.history, schemas: { schemas }, configuration: configuration,
-            clock: clock, logger: Logger(label: "ordering", output: LogOutput(format: .text, to: lines)),
+            log: log, store: store, history: Fixture.history, schemas: { schemas.now },
+            schemaWait: { try await schemas.wait(until: $0) }, configuration: configuration, clock: clock,
+            logger: Logger(label: "ordering", output: LogOutput(format: .text, to: lines)),
             metrics: metrics)
         running = Task {
             defer { store.events.add(.ended) }

@@ -1,4 +1,5 @@
 import ChangeLog
+import Control
 import FanOut
 import FanOutLink
 import Foundation
@@ -23,7 +24,7 @@ struct Service {
 ///   - awaitReady: whether the closure begins once every partition is ready.
 func withFanOut<Result>(
     _ world: World, in folder: String, clock: any Clock<Duration> = ContinuousClock(), awaitReady: Bool = true,
-    partitions: [Int]? = nil, schemas: (@Sendable () -> SchemaHistory)? = nil,
+    partitions: [Int]? = nil, schemas: KnownSchemas? = nil,
     metrics: FanOutMetrics = FanOutMetrics(), configure: (inout FanOutConfiguration) -> Void = { _ in },
     _ body: (Service) async throws -> Result
 ) async throws -> Result {
@@ -31,11 +32,12 @@ func withFanOut<Result>(
     configuration.retryDelay = .milliseconds(1)...(.milliseconds(1))
     configure(&configuration)
     let events = EventLog()
-    let known = world.schemas
+    let known = schemas ?? KnownSchemas(world.schemas)
     let served = partitions ?? Array(0..<world.partitions)
     let fanOut = TestFanOut(
         configuration: configuration, history: world.history, partitions: served, log: world.log, store: world.store,
-        schemas: schemas ?? { known }, clock: clock, observer: events, metrics: metrics)
+        schemas: { known.now }, schemaWait: { try await known.wait(until: $0) }, clock: clock, observer: events,
+        metrics: metrics)
     async let run: Void = fanOut.run()
     do {
         if awaitReady { await events.ready(served.count) }

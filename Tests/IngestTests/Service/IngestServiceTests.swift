@@ -1,5 +1,6 @@
 import ChangeLog
 import Configuration
+import Control
 import Ingest
 import SyncModel
 import SyncWire
@@ -12,12 +13,12 @@ import Testing
     private let events = Events()
 
     private func service(
-        clock: TestClock? = nil, stepBytes: Int = 1, schemas: SchemaHistory = Fixture.schemas
+        clock: TestClock? = nil, stepBytes: Int = 1, schemas: KnownSchemas = KnownSchemas(Fixture.schemas)
     ) -> Task<Void, any Error> {
         let service = IngestService(
             log: log, history: Fixture.history, limits: SyncLimits(),
             configuration: IngestConfiguration(stepBytes: stepBytes), clock: clock ?? self.clock,
-            schemas: { schemas }, report: events.add)
+            schemas: { schemas.now }, schemaWait: { try await schemas.wait(until: $0) }, report: events.add)
         return Task { try await service.run() }
     }
 
@@ -212,6 +213,41 @@ import Testing
         #expect(log.closed.count == 2 * log.producersMade.count)
     }
 
+    @Test func goesOnWhenTheSchemaVersionIsKnownWithoutWaitingForTime() async throws {
+        let known = KnownSchemas(Fixture.firstSchema)
+        log.upload(upload(0).with(\.schema, Fixture.oldest))
+        log.upload(upload(1))
+        log.upload(upload(2).with(\.schema, Fixture.oldest))
+        let running = service(stepBytes: 1 << 20, schemas: known)
+        await events.pauses.reach(1)
+        #expect(try written() == ["0"])
+        // The member works on what it is given meanwhile.
+        log.upload(upload(3).with(\.schema, Fixture.oldest).with(\.partition, 0))
+        await log.commits.reach(2)
+        #expect(log.committed(0) == 1 && log.committed(2) == 1)
+        known.learn(Fixture.schemas)
+        await log.commits.reach(3)
+        #expect(try written().sorted() == ["0", "1", "2", "3"])
+        #expect(log.committed(2) == 3 && events.resumed == [Fixture.newest] && clock.slept.isEmpty)
+        running.cancel()
+        try await running.value
+        #expect(log.closed.count == 2 * log.producersMade.count)
+    }
+
+    @Test func staysPausedAtARecordThatNeedsNewerRules() async throws {
+        let known = KnownSchemas(Fixture.firstSchema)
+        log.upload(upload(0).with(\.schema, Fixture.newest).with(\.rules, 99))
+        log.upload(upload(1).with(\.schema, Fixture.newest).with(\.partition, 0))
+        let running = service(schemas: known)
+        await events.pauses.reach(2)
+        known.learn(Fixture.schemas)
+        await log.commits.reach(1)
+        #expect(log.committed(0) == 1 && log.committed(2) == nil)
+        #expect(events.paused == [.unknownRules(UploadReference(partition: 2, offset: 0), 99)])
+        running.cancel()
+        try await running.value
+    }
+
     @Test func startsAtTheEarliestRecordWithoutACommittedOffset() async throws {
         log.change { $0.starts[TopicPartition(.uploads, 2)] = 5 }
         log.upload(upload(0))
@@ -262,6 +298,10 @@ final class Events: Sendable {
 
     var paused: [IngestError] {
         events.withLock { $0.compactMap { if case .paused(2, let cause) = $0 { cause } else { nil } } }
+    }
+
+    var resumed: [String] {
+        events.withLock { $0.compactMap { if case .resumed(2, let schema) = $0 { schema } else { nil } } }
     }
 
     var restarts: [ChangeLogError] {

@@ -176,7 +176,7 @@ import Testing
         var partition = Partition()
         partition.state.schemaOrdinal = 4
         let part = partition.part([])
-        #expect(throws: OrderingMachine.Pause.unknownSchema("number 4")) { try partition.order(part) }
+        #expect(throws: OrderingMachine.Pause.unknownSchemaNumber(4)) { try partition.order(part) }
     }
 
     @Test func aTableOrValueThatTheSchemaVersionDoesNotHavePauses() throws {
