@@ -270,7 +270,7 @@ let package = Package(
             ]),
 
         // What Weir promises, measured over HTTP against a process of its own.
-        room("Benchmark", ["Commands", "JSONText", "SQLite", "SyncModel", "ThreadExecutor"]),
+        room("Benchmark", ["Commands", "JSONText", "Kafka", "Postgres", "SQLite", "SyncModel", "ThreadExecutor"]),
         tests("BenchmarkTests", ["Benchmark", "Commands"]),
 
         // The whole pipeline on one thread, in an order that a seed decides.
@@ -299,7 +299,9 @@ let package = Package(
         .target(
             name: "FaultyDisk", path: "Tests/FaultyDisk",
             linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
-        tests("WeirTests", ["ChangeLog", "CZlib", "Fuzzing", "SQLite", "ThreadExecutor", "weir"]),
+        tests(
+            "WeirTests",
+            ["ChangeLog", "CZlib", "Fuzzing", "Postgres", "PostgresServer", "SQLite", "ThreadExecutor", "weir"]),
     ]
 )
 
