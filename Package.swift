@@ -251,8 +251,16 @@ let package = Package(
         tests(
             "FanOutTests",
             [
-                "ChangeLog", "Control", "FanOut", "FanOutLink", "Metrics", "RecordStore", "SQLite", "SyncModel",
-                "SyncWire",
+                "ChangeLog", "Configuration", "Control", "FanOut", "FanOutLink", "Metrics", "RecordStore", "SQLite",
+                "SyncModel", "SyncWire",
+            ]),
+
+        // Streams made from tables in Postgres, with ordering at work.
+        tests(
+            "StreamsFromPostgresTests",
+            [
+                "ChangeLog", "FanOut", "FanOutLink", "MemoryChangeLog", "MemoryRecordStore", "Observability",
+                "Ordering", "Postgres", "PostgresRecordStore", "PostgresServer", "RecordStore", "SyncModel", "SyncWire",
             ]),
 
         // Making results anew from the log, and comparing.
