@@ -91,11 +91,13 @@ let package = Package(
         room("SQLite", ["CSQLite", "ThreadExecutor"]),
         tests("SQLiteTests", ["SQLite"]),
 
-        // Postgres: the library of the system, the safe wrapper above it, and a server for the tests that need one.
+        // Postgres: the library of the system, the safe wrapper above it, and a server for the tests that need one, in a
+        // shell that ends it with them.
         system("CPostgres", pkgConfig: "libpq", apt: "libpq-dev", brew: "libpq"),
         room("Postgres", ["CPostgres", "ThreadExecutor"]),
-        suite("PostgresServer", ["ThreadExecutor"]),
-        tests("PostgresTests", ["Postgres", "PostgresServer", "ThreadExecutor"]),
+        suite("ServerShell", []),
+        suite("PostgresServer", ["ServerShell", "ThreadExecutor"]),
+        tests("PostgresTests", ["Postgres", "PostgresServer", "ServerShell", "ThreadExecutor"]),
 
         // The web server, which knows nothing of what it serves.
         system("CMicrohttpd", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev", brew: "libmicrohttpd"),
@@ -160,17 +162,18 @@ let package = Package(
             ["ChangeLog", "ChangeLogConformance", "Metrics", "SQLite", "SQLiteChangeLog", "ThreadExecutor"]),
 
         // The log in Kafka: the library of the system, the safe wrapper above it, the adapter, and a cluster within the
-        // process for tests.
+        // process and brokers of their own for tests.
         system("CRdkafka", pkgConfig: "rdkafka", apt: "librdkafka-dev", brew: "librdkafka"),
         room("Kafka", ["CRdkafka", "ThreadExecutor"]),
         room("KafkaChangeLog", ["ChangeLog", "Configuration", "Kafka", "Observability", "ThreadExecutor"]),
         suite("MockKafka", ["CRdkafka"]),
+        suite("KafkaServer", ["ServerShell", "ThreadExecutor"]),
         tests("KafkaTests", ["Kafka", "MockKafka", "ThreadExecutor"]),
         tests(
             "KafkaChangeLogTests",
             [
                 "ChangeLog", "ChangeLogConformance", "Commands", "Configuration", "Kafka", "KafkaChangeLog",
-                "MockKafka", "Observability", "ThreadExecutor",
+                "KafkaServer", "MockKafka", "Observability", "ThreadExecutor",
             ]),
 
         // The tables: typed values and canonical JSON, the embedded store, and the suite that every store passes.

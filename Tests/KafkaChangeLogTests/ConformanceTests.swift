@@ -26,7 +26,7 @@ import Testing
 
     private func check(_ behaviour: LogBehaviour<KafkaLogPlace>) async throws {
         try await TestCluster.whenFree {
-            let place = KafkaLogPlace()
+            let place = try await KafkaLogPlace.make()
             try await behaviour.check(place)
             try await place.remove()
         }

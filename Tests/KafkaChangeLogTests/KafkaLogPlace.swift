@@ -4,6 +4,7 @@ import Configuration
 import Foundation
 import Kafka
 import KafkaChangeLog
+import KafkaServer
 import MockKafka
 import Synchronization
 import ThreadExecutor
@@ -12,29 +13,28 @@ import ThreadExecutor
 final class KafkaLogPlace: LogUnderTest {
     let prefix = "test-\(UUID().uuidString)."
     let mock: MockCluster?
-    private let own: OwnBroker?
+    private let own: KafkaServer?
     private let hasTopics = Mutex(false)
 
-    init() {
-        mock = TestCluster.brokers == nil ? MockCluster() : nil
-        own = TestCluster.own
+    private init(mock: MockCluster?, own: KafkaServer?) {
+        self.mock = mock
+        self.own = own
+    }
+
+    /// A place on the cluster that the tests run on.
+    static func make() async throws -> KafkaLogPlace {
+        KafkaLogPlace(mock: TestCluster.isReal ? nil : MockCluster(), own: try await TestCluster.own())
     }
 
     /// A place in a mock cluster that the test has for itself.
-    init(mock: MockCluster) {
-        self.mock = mock
-        own = nil
-    }
+    convenience init(mock: MockCluster) { self.init(mock: mock, own: nil) }
 
     /// A place on a broker that the test has for itself.
-    init(broker: OwnBroker) {
-        mock = nil
-        own = broker
-    }
+    convenience init(broker: KafkaServer) { self.init(mock: nil, own: broker) }
 
     /// Where the brokers are.
     var servers: [String] {
-        let servers = mock?.servers ?? own?.servers ?? TestCluster.brokers
+        let servers = mock?.servers ?? own?.servers ?? TestCluster.named
         return (servers ?? "").split(separator: ",").map(String.init)
     }
 
@@ -94,9 +94,10 @@ final class KafkaLogPlace: LogUnderTest {
             return try await body()
         }
         guard let broker = own else { preconditionFailure("skipped where brokers cannot be held up") }
-        broker.pause()
-        defer { broker.resume() }
-        try await body()
+        try await broker.pause()
+        let result = await Result.capturing { try await body() }
+        try await broker.resume()
+        try result.get()
     }
 
     func whileAppendsFail(_ log: KafkaChangeLog, _ body: () async throws -> Void) async throws {

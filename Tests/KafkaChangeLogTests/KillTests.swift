@@ -1,7 +1,7 @@
 import ChangeLog
 import ChangeLogConformance
-import Foundation
 import KafkaChangeLog
+import KafkaServer
 import Testing
 
 /// What a broker's death does, with a broker for this alone.
@@ -11,8 +11,7 @@ struct KillTests {
 
     /// Requests are on their way whenever the broker dies, and each record is there once, in order.
     @Test func keepsEveryRecordOnceAndInOrderWhenABrokerDies() async throws {
-        let home = try #require(ProcessInfo.processInfo.environment["KAFKA_HOME"])
-        let broker = OwnBroker.start(home: home)
+        let broker = try await KafkaServer.start()
         let subject = KafkaLogPlace(broker: broker)
         let log = try await subject.open(LogSettings())
         let producer = try await log.producer()
@@ -32,8 +31,8 @@ struct KillTests {
             return offsets
         }
         for await _ in isRunning.stream {
-            broker.kill()
-            broker.startAgain()
+            try await broker.kill()
+            try await broker.startAgain()
         }
         // Not in the expectation: it would describe what differs between so many.
         let hasOffsetsInOrder = try await appending.value == (0..<total).map { Int64($0) }
@@ -47,6 +46,6 @@ struct KillTests {
         let hasValuesInOrder = values == (0..<total).map { "\($0)" }
         #expect(hasValuesInOrder)
         await log.close()
-        broker.kill()
+        await broker.end()
     }
 }

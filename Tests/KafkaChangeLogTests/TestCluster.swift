@@ -1,38 +1,39 @@
 import ChangeLog
 import Foundation
-import Kafka
 import KafkaChangeLog
-import MockKafka
+import KafkaServer
 
 /// The cluster that the tests run on: the one that `KAFKA_BOOTSTRAP_SERVERS` names, else a broker of `KAFKA_HOME` that is
 /// started for them, else, for each test, librdkafka's mock cluster within the process.
 enum TestCluster {
-    /// A broker of the tests' own, which can be held up.
-    static let own: OwnBroker? = {
-        let environment = ProcessInfo.processInfo.environment
-        let isNamed = !(environment["KAFKA_BOOTSTRAP_SERVERS"] ?? "").isEmpty
-        guard !isNamed, let home = environment["KAFKA_HOME"], !home.isEmpty else { return nil }
-        return OwnBroker.start(home: home)
+    /// Brokers that somebody else runs.
+    static let named: String? = {
+        guard let servers = ProcessInfo.processInfo.environment["KAFKA_BOOTSTRAP_SERVERS"], !servers.isEmpty else {
+            return nil
+        }
+        return servers
     }()
 
-    /// Brokers that are real, if there are some.
-    static let brokers: String? = {
-        if let servers = ProcessInfo.processInfo.environment["KAFKA_BOOTSTRAP_SERVERS"], !servers.isEmpty {
-            return servers
+    /// Whether the broker is one of the tests' own, which can be held up.
+    private static let isOwn = named == nil && KafkaServer.home != nil
+
+    /// That broker.
+    static func own() async throws -> KafkaServer? { isOwn ? try await KafkaServer.shared() : nil }
+
+    /// Whether a test can have what only a broker has: retention, settings of topics, time of the log's own.
+    static let isReal: Bool = {
+        if named == nil && KafkaServer.home == nil {
+            print("KafkaChangeLogTests run on a mock cluster: set KAFKA_HOME or KAFKA_BOOTSTRAP_SERVERS for a real one")
+            return false
         }
-        if let own { return own.servers }
-        print("KafkaChangeLogTests run on a mock cluster: set KAFKA_HOME or KAFKA_BOOTSTRAP_SERVERS for a real one")
-        return nil
+        return true
     }()
 
     /// Whether a test can hold up the brokers.
-    static var canStall: Bool { brokers == nil || own != nil }
+    static var canStall: Bool { !isReal || isOwn }
 
     /// Whether there is a broker to start and minutes to spend on killing it.
-    static var mayKill: Bool { own != nil && ProcessInfo.processInfo.environment["WEIR_TEST_LONG"] != nil }
-
-    /// Whether a test can have what only a broker has: retention, settings of topics, time of the log's own.
-    static var isReal: Bool { brokers != nil }
+    static var mayKill: Bool { KafkaServer.home != nil && ProcessInfo.processInfo.environment["WEIR_TEST_LONG"] != nil }
 }
 
 extension TestCluster {

@@ -56,7 +56,7 @@ import Testing
     @Test(.enabled(if: TestCluster.isReal, "the mock cluster has no settings of topics"))
     func makesTopicsThatItFindsNothingWrongWith() async throws {
         try await TestCluster.whenFree {
-            let place = KafkaLogPlace()
+            let place = try await KafkaLogPlace.make()
             try await place.createTopics(partitions: 4)
             // Again: what is there stays.
             try await place.createTopics(partitions: 6)
@@ -73,7 +73,7 @@ import Testing
     @Test(.enabled(if: TestCluster.isReal, "the mock cluster has no settings of topics"))
     func findsWhatWouldBreakItsPromises() async throws {
         try await TestCluster.whenFree {
-            let place = KafkaLogPlace()
+            let place = try await KafkaLogPlace.make()
             try await place.createTopics(partitions: 4)
             let prefix = place.prefix
             try await place.administering { client in

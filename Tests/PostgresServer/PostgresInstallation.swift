@@ -1,4 +1,5 @@
 import Foundation
+import ServerShell
 
 /// What of Postgres is installed on this machine.
 enum PostgresInstallation {
@@ -26,11 +27,11 @@ enum PostgresInstallation {
     static func makeFolder() throws -> String {
         var template = Array("/tmp/weir-pg-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else {
-            throw PostgresServerFailure(reason: "no folder under /tmp: \(String(cString: strerror(errno)))")
+            throw ServerFailure(reason: "no folder under /tmp: \(String(cString: strerror(errno)))")
         }
         let folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         if getuid() == 0, let user = serverUser, chown(folder, user.id, user.group) != 0 {
-            throw PostgresServerFailure(reason: "\(folder) cannot be given to postgres")
+            throw ServerFailure(reason: "\(folder) cannot be given to postgres")
         }
         return folder
     }

@@ -1,4 +1,5 @@
 import Foundation
+import ServerShell
 import Synchronization
 import ThreadExecutor
 
@@ -23,7 +24,7 @@ public final class PostgresServer: Sendable {
     /// The port, which names the socket; also that on 127.0.0.1, where the server listens there.
     public let port: Int
     private let thread: DedicatedThread
-    private let shell: Mutex<Shell>
+    private let shell: Mutex<ServerShell>
 
     /// A connection string for a database of this server.
     public func connectionString(database: String = "postgres") -> String {
@@ -39,7 +40,7 @@ public final class PostgresServer: Sendable {
     public static func start(
         port: Int = 0, settings: [String: String] = [:], setUp: String = "true"
     ) async throws -> PostgresServer {
-        guard let programs else { throw PostgresServerFailure(reason: skipReason) }
+        guard let programs else { throw ServerFailure(reason: skipReason) }
         let thread = try DedicatedThread(name: "postgres-server")
         return try await thread.run {
             let folder = try PostgresInstallation.makeFolder()
@@ -49,12 +50,14 @@ public final class PostgresServer: Sendable {
                 "max_connections": "800", "shared_buffers": "32MB", "autovacuum": "off",
             ]
             all.merge(settings) { _, new in new }
-            let shell = try Shell(folder: folder, programs: programs, settings: all, setUp: setUp)
+            let options = all.sorted { $0.key < $1.key }.map { "-c \($0.key)='\($0.value)'" }.joined(separator: " ")
+            // Postgres refuses to run as root.
+            let shell = try ServerShell(ServerScript.text, [folder, programs, options, setUp], user: "postgres")
             return PostgresServer(folder: folder, port: port == 0 ? 5432 : port, thread: thread, shell: shell)
         }
     }
 
-    private init(folder: String, port: Int, thread: DedicatedThread, shell: consuming sending Shell) {
+    private init(folder: String, port: Int, thread: DedicatedThread, shell: consuming sending ServerShell) {
         self.folder = folder
         self.port = port
         self.thread = thread
@@ -64,7 +67,13 @@ public final class PostgresServer: Sendable {
     /// Ends the server as a crash would, without a last checkpoint.
     public func crash() async throws { try await command("crash") }
 
-    /// Starts the server again.
+    /// Ends the server as an operator does, with what it has written.
+    public func stop() async throws { try await command("stop") }
+
+    /// Ends every process of the server at once, whatever it is doing.
+    public func kill() async throws { try await command("kill") }
+
+    /// Starts the server again, on the data that it has.
     public func startAgain() async throws { try await command("start") }
 
     /// Ends the server and removes its folder.
@@ -76,12 +85,4 @@ public final class PostgresServer: Sendable {
     private func command(_ command: String) async throws {
         try await thread.run { try shell.withLock { try $0.run(command) } }
     }
-}
-
-/// A server did not do what the tests asked of it.
-public struct PostgresServerFailure: Error, CustomStringConvertible {
-    let reason: String
-
-    /// The reason.
-    public var description: String { reason }
 }

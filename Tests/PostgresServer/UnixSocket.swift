@@ -1,4 +1,5 @@
 import Foundation
+import ServerShell
 
 /// What the proxy needs of Unix sockets; every call blocks.
 enum UnixSocket {
@@ -30,7 +31,7 @@ enum UnixSocket {
         let socket = make()
         let isBound = withAddress(path) { bind(socket, $0, $1) == 0 }
         guard isBound, Foundation.listen(socket, 16) == 0 else {
-            throw PostgresServerFailure(reason: "\(path): \(String(cString: strerror(errno)))")
+            throw ServerFailure(reason: "\(path): \(String(cString: strerror(errno)))")
         }
         return socket
     }

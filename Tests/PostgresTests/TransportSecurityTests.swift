@@ -1,6 +1,7 @@
 import Foundation
 import Postgres
 import PostgresServer
+import ServerShell
 import Testing
 
 @Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
@@ -19,7 +20,7 @@ struct TransportSecurityTests {
             do {
                 return try await PostgresServer.start(
                     port: try FreePort.find(), settings: ["ssl": "on"], setUp: Self.certificates)
-            } catch let failure as PostgresServerFailure where "\(failure)".contains("Address already in use") {
+            } catch let failure as ServerFailure where "\(failure)".contains("Address already in use") {
                 continue
             }
         }

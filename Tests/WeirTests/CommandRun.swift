@@ -24,10 +24,10 @@ struct CommandRun: Sendable {
         let output = try Capture(in: folder)
         let errors = try Capture(in: folder)
         let process = Process()
-        process.executableURL = try WeirProcess.executable()
+        process.executableURL = try ProgramProcess.executable()
         process.arguments = arguments
         process.currentDirectoryURL = URL(fileURLWithPath: folder.path)
-        process.environment = WeirProcess.environment.merging(environment) { $1 }
+        process.environment = ProgramProcess.environment.merging(environment) { $1 }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = output.handle
         process.standardError = errors.handle

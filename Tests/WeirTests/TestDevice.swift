@@ -18,9 +18,16 @@ struct TestDevice: Sendable {
     var rows: [String: JSON] = [:]
 
     init(_ weir: WeirProcess, syncID: String, knowledgeID: String, links: String? = nil) {
-        client = DeviceClient(port: weir.port, syncID: syncID, links: links)
+        self.init(port: weir.port, syncID: syncID, knowledgeID: knowledgeID, links: links)
+    }
+
+    init(port: UInt16, syncID: String, knowledgeID: String, links: String? = nil) {
+        client = DeviceClient(port: port, syncID: syncID, links: links)
         self.knowledgeID = knowledgeID
     }
+
+    /// Turns to another server.
+    mutating func turn(to port: UInt16) { client = DeviceClient(port: port, headers: client.headers) }
 
     /// A change of a row; further members by `with`.
     static func change(_ id: String, _ values: JSON, table: String = "person") -> JSON {

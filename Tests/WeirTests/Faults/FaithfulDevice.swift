@@ -19,22 +19,21 @@ struct FaithfulDevice: Sendable {
     private var loose = (version: 0, unanswered: 0)
 
     init(_ weir: WeirProcess, syncID: String, knowledgeID: String, links: String? = nil, owners: [String]) {
-        device = TestDevice(weir, syncID: syncID, knowledgeID: knowledgeID, links: links)
+        self.init(port: weir.port, syncID: syncID, knowledgeID: knowledgeID, links: links, owners: owners)
+    }
+
+    init(port: UInt16, syncID: String, knowledgeID: String, links: String? = nil, owners: [String]) {
+        device = TestDevice(port: port, syncID: syncID, knowledgeID: knowledgeID, links: links)
         targets = owners.flatMap { owner in (0..<3).map { (owner, "\(knowledgeID)-\($0)") } }
     }
 
     /// Writes until there is no server any more.
     mutating func write(to weir: WeirProcess, until end: EndOfServer, _ random: inout SeededGenerator) async throws {
-        device.client = DeviceClient(port: weir.port, headers: device.client.headers)
+        device.turn(to: weir.port)
         while true {
             await end.note()
             do {
-                switch Int.random(in: 0..<8, using: &random) {
-                case 0: try await repeatOne(&random)
-                case 1 where !isUnanswered: try await uploadOnly()
-                case 2: try await writeLoose()
-                default: try await writeOne()
-                }
+                try await play(&random)
             } catch let failure as DeviceClient.Failure where end.explains(failure) {
                 return
             }
@@ -42,14 +41,32 @@ struct FaithfulDevice: Sendable {
         }
     }
 
+    /// Does one thing.
+    mutating func play(_ random: inout SeededGenerator) async throws {
+        switch Int.random(in: 0..<8, using: &random) {
+        case 0: try await repeatOne(&random)
+        case 1 where !isUnanswered: try await uploadOnly()
+        case 2: try await writeLoose()
+        default: try await writeOne()
+        }
+    }
+
     /// Sends what is unanswered, and holds every batch of which the server must still know the outcome against what it said.
     mutating func settle(on weir: WeirProcess) async throws {
-        device.client = DeviceClient(port: weir.port, headers: device.client.headers)
+        device.turn(to: weir.port)
+        try await settle()
+    }
+
+    /// The same on the server that the device faces; may be tried again where an answer failed to come.
+    mutating func settle() async throws {
         try await writeOne()
         try await writeLoose()
         for (number, results) in told where number > device.batch - 16 {
             let answer = try await device.client.get(
                 "/v1/batches/\(number)?knowledgeId=\(device.knowledgeID)")
+            if [202, 503].contains(answer.status) {
+                throw DeviceClient.Failure(description: "batch \(number) is not known yet", status: answer.status)
+            }
             #expect(try answer.json()["batch"]["results"] == results, "the outcome of batch \(number)")
         }
         try await device.drain(limit: 5)
@@ -82,6 +99,7 @@ struct FaithfulDevice: Sendable {
             "changes": JSON(changes(of: device.batch).map(\.value)),
         ]
         let answer = try await device.client.post("/v1/upload", request)
+        if answer.status == 503 { throw DeviceClient.Failure(description: "not taken", status: 503) }
         #expect(answer.status == 202)
         isUnanswered = false
     }
@@ -137,7 +155,7 @@ struct WatchfulDevice: Sendable {
 
     /// Pulls until there is no server any more.
     mutating func read(from weir: WeirProcess, until end: EndOfServer, _ random: inout SeededGenerator) async throws {
-        device.client = DeviceClient(port: weir.port, headers: device.client.headers)
+        device.turn(to: weir.port)
         while true {
             await end.note()
             let before = device.rows

@@ -33,7 +33,7 @@
             let path = folder.path + "/disk"
             descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
             guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
-            let library = try WeirProcess.executable().deletingLastPathComponent().path + "/libFaultyDisk.so"
+            let library = try ProgramProcess.executable().deletingLastPathComponent().path + "/libFaultyDisk.so"
             let data = URL(fileURLWithPath: folder.path).resolvingSymlinksInPath().path + "/data/"
             environment = [
                 "LD_PRELOAD": library, "FAULTY_DISK_CONTROL": path, "FAULTY_DISK_FOLDER": data,

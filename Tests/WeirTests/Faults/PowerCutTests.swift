@@ -26,7 +26,7 @@
                 let weir: WeirProcess
                 do {
                     weir = try await TestServer.start(in: folder, environment: disk.environment)
-                } catch is WeirProcess.StartFailure where disk.hasEnded {
+                } catch is ProgramProcess.StartFailure where disk.hasEnded {
                     continue
                 }
                 var playing = fleet ?? Fleet(weir, seed: seed)

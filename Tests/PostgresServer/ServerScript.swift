@@ -1,0 +1,40 @@
+/// The script of the shell that has the server.
+enum ServerScript {
+    /// Arguments: the folder, the programs' folder, the server's options, and a command that is run before the first start.
+    ///
+    /// Everything of the server inherits the pipe `life`, so that its reader ends when nothing of the server is left.
+    static let text = """
+        folder=$1 bin=$2 options=$3 setup=$4
+        cd "$folder" || exit 1
+        begin() {
+            cat life > /dev/null &
+            life=$!
+            "$bin/pg_ctl" -D data -l server.log -o "$options" -w -t 120 start > start.log 2>&1 < /dev/null 9> life
+        }
+        end() { "$bin/pg_ctl" -D data -m "$1" -w stop > stop.log 2>&1 < /dev/null && wait "$life"; }
+        # Halted, the first of the processes makes no more of them.
+        killed() {
+            read -r first < data/postmaster.pid
+            kill -STOP "$first"
+            kill -KILL $(pgrep -P "$first") "$first"
+            wait "$life"
+        }
+        answer() { if "$@"; then echo done; else cat start.log server.log | tr '\\n' ' '; echo failed; fi; }
+        make() {
+            mkfifo life \\
+                && "$bin/initdb" -D data -A trust -U weir -N --no-instructions -E UTF8 --locale=C > start.log 2>&1 < /dev/null \\
+                && eval "$setup" && begin
+        }
+        answer make
+        while read -r command; do
+            case $command in
+                crash) answer end immediate ;;
+                stop) answer end fast ;;
+                kill) answer killed ;;
+                start) answer begin ;;
+            esac
+        done
+        end immediate
+        cd / && rm -rf "$folder"
+        """
+}

@@ -1,0 +1,93 @@
+import Foundation
+import Synchronization
+
+/// The lines of a process's log, as they come.
+final class ProgramLines: Sendable {
+    /// What a process says that it listens for.
+    enum Listener: String, CaseIterable {
+        /// By the key of the line.
+        case gateway = "address"
+        case operations = "url"
+    }
+
+    private struct State {
+        var rest = Data()
+        var lines: [String] = []
+        var hasEnded = false
+        var ports: [Listener: UInt16] = [:]
+        var waiting: [(listener: Listener, continuation: CheckedContinuation<UInt16?, Never>)] = []
+        var readers: [(text: String, after: Int, continuation: CheckedContinuation<Bool, Never>)] = []
+
+        /// Takes out the readers whose line has come, or will not come any more.
+        mutating func answered() -> [(CheckedContinuation<Bool, Never>, Bool)] {
+            var answered: [(CheckedContinuation<Bool, Never>, Bool)] = []
+            readers.removeAll { reader in
+                let isThere = lines.dropFirst(reader.after).contains { $0.contains(reader.text) }
+                guard isThere || hasEnded else { return false }
+                answered.append((reader.continuation, isThere))
+                return true
+            }
+            return answered
+        }
+
+        /// Those who wait for nothing any more.
+        mutating func takeServed() -> [(listener: Listener, continuation: CheckedContinuation<UInt16?, Never>)] {
+            let isServed = { [hasEnded, ports] (listener: Listener) in hasEnded || ports[listener] != nil }
+            defer { waiting.removeAll { isServed($0.listener) } }
+            return waiting.filter { isServed($0.listener) }
+        }
+    }
+
+    private let state = Mutex(State())
+
+    var all: [String] { state.withLock { $0.lines } }
+
+    func take(_ data: Data) {
+        update { state in
+            state.rest.append(data)
+            while let end = state.rest.firstIndex(of: UInt8(ascii: "\n")) {
+                let line = String(decoding: state.rest[..<end], as: UTF8.self)
+                state.rest.removeSubrange(...end)
+                state.lines.append(line)
+                for listener in Listener.allCases where state.ports[listener] == nil {
+                    state.ports[listener] = Self.port(in: line, listener)
+                }
+            }
+        }
+    }
+
+    func end() { update { $0.hasEnded = true } }
+
+    /// The port, where it is known.
+    func known(_ listener: Listener) -> UInt16? { state.withLock { $0.ports[listener] } }
+
+    /// The port that the process says it listens at; `nil` when it ended without.
+    func port(of listener: Listener) async -> UInt16? {
+        await withCheckedContinuation { continuation in
+            update { $0.waiting.append((listener, continuation)) }
+        }
+    }
+
+    /// Whether there is a line with a text behind the first `count` lines, or comes before the end.
+    func contains(_ text: String, after count: Int = 0) async -> Bool {
+        await withCheckedContinuation { continuation in
+            update { $0.readers.append((text, count, continuation)) }
+        }
+    }
+
+    private func update(_ change: (inout State) -> Void) {
+        let (answered, served, ports) = state.withLock { state in
+            change(&state)
+            return (state.answered(), state.takeServed(), state.ports)
+        }
+        for (reader, isThere) in answered { reader.resume(returning: isThere) }
+        for (listener, continuation) in served { continuation.resume(returning: ports[listener]) }
+    }
+
+    private static func port(in line: String, _ listener: Listener) -> UInt16? {
+        guard let object = try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
+            let place = object[listener.rawValue] as? String, let colon = place.lastIndex(of: ":")
+        else { return nil }
+        return UInt16(place[place.index(after: colon)...].prefix { $0 != "/" })
+    }
+}

@@ -1,0 +1,15 @@
+import Foundation
+
+/// A folder that is removed with its last reference.
+final class TestFolder: Sendable {
+    let path: String
+
+    init() throws {
+        path = NSTemporaryDirectory() + "weir-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        do { try FileManager.default.removeItem(atPath: path) } catch { print("not removed: \(path): \(error)") }
+    }
+}
