@@ -54,6 +54,19 @@ let simdjson: Target = .target(
     linkerSettings: [.linkedLibrary("simdjson")]
 )
 
+/// ZeroMQ from the system.
+///
+/// Debian's pkg-config file names folders of a library that libzmq alone needs, which SwiftPM warns about; its header is where
+/// every compiler looks.
+let zeromq: Target = {
+    #if os(macOS)
+        let pkgConfig: String? = "libzmq"
+    #else
+        let pkgConfig: String? = nil
+    #endif
+    return .systemLibrary(name: "CZeroMQ", pkgConfig: pkgConfig, providers: [.apt(["libzmq3-dev"]), .brew(["zeromq"])])
+}()
+
 let package = Package(
     name: "weir",
     platforms: [.macOS(.v26)],
@@ -259,8 +272,31 @@ let package = Package(
         tests(
             "FanOutTests",
             [
-                "ChangeLog", "Control", "FanOut", "FanOutLink", "Metrics", "RecordStore", "SQLite", "SyncModel",
+                "ChangeLog", "Configuration", "Control", "FanOut", "FanOutLink", "LinkWire", "Metrics", "NetworkLink",
+                "Observability", "RecordStore", "SQLite", "SyncModel", "SyncWire",
+            ]),
+
+        // The link between gateways and fan-outs that are processes of their own: the library of the system, the safe
+        // wrapper above it, the messages, and both ends.
+        zeromq,
+        room("ZeroMQ", ["CZeroMQ"]),
+        tests("ZeroMQTests", ["ThreadExecutor", "ZeroMQ"]),
+        .target(
+            name: "LinkWire", dependencies: ["FanOutLink", "SyncModel", "SyncWire"], exclude: ["Protos"],
+            swiftSettings: swift),
+        tests("LinkWireTests", ["FanOutLink", "Fuzzing", "LinkWire", "SyncModel", "SyncWire"]),
+        room(
+            "NetworkLink",
+            [
+                "Configuration", "Digest", "FanOutLink", "LinkWire", "Metrics", "Observability", "SyncModel",
                 "SyncWire",
+                "ThreadExecutor", "ZeroMQ",
+            ]),
+        tests(
+            "NetworkLinkTests",
+            [
+                "Commands", "Configuration", "FanOutLink", "Fuzzing", "LinkWire", "Metrics", "NetworkLink",
+                "Observability", "SyncModel", "SyncWire", "ThreadExecutor", "ZeroMQ",
             ]),
 
         // Making results anew from the log, and comparing.
