@@ -343,7 +343,13 @@ let package = Package(
         .target(
             name: "FaultyDisk", path: "Tests/FaultyDisk",
             linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
-        tests("WeirTests", ["ChangeLog", "CZlib", "Fuzzing", "SQLite", "ThreadExecutor", "weir"]),
+        tests(
+            "WeirTests",
+            [
+                "ChangeLog", "CZlib", "Fuzzing", "KafkaChangeLog", "KafkaServer", "Postgres", "PostgresServer",
+                "SQLite",
+                "ServerShell", "SyncModel", "SyncWire", "ThreadExecutor", "weir",
+            ]),
     ]
 )
 

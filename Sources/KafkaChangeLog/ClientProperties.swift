@@ -62,7 +62,12 @@ struct ClientProperties: Sendable {
         setConsumer(&properties)
         properties.set("group.id", group)
         properties.set("partition.assignment.strategy", "cooperative-sticky")
-        properties.set("session.timeout.ms", "\(configuration.sessionMilliseconds)")
+        let session = Int(configuration.sessionTimeout / .milliseconds(1))
+        properties.set("session.timeout.ms", "\(session)")
+        // Of several signs of life, one may be late.
+        if properties["heartbeat.interval.ms"] == nil {
+            properties.set("heartbeat.interval.ms", "\(min(3000, session / 3))")
+        }
         properties.set("auto.offset.reset", "earliest")
         properties.set("queued.max.messages.kbytes", "1")
         properties.set("queued.min.messages", "1")

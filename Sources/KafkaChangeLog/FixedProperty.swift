@@ -21,7 +21,7 @@ enum FixedProperty {
         "fetch.max.bytes": ownKey, "fetch.message.max.bytes": ownKey, "max.partition.fetch.bytes": ownKey,
 
         "group.id": group, "group.instance.id": group, "partition.assignment.strategy": group,
-        "session.timeout.ms": group, "group.protocol.type": group, "enable.auto.commit": group,
+        "session.timeout.ms": ownKey, "group.protocol.type": group, "enable.auto.commit": group,
         "auto.commit.enable": group, "auto.commit.interval.ms": group, "enable.auto.offset.store": group,
         "offset.store.method": group, "offset.store.path": group, "offset.store.sync.interval.ms": group,
         "enable.partition.eof": group,

@@ -55,11 +55,15 @@ public struct KafkaChangeLogConfiguration: ConfigurationComponent {
     static let closeTimeout = ConfigurationKey(
         "close-timeout", .duration(in: .milliseconds(1)...(.seconds(600))), default: .seconds(10),
         "How long a stopping process waits for the brokers to take what is enqueued.")
+    static let sessionTimeout = ConfigurationKey(
+        "session-timeout", .duration(in: .seconds(1)...(.seconds(300))), default: .seconds(10),
+        "How long a worker may be silent before others get its partitions; the brokers say how short it may be.")
 
     /// Every key.
     public static let keys: [any DeclaredConfigurationKey] =
         [
             servers, topicPrefix, maximumRecordSize, queueBytes, fetchBytes, linger, compression, closeTimeout,
+            sessionTimeout,
         ] + PassedProperty.keys
 
     /// Brokers to begin with, each as `host:port`.
@@ -81,8 +85,8 @@ public struct KafkaChangeLogConfiguration: ConfigurationComponent {
     /// Further properties of librdkafka's clients.
     public private(set) var properties: [KafkaProperty] = []
 
-    /// How long the coordinator waits for a sign of a member's life, in milliseconds.
-    package var sessionMilliseconds = 10_000
+    /// How long the coordinator waits for a sign of a member's life before others get its partitions.
+    public var sessionTimeout: Duration
     /// Whether a time that the producer gave is taken for the log's, which the mock cluster of tests needs.
     package var acceptsProducersTime = false
 
@@ -90,7 +94,7 @@ public struct KafkaChangeLogConfiguration: ConfigurationComponent {
     public init(
         servers: [String], topicPrefix: String = "", maximumRecordSize: Int = 32 << 20, queueBytes: Int = 32 << 20,
         fetchBytes: Int = 16 << 20, lingerMilliseconds: Int = 0, compression: KafkaCompression = .lz4,
-        closeTimeout: Duration = .seconds(10)
+        closeTimeout: Duration = .seconds(10), sessionTimeout: Duration = .seconds(10)
     ) {
         self.servers = servers
         self.topicPrefix = topicPrefix
@@ -100,6 +104,7 @@ public struct KafkaChangeLogConfiguration: ConfigurationComponent {
         self.lingerMilliseconds = lingerMilliseconds
         self.compression = compression
         self.closeTimeout = closeTimeout
+        self.sessionTimeout = sessionTimeout
     }
 
     /// Reads the settings, with librdkafka's judgement of the properties that are passed on.
@@ -108,7 +113,8 @@ public struct KafkaChangeLogConfiguration: ConfigurationComponent {
             servers: try reader.read(Self.servers), topicPrefix: try reader.read(Self.topicPrefix),
             maximumRecordSize: try reader.read(Self.maximumRecordSize), queueBytes: try reader.read(Self.queueBytes),
             fetchBytes: try reader.read(Self.fetchBytes), lingerMilliseconds: try reader.read(Self.linger),
-            compression: try reader.read(Self.compression), closeTimeout: try reader.read(Self.closeTimeout))
+            compression: try reader.read(Self.compression), closeTimeout: try reader.read(Self.closeTimeout),
+            sessionTimeout: try reader.read(Self.sessionTimeout))
         let isFit = topicPrefix.utf8.allSatisfy {
             (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20)
                 || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || "._-".utf8.contains($0)

@@ -30,7 +30,7 @@ struct OperationsHandler: HTTPHandler {
                     body: await metrics.text(), isCompressible: true)
             }
         case .health: return .response(health())
-        case .readiness: return .response(ready())
+        case .readiness: return .task { [readiness] in Self.ready(await readiness.probedReport()) }
         }
     }
 
@@ -56,8 +56,7 @@ struct OperationsHandler: HTTPHandler {
         return Self.report(isGood: stalls.isEmpty, good: "alive", bad: "stalled", reasons: stalls)
     }
 
-    private func ready() -> HTTPResponse {
-        let report = readiness.report
+    private static func ready(_ report: Readiness.Report) -> HTTPResponse {
         let reasons = report.conditions.compactMap { entry in entry.unreadyReason.map { (entry.name, $0) } }
         return Self.report(isGood: report.isReady, good: "ready", bad: "not ready", reasons: reasons)
     }

@@ -17,6 +17,7 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
     private let configuration: OrderingConfiguration
     private let clock: any Clock<Duration>
     private let logger: Logger
+    private let hasFailed: @Sendable (Int, any Error) -> Void
     private let metrics: OrderingMetrics
 
     /// Makes the stage.
@@ -31,11 +32,13 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
     ///   - clock: measures the pauses between attempts.
     ///   - logger: says what stops a partition.
     ///   - metrics: what is counted.
+    ///   - hasFailed: told of each partition that something keeps from being ordered, each time.
     public init(
         log: Log, store: Store, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
         schemaWait: @escaping SchemaWait = SchemaHistory.noFurtherVersions,
         configuration: OrderingConfiguration, clock: any Clock<Duration> = ContinuousClock(), logger: Logger,
-        metrics: OrderingMetrics = OrderingMetrics()
+        metrics: OrderingMetrics = OrderingMetrics(),
+        hasFailed: @escaping @Sendable (Int, any Error) -> Void = { _, _ in }
     ) {
         self.log = log
         self.store = store
@@ -45,6 +48,7 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
         self.configuration = configuration
         self.clock = clock
         self.logger = logger
+        self.hasFailed = hasFailed
         self.metrics = metrics
     }
 
@@ -55,7 +59,7 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
     /// What may pass is tried again.
     ///
     /// - Throws: what concerns more than a message: ``OrderingError`` when log and tables do not belong together,
-    ///   `RecordStoreError` (of the code `fenced` when another worker writes the same partition), `ChangeLogError`.
+    ///   `RecordStoreError`, `ChangeLogError`.
     public func run() async throws {
         let membership = try await log.join(group: "ordering", topic: .changes)
         let result = await Result.capturing {
@@ -88,6 +92,7 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
             } catch {
                 // A partition that was taken away has somebody else to tell.
                 if Task.isCancelled { throw error }
+                hasFailed(partition, error)
                 switch Failure(error) {
                 case .mayPass:
                     metrics.retries.add()
@@ -132,6 +137,8 @@ private enum Failure {
         switch error {
         case let error as ChangeLogError where error.isRetriable || error.code == .producerFailed: self = .mayPass
         case let error as RecordStoreError where error.isRetriable: self = .mayPass
+        // Another worker has the partition: either this one is about to lose it, or that one has been told to end.
+        case let error as RecordStoreError where error.code == .fenced: self = .mayPass
         case let error as RecordStoreError: self = error.concernsRow ? .ofMessage : .ofStage
         case OrderingError.paused(_, _, .unknownSchema(let hash)): self = .ofSchema { $0[hash] != nil }
         case OrderingError.paused(_, _, .unknownSchemaNumber(let number)): self = .ofSchema { $0[number] != nil }

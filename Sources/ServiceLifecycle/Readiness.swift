@@ -23,8 +23,9 @@ public final class Readiness: Sendable {
         public var isReady: Bool { conditions.allSatisfy { $0.unreadyReason == nil } }
     }
 
-    // Grows with the services of the process alone.
+    // Both grow with the services of the process alone.
     private let conditions = Mutex<[ReadinessCondition]>([])
+    private let probes = Mutex<[ReadinessProbe]>([])
 
     /// Without conditions, the process is ready.
     public init() {}
@@ -37,6 +38,35 @@ public final class Readiness: Sendable {
             conditions.append(condition)
             return condition
         }
+    }
+
+    /// Adds a question that is put whenever ``probedReport()`` is asked for; names differ, or it traps.
+    ///
+    /// - Parameters:
+    ///   - limit: how long an answer may take before the process counts as unready; the question goes on.
+    ///   - ask: says why the process is not ready, in words for an operator; `nil` where it is.
+    public func addProbe(
+        _ name: String, limit: Duration = .seconds(2), _ ask: @escaping @Sendable () async -> String?
+    ) {
+        probes.withLock { probes in
+            precondition(!probes.contains { $0.name == name }, "\(name): there is such a probe already")
+            probes.append(ReadinessProbe(name, limit: limit, ask))
+        }
+    }
+
+    /// The state of every condition, and the answers to all probes.
+    public func probedReport() async -> Report {
+        let conditions = report.conditions
+        let probes = probes.withLock(\.self)
+        let answers = await withTaskGroup(of: (Int, String?).self) { group in
+            for (place, probe) in probes.enumerated() { group.addTask { (place, await probe.reason()) } }
+            var answers = [String?](repeating: nil, count: probes.count)
+            for await (place, reason) in group { answers[place] = reason }
+            return answers
+        }
+        return Report(
+            conditions: conditions
+                + zip(probes, answers).map { Report.Entry(name: $0.name, unreadyReason: $1) })
     }
 
     /// The state of every condition.

@@ -17,7 +17,7 @@ struct Monitoring: Sendable {
         metrics.gauge(.buildInfo, [.version: Version.text]).set(1)
         let start = Double(WallClock.microseconds()) / 1_000_000
         metrics.collect { [readiness] samples in
-            samples.set(.ready, readiness.report.isReady ? 1 : 0)
+            samples.set(.ready, await readiness.probedReport().isReady ? 1 : 0)
             samples.set(.processStart, start)
             let process = ProcessReadings()
             samples.set(.processCPU, process.cpuSeconds)

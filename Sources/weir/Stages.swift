@@ -29,6 +29,7 @@ struct Stages<Log: ChangeLog>: Sendable {
     let logger: Logger
 
     private var schemas: @Sendable () -> SchemaHistory { { [control] in control.schemas } }
+    private var schemaWait: SchemaWait { { [control] in try await control.known.wait(until: $0) } }
     private var history: History { control.history }
 
     func fanOut<Store: RecordStore>(
@@ -36,13 +37,17 @@ struct Stages<Log: ChangeLog>: Sendable {
     ) -> FanOut<Log, Store> {
         FanOut(
             configuration: settings.fanOut, history: history, partitions: partitions, log: log, store: store,
-            schemas: schemas, observer: observer, metrics: FanOutMetrics(metrics))
+            schemas: schemas, schemaWait: schemaWait, observer: observer, metrics: FanOutMetrics(metrics))
     }
 
-    func ordering<Store: RecordStore>(store: Store) -> OrderingService<Log, Store> {
+    /// - Parameter hasFailed: told of each partition that something keeps from being ordered, each time.
+    func ordering<Store: RecordStore>(
+        store: Store, hasFailed: @escaping @Sendable (Int, any Error) -> Void = { _, _ in }
+    ) -> OrderingService<Log, Store> {
         OrderingService(
-            log: log, store: store, history: history, schemas: schemas, configuration: settings.ordering,
-            logger: logger.labeled("ordering"), metrics: OrderingMetrics(metrics))
+            log: log, store: store, history: history, schemas: schemas, schemaWait: schemaWait,
+            configuration: settings.ordering, logger: logger.labeled("ordering"), metrics: OrderingMetrics(metrics),
+            hasFailed: hasFailed)
     }
 
     /// - Parameter refused: told of each record of `uploads` that was refused as a whole.
@@ -50,7 +55,8 @@ struct Stages<Log: ChangeLog>: Sendable {
         let logger = logger.labeled("ingest")
         let metrics = IngestMetrics(metrics, partitions: history.partitions)
         return IngestService(
-            log: log, history: history, limits: settings.limits.limits, configuration: settings.ingest, schemas: schemas
+            log: log, history: history, limits: settings.limits.limits, configuration: settings.ingest, schemas: schemas,
+            schemaWait: schemaWait
         ) { event in
             if case .recordRefused(let upload, _) = event { refused(upload) }
             event.write(to: logger)

@@ -30,7 +30,8 @@ import Testing
                 "WEIR_KAFKA_SERVERS": "a:9092, b:9092", "WEIR_KAFKA_TOPIC_PREFIX": "weir.",
                 "WEIR_KAFKA_MAX_RECORD_BYTES": "8MiB", "WEIR_KAFKA_QUEUE_BYTES": "16MiB",
                 "WEIR_KAFKA_FETCH_BYTES": "4MiB", "WEIR_KAFKA_LINGER_MS": "1", "WEIR_KAFKA_COMPRESSION": "zstd",
-                "WEIR_KAFKA_CLOSE_TIMEOUT": "3s", "WEIR_KAFKA_SECURITY_PROTOCOL": "sasl_ssl",
+                "WEIR_KAFKA_CLOSE_TIMEOUT": "3s", "WEIR_KAFKA_SESSION_TIMEOUT": "6s",
+                "WEIR_KAFKA_SECURITY_PROTOCOL": "sasl_ssl",
                 "WEIR_KAFKA_SASL_PASSWORD_FILE": "secret",
                 "WEIR_KAFKA_PROPERTIES": "socket.nagle.disable=true,api.version.request.timeout.ms=5000",
             ], files: ["secret": "hunter2\n"])
@@ -42,6 +43,7 @@ import Testing
         #expect(configuration.lingerMilliseconds == 1)
         #expect(configuration.compression == .zstd)
         #expect(configuration.closeTimeout == .seconds(3))
+        #expect(configuration.sessionTimeout == .seconds(6))
         let names = Set(configuration.properties.map(\.name))
         #expect(
             names == [

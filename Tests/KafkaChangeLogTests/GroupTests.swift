@@ -44,7 +44,7 @@ struct GroupTests {
             let place = try await KafkaLogPlace.make()
             try await place.createTopics(partitions: 4)
             var configuration = place.configuration()
-            configuration.sessionMilliseconds = 6000
+            configuration.sessionTimeout = .seconds(6)
             let log = try await KafkaChangeLog(configuration)
             let member = try await log.join(group: "g", topic: .changes)
             let workers = Workers()

@@ -58,7 +58,7 @@ final class KafkaLogPlace: LogUnderTest {
         if mock != nil {
             configuration.acceptsProducersTime = true
             // The mock's groups wait 3 seconds for the first members, who must last so long.
-            configuration.sessionMilliseconds = 5000
+            configuration.sessionTimeout = .seconds(5)
         }
         return configuration
     }

@@ -4,62 +4,26 @@ import Testing
 
 /// The simulation of the netcoresync seed against a running server: the fixture's numbers, over HTTP.
 @Suite struct NineActivitiesTests {
-    private static let fixtures = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().appendingPathComponent("Fixtures/netcoresync")
-
-    private static func fixture() throws -> JSON {
-        JSON(
-            try JSONSerialization.jsonObject(with: Data(contentsOf: fixtures.appendingPathComponent("activities.json")))
-        )
-    }
-
     @Test func theNineActivitiesGiveTheSeedsNumbers() async throws {
-        let fixture = try Self.fixture()
-        let activities = fixture["activities"].array
-        #expect(activities.count == 9)
-        try await Self.play(activities, checked: 0..., fixture)
+        try await Self.play(try NineActivities.standard())
     }
 
     @Test func theAlternateOfActivitySixGivesTheSeedsNumbersOnASecondServer() async throws {
-        let fixture = try Self.fixture()
-        let alternate = fixture["alternates"][0]
-        let before = try #require(alternate["after"].int)
-        let activities = Array(fixture["activities"].array.prefix(before)) + alternate["activities"].array
-        try await Self.play(activities, checked: before..., fixture)
+        try await Self.play(try NineActivities.alternate())
     }
 
-    private static func play(
-        _ activities: [JSON], checked: PartialRangeFrom<Int>, _ fixture: JSON
-    ) async throws {
+    private static func play(_ activities: NineActivities) async throws {
         let folder = try TestFolder()
-        let server = fixture["server"]
-        let schema = fixtures.appendingPathComponent(try #require(server["schema"].string)).path
-        let settings = [
-            "partitions": "\(try #require(server["partitions"].int))", "clock": try #require(server["clock"].string),
-        ]
-        var weir = try await WeirProcess.start(schema: schema, in: folder, settings: settings)
-        for (number, activity) in activities.enumerated() {
-            for step in activity["steps"].array {
-                let headers = step["headers"].object.compactMapValues(\.string)
-                let answer = try await DeviceClient(port: weir.port, headers: headers).sync(step["request"])
-                guard checked.contains(number) else { continue }
-                let place = Comment("activity \(activity["name"]), \(step["client"])")
-                let expected = step["response"]
-                for (key, value) in expected.object {
-                    switch key {
-                    case "changes", "knowledge":
-                        #expect(answer[key].array.sortedByText == value.array.sortedByText, place)
-                    default: #expect(answer[key] == value, place)
-                    }
-                }
-                if expected["batch"].isNull { #expect(answer["batch"].isNull, place) }
-            }
-            guard checked.contains(number) else { continue }
+        let settings = ["partitions": "\(activities.partitions)", "clock": activities.clock]
+        var weir = try await WeirProcess.start(schema: activities.schema, in: folder, settings: settings)
+        try await activities.play {
+            weir.port
+        } rows: { _ in
             // The tables come after the answers: those of a server that has stopped are at the log's end.
             #expect(await weir.stop() == 0)
             let rows = try Self.rows(in: folder)
-            #expect(rows == activity["rows"].array.sortedByText, Comment("rows after activity \(activity["name"])"))
-            weir = try await WeirProcess.start(schema: schema, in: folder, settings: settings)
+            weir = try await WeirProcess.start(schema: activities.schema, in: folder, settings: settings)
+            return rows
         }
         #expect(await weir.stop() == 0)
     }

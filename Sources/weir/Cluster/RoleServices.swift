@@ -10,6 +10,7 @@ import Observability
 import Operations
 import Ordering
 import PostgresRecordStore
+import RecordStore
 import ServiceLifecycle
 import SyncModel
 
@@ -30,6 +31,24 @@ struct RoleServices: Sendable {
             settings: settings.stages, log: parts.log, control: parts.control, metrics: monitoring.metrics,
             logger: logger)
         monitoring.metrics.collectLag(of: parts.log, partitions: parts.control.history.partitions)
+        monitoring.readiness.addProbe("kafka") { [log = parts.log] in
+            do throws(ChangeLogError) {
+                _ = try await log.range(of: TopicPartition(.control, 0))
+                return nil
+            } catch {
+                return "\(error)"
+            }
+        }
+        guard let tables = parts.tables else { return }
+        monitoring.readiness.addProbe("postgres") { [shards = settings.postgres.shards.indices] in
+            do throws(RecordStoreError) {
+                // Partition n lives in database n, as far as there are databases.
+                for shard in shards { _ = try await tables.position(of: shard) }
+                return nil
+            } catch {
+                return "\(error)"
+            }
+        }
     }
 
     private var partitions: [Int] { Array(0..<parts.control.history.partitions) }
@@ -49,9 +68,15 @@ struct RoleServices: Sendable {
     func of(_ role: ClusterRole) -> [ServiceGroup.Member] {
         switch role {
         case .ingest: [control, stage(.ingest, stages.ingest().run)]
-        case .ordering: [control, stage(.ordering, stages.ordering(store: tables).run)]
+        case .ordering: [control, ordering]
         case .gateway, .fanout: [control]
         }
+    }
+
+    private var ordering: ServiceGroup.Member {
+        let failures = RecentFailures(memory: settings.stages.ordering.retryDelay + .seconds(5))
+        monitoring.readiness.addProbe("partitions") { failures.reason }
+        return stage(.ordering, stages.ordering(store: tables) { failures.note($0, $1) }.run)
     }
 
     /// Those of all roles, whose gateway asks the fan-out within the process.
@@ -65,7 +90,7 @@ struct RoleServices: Sendable {
         return [
             control,
             .init("fanout", CancelledService(fanOut.run)),
-            stage(.ordering, stages.ordering(store: tables).run),
+            ordering,
             stage(.ingest, stages.ingest { backlog.refused($0) }.run),
             .init(
                 "gateway",

@@ -1,0 +1,79 @@
+import ChangeLog
+import Foundation
+import KafkaServer
+import PostgresServer
+import Testing
+
+/// Processes, brokers and the database are ended under load, again and again, at moments counted in answers.
+@Suite(
+    .timeLimit(.minutes(20)),
+    .enabled(if: WeirCluster.skipReasonForOwnBrokers == nil, "\(WeirCluster.skipReasonForOwnBrokers ?? "")"))
+struct ClusterKillTests {
+    /// How each round ends the broker and the database.
+    private enum End {
+        case clean
+        case kill
+    }
+
+    @Test func nothingAcknowledgedIsLostOrDoubledWhoeverIsKilled() async throws {
+        let rounds = ProcessInfo.processInfo.environment["WEIR_TEST_LONG"] == nil ? 5 : 19
+        try await play(rounds: rounds, brokers: 1, seed: 1)
+    }
+
+    @Test func nothingAcknowledgedIsLostOrDoubledWhenTheLeaderOfSeveralBrokersIsKilled() async throws {
+        try await play(rounds: 1, brokers: 3, seed: 2)
+    }
+
+    private func play(rounds: Int, brokers: Int, seed: UInt64) async throws {
+        let kafka = try await KafkaServer.start(brokers: brokers)
+        let postgres = try await PostgresServer.start()
+        let result = await Result.capturing {
+            let cluster = try await WeirCluster.make(.init(kafka: kafka, postgres: postgres))
+            let members = try await cluster.startTwoOfEach()
+            var fleet = ClusterFleet(cluster, seed: seed)
+            try await fleet.play { progress in
+                var random = SeededGenerator(state: seed)
+                for round in 0..<rounds {
+                    let ends: [End] = round % 2 == 0 ? [.kill, .clean] : [.clean, .kill]
+                    try await Self.playRound(members, kafka, postgres, ends, progress, &random)
+                }
+            }
+            let device = try await fleet.settle()
+            for member in members.reversed() { await member.stop() }
+            try await cluster.expectRows(device)
+            let audit = try await LogAudit.check(cluster)
+            try await cluster.expectPositions(audit)
+            #expect(audit.rows > 0)
+            print("\(fleet.batchCount) batches, \(audit.rows) rows, \(audit.repeats) repeats")
+        }
+        await kafka.end()
+        await postgres.end()
+        try result.get()
+    }
+
+    /// Each process once, in an order by the seed, a broker and the database somewhere between.
+    private static func playRound(
+        _ members: [ClusterMember], _ kafka: KafkaServer, _ postgres: PostgresServer, _ ends: [End],
+        _ progress: Progress, _ random: inout SeededGenerator
+    ) async throws {
+        let order = members.shuffled(using: &random)
+        let moments = Array(0..<order.count).shuffled(using: &random)
+        for (place, member) in order.enumerated() {
+            await progress.wait(for: Int.random(in: 1...25, using: &random))
+            await member.kill()
+            try member.startAgain()
+            if place == moments[0] {
+                let broker = Int.random(in: 1...kafka.brokers, using: &random)
+                if case .kill = ends[0] { try await kafka.kill(broker) } else { try await kafka.stop(broker) }
+                // Several brokers go on without the one, whoever led.
+                if kafka.brokers > 1 { await progress.wait(for: Int.random(in: 20...60, using: &random)) }
+                try await kafka.startAgain(broker)
+            }
+            if place == moments[1] {
+                if case .kill = ends[1] { try await postgres.kill() } else { try await postgres.stop() }
+                try await postgres.startAgain()
+            }
+            try await member.untilReady()
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import ServerShell
+import Synchronization
+import Testing
+
+/// A process of a cluster, one role or all of them, which can be ended and started again in the same place.
+final class ClusterMember: Sendable {
+    /// What a process does.
+    enum Role: String, Sendable {
+        case gateway, ingest, ordering, fanout
+        /// All of them.
+        case run
+
+        /// Whether devices send their requests to it.
+        var takesRequests: Bool { self == .gateway || self == .run }
+        /// Whether it keeps streams in a folder of its own.
+        var keepsStreams: Bool { self == .fanout || self == .run }
+    }
+
+    let role: Role
+    /// The port of the gateway; it stays over restarts.
+    let port: UInt16
+    /// Where the streams lie.
+    let data: String
+    private let cluster: WeirCluster
+    private let arguments: [String]
+    private let current: Mutex<ProgramProcess>
+
+    /// Starts a process.
+    fileprivate init(_ role: Role, named name: String, in cluster: WeirCluster, _ settings: [String]) throws {
+        self.role = role
+        self.cluster = cluster
+        port = UInt16(try FreePort.find())
+        data = cluster.folder.path + "/" + name
+        var arguments = [role.rawValue, "--config", "weir.yaml"] + settings
+        if role.takesRequests { arguments += ["--address", "127.0.0.1:\(port)"] }
+        if role.keepsStreams { arguments += ["--data", data] }
+        self.arguments = arguments
+        current = Mutex(try ProgramProcess(arguments, in: cluster.folder))
+    }
+
+    /// The process as it runs now, or has run last.
+    var process: ProgramProcess { current.withLock(\.self) }
+
+    /// Starts the process again; it has ended.
+    func startAgain() throws {
+        let process = try ProgramProcess(arguments, in: cluster.folder)
+        current.withLock { $0 = process }
+    }
+
+    /// Waits until the process does its work.
+    func untilReady() async throws {
+        let process = process
+        guard await process.hasLogged("Every service is ready") else {
+            throw ProgramProcess.StartFailure(
+                description: "weir \(role) did not start:\n" + process.log.joined(separator: "\n"))
+        }
+        if role.takesRequests { cluster.gateways.add(port) }
+    }
+
+    /// Ends the process at once.
+    func kill() async {
+        if role.takesRequests { cluster.gateways.remove(port) }
+        #expect(await process.kill() == SIGKILL)
+    }
+
+    /// Asks the process to stop, and waits until it has.
+    func stop() async {
+        if role.takesRequests { cluster.gateways.remove(port) }
+        let process = process
+        #expect(await process.stop() == 0, "\(role): \(process.log.suffix(5).joined(separator: "\n"))")
+    }
+}
+
+extension WeirCluster {
+    /// Starts a process, and does not wait for it.
+    func launch(_ role: ClusterMember.Role, named name: String, _ settings: [String] = []) throws -> ClusterMember {
+        try ClusterMember(role, named: name, in: self, settings)
+    }
+
+    /// Starts a process and waits until it does its work.
+    func start(_ role: ClusterMember.Role, named name: String, _ settings: [String] = []) async throws -> ClusterMember
+    {
+        let member = try launch(role, named: name, settings)
+        try await member.untilReady()
+        return member
+    }
+}
+
+extension WeirCluster {
+    /// One process of every role, ready for requests; the gateway comes first.
+    func startOneOfEach() async throws -> [ClusterMember] { try await start(ofEach: 1) }
+
+    /// Two processes of every role, ready for requests.
+    func startTwoOfEach() async throws -> [ClusterMember] { try await start(ofEach: 2) }
+
+    private func start(ofEach count: Int) async throws -> [ClusterMember] {
+        var members: [ClusterMember] = []
+        for role in [ClusterMember.Role.run, .ordering, .ingest] {
+            for number in 1...count { members.append(try launch(role, named: "\(role)-\(number)")) }
+        }
+        for member in members { try await member.untilReady() }
+        return members
+    }
+}
