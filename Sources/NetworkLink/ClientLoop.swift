@@ -219,15 +219,14 @@ final class ClientLoop {
                 index, connection,
                 "it knows \(description.partitions) partitions, and this gateway \(board.partitioning.count)")
         }
-        if connection.phase != .up {
-            connection.phase = .up
-            places[index].trouble = nil
-            logger.info(
-                "A fan-out is connected",
-                [.address: .text(places[index].address), .count: .integer(description.ready.count)])
-        }
+        let isNew = connection.phase != .up
+        connection.phase = .up
         let ready = description.ready.filter { $0 < board.partitioning.count }
         report(board.describe(index, connection.number, ready: ready))
+        guard isNew else { return }
+        places[index].trouble = nil
+        logger.info(
+            "A fan-out is connected", [.address: .text(places[index].address), .count: .integer(ready.count)])
     }
 
     /// Turns away a fan-out that must not be asked; later it may be another one.
