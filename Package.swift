@@ -348,7 +348,7 @@ let package = Package(
             [
                 "ChangeLog", "CZlib", "Fuzzing", "KafkaChangeLog", "KafkaServer", "Postgres", "PostgresServer",
                 "SQLite",
-                "ServerShell", "SyncModel", "SyncWire", "ThreadExecutor", "weir",
+                "ServerShell", "SyncModel", "SyncWire", "ThreadExecutor", "YAML", "weir",
             ]),
     ]
 )
