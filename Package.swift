@@ -299,6 +299,14 @@ let package = Package(
                 "Observability", "SyncModel", "SyncWire", "ThreadExecutor", "ZeroMQ",
             ]),
 
+        // Streams made from tables in Postgres, with ordering at work.
+        tests(
+            "StreamsFromPostgresTests",
+            [
+                "ChangeLog", "FanOut", "FanOutLink", "MemoryChangeLog", "MemoryRecordStore", "Observability",
+                "Ordering", "Postgres", "PostgresRecordStore", "PostgresServer", "RecordStore", "SyncModel", "SyncWire",
+            ]),
+
         // Making results anew from the log, and comparing.
         room(
             "Verification",

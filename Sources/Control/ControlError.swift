@@ -16,6 +16,8 @@ public enum ControlError: Error, Sendable, CustomStringConvertible {
     case otherPartitionCount(recorded: Int, configured: Int)
     /// Owners would live in other partitions than their rows.
     case otherPartitionFunction(String)
+    /// Rows would be looked for in other databases than theirs.
+    case otherShardCount(recorded: Int, configured: Int)
     /// TimeStamps would grow in another way than before.
     case otherClock(recorded: TimeStampClock, configured: TimeStampClock)
     /// The schema would lose data that the newest version keeps.
@@ -44,6 +46,12 @@ public enum ControlError: Error, Sendable, CustomStringConvertible {
             """
         case .otherPartitionFunction(let recorded):
             "this history gives owners their partition by \(recorded), which this version of Weir does not know: upgrade it"
+        case .otherShardCount(let recorded, let configured):
+            """
+            this history was made with its tables in \(recorded) databases, \(configured) are configured: a partition lives in \
+            one database for ever, so name the \(recorded) databases in the order they had, or begin a new history in an \
+            empty place
+            """
         case .otherClock(let recorded, let configured):
             """
             this history was made with clock \(recorded.name), \(configured.name) is configured: set it back, or begin a \

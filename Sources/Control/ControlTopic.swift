@@ -134,6 +134,9 @@ public final class ControlTopic: Sendable {
         if !history.partitionFunction.utf8.elementsEqual(proposed.partitionFunction.utf8) {
             throw ControlError.otherPartitionFunction(history.partitionFunction)
         }
+        if history.shards != proposed.shards {
+            throw ControlError.otherShardCount(recorded: history.shards, configured: proposed.shards)
+        }
         if history.clock != proposed.clock {
             throw ControlError.otherClock(recorded: history.clock, configured: proposed.clock)
         }

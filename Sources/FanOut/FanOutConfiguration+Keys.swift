@@ -4,6 +4,9 @@ import Configuration
 extension FanOutConfiguration: ConfigurationComponent {
     private static let defaults = FanOutConfiguration(directory: ".")
 
+    static let partitions = ConfigurationKey(
+        "partitions", .servedPartitions, default: defaults.partitions,
+        "Partitions whose streams this process serves; more than one fan-out may serve the same.")
     static let check = ConfigurationKey(
         "check", .choice(Check.self), default: defaults.check,
         "What is looked at when a stream is opened: heads, or full (about a second for a gigabyte).")
@@ -31,15 +34,32 @@ extension FanOutConfiguration: ConfigurationComponent {
 
     /// Every key.
     public static let keys: [any DeclaredConfigurationKey] = [
-        check, batchBytes, readerThreads, maximumReads, maximumWaiters, recentResults, recentResultBytes, rebuildRows,
+        partitions, check, batchBytes, readerThreads, maximumReads, maximumWaiters, recentResults, recentResultBytes,
+        rebuildRows,
     ]
 
     /// Reads the settings; the folder is the executable's to set.
     public init(from reader: ConfigurationReader) throws(ConfigurationProblem) {
         self.init(
-            directory: ".", check: try reader.read(Self.check), batchBytes: try reader.read(Self.batchBytes),
+            directory: ".", partitions: try reader.read(Self.partitions), check: try reader.read(Self.check),
+            batchBytes: try reader.read(Self.batchBytes),
             readerThreads: try reader.read(Self.readerThreads), maximumReads: try reader.read(Self.maximumReads),
             maximumWaiters: try reader.read(Self.maximumWaiters), recentResults: try reader.read(Self.recentResults),
             recentResultBytes: try reader.read(Self.recentResultBytes), rebuildRows: try reader.read(Self.rebuildRows))
+    }
+}
+
+extension ConfigurationType where Value == ServedPartitions {
+    /// `all`, or partitions by number: a sequence in the file, too.
+    fileprivate static var servedPartitions: ConfigurationType {
+        ConfigurationType(
+            placeholder: "all|0-31,40,…",
+            expected: "all, or numbers and ranges of partitions, separated by commas: 0-31,40",
+            parse: { text in
+                switch text {
+                case .one(let text): ServedPartitions(text)
+                case .many(let elements): ServedPartitions(elements.joined(separator: ","))
+                }
+            }, render: \.description)
     }
 }

@@ -10,6 +10,8 @@ public struct FanOutConfiguration: Sendable, Hashable {
 
     /// The folder of the files `fanout-<partition>.db`; made when it does not exist.
     public var directory: String
+    /// Which partitions of the history are served, for whoever makes the fan-out (``ServedPartitions/numbers(in:)``).
+    public var partitions: ServedPartitions
     /// What is looked at when a partition's file is opened.
     public var check: Check
     /// How many bytes of `ordered` become one transaction, about; a single record may be larger.
@@ -39,7 +41,8 @@ public struct FanOutConfiguration: Sendable, Hashable {
 
     /// Sets what differs from the defaults; numbers below 1 trap.
     public init(
-        directory: String, check: Check = .full, batchBytes: Int = 1 << 20, readerThreads: Int = 2,
+        directory: String, partitions: ServedPartitions = .all, check: Check = .full, batchBytes: Int = 1 << 20,
+        readerThreads: Int = 2,
         maximumReads: Int = 1024, maximumWaiters: Int = 16_384, recentResults: Int = 8192,
         recentResultBytes: Int = 4 << 20, rebuildRows: Int = 4096,
         retryDelay: ClosedRange<Duration> = .milliseconds(100)...(.seconds(5))
@@ -49,6 +52,7 @@ public struct FanOutConfiguration: Sendable, Hashable {
                 >= 1, "sizes and counts of a fan-out are at least 1")
         precondition(retryDelay.lowerBound > .zero, "a fan-out pauses before it tries again")
         self.directory = directory
+        self.partitions = partitions
         self.check = check
         self.batchBytes = batchBytes
         self.readerThreads = readerThreads

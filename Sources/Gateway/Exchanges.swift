@@ -154,13 +154,13 @@ extension GatewayHandler {
         }
     }
 
-    /// Refuses an upload that would wait longer than is allowed behind those before it (I10).
+    /// Refuses an upload that would wait longer than is allowed behind those before it (I10), but for one now and then.
     private func checkBacklog(of caller: Caller) throws(Problem) {
         guard let backlog else { return }
         let partition = uploads.partition(of: caller.syncID)
-        let lag = backlog.lag(of: partition, at: time.now())
+        let (lag, takesOneMore) = backlog.judge(partition, at: time.now())
         uploads.note(lag, of: partition, isTooLong: lag > backlog.maximumLag)
-        guard lag > backlog.maximumLag else { return }
+        if takesOneMore { return }
         throw Problem(
             .overloaded, "uploads wait for \(lag.components.seconds) seconds to be ordered", retryAfter: 5)
     }

@@ -60,7 +60,8 @@ public struct GatewayConfiguration: ConfigurationComponent {
         "Changes a second that one caller may send, on average over ten seconds; 0 for no limit.")
     static let maxLag = ConfigurationKey(
         "max-lag", .duration(in: .milliseconds(1)...(.seconds(86_400))), default: defaults.maxLag,
-        "How long an upload may wait until it can be pulled; while one waits longer, its partition takes no more.")
+        "How long an upload may wait until it can be pulled; while one waits longer, its partition takes no more than one a second."
+    )
 
     /// Every key.
     public static let keys: [any DeclaredConfigurationKey] = [

@@ -44,9 +44,12 @@ extension KafkaChangeLog {
 
     /// Removes records of a topic that are older than a moment, in microseconds since 1970.
     ///
-    /// Kept all the same: what a group of the topic has not worked on, each partition's newest record, and everything of the
-    /// topics that are kept for ever, for which this traps. Any process may call it, and several at once.
-    public func removeRecords(of topic: Topic, before time: Int64) async throws(ChangeLogError) {
+    /// Kept all the same: what stands at or above its partition's floor, what a group of the topic has not worked on, each
+    /// partition's newest record, and everything of the topics that are kept for ever, for which this traps. Any process may
+    /// call it, and several at once.
+    public func removeRecords(
+        of topic: Topic, before time: Int64, floors: [Int: Int64]
+    ) async throws(ChangeLogError) {
         precondition(!topic.isKeptForEver, "\(topic) is kept for ever")
         let positions = topics.positions(of: topic)
         // A record's time is in whole milliseconds.
@@ -67,7 +70,8 @@ extension KafkaChangeLog {
             var removed: [KafkaPosition] = []
             for position in positions {
                 let range = try client.range(topic: name, partition: position.partition, milliseconds: limit)
-                let end = min(ends[Int(position.partition)], range.end - 1)
+                let place = Int(position.partition)
+                let end = min(ends[place], floors[place] ?? .max, range.end - 1)
                 if end > range.start { removed.append(KafkaPosition(name, position.partition, offset: end)) }
             }
             if !removed.isEmpty { try client.removeRecords(before: removed, milliseconds: limit) }

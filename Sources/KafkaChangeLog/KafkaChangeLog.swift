@@ -8,7 +8,7 @@ import ThreadExecutor
 ///
 /// Producers are idempotent and gapless with `acks=all`; readers fetch without a group and are rung when there is more; groups
 /// are Kafka's, with cooperative rebalances. Whoever opens it closes it.
-public final class KafkaChangeLog: ChangeLog {
+public final class KafkaChangeLog: PrunableLog {
     /// The largest record, key and value together.
     public let maximumRecordSize: Int
     /// How many partitions `uploads`, `changes`, `ordered` and `dead-letters` have.

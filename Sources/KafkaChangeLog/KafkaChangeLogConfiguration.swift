@@ -52,6 +52,9 @@ public struct KafkaChangeLogConfiguration: ConfigurationComponent {
         "Milliseconds for which a record waits for others to share its batch.")
     static let compression = ConfigurationKey(
         "compression", .choice(KafkaCompression.self), default: .lz4, "How batches are compressed.")
+    static let keep = ConfigurationKey(
+        "keep", .duration(in: .seconds(60)...(.seconds(315_360_000))), default: .seconds(7 * 86_400),
+        "How long uploads, results and dead letters are kept; uploads not yet worked on are kept all the same.")
     static let closeTimeout = ConfigurationKey(
         "close-timeout", .duration(in: .milliseconds(1)...(.seconds(600))), default: .seconds(10),
         "How long a stopping process waits for the brokers to take what is enqueued.")
@@ -62,7 +65,7 @@ public struct KafkaChangeLogConfiguration: ConfigurationComponent {
     /// Every key.
     public static let keys: [any DeclaredConfigurationKey] =
         [
-            servers, topicPrefix, maximumRecordSize, queueBytes, fetchBytes, linger, compression, closeTimeout,
+            servers, topicPrefix, maximumRecordSize, queueBytes, fetchBytes, linger, compression, keep, closeTimeout,
             sessionTimeout,
         ] + PassedProperty.keys
 
@@ -80,6 +83,9 @@ public struct KafkaChangeLogConfiguration: ConfigurationComponent {
     public var lingerMilliseconds: Int
     /// How batches are compressed.
     public var compression: KafkaCompression
+    /// How long records of the topics that are not kept for ever are kept, for whoever calls
+    /// ``KafkaChangeLog/removeRecords(of:before:floors:)``.
+    public var keep: Duration
     /// How long a log that is closed waits for the brokers to take what is enqueued.
     public var closeTimeout: Duration
     /// Further properties of librdkafka's clients.
@@ -94,7 +100,8 @@ public struct KafkaChangeLogConfiguration: ConfigurationComponent {
     public init(
         servers: [String], topicPrefix: String = "", maximumRecordSize: Int = 32 << 20, queueBytes: Int = 32 << 20,
         fetchBytes: Int = 16 << 20, lingerMilliseconds: Int = 0, compression: KafkaCompression = .lz4,
-        closeTimeout: Duration = .seconds(10), sessionTimeout: Duration = .seconds(10)
+        keep: Duration = .seconds(7 * 86_400), closeTimeout: Duration = .seconds(10),
+        sessionTimeout: Duration = .seconds(10)
     ) {
         self.servers = servers
         self.topicPrefix = topicPrefix
@@ -103,6 +110,7 @@ public struct KafkaChangeLogConfiguration: ConfigurationComponent {
         self.fetchBytes = fetchBytes
         self.lingerMilliseconds = lingerMilliseconds
         self.compression = compression
+        self.keep = keep
         self.closeTimeout = closeTimeout
         self.sessionTimeout = sessionTimeout
     }
@@ -113,8 +121,8 @@ public struct KafkaChangeLogConfiguration: ConfigurationComponent {
             servers: try reader.read(Self.servers), topicPrefix: try reader.read(Self.topicPrefix),
             maximumRecordSize: try reader.read(Self.maximumRecordSize), queueBytes: try reader.read(Self.queueBytes),
             fetchBytes: try reader.read(Self.fetchBytes), lingerMilliseconds: try reader.read(Self.linger),
-            compression: try reader.read(Self.compression), closeTimeout: try reader.read(Self.closeTimeout),
-            sessionTimeout: try reader.read(Self.sessionTimeout))
+            compression: try reader.read(Self.compression), keep: try reader.read(Self.keep),
+            closeTimeout: try reader.read(Self.closeTimeout), sessionTimeout: try reader.read(Self.sessionTimeout))
         let isFit = topicPrefix.utf8.allSatisfy {
             (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20)
                 || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || "._-".utf8.contains($0)

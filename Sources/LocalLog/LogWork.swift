@@ -42,8 +42,8 @@ package struct LogRequest: Sendable {
         case load(GroupName, partition: Int)
         /// Stores a group's offset, unless the partition was revoked meanwhile.
         case store(GroupName, partition: Int, offset: Int64, isHeld: @Sendable () -> Bool)
-        /// Removes records of a topic that are older than a moment.
-        case remove(Topic, before: Int64)
+        /// Removes records of a topic that are older than a moment, below each partition's floor.
+        case remove(Topic, before: Int64, floors: [Int: Int64])
     }
 
     /// What is to be done.

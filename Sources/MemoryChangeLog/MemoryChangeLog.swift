@@ -3,7 +3,7 @@ import LocalLog
 
 /// A log in memory, for simulations and for tests of stages: it keeps the port's promises, and lets a test withhold writes,
 /// fail them, and crash.
-public final class MemoryChangeLog: ChangeLog {
+public final class MemoryChangeLog: PrunableLog {
     /// The largest record, key and value together.
     public let maximumRecordSize: Int
 
@@ -66,11 +66,13 @@ public final class MemoryChangeLog: ChangeLog {
 
     /// Removes records of a topic that are older than a moment, in microseconds since 1970.
     ///
-    /// Kept all the same: what a group of the topic has not worked on, each partition's newest record, and everything of the
+    /// Kept all the same: what stands at or above its partition's floor, what a group of the topic has not worked on, each partition's newest record, and everything of the
     /// topics that are kept for ever, for which this traps.
-    public func removeRecords(of topic: Topic, before time: Int64) async throws(ChangeLogError) {
+    public func removeRecords(
+        of topic: Topic, before time: Int64, floors: [Int: Int64]
+    ) async throws(ChangeLogError) {
         precondition(!topic.isKeptForEver, "\(topic) is kept for ever")
-        try await queue.request(.remove(topic, before: time))
+        try await queue.request(.remove(topic, before: time, floors: floors))
     }
 
     /// Writes what is queued, paused or not.

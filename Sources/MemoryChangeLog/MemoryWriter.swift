@@ -60,18 +60,19 @@ actor MemoryWriter {
         case .store(let group, let partition, let offset, let isHeld):
             guard isHeld() else { return .failure(.fenced(TopicPartition(group.topic, partition))) }
             offsets[group, default: [:]][partition] = offset
-        case .remove(let topic, let time): remove(topic, before: time)
+        case .remove(let topic, let time, let floors): remove(topic, before: time, floors)
         }
         return .success(nil)
     }
 
-    private func remove(_ topic: Topic, before time: Int64) {
+    private func remove(_ topic: Topic, before time: Int64, _ floors: [Int: Int64]) {
         for (place, partition) in partitions.all.enumerated() where partition.topic == topic {
             let tail = tails[place]
             // A group that has not committed yet has worked on nothing.
             let consumed = offsets.filter { $0.key.topic == topic }.map { $0.value[partition.partition] ?? 0 }.min()
             let oldEnd = tail.newest.first { $0.time >= time }?.offset ?? .max
-            let start = min(oldEnd, consumed ?? .max, tail.range.end - 1)
+            let floor = floors[partition.partition] ?? .max
+            let start = min(oldEnd, consumed ?? .max, floor, tail.range.end - 1)
             if start > tail.range.start { tail.setStart(start) }
         }
     }

@@ -6,6 +6,8 @@ import SQLite
 struct Removal {
     /// Records from this moment on stay, in microseconds since 1970.
     let before: Int64
+    /// By partition: records from this offset on stay.
+    let floors: [Int: Int64]
     /// The places of the partitions that are not done.
     var places: [Int]
     /// Fulfilled when all are done.
@@ -25,7 +27,7 @@ extension LogWriter {
             return
         }
         do {
-            if try removeOldest(in: place, before: removal.before) < Self.sliceCount { removals[0].places.removeLast() }
+            if try removeOldest(in: place, removal) < Self.sliceCount { removals[0].places.removeLast() }
         } catch {
             removals.removeFirst()
             removal.promise.fulfil(.failure(ChangeLogError(error, partition: partitions.all[place])))
@@ -35,10 +37,12 @@ extension LogWriter {
     /// Removes records at a partition's start that are old enough and worked on, but never the newest.
     ///
     /// - Returns: how many were removed.
-    private func removeOldest(in place: Int, before time: Int64) throws -> Int {
+    private func removeOldest(in place: Int, _ removal: Removal) throws -> Int {
         let partition = partitions.all[place]
         let range = tails[place].range
-        let end = try min(consumed(partition), range.end - 1, oldEnd(of: partition, from: range.start, before: time))
+        let end = try min(
+            consumed(partition), range.end - 1, removal.floors[partition.partition] ?? .max,
+            oldEnd(of: partition, from: range.start, before: removal.before))
         guard end > range.start else { return 0 }
         // Readers are told first: none may find a part of what it asked for.
         tails[place].setStart(end)

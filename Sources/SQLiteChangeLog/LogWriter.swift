@@ -82,9 +82,9 @@ actor LogWriter {
     private func begun(_ work: LogWork) -> LogWork {
         var work = work
         work.requests.removeAll { request in
-            guard case .remove(let topic, let time) = request.action else { return false }
+            guard case .remove(let topic, let time, let floors) = request.action else { return false }
             let places = partitions.all.indices.filter { partitions.all[$0].topic == topic }
-            removals.append(Removal(before: time, places: places, promise: request.promise))
+            removals.append(Removal(before: time, floors: floors, places: places, promise: request.promise))
             return true
         }
         return work

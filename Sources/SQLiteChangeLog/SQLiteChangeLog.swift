@@ -7,7 +7,7 @@ import ThreadExecutor
 /// groups within the process.
 ///
 /// Whoever opens it closes it. One process opens a file at a time: the log keeps what it knows of the file in memory.
-public final class SQLiteChangeLog: ChangeLog {
+public final class SQLiteChangeLog: PrunableLog {
     /// The largest record, key and value together.
     public let maximumRecordSize: Int
 
@@ -118,11 +118,13 @@ public final class SQLiteChangeLog: ChangeLog {
 
     /// Removes records of a topic that are older than a moment, in microseconds since 1970; appends go on meanwhile.
     ///
-    /// Kept all the same: what a group of the topic has not worked on, each partition's newest record, and everything of the
+    /// Kept all the same: what stands at or above its partition's floor, what a group of the topic has not worked on, each partition's newest record, and everything of the
     /// topics that are kept for ever, for which this traps. The file does not shrink; its room is used again.
-    public func removeRecords(of topic: Topic, before time: Int64) async throws(ChangeLogError) {
+    public func removeRecords(
+        of topic: Topic, before time: Int64, floors: [Int: Int64]
+    ) async throws(ChangeLogError) {
         precondition(!topic.isKeptForEver, "\(topic) is kept for ever")
-        try await queue.request(.remove(topic, before: time))
+        try await queue.request(.remove(topic, before: time, floors: floors))
     }
 
     /// Returns when the writer has got to it, or has ended: a sign of its life, which writes nothing.

@@ -10,17 +10,20 @@ public struct History: Sendable, Hashable {
     public var clock: TimeStampClock
     /// The size in bytes at which ordering begins a new piece of a result: a repeated result must be cut at the same places.
     public var pieceSize: Int
+    /// How many databases hold the tables: partition p lives in number p modulo this, for ever.
+    public var shards: Int
 
     /// Makes the record of a new history.
     public init(
         epoch: String, partitions: Int, partitionFunction: String = Partitioning.functionName,
-        clock: TimeStampClock = .logTime, pieceSize: Int = 512 * 1024
+        clock: TimeStampClock = .logTime, pieceSize: Int = 512 * 1024, shards: Int = 1
     ) {
         self.epoch = epoch
         self.partitions = partitions
         self.partitionFunction = partitionFunction
         self.clock = clock
         self.pieceSize = pieceSize
+        self.shards = shards
     }
 }
 

@@ -53,6 +53,7 @@ extension History: WireEncodable, WireDecodable {
         var partitionFunction: String?
         var clock = TimeStampClock.logTime
         var pieceSize: Int64?
+        var shards: Int64 = 1
         while let field = try reader.next() {
             switch field.number {
             case 1: epoch = try reader.name(field)
@@ -60,6 +61,7 @@ extension History: WireEncodable, WireDecodable {
             case 3: partitionFunction = try reader.name(field)
             case 4: clock = .sequence(first: try reader.timeStamp(field).rawValue)
             case 5: pieceSize = try reader.positive(field, upTo: Int64(Int32.max))
+            case 6: shards = try reader.positive(field, upTo: Int64(Int32.max))
             default: try reader.skip(field)
             }
         }
@@ -69,7 +71,7 @@ extension History: WireEncodable, WireDecodable {
         guard let pieceSize else { throw reader.missing(5) }
         self.init(
             epoch: epoch, partitions: Int(partitions), partitionFunction: partitionFunction, clock: clock,
-            pieceSize: Int(pieceSize))
+            pieceSize: Int(pieceSize), shards: Int(shards))
     }
 
     /// Writes a history.
@@ -82,6 +84,7 @@ extension History: WireEncodable, WireDecodable {
         case .sequence(let first): writer.present(4, first)
         }
         writer.number(5, pieceSize)
+        if shards != 1 { writer.number(6, shards) }
     }
 }
 

@@ -25,6 +25,11 @@ struct EmbeddedPipeline: Sendable {
     private let store: SQLiteRecordStore
     private let control: ControlTopic
 
+    /// Why these settings are none for all roles in one process.
+    private struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
     /// Opens log and tables, agrees on the history and the schema version.
     static func open(
         _ settings: EmbeddedSettings, logger: Logger, monitoring: Monitoring
@@ -40,6 +45,12 @@ struct EmbeddedPipeline: Sendable {
         do {
             let proposed = History.new(settings.pipeline, partitions: settings.changeLog.partitions)
             let control = try await ControlTopic.open(in: log, proposed: proposed)
+            let served = try settings.fanOut.partitions.numbers(in: control.history)
+            guard served.count == control.history.partitions else {
+                throw Failure(
+                    description: "fanout.partitions is \(settings.fanOut.partitions); a process with all roles has the "
+                        + "only fan-out and serves all partitions: leave the key out")
+            }
             let entry = try await control.register(tables, in: log)
             logger.info(
                 "Schema", [.version: .integer(entry.version.ordinal), .schemaVersion: .string(entry.version.hash)])
@@ -79,9 +90,12 @@ struct EmbeddedPipeline: Sendable {
         let gateway = stages.gateway(link: fanOut, backlog: backlog)
         metrics.collect { [log] samples in samples.set(.logQueueBytes, log.queuedBytes) }
         metrics.collectLag(of: log, partitions: partitions)
+        let retention = Retention(
+            log: log, topics: Topic.prunable, keep: settings.changeLog.keep,
+            floors: { [store] in try await store.floors(of: $0, partitions: partitions) }, logger: logger)
         let services = ServiceGroup(
             [
-                .init("retention", Retention(log: log, keep: settings.changeLog.keep, logger: logger)),
+                .init("retention", retention),
                 .init("fanout", CancelledService(fanOut.run)),
                 .init("ordering", CancelledService(ordering.run)),
                 .init("ingest", CancelledService(ingest.run)),

@@ -2,8 +2,6 @@ import ChangeLog
 import FanOutLink
 import Gateway
 import HTTP
-import Observability
-import SQLiteChangeLog
 import ServiceLifecycle
 
 /// A stage that ends, in order, when its task is cancelled.
@@ -58,37 +56,4 @@ struct GatewayRole<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator>: Servi
     }
 
     func untilReady() async throws { try await condition.untilReady() }
-}
-
-/// Removes what the log need not keep any longer, once an hour.
-struct Retention: Service {
-    let log: SQLiteChangeLog
-    let keep: Duration
-    let logger: Logger
-    var clock: any Clock<Duration> = ContinuousClock()
-
-    func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown {
-                while true {
-                    await remove()
-                    try await clock.sleep(for: .seconds(3600))
-                }
-            }
-        } catch is CancellationError {
-            // As asked.
-        }
-    }
-
-    private func remove() async {
-        let time = WallClock.microseconds() - keep.components.seconds * 1_000_000
-        for topic in Topic.allCases where !topic.isKeptForEver {
-            do throws(ChangeLogError) {
-                try await log.removeRecords(of: topic, before: time)
-            } catch {
-                logger.warning(
-                    "Old records could not be removed", [.topic: .string(topic.rawValue), .error: .string("\(error)")])
-            }
-        }
-    }
 }

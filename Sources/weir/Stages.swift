@@ -83,20 +83,23 @@ struct Stages<Log: ChangeLog>: Sendable {
 
 extension History {
     /// Proposes a new history, with an id of its own: 16 random bytes in hexadecimal.
-    static func new(_ pipeline: PipelineConfiguration, partitions: Int) -> History {
+    static func new(_ pipeline: PipelineConfiguration, partitions: Int, shards: Int = 1) -> History {
         var random = SystemRandomNumberGenerator()
         let epoch = hexadecimal((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) })
         return History(
-            epoch: epoch, partitions: partitions, clock: pipeline.clock, pieceSize: pipeline.pieceBytes)
+            epoch: epoch, partitions: partitions, clock: pipeline.clock, pieceSize: pipeline.pieceBytes,
+            shards: shards)
     }
 
     /// Proposes a history for topics that exist.
     ///
     /// - Throws: where the settings name another number of partitions than the topics have.
-    static func proposed(_ pipeline: PipelineConfiguration, for log: some ChangeLog) throws(ControlError) -> History {
+    static func proposed(
+        _ pipeline: PipelineConfiguration, for log: some ChangeLog, shards: Int
+    ) throws(ControlError) -> History {
         if let partitions = pipeline.partitions, partitions != log.partitionCount {
             throw .otherPartitionCount(recorded: log.partitionCount, configured: partitions)
         }
-        return new(pipeline, partitions: log.partitionCount)
+        return new(pipeline, partitions: log.partitionCount, shards: shards)
     }
 }

@@ -17,8 +17,15 @@ public protocol LogUnderTest: Sendable {
     /// Runs a body during which the next append to `uploads` partition 0 fails.
     func whileAppendsFail(_ log: Log, _ body: () async throws -> Void) async throws
 
-    /// Applies retention to a topic: records older than a moment may go.
-    func removeRecords(of topic: Topic, before time: Int64, from log: Log) async throws
+    /// Applies retention to a topic: records older than a moment may go, where they stand below their partition's floor.
+    func removeRecords(of topic: Topic, before time: Int64, floors: [Int: Int64], from log: Log) async throws
+}
+
+extension LogUnderTest {
+    /// Applies retention where no partition has a floor.
+    func removeRecords(of topic: Topic, before time: Int64, from log: Log) async throws {
+        try await removeRecords(of: topic, before: time, floors: [:], from: log)
+    }
 }
 
 /// How a check needs its log.

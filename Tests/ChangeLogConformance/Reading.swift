@@ -97,6 +97,24 @@ extension LogBehaviour {
                 let left = try await log.records(of: place, from: before.end - 3, count: 3)
                 #expect(left.map(\.time) == Array(times[3...]))
             },
+            LogBehaviour("keeps what stands at or above its partition's floor, however old") { subject, log in
+                let other = TopicPartition(.ordered, 2)
+                for place in [place, other] { try await log.append((0..<10).map { "\($0)" }, to: place) }
+                let (start, end) = (try await log.range(of: place).start, try await log.range(of: place).end)
+                func remove(_ floors: [Int: Int64]) async throws -> LogRange {
+                    try await subject.removeRecords(of: .ordered, before: .max, floors: floors, from: log)
+                    return try await log.range(of: place)
+                }
+                #expect(try await remove([1: start, 2: start]) == LogRange(start: start, end: end))
+                // The partitions have floors of their own.
+                #expect(try await remove([1: start + 4]) == LogRange(start: start + 4, end: end))
+                #expect(try await log.values(of: place, from: start + 4, count: 6) == (4..<10).map { "\($0)" })
+                let rest = try await log.range(of: other)
+                #expect(rest.start == rest.end - 1)
+                // One below what is left brings nothing back, and the newest record stays below any.
+                #expect(try await remove([1: start + 2]) == LogRange(start: start + 4, end: end))
+                #expect(try await remove([1: end + 5]) == LogRange(start: end - 1, end: end))
+            },
             LogBehaviour("keeps what a group of the topic has not worked on, committed yet or not") { subject, log in
                 let place = TopicPartition(.uploads, 0)
                 try await log.append((0..<10).map { "\($0)" }, to: place)

@@ -113,6 +113,27 @@ struct ControlTopicTests {
     }
 
     @Test
+    func refusesAnotherNumberOfDatabases() async throws {
+        let log = emptyLog()
+        // A record that names none is of one database.
+        let control = try await ControlTopic.open(in: log, proposed: proposed)
+        #expect(control.history.shards == 1)
+        var other = proposed
+        other.shards = 3
+        try await expectRefusal(log, "with its tables in 1 databases, 3 are configured", other)
+    }
+
+    @Test
+    func findsTheNumberOfDatabasesAgain() async throws {
+        let log = emptyLog()
+        var sharded = proposed
+        sharded.shards = 3
+        _ = try await ControlTopic.open(in: log, proposed: sharded)
+        #expect(try await ControlTopic.open(in: log, proposed: sharded).history == sharded)
+        try await expectRefusal(log, "with its tables in 3 databases, 1 are configured")
+    }
+
+    @Test
     func refusesAnotherClock() async throws {
         let log = emptyLog()
         _ = try await ControlTopic.open(in: log, proposed: proposed)

@@ -51,6 +51,8 @@ struct BusyLog: ChangeLog {
     let base: MemoryChangeLog
     /// What another process appends before this one's next producers are made, one element for each.
     let rivals: Rivals
+    /// What happens before this one's next producer is made.
+    let meanwhile: Once
     /// How many readers fail before one is made.
     let failures = Countdown()
 
@@ -60,6 +62,14 @@ struct BusyLog: ChangeLog {
         init(_ records: [[ControlRecord]]) { self.records = Mutex(records) }
 
         func next() -> [ControlRecord] { records.withLock { $0.isEmpty ? [] : $0.removeFirst() } }
+    }
+
+    final class Once: Sendable {
+        private let body: Mutex<(@Sendable () async -> Void)?>
+
+        init(_ body: (@Sendable () async -> Void)?) { self.body = Mutex(body) }
+
+        func run() async { await body.withLock { $0.take() }?() }
     }
 
     final class Countdown: Sendable {
@@ -76,8 +86,11 @@ struct BusyLog: ChangeLog {
         }
     }
 
-    init(_ base: MemoryChangeLog, rivals: [[ControlRecord]] = []) {
+    init(
+        _ base: MemoryChangeLog, rivals: [[ControlRecord]] = [], meanwhile: (@Sendable () async -> Void)? = nil
+    ) {
         self.base = base
+        self.meanwhile = Once(meanwhile)
         self.rivals = Rivals(rivals)
     }
 
@@ -85,6 +98,7 @@ struct BusyLog: ChangeLog {
     var maximumRecordSize: Int { base.maximumRecordSize }
 
     func producer() async throws(ChangeLogError) -> MemoryChangeLog.Producer {
+        await meanwhile.run()
         let producer = try await base.producer()
         for record in rivals.next() {
             let name = "rival-\(try await base.range(of: place).end)"

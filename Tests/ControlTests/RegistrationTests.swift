@@ -81,6 +81,20 @@ struct RegistrationTests {
         await log.close()
     }
 
+    @Test func compactionLeavesBothRecordsOfANumber() async throws {
+        let (control, _, log) = try await raced(by: [])
+        let other = try await ControlTopic.open(in: log, proposed: proposed)
+        let busy = BusyLog(log) {
+            do { try await other.register(two, in: log) } catch { Issue.record(error) }
+        }
+        #expect(try await control.register(three, in: busy).version.ordinal == 3)
+        let after = try await compacted(log)
+        let again = try await ControlTopic.open(in: after, proposed: proposed)
+        #expect(again.schemas.hashes == (try hashes([one, two, three])))
+        await after.close()
+        await log.close()
+    }
+
     @Test func logsWithOneKeyForEachNumberAreStillRead() async throws {
         let log = emptyLog()
         try await append(

@@ -82,4 +82,43 @@ import Testing
             #expect(try await upload(gateway).status == 503)
         }
     }
+
+    @Test func aRecordThatNobodyToldOfDoesNotCloseItsPartitionForGood() async throws {
+        try await withGateway {
+            $0.backlog = backlog
+        } test: { (gateway: TestGateway) async throws -> Void in
+            // Ingest refuses it as a whole, in another process.
+            #expect(try await isTaken(gateway))
+            gateway.clock.advance(by: Self.lag + .milliseconds(1))
+            #expect(try await upload(gateway).status == 503)
+            gateway.clock.advance(by: .milliseconds(999))
+            #expect(try await upload(gateway).status == 503)
+            gateway.clock.advance(by: .milliseconds(1))
+            #expect(try await isTaken(gateway))
+            #expect(try await upload(gateway).status == 503)
+            backlog.passed(reference(1))
+            for _ in 0..<3 { #expect(try await isTaken(gateway)) }
+        }
+    }
+
+    @Test func aBacklogThatIsRealGrowsByOneUploadASecondAndIsKnownAllAlong() async throws {
+        try await withGateway {
+            $0.backlog = backlog
+        } test: { (gateway: TestGateway) async throws -> Void in
+            #expect(try await isTaken(gateway))
+            gateway.clock.advance(by: Self.lag + .milliseconds(1))
+            #expect(try await upload(gateway).status == 503)
+            var taken: Int64 = 0
+            for _ in 0..<500 {
+                gateway.clock.advance(by: .milliseconds(500))
+                if try await isTaken(gateway) { taken += 1 }
+            }
+            #expect(taken == 250)
+            // The newest that has passed is older than the bound, then younger by far.
+            backlog.passed(reference(taken - 90))
+            #expect(try await upload(gateway).status == 503)
+            backlog.passed(reference(taken - 20))
+            for _ in 0..<3 { #expect(try await isTaken(gateway)) }
+        }
+    }
 }

@@ -46,7 +46,7 @@ import Testing
     /// What a behaviour needs of its cluster; what is new in the suite is taken to need nothing.
     private static func need(of behaviour: LogBehaviour<KafkaLogPlace>) -> Need {
         let words: [(Need, [String])] = [
-            (.retention, ["retention", "removes only", "keeps what a group"]),
+            (.retention, ["retention", "removes only", "keeps what a group", "keeps what stands"]),
             (
                 .groups,
                 [

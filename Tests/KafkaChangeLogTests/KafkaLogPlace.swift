@@ -109,8 +109,10 @@ final class KafkaLogPlace: LogUnderTest {
         try await whileUploadsHave("max.message.bytes", "1", failing: .messageTooLarge, body)
     }
 
-    func removeRecords(of topic: Topic, before time: Int64, from log: KafkaChangeLog) async throws {
-        try await log.removeRecords(of: topic, before: time)
+    func removeRecords(
+        of topic: Topic, before time: Int64, floors: [Int: Int64], from log: KafkaChangeLog
+    ) async throws {
+        try await log.removeRecords(of: topic, before: time, floors: floors)
     }
 
     /// Removes the topics from a cluster that is to be used again.

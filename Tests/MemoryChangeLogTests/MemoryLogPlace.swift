@@ -30,7 +30,9 @@ final class MemoryLogPlace: LogUnderTest {
         try await body()
     }
 
-    func removeRecords(of topic: Topic, before time: Int64, from log: MemoryChangeLog) async throws {
-        try await log.removeRecords(of: topic, before: time)
+    func removeRecords(
+        of topic: Topic, before time: Int64, floors: [Int: Int64], from log: MemoryChangeLog
+    ) async throws {
+        try await log.removeRecords(of: topic, before: time, floors: floors)
     }
 }

@@ -50,8 +50,10 @@ final class SQLiteLogPlace: LogUnderTest {
         }
     }
 
-    func removeRecords(of topic: Topic, before time: Int64, from log: SQLiteChangeLog) async throws {
-        try await log.removeRecords(of: topic, before: time)
+    func removeRecords(
+        of topic: Topic, before time: Int64, floors: [Int: Int64], from log: SQLiteChangeLog
+    ) async throws {
+        try await log.removeRecords(of: topic, before: time, floors: floors)
     }
 
     /// Changes the file while no log has it open.

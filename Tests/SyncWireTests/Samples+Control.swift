@@ -10,6 +10,13 @@ extension Sample {
                  "piece_size": 524288}}
                 """),
         Sample(
+            "a history in three databases", "Control",
+            ControlRecord.history(History(epoch: epoch, partitions: 64, shards: 3)),
+            json: """
+                {"format": 1, "history": {"epoch": "\(epoch)", "partitions": 64, "partition_function": "murmur2",
+                 "piece_size": 524288, "shards": 3}}
+                """),
+        Sample(
             "a history that counts from zero", "Control",
             ControlRecord.history(
                 History(

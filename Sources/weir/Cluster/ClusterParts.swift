@@ -27,7 +27,7 @@ struct ClusterParts: Sendable {
         }
         do {
             let control = try await Attempts(what: "Reading the topic control", condition: condition, logger: logger)
-                .open { try await Self.control(settings, log, own) }
+                .open { try await Self.control(settings, log, own, usesTables: usesTables) }
             guard usesTables else { return ClusterParts(log: log, control: control, tables: nil) }
             let tables = try await PostgresRecordStore.open(settings.postgres, logger: logger.labeled("postgres"))
             do {
@@ -51,18 +51,22 @@ struct ClusterParts: Sendable {
     }
 
     private static func control(
-        _ settings: ClusterSettings, _ log: KafkaChangeLog, _ own: PipelineConfiguration?
+        _ settings: ClusterSettings, _ log: KafkaChangeLog, _ own: PipelineConfiguration?, usesTables: Bool
     ) async throws -> ControlTopic {
         guard let own else {
             let control = try await ControlTopic.existing(in: log)
-            guard control.history.partitions == log.partitionCount else {
-                throw ControlError.otherPartitionCount(
-                    recorded: control.history.partitions, configured: log.partitionCount)
+            let history = control.history
+            guard history.partitions == log.partitionCount else {
+                throw ControlError.otherPartitionCount(recorded: history.partitions, configured: log.partitionCount)
+            }
+            guard !usesTables || history.shards == settings.postgres.shards.count else {
+                throw ControlError.otherShardCount(
+                    recorded: history.shards, configured: settings.postgres.shards.count)
             }
             return control
         }
         let tables = try SchemaFiles.read(own.schema, maximumValueBytes: settings.stages.limits.limits.maxValueBytes)
-        let control = try await ControlTopic.open(in: log, proposed: History.proposed(own, for: log))
+        let control = try await ControlTopic.open(in: log, proposed: History.proposed(own, for: log, shards: settings.postgres.shards.count))
         try await control.register(tables, in: log)
         return control
     }

@@ -35,9 +35,9 @@ enum MigrateCommand {
                 let tables = try await PostgresRecordStore.open(settings.postgres, logger: logger)
                 let result = await Result.capturing {
                     if isDry {
-                        try await show(declared, pipeline, log, tables)
+                        try await show(declared, pipeline, log, tables, shards: settings.postgres.shards.count)
                     } else {
-                        try await migrate(declared, pipeline, log, tables)
+                        try await migrate(declared, pipeline, log, tables, shards: settings.postgres.shards.count)
                     }
                 }
                 await tables.close()
@@ -55,9 +55,10 @@ enum MigrateCommand {
     /// The version is published before the tables have it: workers that learn of it wait for them, while tables of a version
     /// that never was published would fit no other.
     private static func migrate(
-        _ declared: [Table], _ pipeline: PipelineConfiguration, _ log: KafkaChangeLog, _ tables: PostgresRecordStore
+        _ declared: [Table], _ pipeline: PipelineConfiguration, _ log: KafkaChangeLog, _ tables: PostgresRecordStore,
+        shards: Int
     ) async throws {
-        let control = try await ControlTopic.open(in: log, proposed: History.proposed(pipeline, for: log))
+        let control = try await ControlTopic.open(in: log, proposed: History.proposed(pipeline, for: log, shards: shards))
         let epoch = control.history.epoch
         // What the databases refuse must not be published.
         _ = try await tables.migrationPlans(control.schemas.evolved(to: declared), epoch: epoch)
@@ -70,7 +71,8 @@ enum MigrateCommand {
     }
 
     private static func show(
-        _ declared: [Table], _ pipeline: PipelineConfiguration, _ log: KafkaChangeLog, _ tables: PostgresRecordStore
+        _ declared: [Table], _ pipeline: PipelineConfiguration, _ log: KafkaChangeLog, _ tables: PostgresRecordStore,
+        shards: Int
     ) async throws {
         let plans: [MigrationPlan]
         do {
@@ -78,7 +80,7 @@ enum MigrateCommand {
             plans = try await tables.migrationPlans(
                 control.schemas.evolved(to: declared), epoch: control.history.epoch)
         } catch ControlError.noHistory {
-            let proposed = try History.proposed(pipeline, for: log)
+            let proposed = try History.proposed(pipeline, for: log, shards: shards)
             plans = try await tables.migrationPlans(SchemaHistory().evolved(to: declared), epoch: proposed.epoch)
         }
         for plan in plans { Output.write(plan.script) }

@@ -67,10 +67,22 @@ struct RoleServices: Sendable {
     /// Those of one role.
     func of(_ role: ClusterRole) -> [ServiceGroup.Member] {
         switch role {
-        case .ingest: [control, stage(.ingest, stages.ingest().run)]
-        case .ordering: [control, ordering]
+        case .ingest: [control, retention(of: [.uploads, .deadLetters]), stage(.ingest, stages.ingest().run)]
+        case .ordering: [control, retention(of: [.ordered]), ordering]
         case .gateway, .fanout: [control]
         }
+    }
+
+    /// Each topic's records are removed by the role that reads or writes the topic.
+    private func retention(of topics: [Topic]) -> ServiceGroup.Member {
+        let count = partitions.count
+        return .init(
+            "retention",
+            Retention(
+                log: parts.log, topics: topics, keep: settings.kafka.keep,
+                floors: { [tables = parts.tables] topic in
+                    try await tables?.floors(of: topic, partitions: count) ?? [:]
+                }, logger: logger))
     }
 
     private var ordering: ServiceGroup.Member {
@@ -89,6 +101,7 @@ struct RoleServices: Sendable {
         let gateway = stages.gateway(link: fanOut, backlog: backlog)
         return [
             control,
+            retention(of: Topic.prunable),
             .init("fanout", CancelledService(fanOut.run)),
             ordering,
             stage(.ingest, stages.ingest { backlog.refused($0) }.run),

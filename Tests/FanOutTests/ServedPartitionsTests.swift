@@ -1,0 +1,50 @@
+import Configuration
+import FanOut
+import SyncModel
+import Testing
+
+/// Which partitions a fan-out serves, as an operator writes it.
+@Suite struct ServedPartitionsTests {
+    private func history(_ partitions: Int) -> History { History(epoch: "e", partitions: partitions) }
+
+    @Test(arguments: [
+        ("all", "all", [0, 1, 2, 3, 4, 5]), ("3", "3", [3]), ("0-2,4", "0-2,4", [0, 1, 2, 4]),
+        ("4, 0 - 1 ,1", "0-1,4", [0, 1, 4]), ("2-3,0-1,3-4", "0-4", [0, 1, 2, 3, 4]), ("5-5,0", "0,5", [0, 5]),
+    ])
+    func readsNumbersAndRanges(text: String, spelled: String, numbers: [Int]) throws {
+        let served = try #require(ServedPartitions(text))
+        #expect(served.description == spelled)
+        #expect(ServedPartitions(spelled) == served)
+        #expect(try served.numbers(in: history(6)) == numbers)
+    }
+
+    @Test(arguments: ["", ",", "1,", "-", "1-", "-1", "3-2", "1-2-3", "a", "1;2", "All", "1 2", "100000", "+1", "٣"])
+    func refusesOtherTexts(text: String) {
+        #expect(ServedPartitions(text) == nil)
+    }
+
+    @Test func refusesNumbersThatTheHistoryDoesNotHave() throws {
+        let served = try #require(ServedPartitions("0-3,6-7"))
+        #expect(try served.numbers(in: history(8)) == [0, 1, 2, 3, 6, 7])
+        let error = try #require(throws: ServedPartitions.OutOfRange.self) { try served.numbers(in: history(3)) }
+        #expect(
+            error.description
+                == "fanout.partitions names 3,6-7; the history has 3 partitions, numbered from 0 to 2")
+    }
+
+    @Test func isAKeyOfTheFanOut() throws {
+        var schema = ConfigurationSchema(program: "weir")
+        schema.add(FanOutConfiguration.self, as: "fanout", "Fan-out")
+        func read(_ text: String) throws -> ServedPartitions {
+            let sources = ConfigurationSources(defaultFile: "weir.yaml") { (_, _) throws(FileFault) in Array(text.utf8)
+            }
+            return try Configuration.load(schema, from: sources).read(FanOutConfiguration.self, from: "fanout")
+                .partitions
+        }
+        #expect(try read("{}") == .all)
+        #expect(try read("fanout: { partitions: 7 }").description == "7")
+        #expect(try read("fanout: { partitions: [0-3, 7] }").description == "0-3,7")
+        let problems = #expect(throws: ConfigurationProblems.self) { try read("fanout: { partitions: 3-1 }") }
+        #expect(problems?.description.contains("numbers and ranges of partitions") == true)
+    }
+}

@@ -1,0 +1,105 @@
+import Dispatch
+import RecordStore
+import SyncModel
+import Synchronization
+
+/// Tables that tell of their commits and snapshots, and hold either back while a test wants it.
+final class HeldStore<Base: RecordStore>: RecordStore {
+    private struct State {
+        var holdsCommits = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+        /// What the next snapshot waits for before its first rows.
+        var hold: DispatchSemaphore?
+        var open = 0
+        var mostOpen = 0
+    }
+
+    private let base: Base
+    private let state = Mutex(State())
+    /// The offset in `changes` up to which a partition's tables stand, after each commit.
+    let committed = Signal<(partition: Int, nextOffset: Int64)>()
+    /// Partitions whose snapshot has given its position and is held back before the rest.
+    let held = Signal<Int>()
+
+    init(_ base: Base) { self.base = base }
+
+    /// The most snapshots that were read at one time.
+    var mostSnapshots: Int { state.withLock { $0.mostOpen } }
+
+    /// Has commits wait.
+    func holdCommits() { state.withLock { $0.holdsCommits = true } }
+
+    /// Lets commits go on.
+    func releaseCommits() {
+        let waiting = state.withLock { state in
+            state.holdsCommits = false
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    /// Has the next snapshot wait behind its position until the semaphore lets it go.
+    func holdNextSnapshot() -> DispatchSemaphore {
+        let hold = DispatchSemaphore(value: 0)
+        state.withLock { $0.hold = hold }
+        return hold
+    }
+
+    // MARK: RecordStore
+
+    func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {
+        try await base.prepare(schemas, epoch: epoch)
+    }
+
+    func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition? {
+        try await base.position(of: partition)
+    }
+
+    func rows(
+        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int
+    ) async throws(RecordStoreError) -> [OrderedRow] {
+        try await base.rows(keys, in: partition, schemaOrdinal: schemaOrdinal)
+    }
+
+    func progress(
+        _ requests: [ProgressRequest], in partition: Int
+    ) async throws(RecordStoreError) -> [DeviceProgress] {
+        try await base.progress(requests, in: partition)
+    }
+
+    func commit(_ steps: [StoreStep]) async throws(RecordStoreError) {
+        await withCheckedContinuation { continuation in
+            let goesOn = state.withLock { state in
+                if state.holdsCommits { state.waiting.append(continuation) }
+                return !state.holdsCommits
+            }
+            if goesOn { continuation.resume() }
+        }
+        try await base.commit(steps)
+        for step in steps { committed.add((step.partition, step.position.state.nextOffset)) }
+    }
+
+    func snapshot(
+        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
+    ) async throws {
+        try await base.snapshot(of: partition, schemaOrdinal: schemaOrdinal) { [self] piece in
+            let hold = state.withLock { state -> DispatchSemaphore? in
+                guard case .position = piece else { return nil }
+                state.open += 1
+                state.mostOpen = max(state.mostOpen, state.open)
+                defer { state.hold = nil }
+                return state.hold
+            }
+            try body(piece)
+            if let hold {
+                held.add(partition)
+                // The store's own thread, which the body may hold.
+                hold.wait()
+            }
+        }
+        state.withLock { $0.open -= 1 }
+    }
+
+    func close() async { await base.close() }
+}
