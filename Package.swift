@@ -276,6 +276,14 @@ let package = Package(
                 "Observability", "RecordStore", "SQLite", "SyncModel", "SyncWire",
             ]),
 
+        // Streams made from tables in Postgres, with ordering at work.
+        tests(
+            "StreamsFromPostgresTests",
+            [
+                "ChangeLog", "FanOut", "FanOutLink", "MemoryChangeLog", "MemoryRecordStore", "Observability",
+                "Ordering", "Postgres", "PostgresRecordStore", "PostgresServer", "RecordStore", "SyncModel", "SyncWire",
+            ]),
+
         // The link between gateways and fan-outs that are processes of their own: the library of the system, the safe
         // wrapper above it, the messages, and both ends.
         zeromq,
@@ -289,22 +297,13 @@ let package = Package(
             "NetworkLink",
             [
                 "Configuration", "Digest", "FanOutLink", "LinkWire", "Metrics", "Observability", "SyncModel",
-                "SyncWire",
-                "ThreadExecutor", "ZeroMQ",
+                "SyncWire", "ThreadExecutor", "ZeroMQ",
             ]),
         tests(
             "NetworkLinkTests",
             [
                 "Commands", "Configuration", "FanOutLink", "Fuzzing", "LinkWire", "Metrics", "NetworkLink",
                 "Observability", "SyncModel", "SyncWire", "ThreadExecutor", "ZeroMQ",
-            ]),
-
-        // Streams made from tables in Postgres, with ordering at work.
-        tests(
-            "StreamsFromPostgresTests",
-            [
-                "ChangeLog", "FanOut", "FanOutLink", "MemoryChangeLog", "MemoryRecordStore", "Observability",
-                "Ordering", "Postgres", "PostgresRecordStore", "PostgresServer", "RecordStore", "SyncModel", "SyncWire",
             ]),
 
         // Making results anew from the log, and comparing.
@@ -342,9 +341,10 @@ let package = Package(
             name: "weir",
             dependencies: [
                 "Benchmark", "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink",
-                "Gateway", "HTTP", "Ingest", "KafkaChangeLog", "Metrics", "Observability", "Operations", "Ordering",
-                "PostgresRecordStore", "RecordStore", "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SchemaFile",
-                "ServiceLifecycle", "Simulation", "SyncModel", "SyncWire", "Verification",
+                "Gateway", "HTTP", "Ingest", "KafkaChangeLog", "LinkWire", "Metrics", "NetworkLink", "Observability",
+                "Operations", "Ordering", "PostgresRecordStore", "RecordStore", "SQLite", "SQLiteChangeLog",
+                "SQLiteRecordStore",
+                "SchemaFile", "ServiceLifecycle", "Simulation", "SyncModel", "SyncWire", "Verification",
             ],
             swiftSettings: swift),
         // A disk that loses power or runs full, for the program under test.

@@ -41,6 +41,7 @@ extension OwnerPull {
                     throw reader.failure(.repeated, field)
                 }
             case 4: held.insert(try reader.timeStamp(field))
+            case 5: knowledge.cutFrom = try reader.timeStamp(field)
             default: try reader.skip(field)
             }
         }
@@ -54,6 +55,7 @@ extension OwnerPull {
         // The order matters to nobody, but the bytes are measured before they are written.
         for (device, timeStamp) in knowledge.entries { writer.entry(3, device, timeStamp) }
         for timeStamp in held.sorted() { writer.present(4, timeStamp.rawValue) }
+        writer.present(5, knowledge.cutFrom?.rawValue)
     }
 }
 

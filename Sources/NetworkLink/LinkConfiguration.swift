@@ -110,7 +110,7 @@ public struct FanOutServerConfiguration: ConfigurationComponent {
 /// The settings of a gateway's end; the executable scopes them with `link.`, too.
 public struct RemoteFanOutConfiguration: ConfigurationComponent {
     static let fanOuts = ConfigurationKey(
-        required: "fan-outs", .list(counts: 1...1000),
+        "fan-outs", .list(counts: 1...1000), default: ["127.0.0.1:7790"],
         "The fan-outs that a gateway asks, each as host:port; which partitions they serve is learned from them.")
     static let maximumRequests = ConfigurationKey(
         "max-requests-to-fan-out", .integer(in: 1...1_000_000), default: 16_384,
