@@ -78,6 +78,11 @@ let package = Package(
         // Inputs made at random for the tests of decoders, and how long such tests go on.
         suite("Fuzzing", []),
 
+        // What the thread sanitizer cannot see by itself, for tests that run under it.
+        .target(
+            name: "ThreadSanitizer", path: "Tests/ThreadSanitizer",
+            linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
+
         // Values and rules, pure.
         views("SyncModel", ["JSONText"]),
         tests("SyncModelTests", ["SyncModel"]),
@@ -179,7 +184,7 @@ let package = Package(
         system("CRdkafka", pkgConfig: "rdkafka", apt: "librdkafka-dev", brew: "librdkafka"),
         room("Kafka", ["CRdkafka", "ThreadExecutor"]),
         room("KafkaChangeLog", ["ChangeLog", "Configuration", "Kafka", "Observability", "ThreadExecutor"]),
-        suite("MockKafka", ["CRdkafka"]),
+        suite("MockKafka", ["CRdkafka", "ThreadSanitizer"]),
         suite("KafkaServer", ["ServerShell", "ThreadExecutor"]),
         tests("KafkaTests", ["Kafka", "MockKafka", "ThreadExecutor"]),
         tests(
@@ -350,7 +355,7 @@ let package = Package(
             "WeirTests",
             [
                 "ChangeLog", "CZlib", "Fuzzing", "KafkaChangeLog", "KafkaServer", "Postgres", "PostgresServer",
-                "SQLite", "ServerShell", "SyncModel", "SyncWire", "ThreadExecutor", "weir",
+                "SQLite", "ServerShell", "SyncModel", "SyncWire", "ThreadExecutor", "YAML", "weir",
             ]),
     ]
 )
