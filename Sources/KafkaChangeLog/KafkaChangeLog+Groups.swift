@@ -9,10 +9,12 @@ extension KafkaChangeLog {
     private static let joined = "joined"
 
     /// Has the cluster remember a group that has committed nothing yet.
-    func remember(_ group: String, on topic: Topic) async throws(ChangeLogError) {
+    ///
+    /// - Parameter clerk: a client of the group.
+    func remember(_ topic: Topic, _ clerk: KafkaClient) async throws(ChangeLogError) {
         let positions = topics.positions(of: topic)
         try await calls.runAtCoordinator { [client, topics] (limit) throws(KafkaError) in
-            let known = try client.committed(by: group, positions, milliseconds: limit)
+            let known = try clerk.committed(positions, milliseconds: limit)
             var joined: [KafkaPosition] = []
             for position in known where position.offset < 0 {
                 let range = try client.range(
@@ -22,7 +24,7 @@ extension KafkaChangeLog {
             }
             guard !joined.isEmpty else { return }
             do throws(KafkaError) {
-                try client.setCommitted(by: group, joined, milliseconds: limit)
+                try clerk.setCommitted(joined, milliseconds: limit)
             } catch {
                 // A group that has members is remembered already: each of them came this way first.
                 guard Self.hasMembers.contains(error.code) else { throw error }
@@ -33,10 +35,10 @@ extension KafkaChangeLog {
     private static let hasMembers: Set<KafkaErrorCode> = [.unknownMember, .illegalGeneration, .rebalanceInProgress]
 
     /// A group's committed offset; `nil` where it has joined and committed nothing.
-    func committed(by group: String, _ partition: TopicPartition) async throws(ChangeLogError) -> Int64? {
+    func committed(_ partition: TopicPartition, _ clerk: KafkaClient) async throws(ChangeLogError) -> Int64? {
         let position = topics.position(partition)
-        let answer = try await calls.runAtCoordinator(partition) { [client] (limit) throws(KafkaError) in
-            try client.committed(by: group, [position], milliseconds: limit)
+        let answer = try await calls.runAtCoordinator(partition) { (limit) throws(KafkaError) in
+            try clerk.committed([position], milliseconds: limit)
         }
         guard let found = answer.first, found.offset >= 0, found.metadata != Self.joined else { return nil }
         return found.offset

@@ -127,13 +127,22 @@ public final class KafkaChangeLog: PrunableLog {
     public func join(group: String, topic: Topic) async throws(ChangeLogError) -> KafkaMembership {
         let number = try register()
         let name = topics.group(group, on: topic)
-        try await remember(name, on: topic)
         let properties = ClientProperties(configuration: configuration).member(of: name)
+        // Knows what the group has committed, and takes no part in it.
+        let clerk = try ClientService(.consumer, properties, name: "weir-kafka-off", logger: logger)
+        do throws(ChangeLogError) {
+            try await remember(topic, clerk.client)
+        } catch {
+            await clerk.close()
+            throw error
+        }
         let membership = KafkaMembership { [topics, logger] (changed) throws(ChangeLogError) in
             try GroupSession(topic: topic, topics: topics, properties: properties, logger: logger, changed: changed)
         } committed: { [weak self] (partition) async throws(ChangeLogError) in
             guard let self else { throw .closed("the log") }
-            return try await self.committed(by: name, TopicPartition(topic, partition))
+            return try await self.committed(TopicPartition(topic, partition), clerk.client)
+        } close: {
+            await clerk.close()
         } hasEnded: { [weak self] in
             self?.state.withLock { _ = $0.memberships.removeValue(forKey: number) }
         }
