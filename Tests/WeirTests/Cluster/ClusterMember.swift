@@ -103,3 +103,32 @@ extension WeirCluster {
         return members
     }
 }
+
+extension ClusterMember {
+    /// What the operations port says: why the process is not ready; `nil` where it is.
+    func unreadiness() async throws -> String? {
+        guard let port = await process.port(of: .operations) else {
+            throw ProgramProcess.StartFailure(description: process.log.joined(separator: "\n"))
+        }
+        let answer = try await DeviceClient(port: port, headers: [:]).get("/readyz")
+        return answer.status == 200 ? nil : String(decoding: answer.body, as: UTF8.self)
+    }
+
+    /// Asks the operations port until it says that the process is not ready for a reason that has these words.
+    func untilUnready(_ words: String = "") async throws {
+        while true {
+            try Task.checkCancellation()
+            if let reason = try await unreadiness(), words.isEmpty || reason.contains(words) { return }
+        }
+    }
+
+    /// Asks the operations port until it says that the process is ready.
+    func untilReadyAgain() async throws {
+        while try await unreadiness() != nil { try Task.checkCancellation() }
+    }
+
+    /// Expects the process to log some words sooner or later.
+    func expectLogged(_ words: String) async {
+        #expect(await process.hasLogged(words), "\(role): \(process.log.suffix(5).joined(separator: "\n"))")
+    }
+}
