@@ -54,6 +54,19 @@ let simdjson: Target = .target(
     linkerSettings: [.linkedLibrary("simdjson")]
 )
 
+/// ZeroMQ from the system.
+///
+/// Debian's pkg-config file names folders of a library that libzmq alone needs, which SwiftPM warns about; its header is where
+/// every compiler looks.
+let zeromq: Target = {
+    #if os(macOS)
+        let pkgConfig: String? = "libzmq"
+    #else
+        let pkgConfig: String? = nil
+    #endif
+    return .systemLibrary(name: "CZeroMQ", pkgConfig: pkgConfig, providers: [.apt(["libzmq3-dev"]), .brew(["zeromq"])])
+}()
+
 let package = Package(
     name: "weir",
     platforms: [.macOS(.v26)],
@@ -64,6 +77,11 @@ let package = Package(
     targets: [
         // Inputs made at random for the tests of decoders, and how long such tests go on.
         suite("Fuzzing", []),
+
+        // What the thread sanitizer cannot see by itself, for tests that run under it.
+        .target(
+            name: "ThreadSanitizer", path: "Tests/ThreadSanitizer",
+            linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
 
         // Values and rules, pure.
         views("SyncModel", ["JSONText"]),
@@ -166,7 +184,7 @@ let package = Package(
         system("CRdkafka", pkgConfig: "rdkafka", apt: "librdkafka-dev", brew: "librdkafka"),
         room("Kafka", ["CRdkafka", "ThreadExecutor"]),
         room("KafkaChangeLog", ["ChangeLog", "Configuration", "Kafka", "Observability", "ThreadExecutor"]),
-        suite("MockKafka", ["CRdkafka"]),
+        suite("MockKafka", ["CRdkafka", "ThreadSanitizer"]),
         suite("KafkaServer", ["ServerShell", "ThreadExecutor"]),
         tests("KafkaTests", ["Kafka", "MockKafka", "ThreadExecutor"]),
         tests(
@@ -254,8 +272,8 @@ let package = Package(
         tests(
             "FanOutTests",
             [
-                "ChangeLog", "Configuration", "Control", "FanOut", "FanOutLink", "Metrics", "RecordStore", "SQLite",
-                "SyncModel", "SyncWire",
+                "ChangeLog", "Configuration", "Control", "FanOut", "FanOutLink", "LinkWire", "Metrics", "NetworkLink",
+                "Observability", "RecordStore", "SQLite", "SyncModel", "SyncWire",
             ]),
 
         // Streams made from tables in Postgres, with ordering at work.
@@ -264,6 +282,28 @@ let package = Package(
             [
                 "ChangeLog", "FanOut", "FanOutLink", "MemoryChangeLog", "MemoryRecordStore", "Observability",
                 "Ordering", "Postgres", "PostgresRecordStore", "PostgresServer", "RecordStore", "SyncModel", "SyncWire",
+            ]),
+
+        // The link between gateways and fan-outs that are processes of their own: the library of the system, the safe
+        // wrapper above it, the messages, and both ends.
+        zeromq,
+        room("ZeroMQ", ["CZeroMQ"]),
+        tests("ZeroMQTests", ["ThreadExecutor", "ZeroMQ"]),
+        .target(
+            name: "LinkWire", dependencies: ["FanOutLink", "SyncModel", "SyncWire"], exclude: ["Protos"],
+            swiftSettings: swift),
+        tests("LinkWireTests", ["FanOutLink", "Fuzzing", "LinkWire", "SyncModel", "SyncWire"]),
+        room(
+            "NetworkLink",
+            [
+                "Configuration", "Digest", "FanOutLink", "LinkWire", "Metrics", "Observability", "SyncModel",
+                "SyncWire", "ThreadExecutor", "ZeroMQ",
+            ]),
+        tests(
+            "NetworkLinkTests",
+            [
+                "Commands", "Configuration", "FanOutLink", "Fuzzing", "LinkWire", "Metrics", "NetworkLink",
+                "Observability", "SyncModel", "SyncWire", "ThreadExecutor", "ZeroMQ",
             ]),
 
         // Making results anew from the log, and comparing.
@@ -281,7 +321,7 @@ let package = Package(
             ]),
 
         // What Weir promises, measured over HTTP against a process of its own.
-        room("Benchmark", ["Commands", "JSONText", "SQLite", "SyncModel", "ThreadExecutor"]),
+        room("Benchmark", ["Commands", "JSONText", "Kafka", "Postgres", "SQLite", "SyncModel", "ThreadExecutor"]),
         tests("BenchmarkTests", ["Benchmark", "Commands"]),
 
         // The whole pipeline on one thread, in an order that a seed decides.
@@ -301,9 +341,10 @@ let package = Package(
             name: "weir",
             dependencies: [
                 "Benchmark", "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink",
-                "Gateway", "HTTP", "Ingest", "KafkaChangeLog", "Metrics", "Observability", "Operations", "Ordering",
-                "PostgresRecordStore", "RecordStore", "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SchemaFile",
-                "ServiceLifecycle", "Simulation", "SyncModel", "SyncWire", "Verification",
+                "Gateway", "HTTP", "Ingest", "KafkaChangeLog", "LinkWire", "Metrics", "NetworkLink", "Observability",
+                "Operations", "Ordering", "PostgresRecordStore", "RecordStore", "SQLite", "SQLiteChangeLog",
+                "SQLiteRecordStore",
+                "SchemaFile", "ServiceLifecycle", "Simulation", "SyncModel", "SyncWire", "Verification",
             ],
             swiftSettings: swift),
         // A disk that loses power or runs full, for the program under test.
@@ -314,8 +355,7 @@ let package = Package(
             "WeirTests",
             [
                 "ChangeLog", "CZlib", "Fuzzing", "KafkaChangeLog", "KafkaServer", "Postgres", "PostgresServer",
-                "SQLite",
-                "ServerShell", "SyncModel", "SyncWire", "ThreadExecutor", "weir",
+                "SQLite", "ServerShell", "SyncModel", "SyncWire", "ThreadExecutor", "YAML", "weir",
             ]),
     ]
 )

@@ -93,8 +93,10 @@ extension ConfigurationDeclaration {
 
 extension Configuration {
     /// What is in force and where it comes from, as a configuration file would say it; secrets are masked.
-    public func report() -> String {
-        let lines = inForce.map { entry in
+    ///
+    /// - Parameter isWanted: which keys are told of; all by default.
+    public func report(where isWanted: (_ key: String) -> Bool = { _ in true }) -> String {
+        let lines = inForce.filter { isWanted($0.key) }.map { entry in
             switch entry.value {
             case .none: ("# \(entry.key):", "not set")
             case .some(let value) where entry.isSecret: ("# \(entry.key): \(value)", "\(entry.origin)")

@@ -47,7 +47,8 @@ extension FanOut: FanOutLink {
                 reads.append(OwnerRead(position: position, pull: pull, partition: partition, standing: standing))
             }
         }
-        var budget = PageBudget(rows: request.limit, bytes: request.maximumBytes)
+        var budget = PageBudget(
+            rows: request.limit, bytes: request.maximumBytes, isContinued: request.isContinued)
         for group in reads.groupedByFile {
             let first = group[0]
             let (rows, rest) = try await read(first.partition, generation: first.standing.generation) {

@@ -5,12 +5,14 @@ import SyncModel
 struct PageBudget: Sendable {
     private var rows: Int
     private var bytes: Int
-    private var isEmpty = true
+    private var isEmpty: Bool
     private var isFull = false
 
-    init(rows: Int, bytes: Int) {
-        self.rows = max(rows, 1)
+    /// - Parameter isContinued: whether the page holds rows already, so that it need not take another one.
+    init(rows: Int, bytes: Int, isContinued: Bool = false) {
+        self.rows = isContinued ? rows : max(rows, 1)
         self.bytes = bytes
+        isEmpty = !isContinued
     }
 
     /// Takes a row's size off, and that of a comma between rows; false when the page is full, from then on.

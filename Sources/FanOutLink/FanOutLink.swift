@@ -64,12 +64,16 @@ public struct PagePull: Sendable, Hashable {
     public var limit: Int
     /// The size of the rows' JSON at which the page ends; one row is sent whatever its size.
     public var maximumBytes: Int
+    /// Whether this is the rest of a page that holds rows already: both limits are then what is left of it, 0 and less
+    /// included, and no row is sent beyond them.
+    public var isContinued: Bool
 
     /// Asks for a page.
-    public init(owners: [OwnerPull], limit: Int, maximumBytes: Int) {
+    public init(owners: [OwnerPull], limit: Int, maximumBytes: Int, isContinued: Bool = false) {
         self.owners = owners
         self.limit = limit
         self.maximumBytes = maximumBytes
+        self.isContinued = isContinued
     }
 }
 

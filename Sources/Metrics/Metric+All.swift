@@ -1,6 +1,6 @@
 extension Metric {
     /// Every metric of the program, in the order in which the text has them; docs/operations.md explains each.
-    public static let all = process + http + gateway + log + stages + ingest + ordering + store + fanOut
+    public static let all = process + http + gateway + log + stages + ingest + ordering + store + fanOut + link
 
     private static let declared = Set(all)
 

@@ -19,7 +19,7 @@ extension PostgresRecordStoreConfiguration: ConfigurationComponent {
         "Whether columns that refer to other tables get an index each when they are made; every write pays for them.")
     static let migrateAtStartKey = ConfigurationKey(
         "migrate-at-start", .boolean, default: true,
-        "Whether a start makes and extends tables, or refuses where something is missing.")
+        "Whether ordering makes and extends tables where something is missing, or waits for weir migrate.")
     static let stalledAfterKey = ConfigurationKey(
         "stalled-after", .duration(in: .milliseconds(100)...(.seconds(60))), default: .seconds(3),
         "How long a commit waits for a replaced worker that holds its partition before it ends that one's session.")

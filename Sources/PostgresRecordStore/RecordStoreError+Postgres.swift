@@ -32,7 +32,11 @@ extension RecordStoreError {
     private init(_ error: PostgresError, place: String) {
         // Where the data is bad Postgres may quote a value.
         let hidesMessage = error.sqlState?.category == "22" && error.sqlState != .divisionByZero
-        let message = "\(place): \(hidesMessage ? error.withoutMessage : error.description)"
+        var message = "\(place): \(hidesMessage ? error.withoutMessage : error.description)"
+        if error.sqlState?.category == "28" {
+            message +=
+                "; look at the user in postgres.shards, at postgres.password-file and at the server's pg_hba.conf"
+        }
         let code: Code
         switch error.sqlState {
         case .diskFull: code = .storageFull

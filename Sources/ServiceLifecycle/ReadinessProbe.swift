@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A question that is put anew whenever somebody asks whether the process is ready: does the broker answer, the database?
+/// A question that is put anew whenever somebody asks whether the process is ready, such as whether the broker answers.
 ///
 /// It has nobody wait longer than its limit, and is not put again before it was answered.
 final class ReadinessProbe: Sendable {

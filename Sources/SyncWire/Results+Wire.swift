@@ -68,7 +68,7 @@ extension ChangeResult {
     /// Reads a result.
     ///
     /// - Parameter device: what the message around gives for a knowledgeId left out, if anything.
-    init(from reader: inout WireReader, device: KnowledgeID?) throws(WireError) {
+    package init(from reader: inout WireReader, device: KnowledgeID?) throws(WireError) {
         var index = 0
         var table = 0
         var id: RowID?
@@ -118,7 +118,7 @@ extension ChangeResult {
 
     /// Writes a result into a message that gives a device for a knowledgeId left out, if any.
     @inline(__always)
-    func write(to writer: inout WireWriter, device: KnowledgeID?) {
+    package func write(to writer: inout WireWriter, device: KnowledgeID?) {
         writer.number(1, index)
         writer.number(2, table)
         writer.id(3, id)

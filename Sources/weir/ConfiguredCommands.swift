@@ -21,6 +21,17 @@ enum ConfiguredCommands {
             return (configuration, try configuration.read(LogConfiguration.self, from: "log"))
         }
         switch invocation.action {
+        case .configuration where !invocation.arguments.isEmpty:
+            let name = invocation.arguments[0]
+            guard let role = ClusterRole(rawValue: name) else {
+                let names = ClusterRole.allCases.map(\.rawValue).joined(separator: ", ")
+                Output.complain("Error: \"\(name)\" is no role; there are \(names)\nSee \"weir config --help\".")
+                return .usage
+            }
+            let (configuration, _) = try load(role.scopes)
+            _ = try ClusterSettings(configuration)
+            Output.write(configuration.report { role.reads($0) })
+            return .success
         case .run, .configuration:
             let configuration = try Configuration.load(Settings.schema, from: sources) {
                 (configuration) throws(ConfigurationProblem) in

@@ -45,11 +45,12 @@ struct EmbeddedPipeline: Sendable {
         do {
             let proposed = History.new(settings.pipeline, partitions: settings.changeLog.partitions)
             let control = try await ControlTopic.open(in: log, proposed: proposed)
-            let served = try settings.fanOut.partitions.numbers(in: control.history)
+            let served = try settings.stages.fanOut.partitions.numbers(in: control.history)
             guard served.count == control.history.partitions else {
+                let named = settings.stages.fanOut.partitions
                 throw Failure(
-                    description: "fanout.partitions is \(settings.fanOut.partitions); a process with all roles has the "
-                        + "only fan-out and serves all partitions: leave the key out")
+                    description: "fanout.partitions is \(named); a process with all roles has the only fan-out, which "
+                        + "serves all partitions: leave the key out")
             }
             let entry = try await control.register(tables, in: log)
             logger.info(
@@ -82,8 +83,8 @@ struct EmbeddedPipeline: Sendable {
             settings: settings.stages, log: log, control: control, metrics: metrics, logger: logger)
         let backlog = stages.backlog()
         let watch = FanOutWatch(
-            partitions: Array(0..<partitions), logger: logger.labeled("fanout"), condition: streams
-        ) { backlog.passed($0) }
+            partitions: Array(0..<partitions), logger: logger.labeled("fanout"), condition: streams)
+        watch.tell(passed: { backlog.passed($0) })
         let fanOut = stages.fanOut(of: Array(0..<partitions), store: store, observer: watch)
         let ordering = stages.ordering(store: store)
         let ingest = stages.ingest { backlog.refused($0) }

@@ -12,21 +12,36 @@ final class FanOutWatch: FanOutObserver {
         var held: [Int: FanOutEvent] = [:]
     }
 
+    /// Who is told.
+    private struct Listener {
+        var passed: @Sendable (UploadReference) -> Void = { _ in }
+        var ready: @Sendable (Set<Int>) -> Void = { _ in }
+    }
+
     private let state: Mutex<State>
-    private let hasPassed: @Sendable (UploadReference) -> Void
+    private let partitions: Set<Int>
+    private let listener = Mutex(Listener())
     private let logger: Logger
     /// Set under the lock, so that the last change is the last one told.
     private let condition: ReadinessCondition
 
-    /// - Parameter passed: told up to where uploads can be pulled.
-    init(
-        partitions: [Int], logger: Logger, condition: ReadinessCondition,
-        passed: @escaping @Sendable (UploadReference) -> Void
-    ) {
+    init(partitions: [Int], logger: Logger, condition: ReadinessCondition) {
+        self.partitions = Set(partitions)
         state = Mutex(State(unready: Set(partitions)))
         self.logger = logger
         self.condition = condition
-        hasPassed = passed
+    }
+
+    /// Has others told, before the fan-out is set to work.
+    ///
+    /// - Parameters:
+    ///   - passed: up to where uploads can be pulled.
+    ///   - ready: the partitions that serve, whenever they change.
+    func tell(
+        passed: @escaping @Sendable (UploadReference) -> Void,
+        ready: @escaping @Sendable (Set<Int>) -> Void = { _ in }
+    ) {
+        listener.withLock { $0 = Listener(passed: passed, ready: ready) }
     }
 
     func note(_ event: FanOutEvent, partition: Int) {
@@ -38,7 +53,7 @@ final class FanOutWatch: FanOutObserver {
         }
     }
 
-    func passed(_ upload: UploadReference) { hasPassed(upload) }
+    func passed(_ upload: UploadReference) { listener.withLock(\.passed)(upload) }
 
     /// Returns when every partition serves.
     func untilReady() async throws { try await condition.untilReady() }
@@ -67,7 +82,9 @@ final class FanOutWatch: FanOutObserver {
 
     private func change(_ body: (inout Set<Int>) -> Void) {
         state.withLock { state in
+            let before = state.unready
             body(&state.unready)
+            if state.unready != before { listener.withLock(\.ready)(partitions.subtracting(state.unready)) }
             if state.unready.isEmpty { return condition.setReady() }
             let numbers = state.unready.sorted().map(String.init).joined(separator: ", ")
             condition.setUnready("streams of these partitions do not serve yet: \(numbers)")

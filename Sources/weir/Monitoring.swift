@@ -44,6 +44,11 @@ struct Conditions: Sendable {
         readiness.addCondition("streams", unready: "the streams are being opened")
     }
 
+    /// Every partition has a fan-out that serves it.
+    func fanOuts() -> ReadinessCondition {
+        readiness.addCondition("fanouts", unready: "no fan-out is connected yet")
+    }
+
     /// Requests are accepted.
     func gateway() -> ReadinessCondition {
         readiness.addCondition("gateway", unready: "the gateway does not listen yet")

@@ -4,6 +4,7 @@ import FanOut
 import Gateway
 import Ingest
 import KafkaChangeLog
+import NetworkLink
 import Observability
 import Operations
 import Ordering
@@ -28,6 +29,9 @@ enum Settings {
         schema.add(SQLiteRecordStoreConfiguration.self, as: "store", "The embedded tables")
         schema.add(KafkaChangeLogConfiguration.self, as: "kafka", "The log in Kafka")
         schema.add(PostgresRecordStoreConfiguration.self, as: "postgres", "The tables in Postgres")
+        schema.add(LinkConfiguration.self, as: "link", "The link between gateways and fan-outs")
+        schema.add(FanOutServerConfiguration.self, as: "link", "The link's end at a fan-out")
+        schema.add(RemoteFanOutConfiguration.self, as: "link", "The link's end at a gateway")
         schema.addShortFlag("log-format", for: "log.format")
         schema.addShortFlag("address", for: "gateway.address")
         return schema

@@ -55,8 +55,8 @@ struct Stages<Log: ChangeLog>: Sendable {
         let logger = logger.labeled("ingest")
         let metrics = IngestMetrics(metrics, partitions: history.partitions)
         return IngestService(
-            log: log, history: history, limits: settings.limits.limits, configuration: settings.ingest, schemas: schemas,
-            schemaWait: schemaWait
+            log: log, history: history, limits: settings.limits.limits, configuration: settings.ingest,
+            schemas: schemas, schemaWait: schemaWait
         ) { event in
             if case .recordRefused(let upload, _) = event { refused(upload) }
             event.write(to: logger)

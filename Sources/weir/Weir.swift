@@ -88,7 +88,10 @@ enum Weir {
                 ]),
             Command(
                 "config", "Print the settings in force and where each comes from.", .configuration,
-                options: Settings.schema.options, discussion: "Takes the same flags as run; secrets are masked."),
+                arguments: [
+                    .optional("ROLE", "Of which command: gateway, ingest, ordering, fanout; without it, of run.")
+                ],
+                options: Settings.schema.options, discussion: "Takes the same flags; secrets are masked."),
             Command(
                 "bench", "Measure this machine and Weir on it.", .bench, options: Bench.options,
                 discussion: "Starts servers of its own; docs/operations.md says how to read the figures."),

@@ -93,6 +93,37 @@ import Testing
         }
     }
 
+    @Test func aPageReadInTwoPartsEqualsOneReadAtOnce() async throws {
+        let world = World()
+        let owners = ["abc", "def", "ghi"] as [SyncID]
+        for owner in owners {
+            let persons = (1...3).map { Change.person("p\($0)", name: "a long name", index: $0 - 1) }
+            try world.upload(persons, owner: owner)
+        }
+        try await withFanOut(world) { service in
+            try await service.caughtUp(with: world)
+            let pulls = owners.map { OwnerPull(owner: $0, knowledge: OwnerKnowledge()) }
+            for limit in 1...10 {
+                for bytes in [1, 200, 400, 600, 1000, 100_000] {
+                    let whole = try await service.fanOut.pull(
+                        PagePull(owners: pulls, limit: limit, maximumBytes: bytes), within: .seconds(60))
+                    var parts: [OwnerPage] = []
+                    var request = PagePull(owners: [], limit: limit, maximumBytes: bytes)
+                    for pull in pulls {
+                        request.owners = [pull]
+                        let page = try await service.fanOut.pull(request, within: .seconds(60))[0]
+                        parts.append(page)
+                        guard case .rows(let rows) = page.content, rows.count > 0 || rows.hasMore else { continue }
+                        request.limit = rows.hasMore ? 0 : request.limit - rows.count
+                        request.maximumBytes -= rows.json.count + (request.isContinued ? 1 : 0)
+                        request.isContinued = true
+                    }
+                    #expect(parts == whole, "\(limit) rows, \(bytes) bytes")
+                }
+            }
+        }
+    }
+
     @Test func cutsAPageAtItsLimitsOverAllOwners() async throws {
         let world = World()
         for owner: SyncID in ["abc", "def"] {

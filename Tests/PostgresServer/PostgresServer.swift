@@ -57,6 +57,21 @@ public final class PostgresServer: Sendable {
         }
     }
 
+    /// Makes a cluster whose server listens on a port of 127.0.0.1, too; should somebody else be given the port meanwhile, on
+    /// another one.
+    public static func startOnNetwork(
+        settings: [String: String] = [:], setUp: String = "true"
+    ) async throws -> PostgresServer {
+        for _ in 0..<4 {
+            do {
+                return try await start(port: try FreePort.find(), settings: settings, setUp: setUp)
+            } catch let failure as ServerFailure where "\(failure)".contains("Address already in use") {
+                continue
+            }
+        }
+        return try await start(port: try FreePort.find(), settings: settings, setUp: setUp)
+    }
+
     private init(folder: String, port: Int, thread: DedicatedThread, shell: consuming sending ServerShell) {
         self.folder = folder
         self.port = port

@@ -1,7 +1,6 @@
 import Foundation
 import Postgres
 import PostgresServer
-import ServerShell
 import Testing
 
 @Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
@@ -14,22 +13,8 @@ struct TransportSecurityTests {
         2> /dev/null && chmod 600 data/server.key && chmod 755 . && chmod 644 root.crt other.crt
         """
 
-    /// A server on a port that was free; should somebody else have been given it since, on another one.
-    private func start() async throws -> PostgresServer {
-        for _ in 0..<4 {
-            do {
-                return try await PostgresServer.start(
-                    port: try FreePort.find(), settings: ["ssl": "on"], setUp: Self.certificates)
-            } catch let failure as ServerFailure where "\(failure)".contains("Address already in use") {
-                continue
-            }
-        }
-        return try await PostgresServer.start(
-            port: try FreePort.find(), settings: ["ssl": "on"], setUp: Self.certificates)
-    }
-
     @Test func aServerIsTakenForWhatItProvesToBe() async throws {
-        let server = try await start()
+        let server = try await PostgresServer.startOnNetwork(settings: ["ssl": "on"], setUp: Self.certificates)
         func connect(_ text: String) async throws -> String {
             let parameters = try ConnectionParameters("port=\(server.port) user=weir dbname=postgres \(text)")
             let pool = try await PostgresPool.start(parameters, count: 1)

@@ -14,6 +14,12 @@ import Testing
     private func settings(
         _ flags: String..., environment: [String: String] = [:]
     ) async throws -> [String: Setting] {
+        try await settings(flags, environment: environment)
+    }
+
+    private func settings(
+        _ flags: [String], environment: [String: String] = [:]
+    ) async throws -> [String: Setting] {
         let run = try await CommandRun.run(["config"] + flags, in: folder, environment: environment)
         #expect(run.code == 0, "\(run.errors)")
         let lines = try run.output.split(separator: "\n").map { line in
@@ -49,7 +55,15 @@ import Testing
         let cluster = try await settings(
             "--schema", "schema.yaml", "--storage", "cluster", "--kafka.servers", "127.0.0.1:9092"
         ).keys
-        #expect(Set(documented) == Set(embedded).union(cluster))
+        let brokers = ["--kafka.servers", "127.0.0.1:9092"]
+        var roles: Set<String> = []
+        for role in ["gateway", "ingest", "ordering", "fanout"] {
+            let read = try await settings([role] + brokers).keys
+            #expect(read.contains("kafka.servers"))
+            #expect(!read.contains("schema"))
+            roles.formUnion(read)
+        }
+        #expect(Set(documented) == Set(embedded).union(cluster).union(roles))
         #expect(documented.count == Set(documented).count)
         // What the one kind of process does not read has no place in its report.
         #expect(Set(embedded).subtracting(cluster).allSatisfy { $0.hasPrefix("changelog.") || $0.hasPrefix("store.") })

@@ -66,7 +66,8 @@ struct ClusterParts: Sendable {
             return control
         }
         let tables = try SchemaFiles.read(own.schema, maximumValueBytes: settings.stages.limits.limits.maxValueBytes)
-        let control = try await ControlTopic.open(in: log, proposed: History.proposed(own, for: log, shards: settings.postgres.shards.count))
+        let proposed = try History.proposed(own, for: log, shards: settings.postgres.shards.count)
+        let control = try await ControlTopic.open(in: log, proposed: proposed)
         try await control.register(tables, in: log)
         return control
     }

@@ -1,5 +1,6 @@
 import Commands
 import Configuration
+import NetworkLink
 
 /// A stage as a process of its own, on a log in Kafka.
 enum ClusterRole: String, Sendable, CaseIterable {
@@ -19,10 +20,10 @@ enum ClusterRole: String, Sendable, CaseIterable {
     var scopes: [String] {
         let own =
             switch self {
-            case .gateway: ["gateway", "limits"]
+            case .gateway: ["gateway", "limits", "link"]
             case .ingest: ["ingest", "limits"]
             case .ordering: ["ordering", "postgres"]
-            case .fanout: ["fanout", "postgres"]
+            case .fanout: ["fanout", "link", "postgres"]
             }
         return ClusterSettings.sharedScopes + own
     }
@@ -32,13 +33,34 @@ enum ClusterRole: String, Sendable, CaseIterable {
 
     /// The flags of its command.
     var options: [CommandOption] {
-        let own =
+        let plain = ["config", "log-format"] + (self == .gateway ? ["address"] : []) + ownKeys
+        return Settings.options(of: scopes, and: plain).filter { !otherEnd.contains($0.name) }
+    }
+
+    /// Whether it reads a setting.
+    func reads(_ key: String) -> Bool {
+        ownKeys.contains(key)
+            || scopes.contains { key.hasPrefix($0 + ".") } && !otherEnd.contains(key)
+    }
+
+    /// The keys without a scope that it reads.
+    private var ownKeys: [String] {
+        switch self {
+        case .gateway: ["auth"]
+        case .ingest, .ordering: []
+        case .fanout: ["data"]
+        }
+    }
+
+    /// The settings of the link's other end.
+    private var otherEnd: Set<String> {
+        let keys: [any DeclaredConfigurationKey] =
             switch self {
-            case .gateway: ["address", "auth"]
-            case .ingest, .ordering: [String]()
-            case .fanout: ["data"]
+            case .gateway: FanOutServerConfiguration.keys
+            case .fanout: RemoteFanOutConfiguration.keys
+            case .ingest, .ordering: []
             }
-        return Settings.options(of: scopes, and: ["config", "log-format"] + own)
+        return Set(keys.map { "link." + $0.declaration.name })
     }
 }
 

@@ -10,8 +10,12 @@ import ServiceLifecycle
 enum ClusterRun {
     /// Runs one role.
     static func run(_ role: ClusterRole, _ settings: ClusterSettings, _ logging: LogConfiguration) async -> ExitCode {
-        await ProcessFrame.run(logging, settings.operations) { logger, monitoring, stop in
+        var settings = settings
+        // Whoever writes the tables makes them; a fan-out waits for that.
+        if role == .fanout { settings.postgres.migratesAtStart = false }
+        return await ProcessFrame.run(logging, settings.operations) { [settings] logger, monitoring, stop in
             let storage = monitoring.conditions.storage()
+            let folder = role == .fanout ? try DataFolder(path: settings.data) : nil
             let parts = try await open(stop) {
                 try await ClusterParts.open(
                     settings, usesTables: role.usesTables, condition: storage, logger: logger)
@@ -19,8 +23,9 @@ enum ClusterRun {
             guard let parts else { return }
             storage.setReady()
             try await serve(parts, stop, logger) {
-                RoleServices(settings: settings, parts: parts, monitoring: monitoring, logger: logger).of(role)
+                try RoleServices(settings: settings, parts: parts, monitoring: monitoring, logger: logger).of(role)
             }
+            withExtendedLifetime(folder) {}
         }
     }
 
@@ -59,10 +64,10 @@ enum ClusterRun {
 
     private static func serve(
         _ parts: ClusterParts, _ stop: StopRequest, _ logger: Logger,
-        _ members: () -> [ServiceGroup.Member]
+        _ members: () throws -> [ServiceGroup.Member]
     ) async throws {
         do {
-            let group = ServiceGroup(members(), logger: logger)
+            let group = ServiceGroup(try members(), logger: logger)
             stop.handle { group.shutDown(reason: $0) }
             try await group.run()
         } catch {

@@ -58,7 +58,8 @@ enum MigrateCommand {
         _ declared: [Table], _ pipeline: PipelineConfiguration, _ log: KafkaChangeLog, _ tables: PostgresRecordStore,
         shards: Int
     ) async throws {
-        let control = try await ControlTopic.open(in: log, proposed: History.proposed(pipeline, for: log, shards: shards))
+        let proposed = try History.proposed(pipeline, for: log, shards: shards)
+        let control = try await ControlTopic.open(in: log, proposed: proposed)
         let epoch = control.history.epoch
         // What the databases refuse must not be published.
         _ = try await tables.migrationPlans(control.schemas.evolved(to: declared), epoch: epoch)

@@ -5,7 +5,9 @@ import Gateway
 import HTTP
 import Ingest
 import KafkaChangeLog
+import LinkWire
 import Metrics
+import NetworkLink
 import Observability
 import Operations
 import Ordering
@@ -65,11 +67,12 @@ struct RoleServices: Sendable {
     }
 
     /// Those of one role.
-    func of(_ role: ClusterRole) -> [ServiceGroup.Member] {
+    func of(_ role: ClusterRole) throws -> [ServiceGroup.Member] {
         switch role {
+        case .gateway: try gateway()
+        case .fanout: try fanOut()
         case .ingest: [control, retention(of: [.uploads, .deadLetters]), stage(.ingest, stages.ingest().run)]
         case .ordering: [control, retention(of: [.ordered]), ordering]
-        case .gateway, .fanout: [control]
         }
     }
 
@@ -91,12 +94,52 @@ struct RoleServices: Sendable {
         return stage(.ordering, stages.ordering(store: tables) { failures.note($0, $1) }.run)
     }
 
+    /// A fan-out, and what serves it to gateways: from before its streams are open, and not a moment longer than they are.
+    private func fanOut() throws -> [ServiceGroup.Member] {
+        let history = parts.control.history
+        let served = try settings.stages.fanOut.partitions.numbers(in: history)
+        let watch = FanOutWatch(
+            partitions: served, logger: logger.labeled("fanout"), condition: monitoring.conditions.streams())
+        let fanOut = stages.fanOut(of: served, store: tables, observer: watch)
+        let server = try FanOutServer(
+            settings.server, link: settings.link, serving: fanOut,
+            description: LinkDescription(epoch: history.epoch, partitions: history.partitions, ready: []),
+            logger: logger.labeled("link"), metrics: LinkMetrics(monitoring.metrics))
+        watch.tell(passed: { server.passed($0) }, ready: { server.setReady($0) })
+        return [
+            control, .init("fanout", CancelledService(fanOut.run)), .init("link", CancelledService(server.run)),
+        ]
+    }
+
+    /// A gateway, and its link to the fan-outs.
+    private func gateway() throws -> [ServiceGroup.Member] {
+        let backlog = stages.backlog()
+        let condition = monitoring.conditions.fanOuts()
+        let history = parts.control.history
+        let link = try RemoteFanOut(
+            settings.remote, link: settings.link, epoch: history.epoch, partitions: history.partitions,
+            logger: logger.labeled("link"), metrics: LinkMetrics(monitoring.metrics),
+            passed: { backlog.passed($0) },
+            unserved: { unserved in
+                guard !unserved.isEmpty else { return condition.setReady() }
+                let numbers = unserved.sorted().map(String.init).joined(separator: ", ")
+                condition.setUnready("no fan-out serves these partitions: \(numbers)")
+            })
+        let gateway = stages.gateway(link: link, backlog: backlog)
+        return [
+            control, .init("link", CancelledService(link.run)),
+            .init(
+                "gateway",
+                GatewayRole(gateway: gateway, condition: monitoring.conditions.gateway(), started: noteReady) {}),
+        ]
+    }
+
     /// Those of all roles, whose gateway asks the fan-out within the process.
     func all() -> [ServiceGroup.Member] {
         let backlog = stages.backlog()
         let watch = FanOutWatch(
-            partitions: partitions, logger: logger.labeled("fanout"), condition: monitoring.conditions.streams()
-        ) { backlog.passed($0) }
+            partitions: partitions, logger: logger.labeled("fanout"), condition: monitoring.conditions.streams())
+        watch.tell(passed: { backlog.passed($0) })
         let fanOut = stages.fanOut(of: partitions, store: tables, observer: watch)
         let gateway = stages.gateway(link: fanOut, backlog: backlog)
         return [

@@ -1,0 +1,209 @@
+import Configuration
+import FanOutLink
+import LinkWire
+import Metrics
+import Observability
+import SyncModel
+import SyncWire
+import Synchronization
+import ThreadExecutor
+import ZeroMQ
+
+/// Fan-outs that are other processes, as one: a gateway's link to them.
+///
+/// It keeps a connection with each fan-out that the configuration names, learns what they serve, and asks for each owner one that
+/// serves its partition. Where one cannot answer, another that can is asked within the same time.
+public final class RemoteFanOut: Sendable {
+    private enum Phase {
+        case idle
+        case running
+        case stopped
+    }
+
+    private struct State {
+        var phase = Phase.idle
+        var beats: Task<Void, Never>?
+    }
+
+    let configuration: RemoteFanOutConfiguration
+    let board: ClientBoard
+    let time: LinkTime
+    let metrics: LinkMetrics
+    private let link: LinkConfiguration
+    private let epoch: String
+    private let events: ClientLoop.Events
+    private let logger: Logger
+    private let ended = LinkEnd()
+    private let state = Mutex(State())
+
+    /// Makes a link; ``run()`` or ``start()`` sets it to work.
+    ///
+    /// - Parameters:
+    ///   - configuration: whom to ask, and bounds.
+    ///   - link: what it shares with the fan-outs.
+    ///   - epoch: the history; fan-outs of another one are not asked.
+    ///   - partitions: how many the history has.
+    ///   - logger: told of fan-outs that come, go and are refused.
+    ///   - metrics: what is counted.
+    ///   - clock: measures beats and answers.
+    ///   - passed: told that everything in an upload's partition up to it can be pulled, on the link's own thread: it must
+    ///     only note the fact.
+    ///   - unserved: told the partitions that nobody serves whenever they change, on the same thread.
+    /// - Throws: ``LinkProblem`` for an address beyond this machine without a key.
+    public init(
+        _ configuration: RemoteFanOutConfiguration, link: LinkConfiguration, epoch: String, partitions: Int,
+        logger: Logger, metrics: LinkMetrics = LinkMetrics(), clock: any Clock<Duration> = ContinuousClock(),
+        passed: (@Sendable (UploadReference) -> Void)? = nil,
+        unserved: (@Sendable (Set<Int>) -> Void)? = nil
+    ) throws(LinkProblem) {
+        for address in configuration.fanOuts { try address.checkProtection(link.key) }
+        self.configuration = configuration
+        self.link = link
+        self.epoch = epoch
+        self.logger = logger
+        self.metrics = metrics
+        time = LinkTime(clock)
+        events = ClientLoop.Events(passed: passed, unserved: unserved)
+        do {
+            board = try ClientBoard(addresses: configuration.fanOuts.map(\.description), partitions: partitions)
+        } catch {
+            throw .system("\(error)")
+        }
+    }
+
+    /// The partitions that no fan-out serves now: pulls of their owners are answered ``FanOutError/notReady(_:)``.
+    public var unservedPartitions: Set<Int> { board.state.withLock { $0.unserved } }
+
+    /// Begins to connect; to be called once.
+    public func start() async throws(LinkProblem) {
+        let isFirst = state.withLock { state in
+            guard state.phase == .idle else { return false }
+            state.phase = .running
+            return true
+        }
+        guard isFirst else { throw .system("the link to the fan-outs was started before") }
+        let thread: DedicatedThread
+        let context: ZeroMQContext
+        do {
+            thread = try DedicatedThread(name: "weir-link-ask")
+            context = try ZeroMQContext()
+        } catch {
+            throw .system("\(error)")
+        }
+        Task { [self] in
+            let problem = await thread.run { serve(context) }
+            await thread.close()
+            state.withLock { $0.phase = .stopped }
+            ended.end(problem)
+        }
+        let beats = time.beat(every: link.heartbeat) { [board] in board.change { $0.beats += 1 } }
+        state.withLock { $0.beats = beats }
+    }
+
+    /// Keeps the connections until ``stop()`` is called or the task is cancelled; starts first where nobody did.
+    ///
+    /// - Throws: ``LinkProblem`` when libzmq fails.
+    public func run() async throws {
+        if state.withLock({ $0.phase == .idle }) { try await start() }
+        let problem = await withTaskCancellationHandler {
+            await ended.wait()
+        } onCancel: {
+            board.change { $0.isStopping = true }
+        }
+        state.withLock { $0.beats }?.cancel()
+        if let problem { throw problem }
+    }
+
+    /// Closes the connections, ends every call with ``FanOutError/closed``, and returns when all is done.
+    public func stop() async {
+        let wasRunning = state.withLock { state in
+            state.beats?.cancel()
+            if state.phase == .idle {
+                state.phase = .stopped
+                ended.end(nil)
+            }
+            return state.phase == .running
+        }
+        guard wasRunning else { return }
+        board.change { $0.isStopping = true }
+        _ = await ended.wait()
+    }
+
+    private func serve(_ context: ZeroMQContext) -> LinkProblem? {
+        defer { context.close() }
+        defer { board.close() }
+        let loop = ClientLoop(
+            context: context, board: board, configuration: configuration, link: link, epoch: epoch, events: events,
+            logger: logger, metrics: metrics, now: time.now)
+        do {
+            try loop.run()
+            return nil
+        } catch {
+            return .system("the link failed: \(error)")
+        }
+    }
+
+    // MARK: Questions
+
+    /// Why a question has no answer.
+    enum Failure: Error {
+        /// The fan-out says why.
+        case failed(FanOutError)
+        /// It cannot be asked, or the connection went.
+        case lost(String)
+    }
+
+    /// Puts a question to a fan-out and waits for the answer.
+    func ask(
+        _ question: LinkQuestion, of fanOut: Int, within limit: Duration
+    ) async throws(Failure) -> LinkAnswer {
+        let watch = Stopwatch()
+        let waiter = LinkWaiter<ClientBoard.Reply>()
+        let number = try begin(question, of: fanOut, within: limit, waiter)
+        let reply = await waiter.value(cancelled: .cancelled)
+        metrics.roundTrips.record(watch.nanoseconds)
+        switch reply {
+        case .answer(.failure(let error)):
+            metrics.failed.add()
+            throw .failed(error)
+        case .answer(let answer):
+            metrics.answered.add()
+            return answer
+        case .lost(let reason):
+            metrics.lost.add()
+            throw .lost(reason)
+        case .cancelled:
+            board.change { state in
+                if let question = state.questions[number] { board.end(number, question, &state) }
+            }
+            throw .failed(.closed)
+        }
+    }
+
+    private func begin(
+        _ question: LinkQuestion, of fanOut: Int, within limit: Duration, _ waiter: LinkWaiter<ClientBoard.Reply>
+    ) throws(Failure) -> Int64 {
+        let number = board.state.withLock { state in
+            state.lastNumber += 1
+            return state.lastNumber
+        }
+        let bytes = LinkRequest.ask(number: number, within: limit, question).encode()
+        guard bytes.count <= link.maximumMessageBytes else {
+            throw .failed(.notReady("the question is larger than link.max-message-bytes"))
+        }
+        let deadline = time.now() + limit + configuration.answerTimeout
+        let failure: Failure? = board.change { state in
+            if state.isStopping { return .failed(.closed) }
+            guard let connection = state.fanOuts[fanOut].connection else { return .lost("it is not connected") }
+            guard state.fanOuts[fanOut].underWay < configuration.maximumRequests else {
+                return .failed(.notReady("too many questions are under way with a fan-out"))
+            }
+            state.fanOuts[fanOut].underWay += 1
+            state.questions[number] = ClientBoard.Question(fanOut: fanOut, deadline: deadline, waiter: waiter)
+            state.outgoing.append(ClientBoard.Outgoing(fanOut: fanOut, connection: connection, bytes: bytes))
+            return nil
+        }
+        if let failure { throw failure }
+        return number
+    }
+}

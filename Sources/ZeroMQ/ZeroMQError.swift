@@ -1,0 +1,29 @@
+import CZeroMQ
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
+/// A call of libzmq that failed.
+public struct ZeroMQError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What failed: the call and what it was about.
+    public let call: String
+    /// The number of the error, as `errno` has it.
+    public let code: Int32
+
+    /// States an error.
+    public init(_ call: String, code: Int32) {
+        self.call = call
+        self.code = code
+    }
+
+    /// The error of the call that has just failed on this thread.
+    static func last(_ call: String) -> ZeroMQError { ZeroMQError(call, code: zmq_errno()) }
+
+    /// The call and the reason.
+    public var description: String { "\(call): \(String(cString: zmq_strerror(code)))" }
+}
