@@ -18,7 +18,7 @@ final class ClusterMember: Sendable {
     }
 
     let role: Role
-    /// The port of the gateway; it stays over restarts.
+    /// The port of a gateway for devices, or of a fan-out for gateways; it stays over restarts.
     let port: UInt16
     /// Where the streams lie.
     let data: String
@@ -34,6 +34,7 @@ final class ClusterMember: Sendable {
         data = cluster.folder.path + "/" + name
         var arguments = [role.rawValue, "--config", "weir.yaml"] + settings
         if role.takesRequests { arguments += ["--address", "127.0.0.1:\(port)"] }
+        if role == .fanout { arguments += ["--link.address", "127.0.0.1:\(port)"] }
         if role.keepsStreams { arguments += ["--data", data] }
         self.arguments = arguments
         current = Mutex(try ProgramProcess(arguments, in: cluster.folder))
@@ -96,10 +97,18 @@ extension WeirCluster {
 
     private func start(ofEach count: Int) async throws -> [ClusterMember] {
         var members: [ClusterMember] = []
-        for role in [ClusterMember.Role.run, .ordering, .ingest] {
+        let fanOuts = try (1...count).map { try launch(.fanout, named: "fanout-\($0)") }
+        let addresses = fanOuts.map { "127.0.0.1:\($0.port)" }.joined(separator: ",")
+        for number in 1...count {
+            members.append(try launch(.gateway, named: "gateway-\(number)", ["--link.fan-outs", addresses]))
+        }
+        for role in [ClusterMember.Role.ordering, .ingest] {
             for number in 1...count { members.append(try launch(role, named: "\(role)-\(number)")) }
         }
+        members += fanOuts
         for member in members { try await member.untilReady() }
+        // Gateways reach the fan-outs, whose streams are open.
+        for member in members { try await member.untilReadyAgain() }
         return members
     }
 }

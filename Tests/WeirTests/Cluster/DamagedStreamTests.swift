@@ -23,6 +23,7 @@ struct DamagedStreamTests {
             try Self.make(damage, to: keeper.data, &random)
             try keeper.startAgain()
             try await keeper.untilReady()
+            try await keeper.untilReadyAgain()
             #expect(try await device.drained().rows == before.rows, "\(damage)")
         }
         for member in members.reversed() { await member.stop() }
