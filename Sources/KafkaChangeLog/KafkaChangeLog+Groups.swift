@@ -57,18 +57,22 @@ extension KafkaChangeLog {
         // A record's time is in whole milliseconds.
         let (milliseconds, rest) = time.quotientAndRemainder(dividingBy: 1000)
         let moment = milliseconds + (rest > 0 ? 1 : 0)
-        try await calls.runAtCoordinator { [client, topics] (limit) throws(KafkaError) in
-            let name = topics.name(of: topic)
-            var ends = try client.offsets(
+        let name = topics.name(of: topic)
+        let (found, groups) = try await calls.runAtCoordinator { [client, topics] (limit) throws(KafkaError) in
+            let ends = try client.offsets(
                 topic: name, partitions: 0..<Int32(positions.count), at: moment, milliseconds: limit
             ).map { $0.offset < 0 ? Int64.max : $0.offset }
-            for group in try client.groups(milliseconds: limit) where topics.isGroup(group, on: topic) {
-                for committed in try client.committed(by: group, positions, milliseconds: limit) {
-                    let place = Int(committed.partition)
-                    // A group that has committed nothing has worked on nothing.
-                    ends[place] = min(ends[place], max(committed.offset, 0))
-                }
+            return (ends, try client.groups(milliseconds: limit).filter { topics.isGroup($0, on: topic) })
+        }
+        var ends = found
+        for group in groups {
+            for committed in try await committed(positions, of: group) {
+                let place = Int(committed.partition)
+                // A group that has committed nothing has worked on nothing.
+                ends[place] = min(ends[place], max(committed.offset, 0))
             }
+        }
+        try await calls.runAtCoordinator { [client, ends] (limit) throws(KafkaError) in
             var removed: [KafkaPosition] = []
             for position in positions {
                 let range = try client.range(topic: name, partition: position.partition, milliseconds: limit)
@@ -78,5 +82,28 @@ extension KafkaChangeLog {
             }
             if !removed.isEmpty { try client.removeRecords(before: removed, milliseconds: limit) }
         }
+    }
+
+    /// What any group has committed.
+    private func committed(
+        _ positions: [KafkaPosition], of group: String
+    ) async throws(ChangeLogError) -> [KafkaPosition] {
+        let clerk = try clerk(of: group)
+        do throws(ChangeLogError) {
+            let committed = try await calls.runAtCoordinator { (limit) throws(KafkaError) in
+                try clerk.client.committed(positions, milliseconds: limit)
+            }
+            await clerk.close()
+            return committed
+        } catch {
+            await clerk.close()
+            throw error
+        }
+    }
+
+    /// A client that knows what a group has committed, and takes no part in it.
+    func clerk(of group: String) throws(ChangeLogError) -> ClientService {
+        let properties = ClientProperties(configuration: configuration).member(of: group)
+        return try ClientService(.consumer, properties, name: "weir-kafka-off", logger: logger)
     }
 }

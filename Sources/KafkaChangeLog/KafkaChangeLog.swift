@@ -29,7 +29,7 @@ public final class KafkaChangeLog: PrunableLog {
     private let questions: ClientService
     private let bell: KafkaBell
     private let fetchClients: FetchClients
-    private let logger: Logger
+    let logger: Logger
     private let state = Mutex(State())
     private let closing = Mutex<Task<Void, Never>?>(nil)
 
@@ -128,8 +128,7 @@ public final class KafkaChangeLog: PrunableLog {
         let number = try register()
         let name = topics.group(group, on: topic)
         let properties = ClientProperties(configuration: configuration).member(of: name)
-        // Knows what the group has committed, and takes no part in it.
-        let clerk = try ClientService(.consumer, properties, name: "weir-kafka-off", logger: logger)
+        let clerk = try clerk(of: name)
         do throws(ChangeLogError) {
             try await remember(topic, clerk.client)
         } catch {
