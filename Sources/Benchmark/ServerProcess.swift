@@ -28,6 +28,8 @@ final class ServerProcess: Sendable {
             "weir", "run", "--schema", schema, "--data", data, "--address", "127.0.0.1:0", "--log-format", "json",
             // All load comes from one address.
             "--gateway.max-connections-per-address", "0",
+            // What is measured is how fast it can go, however far behind it falls.
+            "--gateway.max-lag", "1d",
             // Several may run beside each other, and beside one that serves.
             "--operations.address", "off",
         ]
