@@ -97,6 +97,6 @@ public struct IngestService<Log: ChangeLog>: Sendable {
 }
 
 extension ChangeLogError {
-    /// Whether another producer may succeed.
-    fileprivate var mayPass: Bool { isRetriable || code == .producerFailed }
+    /// Whether another try may succeed: with another producer, or when a rebalance has said whose the partition is.
+    fileprivate var mayPass: Bool { isRetriable || code == .producerFailed || code == .fenced }
 }

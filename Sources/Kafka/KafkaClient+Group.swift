@@ -60,6 +60,40 @@ extension KafkaClient {
         }
     }
 
+    /// What the client's group has committed for partitions, ``KafkaPosition/none`` where that is nothing; blocks.
+    ///
+    /// The client need not take part in the group. librdkafka 2.0 has another call for any group, which ends the process where
+    /// the coordinator goes away meanwhile.
+    public func committed(
+        _ partitions: [KafkaPosition], milliseconds: Int
+    ) throws(KafkaError) -> [KafkaPosition] {
+        try use { (handle) throws(KafkaError) in
+            let list = TopicPartitionList(partitions)
+            let code = rd_kafka_committed(handle, list.pointer, Int32(clamping: milliseconds))
+            if let error = KafkaError(code, during: "asking what the group has committed") { throw error }
+            let positions = list.positions
+            if let error = positions.lazy.compactMap(\.error).first { throw error }
+            return positions
+        }
+    }
+
+    /// Stores offsets for the client's group as long as that has no members; blocks.
+    ///
+    /// - Throws: ``KafkaErrorCode/unknownMember`` or the like where it has some.
+    public func setCommitted(_ positions: [KafkaPosition], milliseconds: Int) throws(KafkaError) {
+        try use { (handle) throws(KafkaError) in
+            let list = TopicPartitionList(positions)
+            let answers: OpaquePointer = rd_kafka_queue_new(handle)
+            defer { rd_kafka_queue_destroy(answers) }
+            let code = rd_kafka_commit_queue(handle, list.pointer, answers, nil, nil)
+            if let error = KafkaError(code, during: "committing for the group") { throw error }
+            guard let pointer = rd_kafka_queue_poll(answers, Int32(clamping: milliseconds)) else {
+                throw KafkaError(.timedOut, message: "the coordinator does not answer")
+            }
+            if let error = KafkaEvent(pointer).commitError { throw error }
+        }
+    }
+
     /// Leaves the group; blocks until the coordinator was told, or could not be.
     ///
     /// For a member that has unsubscribed and has no partitions: closed around an assignment, librdkafka 2.0 may hang.

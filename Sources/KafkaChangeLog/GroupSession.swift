@@ -231,7 +231,8 @@ final class GroupSession: Sendable {
 
     private func settle(_ commit: Commit, _ error: KafkaError?, _ standing: inout Standing) {
         guard let error else { return commit.promise.fulfil(.success(())) }
-        if error.isRetriable, standing.commits.retry(commit) { return }
+        // The group may have moved on while this member keeps the partition; if not, it is told so before the next try.
+        if error.isRetriable || error.code == .illegalGeneration, standing.commits.retry(commit) { return }
         commit.promise.fulfil(.failure(ChangeLogError(error, partition: partition(commit.holding))))
     }
 

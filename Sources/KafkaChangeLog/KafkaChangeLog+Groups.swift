@@ -9,10 +9,12 @@ extension KafkaChangeLog {
     private static let joined = "joined"
 
     /// Has the cluster remember a group that has committed nothing yet.
-    func remember(_ group: String, on topic: Topic) async throws(ChangeLogError) {
+    ///
+    /// - Parameter clerk: a client of the group.
+    func remember(_ topic: Topic, _ clerk: KafkaClient) async throws(ChangeLogError) {
         let positions = topics.positions(of: topic)
         try await calls.runAtCoordinator { [client, topics] (limit) throws(KafkaError) in
-            let known = try client.committed(by: group, positions, milliseconds: limit)
+            let known = try clerk.committed(positions, milliseconds: limit)
             var joined: [KafkaPosition] = []
             for position in known where position.offset < 0 {
                 let range = try client.range(
@@ -22,7 +24,7 @@ extension KafkaChangeLog {
             }
             guard !joined.isEmpty else { return }
             do throws(KafkaError) {
-                try client.setCommitted(by: group, joined, milliseconds: limit)
+                try clerk.setCommitted(joined, milliseconds: limit)
             } catch {
                 // A group that has members is remembered already: each of them came this way first.
                 guard Self.hasMembers.contains(error.code) else { throw error }
@@ -33,10 +35,10 @@ extension KafkaChangeLog {
     private static let hasMembers: Set<KafkaErrorCode> = [.unknownMember, .illegalGeneration, .rebalanceInProgress]
 
     /// A group's committed offset; `nil` where it has joined and committed nothing.
-    func committed(by group: String, _ partition: TopicPartition) async throws(ChangeLogError) -> Int64? {
+    func committed(_ partition: TopicPartition, _ clerk: KafkaClient) async throws(ChangeLogError) -> Int64? {
         let position = topics.position(partition)
-        let answer = try await calls.runAtCoordinator(partition) { [client] (limit) throws(KafkaError) in
-            try client.committed(by: group, [position], milliseconds: limit)
+        let answer = try await calls.runAtCoordinator(partition) { (limit) throws(KafkaError) in
+            try clerk.committed([position], milliseconds: limit)
         }
         guard let found = answer.first, found.offset >= 0, found.metadata != Self.joined else { return nil }
         return found.offset
@@ -55,18 +57,22 @@ extension KafkaChangeLog {
         // A record's time is in whole milliseconds.
         let (milliseconds, rest) = time.quotientAndRemainder(dividingBy: 1000)
         let moment = milliseconds + (rest > 0 ? 1 : 0)
-        try await calls.runAtCoordinator { [client, topics] (limit) throws(KafkaError) in
-            let name = topics.name(of: topic)
-            var ends = try client.offsets(
+        let name = topics.name(of: topic)
+        let (found, groups) = try await calls.runAtCoordinator { [client, topics] (limit) throws(KafkaError) in
+            let ends = try client.offsets(
                 topic: name, partitions: 0..<Int32(positions.count), at: moment, milliseconds: limit
             ).map { $0.offset < 0 ? Int64.max : $0.offset }
-            for group in try client.groups(milliseconds: limit) where topics.isGroup(group, on: topic) {
-                for committed in try client.committed(by: group, positions, milliseconds: limit) {
-                    let place = Int(committed.partition)
-                    // A group that has committed nothing has worked on nothing.
-                    ends[place] = min(ends[place], max(committed.offset, 0))
-                }
+            return (ends, try client.groups(milliseconds: limit).filter { topics.isGroup($0, on: topic) })
+        }
+        var ends = found
+        for group in groups {
+            for committed in try await committed(positions, of: group) {
+                let place = Int(committed.partition)
+                // A group that has committed nothing has worked on nothing.
+                ends[place] = min(ends[place], max(committed.offset, 0))
             }
+        }
+        try await calls.runAtCoordinator { [client, ends] (limit) throws(KafkaError) in
             var removed: [KafkaPosition] = []
             for position in positions {
                 let range = try client.range(topic: name, partition: position.partition, milliseconds: limit)
@@ -76,5 +82,28 @@ extension KafkaChangeLog {
             }
             if !removed.isEmpty { try client.removeRecords(before: removed, milliseconds: limit) }
         }
+    }
+
+    /// What any group has committed.
+    private func committed(
+        _ positions: [KafkaPosition], of group: String
+    ) async throws(ChangeLogError) -> [KafkaPosition] {
+        let clerk = try clerk(of: group)
+        do throws(ChangeLogError) {
+            let committed = try await calls.runAtCoordinator { (limit) throws(KafkaError) in
+                try clerk.client.committed(positions, milliseconds: limit)
+            }
+            await clerk.close()
+            return committed
+        } catch {
+            await clerk.close()
+            throw error
+        }
+    }
+
+    /// A client that knows what a group has committed, and takes no part in it.
+    func clerk(of group: String) throws(ChangeLogError) -> ClientService {
+        let properties = ClientProperties(configuration: configuration).member(of: group)
+        return try ClientService(.consumer, properties, name: "weir-kafka-off", logger: logger)
     }
 }

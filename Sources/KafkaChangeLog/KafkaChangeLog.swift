@@ -29,7 +29,7 @@ public final class KafkaChangeLog: PrunableLog {
     private let questions: ClientService
     private let bell: KafkaBell
     private let fetchClients: FetchClients
-    private let logger: Logger
+    let logger: Logger
     private let state = Mutex(State())
     private let closing = Mutex<Task<Void, Never>?>(nil)
 
@@ -127,13 +127,21 @@ public final class KafkaChangeLog: PrunableLog {
     public func join(group: String, topic: Topic) async throws(ChangeLogError) -> KafkaMembership {
         let number = try register()
         let name = topics.group(group, on: topic)
-        try await remember(name, on: topic)
         let properties = ClientProperties(configuration: configuration).member(of: name)
+        let clerk = try clerk(of: name)
+        do throws(ChangeLogError) {
+            try await remember(topic, clerk.client)
+        } catch {
+            await clerk.close()
+            throw error
+        }
         let membership = KafkaMembership { [topics, logger] (changed) throws(ChangeLogError) in
             try GroupSession(topic: topic, topics: topics, properties: properties, logger: logger, changed: changed)
         } committed: { [weak self] (partition) async throws(ChangeLogError) in
             guard let self else { throw .closed("the log") }
-            return try await self.committed(by: name, TopicPartition(topic, partition))
+            return try await self.committed(TopicPartition(topic, partition), clerk.client)
+        } close: {
+            await clerk.close()
         } hasEnded: { [weak self] in
             self?.state.withLock { _ = $0.memberships.removeValue(forKey: number) }
         }

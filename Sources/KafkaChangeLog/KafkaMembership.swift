@@ -13,7 +13,7 @@ public final class KafkaMembership: LogMembership {
     private enum Phase {
         case joined
         /// With those who wait for its end.
-        case running(AsyncStream<Signal>.Continuation, leavers: [CheckedContinuation<Void, Never>])
+        case running(AsyncStream<Signal>.Continuation, leavers: [CheckedContinuation<Bool, Never>])
         case ended
     }
 
@@ -33,15 +33,17 @@ public final class KafkaMembership: LogMembership {
 
     private let begin: Begin
     private let committed: @Sendable (Int) async throws(ChangeLogError) -> Int64?
+    private let closeClerk: @Sendable () async -> Void
     private let hasEnded: @Sendable () -> Void
     private let state = Mutex(State())
 
     init(
         begin: @escaping Begin, committed: @escaping @Sendable (Int) async throws(ChangeLogError) -> Int64?,
-        hasEnded: @escaping @Sendable () -> Void
+        close: @escaping @Sendable () async -> Void, hasEnded: @escaping @Sendable () -> Void
     ) {
         self.begin = begin
         self.committed = committed
+        closeClerk = close
         self.hasEnded = hasEnded
     }
 
@@ -54,6 +56,7 @@ public final class KafkaMembership: LogMembership {
         do throws(ChangeLogError) {
             session = try begin { bell.yield(.change($0)) }
         } catch {
+            await closeClerk()
             _ = end()
             throw error
         }
@@ -75,6 +78,7 @@ public final class KafkaMembership: LogMembership {
         }
         await Self.end(Array(running.values))
         await session.leave(state.withLock { $0.logError })
+        await closeClerk()
         if let error = end() { throw error }
     }
 
@@ -85,7 +89,7 @@ public final class KafkaMembership: LogMembership {
     func close() async { await leave(.closed("the log")) }
 
     private func leave(_ logError: ChangeLogError?) async {
-        await withCheckedContinuation { continuation in
+        let wasIdle = await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
             let (bell, hasEnded): (AsyncStream<Signal>.Continuation?, Bool) = state.withLock { state in
                 state.isLeaving = true
                 if state.logError == nil { state.logError = logError }
@@ -101,9 +105,11 @@ public final class KafkaMembership: LogMembership {
                 bell.yield(.look)
                 return
             }
-            if hasEnded { self.hasEnded() }
-            continuation.resume()
+            continuation.resume(returning: hasEnded)
         }
+        guard wasIdle else { return }
+        await closeClerk()
+        hasEnded()
     }
 
     private var mustEnd: Bool { state.withLock { $0.isLeaving || $0.failure != nil } }
@@ -132,13 +138,13 @@ public final class KafkaMembership: LogMembership {
     /// - Returns: why, unless it was asked to.
     private func end() -> (any Error)? {
         let (failure, logError, leavers) = state.withLock { state in
-            var leavers: [CheckedContinuation<Void, Never>] = []
+            var leavers: [CheckedContinuation<Bool, Never>] = []
             if case .running(_, let waiting) = state.phase { leavers = waiting }
             state.phase = .ended
             return (state.failure, state.logError, leavers)
         }
         hasEnded()
-        for leaver in leavers { leaver.resume() }
+        for leaver in leavers { leaver.resume(returning: false) }
         return failure ?? logError
     }
 

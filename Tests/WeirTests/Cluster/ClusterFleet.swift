@@ -164,15 +164,3 @@ struct ClusterFleet: Sendable {
         }
     }
 }
-
-/// How devices take it when a server cannot answer.
-enum Patience {
-    /// Whether the request may be sent again: nothing came, or the server asked for patience.
-    static func covers(_ failure: DeviceClient.Failure) -> Bool {
-        guard let status = failure.status else { return true }
-        return [202, 503, 504].contains(status)
-    }
-
-    /// What a device does before it asks again, so as not to be a burden; shorter than servers ask for.
-    static func rest() async throws { try await Task.sleep(for: .milliseconds(100)) }
-}

@@ -18,7 +18,7 @@ final class ClusterMember: Sendable {
     }
 
     let role: Role
-    /// The port of the gateway; it stays over restarts.
+    /// The port of a gateway for devices, or of a fan-out for gateways; it stays over restarts.
     let port: UInt16
     /// Where the streams lie.
     let data: String
@@ -34,6 +34,7 @@ final class ClusterMember: Sendable {
         data = cluster.folder.path + "/" + name
         var arguments = [role.rawValue, "--config", "weir.yaml"] + settings
         if role.takesRequests { arguments += ["--address", "127.0.0.1:\(port)"] }
+        if role == .fanout { arguments += ["--link.address", "127.0.0.1:\(port)"] }
         if role.keepsStreams { arguments += ["--data", data] }
         self.arguments = arguments
         current = Mutex(try ProgramProcess(arguments, in: cluster.folder))
@@ -96,10 +97,47 @@ extension WeirCluster {
 
     private func start(ofEach count: Int) async throws -> [ClusterMember] {
         var members: [ClusterMember] = []
-        for role in [ClusterMember.Role.run, .ordering, .ingest] {
+        let fanOuts = try (1...count).map { try launch(.fanout, named: "fanout-\($0)") }
+        let addresses = fanOuts.map { "127.0.0.1:\($0.port)" }.joined(separator: ",")
+        for number in 1...count {
+            members.append(try launch(.gateway, named: "gateway-\(number)", ["--link.fan-outs", addresses]))
+        }
+        for role in [ClusterMember.Role.ordering, .ingest] {
             for number in 1...count { members.append(try launch(role, named: "\(role)-\(number)")) }
         }
+        members += fanOuts
         for member in members { try await member.untilReady() }
+        // Gateways reach the fan-outs, whose streams are open.
+        for member in members { try await member.untilReadyAgain() }
         return members
+    }
+}
+
+extension ClusterMember {
+    /// What the operations port says: why the process is not ready; `nil` where it is.
+    func unreadiness() async throws -> String? {
+        guard let port = await process.port(of: .operations) else {
+            throw ProgramProcess.StartFailure(description: process.log.joined(separator: "\n"))
+        }
+        let answer = try await DeviceClient(port: port, headers: [:]).get("/readyz")
+        return answer.status == 200 ? nil : String(decoding: answer.body, as: UTF8.self)
+    }
+
+    /// Asks the operations port until it says that the process is not ready for a reason that has these words.
+    func untilUnready(_ words: String = "") async throws {
+        while true {
+            try Task.checkCancellation()
+            if let reason = try await unreadiness(), words.isEmpty || reason.contains(words) { return }
+        }
+    }
+
+    /// Asks the operations port until it says that the process is ready.
+    func untilReadyAgain() async throws {
+        while try await unreadiness() != nil { try Task.checkCancellation() }
+    }
+
+    /// Expects the process to log some words sooner or later.
+    func expectLogged(_ words: String) async {
+        #expect(await process.hasLogged(words), "\(role): \(process.log.suffix(5).joined(separator: "\n"))")
     }
 }

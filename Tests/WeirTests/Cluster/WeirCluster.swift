@@ -32,6 +32,8 @@ final class WeirCluster: Sendable {
     let folder: TestFolder
     /// Where the brokers are: HOST:PORT, separated by commas.
     let servers: String
+    /// How many copies the topics have.
+    private let copies: Int
     /// Stands before the names of the topics.
     let prefix: String
     let database: TestDatabase
@@ -48,12 +50,22 @@ final class WeirCluster: Sendable {
         var kafka: KafkaServer?
         /// A server of the test's own, if it has one.
         var postgres: PostgresServer?
+        /// A database that something else has been in, instead of an empty one.
+        var database: TestDatabase?
         /// Further settings of every process.
         var settings: [String: String] = [:]
     }
 
     /// Makes the topics, the history and the tables.
     static func make(_ plan: Plan = Plan()) async throws -> WeirCluster {
+        let cluster = try await prepare(plan)
+        try await cluster.createTopics()
+        try await cluster.command("migrate")
+        return cluster
+    }
+
+    /// Makes the settings and an empty database, and nothing in Kafka.
+    static func prepare(_ plan: Plan = Plan()) async throws -> WeirCluster {
         let servers: String
         if let kafka = plan.kafka {
             servers = kafka.servers
@@ -64,20 +76,22 @@ final class WeirCluster: Sendable {
         }
         let postgres: PostgresServer
         if let own = plan.postgres { postgres = own } else { postgres = try await PostgresServer.shared() }
+        let database: TestDatabase
+        if let given = plan.database {
+            database = given
+        } else {
+            database = try await TestDatabase.make(on: postgres)
+        }
         let cluster = WeirCluster(
-            folder: try TestFolder(), servers: servers, database: try await TestDatabase.make(on: postgres),
+            folder: try TestFolder(), servers: servers, copies: min(plan.kafka?.brokers ?? 1, 3), database: database,
             partitions: plan.partitions)
         try cluster.write(plan.schema, plan.clock, plan.settings)
-        let copies = min(plan.kafka?.brokers ?? 1, 3)
-        try await cluster.command(
-            "topics", "create", "--partitions", "\(plan.partitions)", "--replication", "\(copies)",
-            "--min-insync-replicas", "\(min(copies, 2))")
-        try await cluster.command("migrate")
         return cluster
     }
 
-    private init(folder: TestFolder, servers: String, database: TestDatabase, partitions: Int) {
+    private init(folder: TestFolder, servers: String, copies: Int, database: TestDatabase, partitions: Int) {
         self.folder = folder
+        self.copies = copies
         self.servers = servers
         self.database = database
         self.partitions = partitions
@@ -99,6 +113,13 @@ final class WeirCluster: Sendable {
         ]
         for (key, value) in settings.sorted(by: { $0.key < $1.key }) { lines.append("\(key): \(value)") }
         try folder.write(lines.joined(separator: "\n") + "\n", to: "weir.yaml")
+    }
+
+    /// Makes the topics that are missing.
+    func createTopics() async throws {
+        try await command(
+            "topics", "create", "--partitions", "\(partitions)", "--replication", "\(copies)",
+            "--min-insync-replicas", "\(min(copies, 2))")
     }
 
     /// Runs a command of the program on this cluster, which must succeed.

@@ -1,0 +1,75 @@
+import ChangeLog
+import Foundation
+import PostgresServer
+import Testing
+
+/// What an operator has done wrong is said in clear words, and what he then does right is taken up without a restart.
+@Suite(
+    .timeLimit(.minutes(5)),
+    .enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
+struct MisconfigurationTests {
+    @Test func topicsThatAreMissingAreNamedAndTakenUpWhenTheyAreThere() async throws {
+        let cluster = try await WeirCluster.prepare(.init(partitions: 2))
+        let workers = try [ClusterMember.Role.ordering, .ingest].map { try cluster.launch($0, named: "\($0)") }
+        for worker in workers {
+            await worker.expectLogged("does not exist")
+            try await worker.untilUnready(cluster.prefix)
+        }
+        try await cluster.createTopics()
+        for worker in workers {
+            await worker.expectLogged("the log holds no history")
+            try await worker.untilUnready("no history")
+        }
+        try await cluster.command("migrate")
+        for worker in workers {
+            try await worker.untilReady()
+            try await worker.untilReadyAgain()
+            await worker.stop()
+        }
+    }
+
+    /// Topics made anew under the same names, or those of another cluster: the tables are of another history.
+    @Test func tablesOfAnotherHistoryAreRefusedByEveryoneWhoIsToWriteThem() async throws {
+        let first = try await WeirCluster.make(.init(partitions: 2))
+        let second = try await WeirCluster.prepare(.init(partitions: 2, database: first.database))
+        try await second.createTopics()
+        let migration = try await CommandRun.run("migrate", "--config", "weir.yaml", in: second.folder)
+        #expect(migration.code == 1)
+        #expect(migration.errors.contains("history"), "\(migration.errors)")
+        let worker = try second.launch(.ordering, named: "ordering")
+        await worker.expectLogged("history")
+        try await worker.untilUnready("history")
+        await worker.stop()
+        // The tables' own history goes on.
+        let own = try await first.start(.ordering, named: "ordering")
+        await own.stop()
+    }
+
+    @Test func aWrongPasswordIsSaidAndTheRightOneTakenUp() async throws {
+        let rule = "local all worker scram-sha-256"
+        let postgres = try await PostgresServer.start(
+            setUp: "{ echo '\(rule)'; cat data/pg_hba.conf; } > rules && cat rules > data/pg_hba.conf")
+        let result = await Result.capturing {
+            let cluster = try await WeirCluster.make(.init(partitions: 2, postgres: postgres))
+            try await cluster.database.execute("CREATE ROLE worker LOGIN SUPERUSER PASSWORD 'another'")
+            let password = "hunter2-\(UUID().uuidString)"
+            let path = try cluster.folder.write(password, to: "password")
+            let worker = try cluster.launch(
+                .ordering, named: "ordering",
+                [
+                    "--postgres.shards",
+                    cluster.database.connectionString.replacing("user=weir", with: "user=worker"),
+                    "--postgres.password-file", path,
+                ])
+            await worker.expectLogged("password authentication failed")
+            try await worker.untilUnready("password authentication failed")
+            try await cluster.database.execute("ALTER ROLE worker PASSWORD '\(password)'")
+            try await worker.untilReady()
+            try await worker.untilReadyAgain()
+            await worker.stop()
+            #expect(!worker.process.log.contains { $0.contains(password) })
+        }
+        await postgres.end()
+        try result.get()
+    }
+}

@@ -1,0 +1,71 @@
+import ChangeLog
+import Foundation
+import KafkaServer
+import PostgresServer
+import Testing
+
+/// Broker or database cannot do their work for a while: processes say so, lose nothing, and go on by themselves.
+@Suite(
+    .timeLimit(.minutes(5)),
+    .enabled(if: WeirCluster.skipReasonForOwnBrokers == nil, "\(WeirCluster.skipReasonForOwnBrokers ?? "")"))
+struct OutageTests {
+    @Test func aBrokerThatDisappearsIsWaitedFor() async throws {
+        let kafka = try await KafkaServer.start()
+        let result = await Result.capturing {
+            try await Self.play(.init(partitions: 2, kafka: kafka)) { _ in
+                try await kafka.kill()
+            } unready: { member in
+                try await member.untilUnready("kafka")
+            } end: { _ in
+                try await kafka.startAgain()
+            }
+        }
+        await kafka.end()
+        try result.get()
+    }
+
+    @Test func aDatabaseInRecoveryIsWaitedFor() async throws {
+        let postgres = try await PostgresServer.start()
+        let result = await Result.capturing {
+            try await Self.play(.init(partitions: 2, postgres: postgres)) { _ in
+                try await postgres.stop()
+                try Data().write(to: URL(fileURLWithPath: postgres.folder + "/data/standby.signal"))
+                try await postgres.startAgain()
+            } unready: { member in
+                try await member.untilUnready("read-only")
+            } end: { cluster in
+                _ = try await cluster.database.query("SELECT pg_promote()")
+            }
+        }
+        await postgres.end()
+        try result.get()
+    }
+
+    /// A device writes before, during and after an outage.
+    private static func play(
+        _ plan: WeirCluster.Plan, begin: (WeirCluster) async throws -> Void,
+        unready: @escaping @Sendable (ClusterMember) async throws -> Void, end: (WeirCluster) async throws -> Void
+    ) async throws {
+        let cluster = try await WeirCluster.make(plan)
+        let members = try await cluster.startOneOfEach()
+        let port = members[0].port
+        var device = PatientDevice(port: port)
+        try await device.write()
+        try await begin(cluster)
+        let before = device
+        async let during = before.written()
+        // Whoever has the device's partition says that it cannot work on it.
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for member in members where member.role != .ingest { group.addTask { try await unready(member) } }
+            _ = try await group.next()
+            group.cancelAll()
+        }
+        try await end(cluster)
+        device = try await during
+        for member in members { try await member.untilReadyAgain() }
+        try await device.write()
+        let fresh = try await device.drained()
+        for member in members.reversed() { await member.stop() }
+        try await cluster.expectRows(fresh)
+    }
+}

@@ -1,0 +1,71 @@
+import ChangeLog
+import Foundation
+import Testing
+
+/// An ordering worker is halted for longer than its group waits for a sign of life, and goes on when another has taken over.
+@Suite(
+    .timeLimit(.minutes(5)),
+    .enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
+struct StalledWorkerTests {
+    @Test func aWorkerThatStallsIsReplacedAndChangesNothingWhenItGoesOn() async throws {
+        try await Self.play { _, worker, _ in
+            worker.process.send(SIGSTOP)
+            return Task {}
+        }
+    }
+
+    /// The transaction waits for a lock of the test's when its worker is halted; all of it, or a part, is on its way.
+    @Test(arguments: [10, 250_000])
+    func aWorkerThatStallsInATransactionIsReplaced(valueBytes: Int) async throws {
+        try await Self.play { cluster, worker, port in
+            var written: Task<Void, any Error>?
+            try await cluster.database.holding("LOCK TABLE person IN ACCESS EXCLUSIVE MODE") {
+                written = Task { try await Self.write(String(repeating: "x", count: valueBytes), port) }
+                try await cluster.database.untilRow(
+                    """
+                    SELECT 1 FROM pg_stat_activity
+                    WHERE application_name = 'weir' AND datname = current_database() AND wait_event_type = 'Lock'
+                    """)
+                worker.process.send(SIGSTOP)
+            }
+            return try #require(written)
+        }
+    }
+
+    /// Writes three rows, and asks until they have their outcome.
+    private static func write(_ value: String, _ port: UInt16) async throws {
+        var device = TestDevice(port: port, syncID: "abc", knowledgeID: "k2")
+        let changes = (0..<3).map { TestDevice.change("large \($0)", ["name": JSON(value)]) }
+        let answer = try await Patience.insist {
+            device.batch = 0
+            return try await device.sync(changes)
+        }
+        #expect(TestDevice.verdicts(answer) == ["applied", "applied", "applied"])
+        #expect(answer["batch"]["results"].array.map { $0["version"].int } == [1, 1, 1])
+    }
+
+    /// Halts the only ordering worker, has another take over, and the first one go on, at last alone.
+    private static func play(
+        halt: (WeirCluster, ClusterMember, UInt16) async throws -> Task<Void, any Error>
+    ) async throws {
+        let cluster = try await WeirCluster.make(.init(partitions: 2))
+        let members = try await cluster.startOneOfEach()
+        let stalled = try #require(members.first { $0.role == .ordering })
+        let port = members[0].port
+        var device = PatientDevice(port: port)
+        for _ in 0..<3 { try await device.write() }
+        let written = try await halt(cluster, stalled, port)
+        let successor = try await cluster.start(.ordering, named: "successor")
+        try await written.value
+        for _ in 0..<3 { try await device.write() }
+        stalled.process.send(SIGCONT)
+        for _ in 0..<3 { try await device.write() }
+        await successor.stop()
+        for _ in 0..<3 { try await device.write() }
+        let fresh = try await device.drained()
+        for member in members.reversed() { await member.stop() }
+        try await cluster.expectRows(fresh)
+        let audit = try await LogAudit.check(cluster)
+        try await cluster.expectPositions(audit)
+    }
+}
