@@ -321,7 +321,7 @@ let package = Package(
             ]),
 
         // What Weir promises, measured over HTTP against a process of its own.
-        room("Benchmark", ["Commands", "JSONText", "SQLite", "SyncModel", "ThreadExecutor"]),
+        room("Benchmark", ["Commands", "JSONText", "Kafka", "Postgres", "SQLite", "SyncModel", "ThreadExecutor"]),
         tests("BenchmarkTests", ["Benchmark", "Commands"]),
 
         // The whole pipeline on one thread, in an order that a seed decides.
@@ -355,8 +355,7 @@ let package = Package(
             "WeirTests",
             [
                 "ChangeLog", "CZlib", "Fuzzing", "KafkaChangeLog", "KafkaServer", "Postgres", "PostgresServer",
-                "SQLite",
-                "ServerShell", "SyncModel", "SyncWire", "ThreadExecutor", "YAML", "weir",
+                "SQLite", "ServerShell", "SyncModel", "SyncWire", "ThreadExecutor", "YAML", "weir",
             ]),
     ]
 )

@@ -4,14 +4,18 @@ import Commands
 struct Bench: Sendable {
     let folder: WorkFolder
     let scale: Scale
+    /// Where log and tables are; `nil` for the embedded ones.
+    let cluster: Cluster?
     /// How long the soak takes.
     let soakSeconds: Int
     private let output: ProgressBar.Output
-    private let interruption: Interruption
+    let interruption: Interruption
 
     init(
-        folder: WorkFolder, scale: Scale, soakSeconds: Int, output: ProgressBar.Output, interruption: Interruption
+        folder: WorkFolder, scale: Scale, cluster: Cluster?, soakSeconds: Int, output: ProgressBar.Output,
+        interruption: Interruption
     ) {
+        self.cluster = cluster
         self.interruption = interruption
         self.folder = folder
         self.scale = scale
@@ -30,7 +34,17 @@ struct Bench: Sendable {
 
     /// Measures against a server of its own, which is stopped afterwards.
     func withServer<Value>(_ name: String, _ body: (ServerProcess) async throws -> Value) async throws -> Value {
-        let server = try await ServerProcess.start(in: folder, name: name, interruption: interruption)
+        guard let cluster else { return try await withServer(name, in: nil, body) }
+        return try await ClusterSpace.with(cluster, interruption: interruption) { space in
+            try await withServer(name, in: space, body)
+        }
+    }
+
+    /// Measures against a server of its own whose topics and tables are there afterwards.
+    func withServer<Value>(
+        _ name: String, in space: ClusterSpace?, _ body: (ServerProcess) async throws -> Value
+    ) async throws -> Value {
+        let server = try await ServerProcess.start(in: folder, name: name, space: space, interruption: interruption)
         let value = try await body(server)
         try await server.stop()
         return value

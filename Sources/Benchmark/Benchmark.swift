@@ -1,6 +1,7 @@
 import Commands
 
-/// `weir bench`: measures what Weir promises, against what the same disk and the same SQLite do without it.
+/// `weir bench`: measures what Weir promises, against what the same disk and the same SQLite do without it, or the same
+/// brokers and the same Postgres.
 ///
 /// Each figure starts a `weir run` of its own, this same program, in a temporary folder, and loads it from this process
 /// over HTTP, so that both share the machine.
@@ -15,13 +16,16 @@ public struct Benchmark: Sendable {
         public var scale: Scale
         /// How long the soak takes in minutes; `nil` for what the scale says.
         public var soakMinutes: Int?
+        /// Brokers and a database for log and tables; `nil` for the embedded ones.
+        public var cluster: Cluster?
 
         /// All figures in the folder for temporary files, as `small` as usual.
         public init(
-            figures: [String] = Benchmark.figureNames, folder: String = "/tmp", scale: Scale = .small,
-            soakMinutes: Int? = nil
+            figures: [String]? = nil, folder: String = "/tmp", scale: Scale = .small, soakMinutes: Int? = nil,
+            cluster: Cluster? = nil
         ) {
-            self.figures = figures
+            self.figures = figures ?? (cluster == nil ? Benchmark.figureNames : Benchmark.clusterFigureNames)
+            self.cluster = cluster
             self.folder = folder
             self.scale = scale
             self.soakMinutes = soakMinutes
@@ -43,8 +47,16 @@ public struct Benchmark: Sendable {
         IdlePulls(), EventStreams(), OwnerCount(), Soak(),
     ]
 
+    private static let clusterFigures: [any Figure] = [
+        EndToEnd(ids: .random), EndToEnd(ids: .growing), Replay(), UploadAcknowledged(), UploadToPoll(), OwnerCount(),
+        Soak(),
+    ]
+
     /// The names of all figures in the order in which they are measured.
     public static var figureNames: [String] { figures.map(\.name) }
+
+    /// The names of those of a cluster.
+    public static var clusterFigureNames: [String] { clusterFigures.map(\.name) }
 
     /// Measures.
     ///
@@ -89,14 +101,14 @@ public struct Benchmark: Sendable {
         _ interruption: Interruption
     ) async throws -> Report {
         let bench = Bench(
-            folder: folder, scale: options.scale,
+            folder: folder, scale: options.scale, cluster: options.cluster,
             soakSeconds: options.soakMinutes.map { $0 * 60 } ?? options.scale.pick(1, 60, 600), output: output,
             interruption: interruption)
         let load = try SystemCall.contents(of: "/proc/loadavg").split(separator: " ").prefix(3)
         var report = Report(
             version: version, scale: options.scale, isRelease: isReleaseBuild, processors: MachineAccount.processors,
             load: load.joined(separator: " "))
-        for figure in figures where options.figures.contains(figure.name) {
+        for figure in options.cluster == nil ? figures : clusterFigures where options.figures.contains(figure.name) {
             let start = SystemCall.nanoseconds()
             var result = try await figure.measure(bench)
             result.seconds = Double(SystemCall.nanoseconds() - start) / 1e9

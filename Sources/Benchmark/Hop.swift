@@ -19,6 +19,7 @@ enum Hop: String, Sendable, CaseIterable {
     /// The stages' modules, by which the names of their functions begin.
     private static let modules: [(prefix: String, hop: Hop)] = [
         ("$s4HTTP", .http), ("$s7Gateway", .gateway), ("$s15SQLiteChangeLog", .log), ("$s8LocalLog", .log),
+        ("$s14KafkaChangeLog", .log), ("$s5Kafka", .log), ("$s19PostgresRecordStore", .store), ("$s8Postgres", .store),
         ("$s6Ingest", .ingest), ("$s8Ordering", .ordering), ("$s17SQLiteRecordStore", .store), ("$s6FanOut", .fanOut),
     ]
 
@@ -34,7 +35,7 @@ enum Hop: String, Sendable, CaseIterable {
     init?(_ work: ThreadWork) {
         switch work {
         case .http: self = .http
-        case .log: self = .log
+        case .log, .kafkaClient: self = .log
         case .store: self = .store
         case .fanOutWrites, .fanOutReads: self = .fanOut
         // Two kinds of readers share their threads' names, and almost all that is read under load are rows.

@@ -11,14 +11,21 @@ struct MachineAccount: Sendable {
     private let ours: Int64
     private let time: Int64
 
+    /// Looks at the machine, and at how much of that was this process's, the server's, and that of brokers and database.
+    init(_ server: ServerProcess) throws {
+        try self.init(server: server.process, others: server.neighbours.cpu().sum)
+    }
+
     /// Looks at the machine, and at how much of that was this process's and the server's.
-    init(server: pid_t?) throws(BenchmarkFailure) {
+    ///
+    /// - Parameter others: CPU of other processes that take part, in nanoseconds.
+    init(server: pid_t?, others: Int64 = 0) throws(BenchmarkFailure) {
         let first = try SystemCall.contents(of: "/proc/stat").split(separator: "\n").first ?? ""
         // user, nice, system, idle, iowait, irq, softirq, steal, in ticks.
         let ticks = first.split(separator: " ").dropFirst().prefix(8).map { Int64($0) ?? 0 }
         let tick = 1_000_000_000 / Int64(max(1, sysconf(Int32(_SC_CLK_TCK))))
         busy = ticks.enumerated().reduce(0) { $1.offset == 3 || $1.offset == 4 ? $0 : $0 + $1.element } * tick
-        var ours = try SystemCall.ownCPUNanoseconds()
+        var ours = try SystemCall.ownCPUNanoseconds() + others
         if let server { ours += try SystemCall.cpuNanoseconds(of: server) }
         self.ours = ours
         time = SystemCall.nanoseconds()

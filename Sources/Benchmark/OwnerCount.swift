@@ -68,11 +68,11 @@ struct OwnerCount: Figure {
     ) async throws -> [Costs] {
         var costs: [Costs] = []
         for repetition in 0...repetitions {
-            let machine = try MachineAccount(server: populations[1].server.process)
+            let machine = try MachineAccount(populations[1].server)
             let shape = (kind.connections, kind.uploads, kind.size)
             let few = try await populations[0].upload(shape, bar)
             let many = try await populations[1].upload(shape, bar)
-            let others = try MachineAccount(server: populations[1].server.process).othersShare(since: machine)
+            let others = try MachineAccount(populations[1].server).othersShare(since: machine)
             if repetition > 0 { costs.append(Costs(few: few, many: many, others: others)) }
         }
         return costs

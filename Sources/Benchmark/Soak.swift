@@ -21,7 +21,7 @@ struct Soak: Figure {
         let batches = seconds * 25
         return try await bench.withServer(name) { server in
             try await bench.showing(name, total: Self.threads * batches, unit: "batches") { bar in
-                let machine = try MachineAccount(server: server.process)
+                let machine = try MachineAccount(server)
                 let (port, process) = (server.port, server.process)
                 let start = SystemCall.nanoseconds() + 200_000_000
                 // The last one looks at the memory, the others are the devices.
@@ -32,7 +32,7 @@ struct Soak: Figure {
                             batches, from: start, bar)
                 }
                 var result = try Self.result(results, owners: owners.count)
-                result.othersShare = try MachineAccount(server: process).othersShare(since: machine)
+                result.othersShare = try MachineAccount(server).othersShare(since: machine)
                 let expected = results.compactMap(\.rowsOfFirst).reduce(0, +)
                 result.checks.append(
                     ("rows of an owner", expected, try await Drain.count(of: owners[0], on: server)))

@@ -4,11 +4,13 @@ enum ThreadWork: String, Sendable, CaseIterable {
     case http
     /// The cooperative pool: the gateway's tasks, ingest, ordering, and the fan-out's reading of `ordered`.
     case stages
-    /// Appending to all topics of the log.
+    /// Appending to all topics of the log; in Kafka, its events.
     case log
+    /// librdkafka's own threads: batches, compression, connections.
+    case kafkaClient = "kafka_client"
     /// Reading older records of the log, and rows of the tables.
     case readers
-    /// Writing the tables.
+    /// Writing the tables; in Postgres, reading them, too.
     case store
     /// Writing the streams.
     case fanOutWrites = "fanout_writes"
@@ -18,13 +20,15 @@ enum ThreadWork: String, Sendable, CaseIterable {
 
     init(threadName: String) {
         self =
-            if threadName.hasPrefix("weir-log") {
+            if threadName.hasPrefix("weir-log") || threadName.hasPrefix("weir-kafka") {
                 .log
+            } else if threadName.hasPrefix("rdk:") {
+                .kafkaClient
             } else if threadName.hasPrefix("weir-fan-w") {
                 .fanOutWrites
             } else if threadName.hasPrefix("weir-fan-r") {
                 .fanOutReads
-            } else if threadName.hasPrefix("sqlite-writer") {
+            } else if threadName.hasPrefix("sqlite-writer") || threadName.hasPrefix("postgres-") {
                 .store
             } else if threadName.hasPrefix("sqlite-read") {
                 .readers

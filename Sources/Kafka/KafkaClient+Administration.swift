@@ -56,7 +56,7 @@ extension KafkaClient {
         }
     }
 
-    /// Removes topics with all they hold; for tests.
+    /// Removes topics with all they hold; for tests and measurements.
     ///
     /// - Returns: those that were not removed, each with the reason.
     public func delete(

@@ -10,7 +10,7 @@ public final class PostgresConnection {
     /// How it was reached, without a password.
     public let place: String
 
-    private let handle: OpaquePointer
+    let handle: OpaquePointer
     private var isOpen = true
     /// Whether the server said that it ends the session, though this end has not seen it do so.
     private var hasEnded = false
@@ -160,7 +160,7 @@ public final class PostgresConnection {
 
     /// Waits for all results of what was sent: the last one, or else the first error, which names the cause where the end
     /// of the session follows it.
-    private func answer() throws(PostgresError) -> PostgresResult {
+    func answer() throws(PostgresError) -> PostgresResult {
         var last: OpaquePointer?
         var failure: PostgresError?
         while let result = PQgetResult(handle) {

@@ -12,7 +12,17 @@ import ServiceLifecycle
 enum Bench {
     static let options = [
         CommandOption(
-            "only", .required("NAME,..."), "Only these figures: \(Benchmark.figureNames.joined(separator: ", "))."),
+            "only", .required("NAME,..."),
+            "Only these figures: \(Benchmark.figureNames.joined(separator: ", ")); in a cluster: "
+                + "\(Benchmark.clusterFigureNames.joined(separator: ", "))."),
+        CommandOption(
+            "kafka", .required("HOST:PORT,..."),
+            "Measures on these brokers, with topics of its own that are removed; goes with --postgres."),
+        CommandOption(
+            "postgres", .required("CONNECTION"),
+            "Database to measure on, a connection string of libpq without a password, with a schema of its own that is removed."
+        ),
+        CommandOption("replication", .required("N"), "Copies of each partition on the brokers; 1 by default."),
         CommandOption(
             "scale", .required(Scale.allCases.map(\.rawValue).joined(separator: "|")),
             "How much is measured; small takes a few minutes and is the default, full an hour and 20 GB."),
@@ -59,11 +69,13 @@ enum Bench {
     }
 
     private static func read(_ invocation: CommandInvocation<Weir.Action>) throws(Refusal) -> Benchmark.Options {
-        var options = Benchmark.Options(folder: Environment.variables["TMPDIR"] ?? "/tmp")
+        var options = Benchmark.Options(
+            folder: Environment.variables["TMPDIR"] ?? "/tmp", cluster: try cluster(invocation))
         if let names = invocation.option("only")?.value {
+            let all = options.cluster == nil ? Benchmark.figureNames : Benchmark.clusterFigureNames
             options.figures = names.split(separator: ",").map(String.init)
-            for name in options.figures where !Benchmark.figureNames.contains(name) {
-                let known = Benchmark.figureNames.joined(separator: ", ")
+            for name in options.figures where !all.contains(name) {
+                let known = all.joined(separator: ", ")
                 throw Refusal(description: "there is no figure \"\(name)\"; there are \(known)")
             }
         }
@@ -82,6 +94,23 @@ enum Bench {
         }
         if let folder = invocation.option("folder")?.value { options.folder = folder }
         return options
+    }
+
+    private static func cluster(_ invocation: CommandInvocation<Weir.Action>) throws(Refusal) -> Cluster? {
+        let (brokers, database) = (invocation.option("kafka")?.value, invocation.option("postgres")?.value)
+        let copies = invocation.option("replication")?.value
+        guard let brokers, let database else {
+            if brokers == nil, database == nil, copies == nil { return nil }
+            throw Refusal(description: "a cluster takes both --kafka and --postgres")
+        }
+        guard let replication = Int(copies ?? "1"), (1...100).contains(replication) else {
+            throw Refusal(description: "--replication takes a number from 1 to 100, not \"\(copies ?? "")\"")
+        }
+        do {
+            return try Cluster(brokers: brokers, database: database, replication: replication)
+        } catch {
+            throw Refusal(description: error.description)
+        }
     }
 
     private static func write(_ bytes: [UInt8], to path: String) throws(Refusal) {

@@ -49,8 +49,8 @@ struct EmbeddedPipeline: Sendable {
             guard served.count == control.history.partitions else {
                 let named = settings.stages.fanOut.partitions
                 throw Failure(
-                    description: "fanout.partitions is \(named); a process with all roles has the only fan-out and serves "
-                        + "all partitions: leave the key out")
+                    description: "fanout.partitions is \(named); a process with all roles has the only fan-out, which "
+                        + "serves all partitions: leave the key out")
             }
             let entry = try await control.register(tables, in: log)
             logger.info(

@@ -98,6 +98,46 @@ struct ConnectionTests {
         }
     }
 
+    @Test func copiedRowsAreThereTogetherOrNotAtAll() async throws {
+        try await withSession { connection in
+            try connection.execute("CREATE TEMP TABLE t (a bigint PRIMARY KEY, b text NOT NULL)")
+            let copy = "COPY t FROM STDIN (FORMAT binary)"
+            try connection.copy(copy, Self.rows(1...40_000))
+            let before = try count(connection)
+            #expect(before == 40_000)
+            do throws(PostgresError) {
+                try connection.copy(copy, Self.rows(39_999...50_000))
+                Issue.record("rows with a key that is there were taken")
+            } catch {
+                #expect(error.sqlState?.code == "23505" && !error.isConnectionLost, "\(error)")
+            }
+            let after = try count(connection)
+            #expect(after == 40_000)
+            let last = try connection.queryOnce("SELECT b FROM t WHERE a = 40000").text(0, 0)
+            #expect(last == String(repeating: "é", count: 20) + "40000")
+        }
+    }
+
+    @Test(arguments: ["COPY nothing FROM STDIN (FORMAT binary)", "SELECT 1", "SELECT"])
+    func aStatementThatTakesNoRowsIsRefusedAndTheSessionGoesOn(sql: String) async throws {
+        try await withSession { connection in
+            #expect(throws: PostgresError.self) { try connection.copy(sql, Self.rows(1...1)) }
+            let two = try connection.queryOnce("SELECT 2::bigint").bigint(0, 0)
+            #expect(two == 2)
+        }
+    }
+
+    /// Rows of a number and a text as a copy in binary format.
+    private static func rows(_ numbers: ClosedRange<Int>) -> [UInt8] {
+        var bytes = BinaryCopy()
+        for number in numbers {
+            bytes.beginRow(columns: 2)
+            bytes.append(Int64(number))
+            bytes.append(bytes: (String(repeating: "é", count: 20) + "\(number)").utf8.span)
+        }
+        return bytes.take()
+    }
+
     @Test func anErrorKeepsCodeAndPlaceAndTheSessionGoesOn() async throws {
         try await withSession { connection in
             try connection.execute("CREATE TEMP TABLE t (a integer CONSTRAINT small CHECK (a < 5))")
