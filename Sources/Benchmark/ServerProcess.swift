@@ -78,6 +78,8 @@ final class ServerProcess: Sendable {
             "--address", "127.0.0.1:0",
             // All load comes from one address.
             "--gateway.max-connections-per-address", "0",
+            // What is measured is how fast it can go, however far behind it falls.
+            "--gateway.max-lag", "1d",
         ]
 
         /// In one process.
