@@ -73,6 +73,25 @@ struct RoundTripTests {
             #expect(try await store.position(of: 0) == nil)
         }
     }
+
+    @Test func largeValuesAreCompressedByTheFasterMethodThatTheServerHas() async throws {
+        let place = try await StorePlace.make()
+        let long = "\"" + String(repeating: "river stone ", count: 1000) + "\""
+        try await place.withStore { store in
+            try await store.prepare(Samples.first)
+            let row = Samples.row("long", [#""name""#, "1", long, "null", "null", "null"])
+            try await store.commit([Samples.step(1, [row])])
+            let found = try await store.rows([row.key], in: 0, schemaOrdinal: 1)
+            #expect(found == [row])
+        }
+        let methods = try await place.query(
+            """
+            SELECT pg_column_compression(person.note), CASE WHEN 'lz4' = ANY (enumvals) THEN 'lz4' ELSE 'pglz' END
+            FROM person, pg_settings WHERE pg_settings.name = 'default_toast_compression'
+            """)
+        #expect(methods.count == 1)
+        #expect(methods.allSatisfy { $0[0] == $0[1] }, "\(methods)")
+    }
 }
 
 extension SeededGenerator {

@@ -16,6 +16,9 @@ import Testing
         "raw_consume_per_second", "server_cpu_per_change", "load_cpu_per_change",
     ]
 
+    /// Whether there is time for every figure, each of which starts processes of its own.
+    private static let isLong = ProcessInfo.processInfo.environment["WEIR_TEST_LONG"] != nil
+
     private static let roles = ["gateway", "ingest", "ordering", "fanout"]
 
     /// The numbers that each figure reports besides the CPU of brokers and database, which may run elsewhere.
@@ -42,10 +45,12 @@ import Testing
 
     @Test(.enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
     func theFiguresOfProcessesOfEachRoleAreReportedWithTheirCounts() async throws {
-        try await measures(Self.numbers)
+        try await measures(Self.numbers.filter { Self.isLong || ["end-to-end", "replay"].contains($0.key) })
     }
 
-    @Test(.enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
+    @Test(
+        .enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"),
+        .enabled(if: isLong, "WEIR_TEST_LONG asks for it"))
     func theFiguresOfOneProcessAreReportedWithTheirCounts() async throws {
         try await measures(["end-to-end-growing": Self.endToEnd], "--together")
     }
