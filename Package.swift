@@ -191,7 +191,7 @@ let package = Package(
             "KafkaChangeLogTests",
             [
                 "ChangeLog", "ChangeLogConformance", "Commands", "Configuration", "Kafka", "KafkaChangeLog",
-                "KafkaServer", "MockKafka", "Observability", "ThreadExecutor",
+                "KafkaServer", "MockKafka", "Observability", "ServerShell", "ThreadExecutor",
             ]),
 
         // The tables: typed values and canonical JSON, the embedded store, and the suite that every store passes.

@@ -19,7 +19,8 @@ struct EndToEnd: Figure {
         let batches = bench.scale.pick(2, 100, 250)
         let repetitions = bench.scale.repetitions
         return try await bench.withServer(name) { server in
-            let isSampled = bench.scale != .smoke
+            // Processes that have a role each are told apart without samples.
+            let isSampled = bench.scale != .smoke && server.parts.count == 1
             let total = (repetitions + (isSampled ? 2 : 1)) * devices * batches * batchSize
             return try await bench.showing(name, total: total, unit: "changes") { bar in
                 let load = Devices(owners: Owners.spread(devices), batchSize: batchSize, ids: ids)
@@ -44,7 +45,8 @@ struct EndToEnd: Figure {
     private struct Repetition {
         let rate: Double
         let rawRate: Double
-        let cpu: Int64
+        /// Of each process of the server.
+        let cpu: [Int64]
         let ownCPU: Int64
         let neighbours: Neighbours.CPU
         let work: [ThreadWork: Int64]
@@ -71,7 +73,7 @@ struct EndToEnd: Figure {
 
         mutating func repetition(_ bar: ProgressBar) async throws {
             let (plans, firstBatch) = try await devices.plan(batches: batches)
-            let account = try ProcessAccount(of: server.process)
+            let accounts = try server.parts.map { try ProcessAccount(of: $0.process) }
             let own = try SystemCall.ownCPUNanoseconds()
             let neighbours = try server.neighbours.cpu()
             let machine = try MachineAccount(server)
@@ -86,11 +88,14 @@ struct EndToEnd: Figure {
             let others = try MachineAccount(server).othersShare(since: machine)
             let used = try server.neighbours.cpu().since(neighbours)
             let ownCPU = try SystemCall.ownCPUNanoseconds() - own
-            let after = try ProcessAccount(of: server.process)
+            let after = try server.parts.map { try ProcessAccount(of: $0.process) }
+            var work: [ThreadWork: Int64] = [:]
+            for (now, before) in zip(after, accounts) { work.merge(now.cpuByWork(since: before), uniquingKeysWith: +) }
             let rawSeconds = try await raw.write(devices, firstBatch: firstBatch, batches: batches)
             var repetition = Repetition(
-                rate: Double(changes) / seconds, rawRate: Double(changes) / rawSeconds, cpu: after.cpu - account.cpu,
-                ownCPU: ownCPU, neighbours: used, work: after.cpuByWork(since: account), others: others)
+                rate: Double(changes) / seconds, rawRate: Double(changes) / rawSeconds,
+                cpu: zip(after, accounts).map { $0.cpu - $1.cpu },
+                ownCPU: ownCPU, neighbours: used, work: work, others: others)
             if let space = server.space {
                 let times = try await RawTopic(space).run(plans.flatMap(\.uploads))
                 repetition.log = (Double(changes) / times.produce, Double(changes) / times.consume)
@@ -102,9 +107,9 @@ struct EndToEnd: Figure {
         mutating func hops(_ bar: ProgressBar, _ bench: Bench) async throws -> [FigureResult.Share] {
             let (plans, _) = try await devices.plan(batches: batches)
             let sampler = HopSampler(of: server.process, in: bench.folder)
-            let cpu = try SystemCall.cpuNanoseconds(of: server.process)
+            let cpu = try server.cpu()
             _ = try await Upload.run(plans, to: server, bar)
-            let used = Double(try SystemCall.cpuNanoseconds(of: server.process) - cpu) / 1000 / Double(changes)
+            let used = Double(try server.cpu() - cpu) / 1000 / Double(changes)
             guard let samples = try await sampler?.stop() else { return [] }
             let all = Double(samples.values.reduce(0, +))
             return samples.sorted { $0.value > $1.value }.map {
@@ -116,9 +121,16 @@ struct EndToEnd: Figure {
             let perChange = 1 / (1000 * Double(changes))
             var result = FigureResult(measures: rates())
             result.measures += [
-                Measure("server_cpu_per_change", Samples(measured.map { Double($0.cpu) * perChange }), "us"),
+                Measure(
+                    "server_cpu_per_change", Samples(measured.map { Double($0.cpu.reduce(0, +)) * perChange }), "us"),
                 Measure("load_cpu_per_change", Samples(measured.map { Double($0.ownCPU) * perChange }), "us"),
             ]
+            for (index, part) in server.parts.enumerated() where server.parts.count > 1 {
+                result.measures.append(
+                    Measure(
+                        "\(part.name)_cpu_per_change", Samples(measured.map { Double($0.cpu[index]) * perChange }),
+                        "us"))
+            }
             result.measures += Neighbours.measures(measured.map(\.neighbours), changes: changes)
             var sums: [ThreadWork: Int64] = [:]
             for repetition in measured { sums.merge(repetition.work, uniquingKeysWith: +) }

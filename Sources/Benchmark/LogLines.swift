@@ -25,10 +25,10 @@ final class LogLines: Sendable {
 
     var newest: [String] { state.withLock { $0.lines } }
 
-    /// Reads until a server says where it listens; `nil` where it ended without.
-    func readPort() -> UInt16? {
+    /// Reads until a server says in some words where it listens; `nil` where it ended without.
+    func readPort(saying words: String) -> UInt16? {
         while true {
-            if let port = newest.lazy.compactMap(Self.port).first { return port }
+            if let port = newest.lazy.filter({ $0.contains(words) }).compactMap(Self.port).first { return port }
             guard read() else { return nil }
         }
     }

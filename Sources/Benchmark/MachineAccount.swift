@@ -13,7 +13,8 @@ struct MachineAccount: Sendable {
 
     /// Looks at the machine, and at how much of that was this process's, the server's, and that of brokers and database.
     init(_ server: ServerProcess) throws {
-        try self.init(server: server.process, others: server.neighbours.cpu().sum)
+        let rest = try server.cpu() - SystemCall.cpuNanoseconds(of: server.process)
+        try self.init(server: server.process, others: server.neighbours.cpu().sum + rest)
     }
 
     /// Looks at the machine, and at how much of that was this process's and the server's.

@@ -60,12 +60,12 @@ struct Population: Sendable {
         _ shape: (connections: Int, uploads: Int, size: Int), _ bar: ProgressBar
     ) async throws -> Cost {
         let plans = (0..<shape.connections).map { plan($0, shape) }
-        let cpu = try SystemCall.cpuNanoseconds(of: server.process)
+        let cpu = try server.cpu()
         let seconds = try await Upload.run(plans, to: server, bar)
         let changes = Double(shape.connections * shape.uploads * shape.size)
         return Cost(
             microseconds: seconds * 1e6 / changes,
-            cpuMicroseconds: Double(try SystemCall.cpuNanoseconds(of: server.process) - cpu) / 1000 / changes)
+            cpuMicroseconds: Double(try server.cpu() - cpu) / 1000 / changes)
     }
 
     /// What one connection sends: to owners of its own, so that no device has two batches under way.

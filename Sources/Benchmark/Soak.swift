@@ -22,16 +22,16 @@ struct Soak: Figure {
         return try await bench.withServer(name) { server in
             try await bench.showing(name, total: Self.threads * batches, unit: "batches") { bar in
                 let machine = try MachineAccount(server)
-                let (port, process) = (server.port, server.process)
+                let port = server.port
                 let start = SystemCall.nanoseconds() + 200_000_000
                 // The last one looks at the memory, the others are the devices.
                 let results = try await LoadThreads.run(Self.threads + 1) { index in
                     index == Self.threads
-                        ? Outcome(memory: try watch(process, from: start, seconds: seconds))
+                        ? Outcome(memory: try watch(server, from: start, seconds: seconds))
                         : try Devices(index, of: Self.threads, owners: owners, port: port).run(
                             batches, from: start, bar)
                 }
-                var result = try Self.result(results, owners: owners.count)
+                var result = try Self.result(results, parts: server.parts.map(\.name))
                 result.othersShare = try MachineAccount(server).othersShare(since: machine)
                 let expected = results.compactMap(\.rowsOfFirst).reduce(0, +)
                 result.checks.append(
@@ -43,8 +43,8 @@ struct Soak: Figure {
 
     /// What a thread comes back with.
     private struct Outcome: Sendable {
-        /// The server's memory in bytes, second by second.
-        var memory: [Int] = []
+        /// The memory of each of the server's processes in bytes, second by second.
+        var memory: [[Int]] = []
         var changes = 0
         var seconds = 0.0
         /// Devices that have uploaded.
@@ -53,29 +53,41 @@ struct Soak: Figure {
         var rowsOfFirst: Int?
     }
 
-    private func watch(_ process: Int32, from start: Int64, seconds: Int) throws -> [Int] {
+    private func watch(_ server: ServerProcess, from start: Int64, seconds: Int) throws -> [[Int]] {
         try (0...seconds).map { second in
             SystemCall.wait(until: start + Int64(second) * 1_000_000_000)
-            return try ProcessAccount.residentMemory(of: process)
+            return try server.parts.map { try ProcessAccount.residentMemory(of: $0.process) }
         }
     }
 
-    private static func result(_ outcomes: [Outcome], owners: Int) throws -> FigureResult {
-        let memory = outcomes.flatMap(\.memory).map { Double($0) / 1e6 }
+    private static func result(_ outcomes: [Outcome], parts: [String]) throws -> FigureResult {
+        let looks = outcomes.flatMap(\.memory)
         let pairs = outcomes.reduce(0) { $0 + $1.pairs }
         let rates = outcomes.filter { $0.seconds > 0 }.map { Double($0.changes) / $0.seconds }
-        return FigureResult(measures: [
+        var result = FigureResult(measures: [])
+        for (index, part) in parts.enumerated() {
+            result.measures += measures(
+                of: looks.map { Double($0[index]) / 1e6 }, parts.count == 1 ? "" : part + "_", pairs: pairs)
+        }
+        result.measures += [
+            Measure("pairs", Double(pairs)), Measure("changes_per_second", rates.reduce(0, +), "/s"),
+        ]
+        return result
+    }
+
+    /// What the memory of one process came to, in MB.
+    private static func measures(of memory: [Double], _ prefix: String, pairs: Int) -> [Measure] {
+        [
             Measure(
-                "memory_highest", memory.max() ?? 0, "MB", target: .atMost(150 + Double(pairs) * 100 / 1e6)),
-            Measure("memory_first", memory.first ?? 0, "MB"),
-            Measure("memory_last", memory.last ?? 0, "MB"),
+                prefix + "memory_highest", memory.max() ?? 0, "MB",
+                target: .atMost(150 + Double(pairs) * 100 / 1e6)),
+            Measure(prefix + "memory_first", memory.first ?? 0, "MB"),
+            Measure(prefix + "memory_last", memory.last ?? 0, "MB"),
             // Caches have filled in the first half of ten minutes; of less, this says nothing yet.
             Measure(
-                "memory_slope", slope(Array(memory[(memory.count / 2)...])) * 60, "MB/min",
+                prefix + "memory_slope", slope(Array(memory[(memory.count / 2)...])) * 60, "MB/min",
                 target: memory.count > 600 ? .atMost(1) : nil),
-            Measure("pairs", Double(pairs)),
-            Measure("changes_per_second", rates.reduce(0, +), "/s"),
-        ])
+        ]
     }
 
     /// How much numbers grow from one to the next: the line that fits them best (least squares).

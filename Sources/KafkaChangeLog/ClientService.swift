@@ -10,6 +10,21 @@ final class ClientService: Sendable {
     private let thread: DedicatedThread
     private let serving: Task<Void, Never>
     private let isEnding: Ending
+    private let report: Report
+
+    /// What a client said last of why it cannot reach its brokers.
+    private final class Report: Sendable {
+        private let state = Mutex<String?>(nil)
+        var text: String? { state.withLock { $0 } }
+
+        func take(_ event: borrowing KafkaEvent) {
+            // That nobody is left says no more than what came before.
+            guard event.kind == .error, let error = event.error, error.code != .allBrokersDown else { return }
+            // Behind it stands how long it took, which differs each time.
+            let end = error.description.firstRange(of: " (after ")?.lowerBound ?? error.description.endIndex
+            state.withLock { $0 = String(error.description[..<end]) }
+        }
+    }
 
     /// Whether the thread is to end.
     private final class Ending: Sendable {
@@ -39,6 +54,8 @@ final class ClientService: Sendable {
             throw ChangeLogError(error)
         }
         let isEnding = Ending()
+        let report = Report()
+        self.report = report
         self.thread = thread
         self.client = client
         self.isEnding = isEnding
@@ -48,6 +65,7 @@ final class ClientService: Sendable {
                     do throws(KafkaError) {
                         guard let event = try client.poll() else { continue }
                         logger.write(event)
+                        report.take(event)
                         handle(event)
                     } catch {
                         preconditionFailure("a client is closed after its thread has ended: \(error)")
@@ -55,6 +73,15 @@ final class ClientService: Sendable {
                 }
             }
         }
+    }
+
+    /// The same error with what the client said of its brokers: of a refused password or certificate a call knows no more than
+    /// that nobody answers.
+    func explaining(_ error: ChangeLogError) -> ChangeLogError {
+        guard error.isRetriable, let report = report.text else { return error }
+        return ChangeLogError(
+            error.code, partition: error.partition, message: "\(error.message); last heard: \(report)",
+            isRetriable: true)
     }
 
     /// Ends the thread and the client; once.

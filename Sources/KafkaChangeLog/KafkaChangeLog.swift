@@ -54,9 +54,10 @@ public final class KafkaChangeLog: PrunableLog {
                 prefix: configuration.topicPrefix, questions.client, calls)
             do throws(KafkaError) { bell = try KafkaBell() } catch { throw ChangeLogError(error) }
         } catch {
+            let explained = questions.explaining(error)
             await questions.close()
             await calls.close()
-            throw error
+            throw explained
         }
         self.configuration = configuration
         self.partitionCount = partitionCount

@@ -131,7 +131,7 @@ public struct KafkaTopics: Sendable {
             do throws(ChangeLogError) {
                 result = .success(try await body(questions.client, calls))
             } catch {
-                result = .failure(error)
+                result = .failure(questions.explaining(error))
             }
             await questions.close()
         } catch {

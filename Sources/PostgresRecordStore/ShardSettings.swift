@@ -71,8 +71,16 @@ struct SessionSettings: Sendable {
             settings["enable_mergejoin"] = "off"
         }
         // Not among the parameters of the start, which PgBouncer does not pass on.
-        statement = settings.sorted { $0.key < $1.key }.map { "SET \($0.key) = \($0.value)" }.joined(separator: "; ")
+        let sets = settings.sorted { $0.key < $1.key }.map { "SET \($0.key) = \($0.value)" }
+        statement = (sets + [Self.compression]).joined(separator: "; ")
     }
+
+    /// Outcomes of large batches are compressed, which takes Postgres's own method several times as long as LZ4; not every
+    /// server has that.
+    private static let compression = """
+        SELECT set_config(name, 'lz4', false) FROM pg_settings
+        WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)
+        """
 
     func apply(to connection: PostgresConnection) throws {
         try connection.execute(statement)

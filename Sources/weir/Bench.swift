@@ -24,6 +24,8 @@ enum Bench {
         ),
         CommandOption("replication", .required("N"), "Copies of each partition on the brokers; 1 by default."),
         CommandOption(
+            "together", .none, "Measures all roles in one process on the brokers, instead of a process for each."),
+        CommandOption(
             "scale", .required(Scale.allCases.map(\.rawValue).joined(separator: "|")),
             "How much is measured; small takes a few minutes and is the default, full an hour and 20 GB."),
         CommandOption("soak", .required("MINUTES"), "How long the soak takes."),
@@ -99,15 +101,16 @@ enum Bench {
     private static func cluster(_ invocation: CommandInvocation<Weir.Action>) throws(Refusal) -> Cluster? {
         let (brokers, database) = (invocation.option("kafka")?.value, invocation.option("postgres")?.value)
         let copies = invocation.option("replication")?.value
+        let isTogether = invocation.option("together") != nil
         guard let brokers, let database else {
-            if brokers == nil, database == nil, copies == nil { return nil }
+            if brokers == nil, database == nil, copies == nil, !isTogether { return nil }
             throw Refusal(description: "a cluster takes both --kafka and --postgres")
         }
         guard let replication = Int(copies ?? "1"), (1...100).contains(replication) else {
             throw Refusal(description: "--replication takes a number from 1 to 100, not \"\(copies ?? "")\"")
         }
         do {
-            return try Cluster(brokers: brokers, database: database, replication: replication)
+            return try Cluster(brokers: brokers, database: database, replication: replication, isTogether: isTogether)
         } catch {
             throw Refusal(description: error.description)
         }

@@ -46,10 +46,11 @@ import Testing
         #expect(client.maximumRequests == 7 && client.answerTimeout == .seconds(9))
     }
 
-    @Test func listensOnLoopbackWithoutAKeyByDefault() throws {
-        let (link, server, _) = try load(["WEIR_LINK_FAN_OUTS": "127.0.0.1:7790"])
+    @Test func bothEndsMeetOnLoopbackWithoutAKeyByDefault() throws {
+        let (link, server, client) = try load([:])
         #expect(link.key == nil)
         #expect(server.address == NetworkAddress("127.0.0.1:7790"))
+        #expect(client.fanOuts == [server.address])
     }
 
     @Test func refusesKeysAndAddressesThatAreNoneAndSaysWhatToDo() throws {
@@ -58,7 +59,6 @@ import Testing
             (["WEIR_LINK_FAN_OUTS": "a:0"], "no address; expected host:port"),
             (["WEIR_LINK_FAN_OUTS": "a:1,a:1"], "is named twice"),
             (["WEIR_LINK_FAN_OUTS": "a:1", "WEIR_LINK_KEY_FILE": "key"], "openssl rand -hex 32"),
-            ([:], "link.fan-outs"),
         ]
         for (environment, words) in cases {
             let problems = try #require(throws: ConfigurationProblems.self) {

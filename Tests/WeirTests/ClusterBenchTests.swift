@@ -1,30 +1,26 @@
 import Foundation
+import KafkaServer
 import Postgres
 import PostgresServer
 import Testing
 
 /// `weir bench` on brokers and a database, at its smallest: that it counts right, reports in its stable form and leaves
 /// nothing behind.
-@Suite(.timeLimit(.minutes(5))) struct ClusterBenchTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct ClusterBenchTests {
     private let folder: TestFolder
 
     init() throws { folder = try TestFolder() }
-
-    /// Brokers that somebody runs, if there are some.
-    private static let brokers: String? = {
-        let servers = ProcessInfo.processInfo.environment["KAFKA_BOOTSTRAP_SERVERS"] ?? ""
-        return servers.isEmpty ? nil : servers
-    }()
 
     private static let endToEnd = [
         "changes_per_second", "raw_upsert_per_second", "ratio_to_raw_upsert", "raw_produce_per_second",
         "raw_consume_per_second", "server_cpu_per_change", "load_cpu_per_change",
     ]
 
+    private static let roles = ["gateway", "ingest", "ordering", "fanout"]
+
     /// The numbers that each figure reports besides the CPU of brokers and database, which may run elsewhere.
-    private static let measures: [String: [String]] = [
-        "end-to-end": endToEnd,
-        "end-to-end-growing": endToEnd,
+    private static let numbers: [String: [String]] = [
+        "end-to-end": endToEnd + roles.map { "\($0)_cpu_per_change" },
         "replay": [
             "changes_per_second", "raw_upsert_per_second", "ratio_to_raw_upsert", "ordering_cpu_per_change",
             "ordering_memory",
@@ -37,29 +33,40 @@ import Testing
             "single_many_owners", "single_ratio", "single_cpu_few_owners", "single_cpu_many_owners",
             "single_cpu_ratio",
         ],
-        "soak": [
-            "memory_highest", "memory_first", "memory_last", "memory_slope", "pairs", "changes_per_second",
-        ],
+        "soak": roles.flatMap { role in
+            ["highest", "first", "last", "slope"].map { "\(role)_memory_\($0)" }
+        } + ["pairs", "changes_per_second"],
     ]
 
     private static let ofNeighbours: Set = ["brokers_cpu_per_change", "database_cpu_per_change"]
 
-    @Test(
-        .enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"),
-        .enabled(if: brokers != nil, "a mock cluster cannot be shared: KAFKA_BOOTSTRAP_SERVERS names none"))
-    func everyFigureOfAClusterIsReportedWithItsCounts() async throws {
+    @Test(.enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
+    func theFiguresOfProcessesOfEachRoleAreReportedWithTheirCounts() async throws {
+        try await measures(Self.numbers)
+    }
+
+    @Test(.enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
+    func theFiguresOfOneProcessAreReportedWithTheirCounts() async throws {
+        try await measures(["end-to-end-growing": Self.endToEnd], "--together")
+    }
+
+    /// Measures figures and compares the names of their numbers.
+    private func measures(_ expected: [String: [String]], _ flags: String...) async throws {
         let postgres = try await PostgresServer.shared()
+        let brokers = if let named = WeirCluster.namedServers { named } else { try await KafkaServer.shared().servers }
         let run = try await CommandRun.run(
-            "bench", "--kafka", try #require(Self.brokers), "--postgres", postgres.connectionString(), "--scale",
-            "smoke", "--folder", folder.path, "--json", "figures.json", in: folder)
+            [
+                "bench", "--kafka", brokers, "--postgres", postgres.connectionString(), "--scale", "smoke", "--only",
+                expected.keys.sorted().joined(separator: ","), "--folder", folder.path, "--json", "figures.json",
+            ] + flags, in: folder)
         #expect(run.code == 0, "\(run.errors)")
         let file = try Data(contentsOf: URL(fileURLWithPath: folder.path + "/figures.json"))
         let report = JSON(try JSONSerialization.jsonObject(with: file))
-        #expect(Set(report["figures"].array.compactMap { $0["name"].string }) == Set(Self.measures.keys))
+        #expect(Set(report["figures"].array.compactMap { $0["name"].string }) == Set(expected.keys))
         for figure in report["figures"].array {
             let name = figure["name"].string ?? ""
             let names = figure["measures"].array.compactMap { $0["name"].string }
-            #expect(names.filter { !Self.ofNeighbours.contains($0) } == Self.measures[name], "\(name)")
+            #expect(names.filter { !Self.ofNeighbours.contains($0) } == expected[name], "\(name)")
             for measure in figure["measures"].array {
                 #expect((measure["value"].value as? NSNumber)?.doubleValue.isFinite == true, "\(name): \(measure)")
             }
@@ -78,6 +85,7 @@ import Testing
         (["--kafka", "127.0.0.1:1"], "both --kafka and --postgres"),
         (["--postgres", "dbname=weir"], "both --kafka and --postgres"),
         (["--replication", "3"], "both --kafka and --postgres"),
+        (["--together"], "both --kafka and --postgres"),
         (["--kafka", "127.0.0.1:1", "--postgres", "host=x password=ocean"], "takes no password"),
         (["--kafka", "127.0.0.1:1", "--postgres", "ocean"], "connection string of libpq"),
         (["--kafka", "127.0.0.1:1", "--postgres", "dbname=weir", "--replication", "0"], "--replication takes"),

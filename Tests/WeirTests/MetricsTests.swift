@@ -85,7 +85,8 @@ import Testing
         let page = try String(contentsOf: Self.document, encoding: .utf8)
         let documented = page.matches(of: /\n\| `(weir_[a-z_]+)` \| ([a-z]+) \|/).map { "\($0.1) \($0.2)" }
         #expect(shown.count > 50)
-        #expect(shown == documented)
+        // The link is between processes.
+        #expect(shown == documented.filter { !$0.hasPrefix("weir_link_") })
     }
 
     @Test func everyLineIsInOrder() async throws {

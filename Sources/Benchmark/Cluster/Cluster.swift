@@ -6,6 +6,8 @@ public struct Cluster: Sendable {
     let brokers: String
     /// How many copies of each partition the topics have.
     let replication: Int
+    /// Whether all roles are one process, and not one each.
+    let isTogether: Bool
     /// The database as a connection string of libpq without a password, and as libpq understood it.
     let database: String
     let parameters: ConnectionParameters
@@ -16,8 +18,11 @@ public struct Cluster: Sendable {
     ///   - brokers: `host:port,…`.
     ///   - database: a connection string of libpq; a password is taken from `~/.pgpass` alone, since arguments can be seen.
     ///   - replication: copies of each partition, 1 to 100.
+    ///   - isTogether: whether all roles are one process, and not one each.
     /// - Throws: `BenchmarkFailure`, which quotes nothing of a connection string.
-    public init(brokers: String, database: String, replication: Int = 1) throws(BenchmarkFailure) {
+    public init(brokers: String, database: String, replication: Int = 1, isTogether: Bool = false)
+        throws(BenchmarkFailure)
+    {
         let wrong = BenchmarkFailure("--postgres takes a connection string of libpq, postgresql://… or host=… dbname=…")
         do {
             parameters = try ConnectionParameters(database).verifyingServers()
@@ -31,6 +36,7 @@ public struct Cluster: Sendable {
         self.brokers = brokers
         self.database = database
         self.replication = replication
+        self.isTogether = isTogether
     }
 
     /// Runs a body with a session, on the thread of the caller.

@@ -21,7 +21,7 @@ final class WeirCluster: Sendable {
         ? PostgresServer.skipReason : KafkaServer.home == nil ? KafkaServer.skipReason : nil
 
     /// Brokers that somebody else runs.
-    private static let namedServers: String? = {
+    static let namedServers: String? = {
         guard let servers = ProcessInfo.processInfo.environment["KAFKA_BOOTSTRAP_SERVERS"], !servers.isEmpty else {
             return nil
         }
