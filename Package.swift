@@ -354,7 +354,7 @@ let package = Package(
         tests(
             "WeirTests",
             [
-                "ChangeLog", "CZlib", "Fuzzing", "KafkaChangeLog", "KafkaServer", "Postgres", "PostgresServer",
+                "ChangeLog", "CZlib", "Fuzzing", "Kafka", "KafkaChangeLog", "KafkaServer", "Postgres", "PostgresServer",
                 "SQLite", "ServerShell", "SyncModel", "SyncWire", "ThreadExecutor", "YAML", "weir",
             ]),
     ]

@@ -2,7 +2,7 @@ import ChangeLog
 
 /// The commits of a member that have no answer yet, and those that are to be tried again.
 struct CommitsUnderWay {
-    /// For how long a commit is tried: the time after which a group takes a silent member for gone.
+    /// For how long a commit is tried before its caller is told.
     private static let patience = Duration.seconds(10)
     private static let pause = Duration.milliseconds(100)
 

@@ -78,7 +78,8 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
     public func order(_ partition: Int) async throws {
         try await PartitionWorker(
             partition: partition, log: log, store: store, history: history, schemas: schemas,
-            configuration: configuration, clock: clock, logger: logger, metrics: metrics
+            configuration: configuration, clock: clock, logger: logger, metrics: metrics,
+            hasFailed: hasFailed
         ).run()
     }
 

@@ -19,6 +19,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     private let configuration: OrderingConfiguration
     private let clock: any Clock<Duration>
     private let logger: Logger
+    private let hasFailed: @Sendable (Int, any Error) -> Void
     private let metrics: OrderingMetrics
     private let position: Gauge
 
@@ -45,7 +46,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     init(
         partition: Int, log: Log, store: Store, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
         configuration: OrderingConfiguration, clock: any Clock<Duration>, logger: Logger,
-        metrics: OrderingMetrics
+        metrics: OrderingMetrics, hasFailed: @escaping @Sendable (Int, any Error) -> Void
     ) {
         self.partition = partition
         self.log = log
@@ -57,6 +58,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         self.clock = clock
         self.logger = logger
         self.metrics = metrics
+        self.hasFailed = hasFailed
         position = metrics.position(in: partition)
     }
 
@@ -226,6 +228,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
             } catch {
                 guard error.isRetriable, isOrdering else { throw error }
                 metrics.retries.add()
+                hasFailed(partition, error)
                 logger.error(
                     "The tables could not be written and are tried again", [.partition: .integer(partition)],
                     error: error)

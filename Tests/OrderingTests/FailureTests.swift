@@ -29,6 +29,9 @@ struct FailureTests {
             try await stage.stop()
             #expect(stage.clock.sleeps == [Self.delay, Self.delay, Self.delay])
             #expect(stage.lines.all.facts.contains { $0.contains("tried again") && $0.contains("busy") })
+            // Writes that fail are told of, too: the process is not ready then.
+            #expect(stage.failures.all.count == 3)
+            #expect(stage.failures.all.allSatisfy { $0.hasPrefix("0: ") && $0.contains("busy") })
             let byHand = try ByHand(parts)
             #expect(try await store.tables(of: 0) == byHand.tables)
             #expect(try await log.piecesOnce(in: 0) == byHand.pieces)

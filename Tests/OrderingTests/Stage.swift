@@ -14,6 +14,8 @@ struct Stage {
     let store: WatchedStore
     let lines = Lines()
     let clock = RecordingClock()
+    /// What was told of failures: one for each.
+    let failures = Failures()
     private let running: Task<Void, any Error>
 
     /// Starts the stage.
@@ -29,7 +31,7 @@ struct Stage {
             log: log, store: store, history: Fixture.history, schemas: { schemas.now },
             schemaWait: { try await schemas.wait(until: $0) }, configuration: configuration, clock: clock,
             logger: Logger(label: "ordering", output: LogOutput(format: .text, to: lines)),
-            metrics: metrics)
+            metrics: metrics, hasFailed: { [failures] in failures.note($0, $1) })
         running = Task {
             defer { store.events.add(.ended) }
             try await service.run()
@@ -47,6 +49,16 @@ struct Stage {
         cancel()
         try await ended()
     }
+}
+
+/// The failures that the stage tells of.
+final class Failures: Sendable {
+    private let told = Mutex<[String]>([])
+
+    /// Each as partition and error.
+    var all: [String] { told.withLock(\.self) }
+
+    func note(_ partition: Int, _ error: any Error) { told.withLock { $0.append("\(partition): \(error)") } }
 }
 
 /// Opens the tables in a folder.

@@ -28,6 +28,23 @@ struct MisconfigurationTests {
         }
     }
 
+    @Test func topicsWithOtherPartitionsThanTheOthersAreRefusedUntilTheyAreMended() async throws {
+        let cluster = try await WeirCluster.prepare(.init(partitions: 2))
+        try await cluster.createTopics()
+        try await cluster.makeAnew("changes", partitions: 3)
+        let check = try await CommandRun.run("topics", "check", "--config", "weir.yaml", in: cluster.folder)
+        #expect(check.code == 1)
+        #expect(check.output.contains("changes"), "\(check.output)")
+        let worker = try cluster.launch(.ordering, named: "ordering")
+        await worker.expectLogged("the topics have other partitions than they must")
+        try await worker.untilUnready("changes 3")
+        try await cluster.makeAnew("changes", partitions: 2)
+        try await cluster.command("migrate")
+        try await worker.untilReady()
+        try await worker.untilReadyAgain()
+        await worker.stop()
+    }
+
     /// Topics made anew under the same names, or those of another cluster: the tables are of another history.
     @Test func tablesOfAnotherHistoryAreRefusedByEveryoneWhoIsToWriteThem() async throws {
         let first = try await WeirCluster.make(.init(partitions: 2))
