@@ -7,6 +7,8 @@ enum BrokerScript {
     static let text = """
         folder=$1 home=$2 cluster=$3 count=$4
         cd "$folder" || exit 1
+        # Where nobody hears the answers any more, everything is taken away all the same.
+        trap : PIPE
         watch() {
             while IFS= read -r line; do
                 printf '%s\\n' "$line"
