@@ -77,6 +77,8 @@ let package = Package(
     targets: [
         // Inputs made at random for the tests of decoders, and how long such tests go on.
         suite("Fuzzing", []),
+        // Clocks that tests move, and that keep what was slept.
+        suite("TestClocks", []),
 
         // What the thread sanitizer cannot see by itself, for tests that run under it.
         .target(
@@ -164,7 +166,10 @@ let package = Package(
         // What all roles agree on.
         room("Control", ["ChangeLog", "Observability", "SyncModel", "SyncWire"]),
         tests(
-            "ControlTests", ["ChangeLog", "Control", "MemoryChangeLog", "Observability", "SyncModel", "SyncWire"]),
+            "ControlTests",
+            [
+                "ChangeLog", "Control", "MemoryChangeLog", "Observability", "SyncModel", "SyncWire", "TestClocks",
+            ]),
 
         // Adapters of the log: what logs within one process share, the embedded log, a log in memory for tests of stages,
         // and the suite that every log passes.
@@ -261,7 +266,7 @@ let package = Package(
             "OrderingTests",
             [
                 "ChangeLog", "Control", "MemoryChangeLog", "Metrics", "Observability", "Ordering", "RecordStore",
-                "SQLiteRecordStore", "SyncModel", "SyncWire",
+                "SQLiteRecordStore", "SyncModel", "SyncWire", "TestClocks",
             ]),
         room(
             "FanOut",
@@ -273,7 +278,7 @@ let package = Package(
             "FanOutTests",
             [
                 "ChangeLog", "Configuration", "Control", "FanOut", "FanOutLink", "LinkWire", "Metrics", "NetworkLink",
-                "Observability", "RecordStore", "SQLite", "SyncModel", "SyncWire",
+                "Observability", "RecordStore", "SQLite", "SyncModel", "SyncWire", "TestClocks",
             ]),
 
         // Streams made from tables in Postgres, with ordering at work.
@@ -303,7 +308,7 @@ let package = Package(
             "NetworkLinkTests",
             [
                 "Commands", "Configuration", "FanOutLink", "Fuzzing", "LinkWire", "Metrics", "NetworkLink",
-                "Observability", "SyncModel", "SyncWire", "ThreadExecutor", "ZeroMQ",
+                "Observability", "SyncModel", "SyncWire", "TestClocks", "ThreadExecutor", "ZeroMQ",
             ]),
 
         // Making results anew from the log, and comparing.

@@ -4,6 +4,7 @@ import Observability
 import SyncModel
 import SyncWire
 import Synchronization
+import TestClocks
 
 let proposed = History(epoch: "e1", partitions: 2, clock: .sequence(first: 100), pieceSize: 400)
 let place = TopicPartition(.control, 0)
@@ -138,31 +139,4 @@ final class Lines: LogSink {
 
     /// The next line with a text.
     func next(with text: String) async -> String? { await lines.first { $0.contains(text) } }
-}
-
-/// A clock on which every sleep is over at once; it keeps how long each was to be.
-final class RecordingClock: Clock {
-    typealias Duration = Swift.Duration
-
-    struct Instant: InstantProtocol {
-        var offset = Duration.zero
-
-        func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
-        func duration(to other: Instant) -> Duration { other.offset - offset }
-        static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
-    }
-
-    private let state = Mutex((now: Instant(), sleeps: [Duration]()))
-
-    var sleeps: [Duration] { state.withLock(\.sleeps) }
-    var now: Instant { state.withLock(\.now) }
-    let minimumResolution = Duration.zero
-
-    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
-        try Task.checkCancellation()
-        state.withLock { state in
-            state.sleeps.append(state.now.duration(to: deadline))
-            state.now = max(state.now, deadline)
-        }
-    }
 }

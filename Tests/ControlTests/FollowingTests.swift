@@ -4,6 +4,7 @@ import MemoryChangeLog
 import SyncModel
 import SyncWire
 import Synchronization
+import TestClocks
 import Testing
 
 /// A process learns of the schema versions that come while it runs.

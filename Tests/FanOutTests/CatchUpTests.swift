@@ -2,6 +2,7 @@ import ChangeLog
 import FanOut
 import FanOutLink
 import SyncModel
+import TestClocks
 import Testing
 
 /// Vectors that are above the stream (I7).

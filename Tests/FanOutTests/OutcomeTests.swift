@@ -1,6 +1,7 @@
 import FanOut
 import FanOutLink
 import SyncModel
+import TestClocks
 import Testing
 
 @Suite(.timeLimit(.minutes(3))) struct OutcomeTests {

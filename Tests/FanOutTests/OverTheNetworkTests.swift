@@ -6,6 +6,7 @@ import NetworkLink
 import Observability
 import SyncModel
 import Synchronization
+import TestClocks
 import Testing
 
 /// A gateway that reaches fan-outs over the network gets what one in the same process would give.

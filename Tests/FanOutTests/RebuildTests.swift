@@ -5,6 +5,7 @@ import FanOutLink
 import Foundation
 import RecordStore
 import SyncModel
+import TestClocks
 import Testing
 
 /// Files that are missing, of another history, or behind the log: made again from the tables and the rest of `ordered`.

@@ -3,6 +3,7 @@ import FanOutLink
 import RecordStore
 import SyncModel
 import Synchronization
+import TestClocks
 import Testing
 
 @Suite(.timeLimit(.minutes(3))) struct SubscriptionTests {

@@ -5,6 +5,7 @@ import RecordStore
 import SQLiteRecordStore
 import SyncModel
 import SyncWire
+import TestClocks
 import Testing
 
 /// What passes is tried again; what does not stops with an explanation.

@@ -4,6 +4,7 @@ import Metrics
 import Ordering
 import RecordStore
 import SyncModel
+import TestClocks
 import Testing
 
 /// What the stage counts.

@@ -7,6 +7,7 @@ import RecordStore
 import SQLiteRecordStore
 import SyncModel
 import SyncWire
+import TestClocks
 import Testing
 
 /// A message that cannot be ordered pauses its partition; what came before it is ordered, and so are the others.

@@ -7,6 +7,7 @@ import RecordStore
 import SQLiteRecordStore
 import SyncModel
 import Synchronization
+import TestClocks
 
 /// The log, the tables and the stage between them.
 struct Stage {
@@ -94,32 +95,5 @@ final class Lines: LogSink {
     /// Waits for a line that contains all of these.
     func until(_ parts: String...) async {
         await all.until { lines in lines.contains { line in parts.allSatisfy { line.contains($0) } } }
-    }
-}
-
-/// A clock on which every sleep is over at once; it keeps how long each was to be.
-final class RecordingClock: Clock {
-    typealias Duration = Swift.Duration
-
-    struct Instant: InstantProtocol {
-        var offset = Duration.zero
-
-        func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
-        func duration(to other: Instant) -> Duration { other.offset - offset }
-        static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
-    }
-
-    private let state = Mutex((now: Instant(), sleeps: [Duration]()))
-
-    var sleeps: [Duration] { state.withLock(\.sleeps) }
-    var now: Instant { state.withLock(\.now) }
-    let minimumResolution = Duration.zero
-
-    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
-        try Task.checkCancellation()
-        state.withLock { state in
-            state.sleeps.append(state.now.duration(to: deadline))
-            state.now = max(state.now, deadline)
-        }
     }
 }

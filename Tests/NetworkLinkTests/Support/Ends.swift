@@ -6,6 +6,7 @@ import NetworkLink
 import Observability
 import SyncModel
 import Synchronization
+import TestClocks
 
 #if canImport(Darwin)
     import Darwin

@@ -1,13 +1,18 @@
 import Synchronization
 
 /// A clock that stands still until a test moves it, and tells who sleeps.
-final class ManualClock: Clock {
-    struct Instant: InstantProtocol {
-        var offset: Duration
+public final class ManualClock: Clock {
+    /// A time since the clock's making.
+    public struct Instant: InstantProtocol {
+        /// Since the clock's making.
+        public var offset: Duration
 
-        func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
-        func duration(to other: Instant) -> Duration { other.offset - offset }
-        static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
+        /// Later by a duration.
+        public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+        /// The time until another instant.
+        public func duration(to other: Instant) -> Duration { other.offset - offset }
+        /// Whether one is earlier.
+        public static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
     }
 
     private struct Sleeper {
@@ -25,10 +30,17 @@ final class ManualClock: Clock {
 
     private let state = Mutex(State())
 
-    var now: Instant { state.withLock { $0.now } }
-    var minimumResolution: Duration { .nanoseconds(1) }
+    /// At zero.
+    public init() {}
 
-    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+    /// As far as it was moved.
+    public var now: Instant { state.withLock { $0.now } }
+
+    /// Exact.
+    public var minimumResolution: Duration { .nanoseconds(1) }
+
+    /// Sleeps until the clock is moved there.
+    public func sleep(until deadline: Instant, tolerance: Duration?) async throws {
         let id = state.withLock { state in
             state.next += 1
             return state.next
@@ -56,7 +68,7 @@ final class ManualClock: Clock {
     }
 
     /// Waits until so many sleep.
-    func sleepers(_ count: Int) async {
+    public func sleepers(_ count: Int) async {
         await withCheckedContinuation { continuation in
             state.withLock { $0.watchers.append((count, continuation)) }
             wakeWatchers()
@@ -64,7 +76,7 @@ final class ManualClock: Clock {
     }
 
     /// Moves the time on and wakes those whose time has come.
-    func advance(by duration: Duration) {
+    public func advance(by duration: Duration) {
         let woken = state.withLock { state in
             state.now = state.now.advanced(by: duration)
             let due = state.sleepers.filter { $0.value.deadline <= state.now }
