@@ -9,7 +9,7 @@ public struct OrderingConfiguration: ConfigurationComponent {
         "Size of the messages that are decided in one step; steps grow with the backlog up to this.")
     static let overlayBytes = ConfigurationKey(
         "overlay-bytes", .byteSize(in: 1024...(1 << 34)), default: defaults.overlayBytes,
-        "Size of the results of a partition that may wait for the tables before reading pauses.")
+        "Size of the results of all partitions of a process that may wait for the tables; each may have one step more.")
     static let retryDelay = ConfigurationKey(
         "retry-delay", .duration(in: .milliseconds(1)...(.seconds(300))), default: defaults.retryDelay,
         "Pause before a partition is tried again after the log or the tables failed.")
@@ -19,13 +19,13 @@ public struct OrderingConfiguration: ConfigurationComponent {
 
     /// How many bytes of messages are decided in one step, at most.
     public var stepBytes: Int
-    /// How many bytes of results may wait to be written to the tables before reading pauses.
+    /// How many bytes of results of all partitions may wait to be written to the tables; beyond, each has one step at a time.
     public var overlayBytes: Int
     /// The pause before a partition is tried again after a failure that may pass.
     public var retryDelay: Duration
 
     /// Makes settings; the defaults where nothing is said.
-    public init(stepBytes: Int = 1 << 20, overlayBytes: Int = 16 << 20, retryDelay: Duration = .seconds(1)) {
+    public init(stepBytes: Int = 1 << 20, overlayBytes: Int = 24 << 20, retryDelay: Duration = .seconds(1)) {
         self.stepBytes = stepBytes
         self.overlayBytes = overlayBytes
         self.retryDelay = retryDelay

@@ -15,6 +15,7 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
     private let schemas: @Sendable () -> SchemaHistory
     private let schemaWait: SchemaWait
     private let configuration: OrderingConfiguration
+    private let room: OverlayRoom
     private let clock: any Clock<Duration>
     private let logger: Logger
     private let hasFailed: @Sendable (Int, any Error) -> Void
@@ -46,6 +47,7 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
         self.schemas = schemas
         self.schemaWait = schemaWait
         self.configuration = configuration
+        room = OverlayRoom(limit: configuration.overlayBytes)
         self.clock = clock
         self.logger = logger
         self.hasFailed = hasFailed
@@ -78,7 +80,7 @@ public struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
     public func order(_ partition: Int) async throws {
         try await PartitionWorker(
             partition: partition, log: log, store: store, history: history, schemas: schemas,
-            configuration: configuration, clock: clock, logger: logger, metrics: metrics,
+            configuration: configuration, room: room, clock: clock, logger: logger, metrics: metrics,
             hasFailed: hasFailed
         ).run()
     }

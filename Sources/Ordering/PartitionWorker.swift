@@ -19,6 +19,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     private let configuration: OrderingConfiguration
     private let clock: any Clock<Duration>
     private let logger: Logger
+    private let room: OverlayRoom
     private let hasFailed: @Sendable (Int, any Error) -> Void
     private let metrics: OrderingMetrics
     private let position: Gauge
@@ -45,7 +46,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
 
     init(
         partition: Int, log: Log, store: Store, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
-        configuration: OrderingConfiguration, clock: any Clock<Duration>, logger: Logger,
+        configuration: OrderingConfiguration, room: OverlayRoom, clock: any Clock<Duration>, logger: Logger,
         metrics: OrderingMetrics, hasFailed: @escaping @Sendable (Int, any Error) -> Void
     ) {
         self.partition = partition
@@ -58,6 +59,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         self.clock = clock
         self.logger = logger
         self.metrics = metrics
+        self.room = room
         self.hasFailed = hasFailed
         position = metrics.position(in: partition)
     }
@@ -83,6 +85,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         await reader.close()
         await producer.close()
         metrics.unwrittenBytes.add(-pendingSize)
+        room.add(-pendingSize)
         // What failed in writing came first in the log's order, and may be why ordering ended.
         try written.get()
         try ordered.get()
@@ -139,7 +142,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     private func order(from reader: Log.Reader, to producer: Log.Producer) async throws {
         do {
             while !Task.isCancelled {
-                await waitForRoom(within: configuration.overlayBytes)
+                await waitForRoom()
                 let records = try await reader.next(maximumBytes: configuration.stepBytes)
                 let (parts, unreadable) = decode(records)
                 var rest = parts[...]
@@ -165,7 +168,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
             try await publish(step, producer)
         } else if pause == nil {
             // Only the tables can tell what becomes of the next message, once they have all that came before it.
-            await waitForRoom(within: 0)
+            await waitUntilWritten()
             try Task.checkCancellation()
         }
         if let pause { throw pause }
@@ -179,6 +182,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         pending.append(step)
         pendingSize += step.size
         metrics.unwrittenBytes.add(step.size)
+        room.add(step.size)
         waitingForWork.take()?.resume()
     }
 
@@ -211,6 +215,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
                 overlay.remove(step)
                 pendingSize -= step.size
                 metrics.unwrittenBytes.add(-step.size)
+                room.add(-step.size)
                 metrics.writeDuration.record(step.watch.nanoseconds)
             }
             waitingForRoom.take()?.resume()
@@ -264,11 +269,21 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         return pending
     }
 
-    /// Suspends while steps of more than so many bytes are not written: the backlog then stays in the log (I10).
-    private func waitForRoom(within size: Int) async {
-        while pendingSize > size, isOrdering {
-            await withCheckedContinuation { waitingForRoom = $0 }
-        }
+    /// Suspends while there is no room and steps of this partition are not written: the backlog then stays in the log (I10).
+    ///
+    /// It waits for nobody else, so that a partition whose tables are away holds up no other: each may have one step, however
+    /// full it is.
+    private func waitForRoom() async {
+        while pendingSize > 0, room.isFull, isOrdering { await nextWritten() }
+    }
+
+    /// Suspends until the tables hold all that was decided.
+    private func waitUntilWritten() async {
+        while pendingSize > 0, isOrdering { await nextWritten() }
+    }
+
+    private func nextWritten() async {
+        await withCheckedContinuation { waitingForRoom = $0 }
     }
 
     /// Has the writing task end when nothing is left, and the reading task not wait for it.

@@ -65,6 +65,30 @@ struct PublishingTests {
     }
 
     @Test
+    func partitionsShareTheRoomForWhatWaitsForTheTables() async throws {
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            try await log.append(maker.creations(60))
+            let release = Signal<Bool>()
+            let store = WatchedStore(tables) { number in
+                if number == 0 { await release.until { !$0.isEmpty } }
+            }
+            let stage = Stage(log, store, configuration: OrderingConfiguration(stepBytes: 1, overlayBytes: 4000))
+            await store.untilReads(3)
+            // The first partition has all the room: the second decides a message and writes it before it reads the next.
+            try await log.append(maker.creations(40, owner: "ghi"), to: 1)
+            await store.until(40, in: 1)
+            let written = store.events.facts.flatMap { event in
+                if case .committed(let steps) = event { steps } else { [StoreStep]() }
+            }
+            #expect(written.filter { $0.partition == 1 }.map(\.position.state.nextOffset) == Array(1...40))
+            release.add(true)
+            await store.until(60)
+            try await stage.stop()
+        }
+    }
+
+    @Test
     func writesWhatIsPublishedWhenItIsToldToEnd() async throws {
         try await withLogAndTables { log, tables in
             var maker = PartMaker()
