@@ -62,12 +62,8 @@ public struct KnowledgeVector: Sendable, Hashable {
         return true
     }
 
-    /// Adds the head that an owner's last page was cut from.
-    ///
-    /// - Returns: whether it is the owner's first; a request that names an owner twice is invalid.
-    public mutating func insert(cutFrom head: TimeStamp, of owner: SyncID) -> Bool {
-        guard self[owner].cutFrom == nil else { return false }
-        owners[owner, default: OwnerKnowledge()].cutFrom = head
-        return true
+    /// Adds the head that an owner's last page was cut from; of several the greatest counts.
+    public mutating func insert(cutFrom head: TimeStamp, of owner: SyncID) {
+        owners[owner, default: OwnerKnowledge()].cutFrom = max(self[owner].cutFrom ?? .zero, head)
     }
 }

@@ -64,7 +64,7 @@ import Testing
             gateway.link.set(.rows(head: 30, hasMore: true), of: .xyz)
             let body =
                 #"{"knowledgeId":"k1","knowledge":[\#(entry("k1", 4))],"#
-                + #""cutFrom":[{"syncId":"xyz","head":20},{"syncId":"abc","head":7,"x":0}]}"#
+                + #""cutFrom":[{"syncId":"xyz","head":20},{"syncId":"abc","head":7,"x":0},{"syncId":"abc","head":3}]}"#
             let cut = try await gateway.exchange("POST", "/v1/pull", links: "xyz:read,new:read", body)
             // A page without rows of an owner leaves the vector as it was: so does it what the vector needs.
             #expect(

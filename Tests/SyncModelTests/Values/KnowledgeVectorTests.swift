@@ -71,12 +71,12 @@ import Testing
         #expect(OwnerKnowledge(floor: TimeStamp(12), cutFrom: TimeStamp(9)).reach == TimeStamp(12))
     }
 
-    @Test func takesOneHeadOfACutPageForEachOwner() {
+    @Test func takesTheGreatestHeadOfCutPagesForEachOwner() {
         var vector = KnowledgeVector()
-        let isFirst = vector.insert(cutFrom: .zero, of: .abc)
-        let isSecond = vector.insert(cutFrom: TimeStamp(7), of: .abc)
-        #expect(isFirst && !isSecond)
+        vector.insert(cutFrom: .zero, of: .abc)
         #expect(vector[.abc] == OwnerKnowledge(cutFrom: .zero))
+        for head in [3, 7, 5] { vector.insert(cutFrom: TimeStamp(Int64(head)), of: .abc) }
+        #expect(vector[.abc] == OwnerKnowledge(cutFrom: TimeStamp(7)))
     }
 
     private func adds(
