@@ -1,4 +1,6 @@
 import ChangeLog
+import FanOut
+import FanOutLink
 import MemoryChangeLog
 import MemoryRecordStore
 import Observability
@@ -41,7 +43,7 @@ extension World {
             for device in devices {
                 await until("\(device.name) is drained") { await device.drain() }
             }
-            if round == 1 { await until("all is ordered and written") { await self.isQuiet() } }
+            if round == 1 { await until("all is ordered, written and in the streams") { await self.isQuiet() } }
         }
         guard violation == nil else { return }
         for device in devices { device.checkEnd() }
@@ -61,7 +63,8 @@ extension World {
         fail(.progress, "\(what): it does not come about")
     }
 
-    /// Whether every upload is admitted, ordered and written.
+    /// Whether every upload is admitted, ordered and written, and every fan-out has it: a device is drained by whichever it
+    /// meets.
     private func isQuiet() async -> Bool {
         audit.catchUp()
         for partition in 0..<scenario.partitions {
@@ -76,6 +79,17 @@ extension World {
                 fail(.progress, "the tables cannot be read: \(error)")
             }
             return false
+        }
+        guard runningFanOuts.count == scenario.fanOuts else { return false }
+        for fanOut in runningFanOuts {
+            do throws(FanOutError) {
+                guard try await fanOut.heads(of: scenario.owners) == scenario.owners.map(streams.head) else {
+                    return false
+                }
+            } catch {
+                // Not served yet.
+                return false
+            }
         }
         return true
     }

@@ -105,9 +105,12 @@ final class World: @unchecked Sendable {
 
     /// One of the fan-outs that run, as a connection would find it.
     func anyFanOut() -> FanOut<SimulatedLog, SimulatedStore>? {
-        let running = roles.compactMap(\.fanOut)
+        let running = runningFanOuts
         return running.isEmpty ? nil : dice.pick(running)
     }
+
+    /// Those that run.
+    var runningFanOuts: [FanOut<SimulatedLog, SimulatedStore>] { roles.compactMap(\.fanOut) }
 
     /// One of the gateways that run.
     func anyGateway() -> (SimulatedProcess, SimulatedGateway)? {
