@@ -44,9 +44,11 @@ enum ConfiguredCommands {
         case .verify, .replay:
             let (configuration, logging) = try load(OfflineSettings.scopes)
             let settings = try OfflineSettings(configuration)
-            return invocation.action == .verify
-                ? await Verify.run(settings, logging, invocation)
-                : await ReplayCommand.run(settings, logging, invocation)
+            return await logging.withLogger { logger in
+                invocation.action == .verify
+                    ? await Verify.run(settings, logger, invocation)
+                    : await ReplayCommand.run(settings, logger, invocation)
+            }
         case .role(let role):
             let (configuration, logging) = try load(role.scopes)
             return await ClusterRun.run(role, try ClusterSettings(configuration), logging)

@@ -32,17 +32,13 @@ enum ReplayCommand {
     }
 
     static func run(
-        _ settings: OfflineSettings, _ logging: LogConfiguration, _ invocation: CommandInvocation<Weir.Action>
+        _ settings: OfflineSettings, _ logger: Logger, _ invocation: CommandInvocation<Weir.Action>
     ) async -> ExitCode {
         let folder = invocation.option(into.name)?.value
         guard (folder != nil) != (invocation.option(replace.name) != nil) else {
             Output.complain("Error: weir replay needs either --into DIR or --replace\nSee \"weir replay --help\".")
             return .usage
         }
-        let sink = BoundedLogSink(format: logging.format)
-        let logger = Logger(
-            label: "weir", output: LogOutput(format: logging.format, to: sink), level: logging.level)
-        defer { _ = sink.flush(within: .seconds(1)) }
         do {
             return try await StoppedFolder.with(settings) { stopped in
                 if let folder { return try await make(in: folder, stopped, settings, logger) }

@@ -54,10 +54,7 @@ struct OfflineSettings: Sendable {
 
     /// The flags of such a command.
     static var options: [CommandOption] {
-        Settings.schema.options.filter { option in
-            ["config", "data", "log-format"].contains(option.name)
-                || scopes.contains { option.name.hasPrefix($0 + ".") }
-        }
+        Settings.options(of: scopes, and: ["config", "data", "log-format"])
     }
 
     /// The same for another folder.

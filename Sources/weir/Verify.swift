@@ -31,13 +31,9 @@ enum Verify {
         """
 
     static func run(
-        _ settings: OfflineSettings, _ logging: LogConfiguration, _ invocation: CommandInvocation<Weir.Action>
+        _ settings: OfflineSettings, _ logger: Logger, _ invocation: CommandInvocation<Weir.Action>
     ) async -> ExitCode {
         let scratch = invocation.option(scratch.name)?.value ?? settings.data
-        let sink = BoundedLogSink(format: logging.format)
-        let logger = Logger(
-            label: "weir", output: LogOutput(format: logging.format, to: sink), level: logging.level)
-        defer { _ = sink.flush(within: .seconds(1)) }
         do {
             let reports =
                 invocation.option(copy.name) == nil

@@ -13,37 +13,34 @@ enum ClusterRun {
         var settings = settings
         // Whoever writes the tables makes them; a fan-out waits for that.
         if role == .fanout { settings.postgres.migratesAtStart = false }
-        return await ProcessFrame.run(logging, settings.operations) { [settings] logger, monitoring, stop in
-            let storage = monitoring.conditions.storage()
-            let folder = role == .fanout ? try DataFolder(path: settings.data) : nil
-            let parts = try await open(stop) {
-                try await ClusterParts.open(
-                    settings, usesTables: role.usesTables, condition: storage, logger: logger)
-            }
-            guard let parts else { return }
-            storage.setReady()
-            try await serve(parts, stop, logger) {
-                try RoleServices(settings: settings, parts: parts, monitoring: monitoring, logger: logger).of(role)
-            }
-            withExtendedLifetime(folder) {}
-        }
+        return await run(
+            settings, logging, usesTables: role.usesTables, keepsStreams: role == .fanout
+        ) { try $0.of(role) }
     }
 
     /// Runs all roles in this process.
     static func runAll(
         _ settings: ClusterSettings, _ pipeline: PipelineConfiguration, _ logging: LogConfiguration
     ) async -> ExitCode {
+        await run(settings, logging, own: pipeline, usesTables: true, keepsStreams: true) { $0.all() }
+    }
+
+    private static func run(
+        _ settings: ClusterSettings, _ logging: LogConfiguration, own: PipelineConfiguration? = nil, usesTables: Bool,
+        keepsStreams: Bool, _ members: (RoleServices) throws -> [ServiceGroup.Member]
+    ) async -> ExitCode {
         await ProcessFrame.run(logging, settings.operations) { logger, monitoring, stop in
             let storage = monitoring.conditions.storage()
-            let folder = try DataFolder(path: settings.data)
+            let folder = keepsStreams ? try DataFolder(path: settings.data) : nil
             let parts = try await open(stop) {
                 try await ClusterParts.open(
-                    settings, usesTables: true, own: pipeline, condition: storage, logger: logger)
+                    settings, usesTables: usesTables, own: own, condition: storage, logger: logger)
             }
             guard let parts else { return }
             storage.setReady()
             try await serve(parts, stop, logger) {
-                RoleServices(settings: settings, parts: parts, monitoring: monitoring, logger: logger).all()
+                try members(
+                    RoleServices(settings: settings, parts: parts, monitoring: monitoring, logger: logger))
             }
             withExtendedLifetime(folder) {}
         }
