@@ -7,16 +7,10 @@ struct ClientProperties: Sendable {
     /// How many partitions share the bound on what is fetched.
     var partitionCount = 1
 
-    /// Asks questions, of a consumer's client.
+    /// Asks questions.
     ///
-    /// It belongs to a group, which it never joins: where a coordinator has moved or loads, librdkafka 2 tells the client's own
-    /// group to look for its coordinator, and crashes in a client that has none.
-    var questions: KafkaProperties {
-        var properties = common
-        setConsumer(&properties)
-        properties.set("group.id", "\(configuration.topicPrefix)questions")
-        return properties
-    }
+    /// None about a group: where its coordinator moves or loads, librdkafka 2.0 ends a process that asks as a client of no group.
+    var questions: KafkaProperties { common }
 
     /// Appends without gaps (I1).
     var producer: KafkaProperties {

@@ -42,7 +42,7 @@ public final class KafkaChangeLog: PrunableLog {
         let calls = try await BlockingCalls()
         let questions: ClientService
         do throws(ChangeLogError) {
-            questions = try ClientService(.consumer, properties.questions, name: "weir-kafka-ask", logger: logger)
+            questions = try ClientService(.producer, properties.questions, name: "weir-kafka-ask", logger: logger)
         } catch {
             await calls.close()
             throw error

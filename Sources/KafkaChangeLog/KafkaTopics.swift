@@ -127,7 +127,7 @@ public struct KafkaTopics: Sendable {
         let result: Result<Value, ChangeLogError>
         do throws(ChangeLogError) {
             let properties = ClientProperties(configuration: configuration).questions
-            let questions = try ClientService(.consumer, properties, name: "weir-kafka-ask", logger: logger)
+            let questions = try ClientService(.producer, properties, name: "weir-kafka-ask", logger: logger)
             do throws(ChangeLogError) {
                 result = .success(try await body(questions.client, calls))
             } catch {
