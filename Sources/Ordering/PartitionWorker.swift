@@ -84,8 +84,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         let (ordered, written) = await work(reader, producer)
         await reader.close()
         await producer.close()
-        metrics.unwrittenBytes.add(-pendingSize)
-        room.add(-pendingSize)
+        addPending(-pendingSize)
         // What failed in writing came first in the log's order, and may be why ordering ended.
         try written.get()
         try ordered.get()
@@ -180,9 +179,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         if !step.records.isEmpty { step.receipt = try await producer.enqueue(step.records) }
         step.records = []
         pending.append(step)
-        pendingSize += step.size
-        metrics.unwrittenBytes.add(step.size)
-        room.add(step.size)
+        addPending(step.size)
         waitingForWork.take()?.resume()
     }
 
@@ -213,9 +210,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
             self.position.set(Int(position.state.nextOffset))
             for step in steps {
                 overlay.remove(step)
-                pendingSize -= step.size
-                metrics.unwrittenBytes.add(-step.size)
-                room.add(-step.size)
+                addPending(-step.size)
                 metrics.writeDuration.record(step.watch.nanoseconds)
             }
             waitingForRoom.take()?.resume()
@@ -267,6 +262,12 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         guard !pending.isEmpty else { return isOrdering ? [] : nil }
         defer { pending = [] }
         return pending
+    }
+
+    private func addPending(_ bytes: Int) {
+        pendingSize += bytes
+        metrics.unwrittenBytes.add(bytes)
+        room.add(bytes)
     }
 
     /// Suspends while there is no room and steps of this partition are not written: the backlog then stays in the log (I10).
