@@ -75,8 +75,9 @@ let package = Package(
         .library(name: "FaultyDisk", type: .dynamic, targets: ["FaultyDisk"])
     ],
     targets: [
-        // Inputs made at random for the tests of decoders, and how long such tests go on.
-        suite("Fuzzing", []),
+        // Random numbers that follow from a seed; inputs made of them for the tests of decoders, and how long such tests go on.
+        suite("Seeded", []),
+        suite("Fuzzing", ["Seeded"]),
         // Clocks that tests move, and that keep what was slept.
         suite("TestClocks", []),
 
@@ -87,13 +88,13 @@ let package = Package(
 
         // Values and rules, pure.
         views("SyncModel", ["JSONText"]),
-        tests("SyncModelTests", ["SyncModel"]),
+        tests("SyncModelTests", ["Seeded", "SyncModel"]),
 
         // JSON as bytes: spelling it, and reading it with simdjson below and safe views above.
         jsonText,
         simdjson,
         views("JSON", ["CSimdjson", "JSONText"]),
-        tests("JSONTests", ["Fuzzing", "JSON"]),
+        tests("JSONTests", ["Fuzzing", "JSON", "Seeded"]),
 
         // What records look like: the protobuf contract, and hashes.
         system("COpenSSL", pkgConfig: "libcrypto", apt: "libssl-dev", brew: "openssl@3"),
@@ -101,7 +102,7 @@ let package = Package(
         tests("DigestTests", ["Digest"]),
         .target(
             name: "SyncWire", dependencies: ["SyncModel", "Digest"], exclude: ["Protos"], swiftSettings: swift),
-        tests("SyncWireTests", ["Fuzzing", "SyncWire", "SyncModel", "Digest"], resources: [.copy("Python")]),
+        tests("SyncWireTests", ["Fuzzing", "Seeded", "SyncWire", "SyncModel", "Digest"], resources: [.copy("Python")]),
 
         // Threads of their own for C calls that block, and SQLite: the library of the system, the safe wrapper above it.
         .systemLibrary(name: "CThreadName"),
@@ -156,7 +157,7 @@ let package = Package(
 
         // The schema file.
         room("SchemaFile", ["SyncModel", "JSONText", "YAML", "Commands"]),
-        tests("SchemaFileTests", ["Fuzzing", "SchemaFile", "SyncModel", "SyncWire"]),
+        tests("SchemaFileTests", ["Fuzzing", "SchemaFile", "Seeded", "SyncModel", "SyncWire"]),
 
         // Ports.
         room("ChangeLog"),
@@ -196,12 +197,12 @@ let package = Package(
             "KafkaChangeLogTests",
             [
                 "ChangeLog", "ChangeLogConformance", "Commands", "Configuration", "Kafka", "KafkaChangeLog",
-                "KafkaServer", "MockKafka", "Observability", "ServerShell", "ThreadExecutor",
+                "KafkaServer", "MockKafka", "Observability", "Seeded", "ServerShell", "ThreadExecutor",
             ]),
 
         // The tables: typed values and canonical JSON, the embedded store, and the suite that every store passes.
         room("CanonicalValues", ["JSONText", "SyncModel"]),
-        tests("CanonicalValuesTests", ["CanonicalValues", "Fuzzing", "SyncModel"]),
+        tests("CanonicalValuesTests", ["CanonicalValues", "Fuzzing", "Seeded", "SyncModel"]),
         room(
             "SQLiteRecordStore",
             [
@@ -209,7 +210,7 @@ let package = Package(
             ]),
         room("MemoryRecordStore", ["CanonicalValues", "RecordStore", "SyncModel"]),
         tests("MemoryRecordStoreTests", ["MemoryRecordStore", "RecordStoreConformance"]),
-        suite("RecordStoreConformance", ["RecordStore", "SyncModel", "SyncWire"]),
+        suite("RecordStoreConformance", ["RecordStore", "Seeded", "SyncModel", "SyncWire"]),
         tests(
             "SQLiteRecordStoreTests",
             [
@@ -222,12 +223,14 @@ let package = Package(
             "PostgresRecordStore",
             [
                 "CanonicalValues", "Configuration", "Observability", "Postgres", "RecordStore", "SyncModel", "SyncWire",
+                "ThreadExecutor",
             ]),
         tests(
             "PostgresRecordStoreTests",
             [
                 "Commands", "Configuration", "JSONText", "Observability", "Postgres", "PostgresRecordStore",
-                "PostgresServer", "RecordStore", "RecordStoreConformance", "SQLiteRecordStore", "SyncModel", "SyncWire",
+                "PostgresServer", "RecordStore", "RecordStoreConformance", "Seeded", "SQLiteRecordStore", "SyncModel",
+                "SyncWire",
             ]),
 
         // Stages.
@@ -249,15 +252,13 @@ let package = Package(
             "IngestTests",
             [
                 "ChangeLog", "Commands", "Configuration", "Control", "Fuzzing", "Ingest", "JSON", "Metrics",
-                "SyncModel",
-                "SyncWire",
-                "Observability",
+                "Observability", "Seeded", "SyncModel", "SyncWire",
             ]),
         tests(
             "GatewayTests",
             [
                 "CZlib", "ChangeLog", "Configuration", "FanOutLink", "Fuzzing", "Gateway", "HTTP", "JSON", "Metrics",
-                "Observability", "SyncModel", "SyncWire",
+                "Observability", "SyncModel", "SyncWire", "TestClocks",
             ]),
         room(
             "Ordering",
@@ -266,7 +267,7 @@ let package = Package(
             "OrderingTests",
             [
                 "ChangeLog", "Control", "MemoryChangeLog", "Metrics", "Observability", "Ordering", "RecordStore",
-                "SQLiteRecordStore", "SyncModel", "SyncWire", "TestClocks",
+                "Seeded", "SQLiteRecordStore", "SyncModel", "SyncWire", "TestClocks",
             ]),
         room(
             "FanOut",
@@ -278,7 +279,7 @@ let package = Package(
             "FanOutTests",
             [
                 "ChangeLog", "Configuration", "Control", "FanOut", "FanOutLink", "LinkWire", "Metrics", "NetworkLink",
-                "Observability", "RecordStore", "SQLite", "SyncModel", "SyncWire", "TestClocks",
+                "Observability", "RecordStore", "Seeded", "SQLite", "SyncModel", "SyncWire", "TestClocks",
             ]),
 
         // Streams made from tables in Postgres, with ordering at work.
@@ -286,7 +287,8 @@ let package = Package(
             "StreamsFromPostgresTests",
             [
                 "ChangeLog", "FanOut", "FanOutLink", "MemoryChangeLog", "MemoryRecordStore", "Observability",
-                "Ordering", "Postgres", "PostgresRecordStore", "PostgresServer", "RecordStore", "SyncModel", "SyncWire",
+                "Ordering", "Postgres", "PostgresRecordStore", "PostgresServer", "RecordStore", "Seeded", "SyncModel",
+                "SyncWire",
             ]),
 
         // The link between gateways and fan-outs that are processes of their own: the library of the system, the safe
@@ -308,7 +310,7 @@ let package = Package(
             "NetworkLinkTests",
             [
                 "Commands", "Configuration", "FanOutLink", "Fuzzing", "LinkWire", "Metrics", "NetworkLink",
-                "Observability", "SyncModel", "SyncWire", "TestClocks", "ThreadExecutor", "ZeroMQ",
+                "Observability", "Seeded", "SyncModel", "SyncWire", "TestClocks", "ThreadExecutor", "ZeroMQ",
             ]),
 
         // Making results anew from the log, and comparing.
@@ -360,7 +362,7 @@ let package = Package(
             "WeirTests",
             [
                 "ChangeLog", "CZlib", "Fuzzing", "Kafka", "KafkaChangeLog", "KafkaServer", "Postgres", "PostgresServer",
-                "SQLite", "ServerShell", "SyncModel", "SyncWire", "ThreadExecutor", "YAML", "weir",
+                "Seeded", "ServerShell", "SQLite", "SyncModel", "SyncWire", "ThreadExecutor", "weir", "YAML",
             ]),
     ]
 )

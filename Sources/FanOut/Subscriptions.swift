@@ -34,29 +34,6 @@ final class Subscriptions: Sendable {
     var owners: [SyncID] { byOwner.withLock { Array($0.keys) } }
 }
 
-/// One caller of `subscribe`.
-final class Subscriber: Sendable {
-    /// `nil` once it was cancelled.
-    private let moved: Mutex<(@Sendable (SyncID, TimeStamp) -> Void)?>
-
-    init(_ moved: @escaping @Sendable (SyncID, TimeStamp) -> Void) { self.moved = Mutex(moved) }
-
-    /// Calls it, unless it was cancelled.
-    ///
-    /// Under the lock, so that no call begins once ``cancel()`` has returned: what is called only notes the fact.
-    func call(_ owner: SyncID, _ head: TimeStamp) { moved.withLock { $0?(owner, head) } }
-
-    /// Lets no further call begin.
-    func cancel() {
-        // What the closure holds is let go of outside of the lock: it may be this subscriber.
-        let moved = moved.withLock { moved in
-            defer { moved = nil }
-            return moved
-        }
-        _ = consume moved
-    }
-}
-
 /// What a caller of `subscribe` holds; it ends with this object at the latest.
 final class OwnersSubscription: FanOutSubscription {
     private let subscriber: Subscriber

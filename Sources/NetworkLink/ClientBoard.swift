@@ -200,7 +200,7 @@ final class ClientBoard: Sendable {
     }
 
     /// Those who want to know that owners moved.
-    func moved(_ moves: [SyncID: TimeStamp]) -> [(WatchedOwners.Subscriber, SyncID, TimeStamp)] {
+    func moved(_ moves: [SyncID: TimeStamp]) -> [(Subscriber, SyncID, TimeStamp)] {
         state.withLock { state in
             moves.flatMap { owner, head in state.watched.subscribers(of: owner).map { ($0, owner, head) } }
         }

@@ -1,4 +1,5 @@
 import Configuration
+import FanOutLink
 import LinkWire
 import Metrics
 import Observability

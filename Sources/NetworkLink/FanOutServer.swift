@@ -4,7 +4,6 @@ import LinkWire
 import Observability
 import SyncModel
 import Synchronization
-import ThreadExecutor
 import ZeroMQ
 
 /// Serves a fan-out to gateways that are other processes.
@@ -12,18 +11,6 @@ import ZeroMQ
 /// What is served is a ``FanOutLink`` and its description, which whoever runs the fan-out keeps up to date. Every gateway has
 /// one connection; its questions run side by side, each a task of its own.
 public final class FanOutServer: Sendable {
-    private enum Phase {
-        case idle
-        case running
-        case stopped
-    }
-
-    private struct State {
-        var phase = Phase.idle
-        var address: NetworkAddress?
-        var beats: Task<Void, Never>?
-    }
-
     private let configuration: FanOutServerConfiguration
     private let link: LinkConfiguration
     private let fanOut: any FanOutLink
@@ -32,8 +19,9 @@ public final class FanOutServer: Sendable {
     private let metrics: LinkMetrics
     private let time: LinkTime
     private let inbox: ServerInbox
-    private let ended = LinkEnd()
-    private let state = Mutex(State())
+    private let life: LinkLife
+    private let listening = LinkWaiter<Result<NetworkAddress, LinkProblem>>()
+    private let place = Mutex<NetworkAddress?>(nil)
 
     /// Makes a server; ``run()`` or ``start()`` sets it to work.
     ///
@@ -60,10 +48,11 @@ public final class FanOutServer: Sendable {
         self.metrics = metrics
         time = LinkTime(clock)
         do { inbox = try ServerInbox() } catch { throw .system("\(error)") }
+        life = LinkLife(name: "weir-link-serve") { [inbox] in inbox.stop() }
     }
 
     /// Where it listens; `nil` before ``start()``.
-    public var address: NetworkAddress? { state.withLock { $0.address } }
+    public var address: NetworkAddress? { place.withLock { $0 } }
 
     /// Begins to listen; to be called once.
     ///
@@ -71,27 +60,13 @@ public final class FanOutServer: Sendable {
     /// - Throws: ``LinkProblem`` when it cannot listen there.
     @discardableResult
     public func start() async throws(LinkProblem) -> NetworkAddress {
-        let isFirst = state.withLock { state in
-            guard state.phase == .idle else { return false }
-            state.phase = .running
-            return true
-        }
-        guard isFirst else { throw .system("the link's server was started before") }
-        let listening = LinkWaiter<Result<NetworkAddress, LinkProblem>>()
-        let thread: DedicatedThread
-        do { thread = try DedicatedThread(name: "weir-link-serve") } catch { throw .system("\(error)") }
-        Task { [self] in
-            let problem = await thread.run { serve(listening) }
-            await thread.close()
-            state.withLock { $0.phase = .stopped }
-            ended.end(problem)
+        try life.start {
+            time.beat(every: link.heartbeat) { [inbox] in inbox.beat() }
+        } serving: {
+            self.serve()
         }
         let address = try await listening.value().get()
-        let beats = time.beat(every: link.heartbeat) { [inbox] in inbox.beat() }
-        state.withLock { state in
-            state.address = address
-            state.beats = beats
-        }
+        place.withLock { $0 = address }
         logger.info("The link's server listens", [.address: .text(address)])
         return address
     }
@@ -100,30 +75,11 @@ public final class FanOutServer: Sendable {
     ///
     /// - Throws: ``LinkProblem`` when it cannot listen, or libzmq fails.
     public func run() async throws {
-        if state.withLock({ $0.phase == .idle }) { try await start() }
-        let problem = await withTaskCancellationHandler {
-            await ended.wait()
-        } onCancel: {
-            inbox.stop()
-        }
-        state.withLock { $0.beats }?.cancel()
-        if let problem { throw problem }
+        try await life.run { () async throws(LinkProblem) in try await start() }
     }
 
     /// Ends every connection and all that gateways wait for, and returns when the server has ended.
-    public func stop() async {
-        let wasRunning = state.withLock { state in
-            state.beats?.cancel()
-            if state.phase == .idle {
-                state.phase = .stopped
-                ended.end(nil)
-            }
-            return state.phase == .running
-        }
-        guard wasRunning else { return }
-        inbox.stop()
-        _ = await ended.wait()
-    }
+    public func stop() async { await life.stop() }
 
     /// What is served has changed: gateways are told.
     ///
@@ -139,7 +95,7 @@ public final class FanOutServer: Sendable {
     /// Everything in the upload's partition up to it can be pulled: gateways that asked are told.
     public func passed(_ upload: UploadReference) { inbox.passed(upload) }
 
-    private func serve(_ listening: LinkWaiter<Result<NetworkAddress, LinkProblem>>) -> LinkProblem? {
+    private func serve() -> LinkProblem? {
         let sockets: ServerSockets
         do {
             sockets = try ServerSockets(configuration, link)

@@ -81,35 +81,3 @@ final class LinkWaiter<Value: Sendable>: Sendable {
         }
     }
 }
-
-/// The end of a thread, which any number may wait for.
-final class LinkEnd: Sendable {
-    private struct State {
-        var hasEnded = false
-        var problem: LinkProblem?
-        /// As many as callers of `run()` and `stop()`.
-        var waiting: [LinkWaiter<LinkProblem?>] = []
-    }
-
-    private let state = Mutex(State())
-
-    /// It ended, with a problem or as it should.
-    func end(_ problem: LinkProblem?) {
-        let waiting = state.withLock { state in
-            state.hasEnded = true
-            state.problem = problem
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for waiter in waiting { waiter.fulfil(problem) }
-    }
-
-    /// Waits for it, in a task that was cancelled, too.
-    func wait() async -> LinkProblem? {
-        let waiter = LinkWaiter<LinkProblem?>()
-        state.withLock { state in
-            if state.hasEnded { waiter.fulfil(state.problem) } else { state.waiting.append(waiter) }
-        }
-        return await waiter.value()
-    }
-}

@@ -54,7 +54,7 @@ extension RemoteFanOut: FanOutLink {
     public func subscribe(
         to owners: [SyncID], moved: @escaping @Sendable (SyncID, TimeStamp) -> Void
     ) -> any FanOutSubscription {
-        let subscriber = WatchedOwners.Subscriber(moved)
+        let subscriber = Subscriber(moved)
         board.change { state in
             for owner in owners where state.watched.add(subscriber, to: owner) {
                 state.watched.move(owner, to: board.place(of: owner, state) { _, _ in false })
@@ -127,11 +127,11 @@ extension RemoteFanOut: FanOutLink {
 
 /// What a caller of `subscribe` holds; it ends with this object at the latest.
 private final class RemoteSubscription: FanOutSubscription {
-    private let subscriber: WatchedOwners.Subscriber
+    private let subscriber: Subscriber
     private let owners: [SyncID]
     private let board: ClientBoard
 
-    init(_ subscriber: WatchedOwners.Subscriber, owners: [SyncID], _ board: ClientBoard) {
+    init(_ subscriber: Subscriber, owners: [SyncID], _ board: ClientBoard) {
         self.subscriber = subscriber
         self.owners = owners
         self.board = board

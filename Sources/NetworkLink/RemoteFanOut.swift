@@ -6,7 +6,6 @@ import Observability
 import SyncModel
 import SyncWire
 import Synchronization
-import ThreadExecutor
 import ZeroMQ
 
 /// Fan-outs that are other processes, as one: a gateway's link to them.
@@ -14,17 +13,6 @@ import ZeroMQ
 /// It keeps a connection with each fan-out that the configuration names, learns what they serve, and asks for each owner one that
 /// serves its partition. Where one cannot answer, another that can is asked within the same time.
 public final class RemoteFanOut: Sendable {
-    private enum Phase {
-        case idle
-        case running
-        case stopped
-    }
-
-    private struct State {
-        var phase = Phase.idle
-        var beats: Task<Void, Never>?
-    }
-
     let configuration: RemoteFanOutConfiguration
     let board: ClientBoard
     let time: LinkTime
@@ -33,8 +21,7 @@ public final class RemoteFanOut: Sendable {
     private let epoch: String
     private let events: ClientLoop.Events
     private let logger: Logger
-    private let ended = LinkEnd()
-    private let state = Mutex(State())
+    private let life: LinkLife
 
     /// Makes a link; ``run()`` or ``start()`` sets it to work.
     ///
@@ -69,6 +56,7 @@ public final class RemoteFanOut: Sendable {
         } catch {
             throw .system("\(error)")
         }
+        life = LinkLife(name: "weir-link-ask") { [board] in board.change { $0.isStopping = true } }
     }
 
     /// The partitions that no fan-out serves now: pulls of their owners are answered ``FanOutError/notReady(_:)``.
@@ -76,58 +64,24 @@ public final class RemoteFanOut: Sendable {
 
     /// Begins to connect; to be called once.
     public func start() async throws(LinkProblem) {
-        let isFirst = state.withLock { state in
-            guard state.phase == .idle else { return false }
-            state.phase = .running
-            return true
-        }
-        guard isFirst else { throw .system("the link to the fan-outs was started before") }
-        let thread: DedicatedThread
         let context: ZeroMQContext
-        do {
-            thread = try DedicatedThread(name: "weir-link-ask")
-            context = try ZeroMQContext()
-        } catch {
-            throw .system("\(error)")
+        do { context = try ZeroMQContext() } catch { throw .system("\(error)") }
+        try life.start {
+            time.beat(every: link.heartbeat) { [board] in board.change { $0.beats += 1 } }
+        } serving: {
+            self.serve(context)
         }
-        Task { [self] in
-            let problem = await thread.run { serve(context) }
-            await thread.close()
-            state.withLock { $0.phase = .stopped }
-            ended.end(problem)
-        }
-        let beats = time.beat(every: link.heartbeat) { [board] in board.change { $0.beats += 1 } }
-        state.withLock { $0.beats = beats }
     }
 
     /// Keeps the connections until ``stop()`` is called or the task is cancelled; starts first where nobody did.
     ///
     /// - Throws: ``LinkProblem`` when libzmq fails.
     public func run() async throws {
-        if state.withLock({ $0.phase == .idle }) { try await start() }
-        let problem = await withTaskCancellationHandler {
-            await ended.wait()
-        } onCancel: {
-            board.change { $0.isStopping = true }
-        }
-        state.withLock { $0.beats }?.cancel()
-        if let problem { throw problem }
+        try await life.run { () async throws(LinkProblem) in try await start() }
     }
 
     /// Closes the connections, ends every call with ``FanOutError/closed``, and returns when all is done.
-    public func stop() async {
-        let wasRunning = state.withLock { state in
-            state.beats?.cancel()
-            if state.phase == .idle {
-                state.phase = .stopped
-                ended.end(nil)
-            }
-            return state.phase == .running
-        }
-        guard wasRunning else { return }
-        board.change { $0.isStopping = true }
-        _ = await ended.wait()
-    }
+    public func stop() async { await life.stop() }
 
     private func serve(_ context: ZeroMQContext) -> LinkProblem? {
         defer { context.close() }

@@ -1,32 +1,11 @@
 import FanOutLink
 import SyncModel
-import Synchronization
 
 /// Whose moves a gateway wants to know, and which fan-out tells them: one subscription for an owner, however many watch it.
 ///
 /// A subscription outlives its last watcher for a while: long polls of a device follow each other, and whoever comes while it
 /// stands need not be told the head anew.
 struct WatchedOwners {
-    /// One caller of `subscribe`.
-    final class Subscriber: Sendable {
-        /// `nil` once it was cancelled.
-        private let moved: Mutex<(@Sendable (SyncID, TimeStamp) -> Void)?>
-
-        init(_ moved: @escaping @Sendable (SyncID, TimeStamp) -> Void) { self.moved = Mutex(moved) }
-
-        /// Calls it, unless it was cancelled: under the lock, so that no call begins once ``cancel()`` has returned.
-        func call(_ owner: SyncID, _ head: TimeStamp) { moved.withLock { $0?(owner, head) } }
-
-        func cancel() {
-            // What the closure holds is let go of outside of the lock.
-            let moved = moved.withLock { moved in
-                defer { moved = nil }
-                return moved
-            }
-            _ = consume moved
-        }
-    }
-
     private struct Entry {
         var subscribers: [ObjectIdentifier: Subscriber] = [:]
         /// Who tells its moves; `nil`: nobody serves it now.

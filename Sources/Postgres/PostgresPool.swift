@@ -5,7 +5,7 @@ import ThreadExecutor
 /// A call takes a free connection or waits in line for one. A caller who is cancelled while it waits leaves the line with
 /// `CancellationError`; a closure that has begun runs to its end.
 public final class PostgresPool: Sendable {
-    private let idle: IdleHosts
+    private let hosts: LendingPool<ConnectionHost>
 
     /// Starts the threads; connects to nothing yet.
     ///
@@ -43,29 +43,27 @@ public final class PostgresPool: Sendable {
             throw error
         }
         // The first is used first.
-        return PostgresPool(IdleHosts(hosts.reversed(), waitingLimit: waitingLimit))
+        return PostgresPool(LendingPool(hosts.reversed(), waitingLimit: waitingLimit))
     }
 
-    private init(_ idle: IdleHosts) {
-        self.idle = idle
+    private init(_ hosts: LendingPool<ConnectionHost>) {
+        self.hosts = hosts
     }
 
     /// Runs a closure with a connection on that connection's thread.
     ///
     /// A transaction that the closure leaves open is rolled back.
     ///
-    /// - Throws: what the closure throws; `PostgresError` where no session is to be had; ``PoolUnavailable``;
+    /// - Throws: what the closure throws; `PostgresError` where no session is to be had; `PoolUnavailable`;
     ///   `CancellationError`.
     public func perform<Value: Sendable>(
         _ body: @Sendable (PostgresConnection) throws -> Value
     ) async throws -> Value {
-        let host = try await idle.take()
-        defer { idle.giveBack(host) }
-        return try await host.perform(body)
+        try await hosts.lend { try await $0.perform(body) }
     }
 
     /// Takes no more calls, waits for those it has, closes the connections and ends the threads; may be repeated.
     public func close() async {
-        for host in await idle.close() { await host.close() }
+        for host in await hosts.close() { await host.close() }
     }
 }

@@ -1,6 +1,7 @@
 import Postgres
 import RecordStore
 import SyncWire
+import ThreadExecutor
 
 extension RecordStoreError {
     /// What a failure below the store means for its callers.

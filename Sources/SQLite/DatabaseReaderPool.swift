@@ -1,3 +1,5 @@
+import ThreadExecutor
+
 /// Several reading connections to one database, each on a thread of its own.
 ///
 /// Readers and the writer do not wait for each other (the database's journal is WAL). A call takes a free connection
@@ -6,9 +8,9 @@
 ///
 /// Close the readers before the writer: only a writing connection that closes last can tidy the write-ahead log away.
 public final class DatabaseReaderPool: Sendable {
-    private let connections: [HostedConnection]
-    private let idle: IdleConnections
-    private let admission: Admission
+    private let connections: LendingPool<HostedConnection>
+    /// How many calls may be in the database or wait for it.
+    private let limit: Int
     private let closing = ClosingOnce()
 
     /// Opens an existing database for reading.
@@ -34,25 +36,30 @@ public final class DatabaseReaderPool: Sendable {
             for connection in connections { try await connection.close() }
             throw cause
         }
-        return DatabaseReaderPool(connections: connections, admission: Admission(limit: count + waitingLimit))
+        return DatabaseReaderPool(
+            LendingPool(connections, waitingLimit: waitingLimit), limit: count + waitingLimit)
     }
 
-    private init(connections: [HostedConnection], admission: Admission) {
+    private init(_ connections: LendingPool<HostedConnection>, limit: Int) {
         self.connections = connections
-        self.admission = admission
-        idle = IdleConnections(connections)
+        self.limit = limit
     }
 
     /// Runs a closure in one read transaction: all it reads is as it was at its first read.
     ///
     /// - Throws: what the closure throws; `SQLiteError`; `DatabaseUnavailable`; `CancellationError`.
     public func read<Value: Sendable>(_ body: @Sendable (Connection) throws -> Value) async throws -> Value {
-        try admission.enter()
-        defer { admission.leave() }
-        let connection = try await idle.take()
-        defer { idle.giveBack(connection) }
-        return try await connection.perform { connection in
-            try connection.transaction(.deferred) { try body(connection) }
+        do {
+            return try await connections.lend { connection in
+                try await connection.perform { connection in
+                    try connection.transaction(.deferred) { try body(connection) }
+                }
+            }
+        } catch let refusal as PoolUnavailable {
+            switch refusal {
+            case .overloaded: throw DatabaseUnavailable.overloaded(limit: limit)
+            case .closed: throw DatabaseUnavailable.closed
+            }
         }
     }
 
@@ -60,11 +67,10 @@ public final class DatabaseReaderPool: Sendable {
     ///
     /// - Throws: the first `SQLiteError` of a closing, after closing the others too.
     public func close() async throws {
-        admission.close()
-        try await closing.run { [admission, connections] in
-            await admission.drain()
+        connections.stop()
+        try await closing.run { [connections] in
             var failure: (any Error)?
-            for connection in connections {
+            for connection in await connections.close() {
                 do {
                     try await connection.close()
                 } catch {

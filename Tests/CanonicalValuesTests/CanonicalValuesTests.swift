@@ -1,5 +1,6 @@
 import CanonicalValues
 import Fuzzing
+import Seeded
 import SyncModel
 import Testing
 
@@ -109,7 +110,7 @@ struct CanonicalValuesTests {
     }
 
     @Test mutating func realsKeepEveryBit() throws {
-        var random = SplitMix64(state: 0xB175)
+        var random = SeededRandom(seed: 0xB175)
         let edges = [
             0, .leastNonzeroMagnitude, -.leastNonzeroMagnitude, .leastNormalMagnitude, .greatestFiniteMagnitude, 0x1p53,
             1e21, 1e-7,
@@ -123,7 +124,7 @@ struct CanonicalValuesTests {
     }
 
     @Test mutating func everyCanonicalValueComesBackAsTheSameBytes() throws {
-        var random = SplitMix64(state: 0x5EED)
+        var random = SeededRandom(seed: 0x5EED)
         for _ in 0..<TestLength.count(20_000, long: 200_000) {
             let (type, json) = random.canonicalValue()
             let value = try read(json, as: type)

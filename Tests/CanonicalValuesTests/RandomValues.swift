@@ -1,17 +1,7 @@
+import Seeded
 import SyncModel
 
-/// A seeded generator, so that a failing run can be repeated (SplitMix64).
-struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var word = state
-        word = (word ^ word >> 30) &* 0xBF58_476D_1CE4_E5B9
-        word = (word ^ word >> 27) &* 0x94D0_49BB_1331_11EB
-        return word ^ word >> 31
-    }
-
+extension SeededRandom {
     /// A column type and canonical JSON of it, spelled here by other means than the code under test.
     mutating func canonicalValue() -> (ColumnType, [UInt8]) {
         switch Int.random(in: 0..<8, using: &self) {

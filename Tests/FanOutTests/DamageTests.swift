@@ -2,6 +2,7 @@ import FanOut
 import FanOutLink
 import Foundation
 import SQLite
+import Seeded
 import SyncModel
 import Testing
 
@@ -76,7 +77,7 @@ import Testing
         let world = try filled()
         let bytes = try await file(of: world)
         #expect(try await start(world, with: bytes) == false)
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         var noticed = 0
         for round in 0..<60 {
             var damaged = bytes

@@ -3,6 +3,7 @@ import Control
 import FanOut
 import FanOutLink
 import Metrics
+import Seeded
 import SyncModel
 import SyncWire
 import Testing
@@ -211,7 +212,7 @@ import Testing
                     }
                 }
             }
-            var random = SeededGenerator(seed: 7)
+            var random = SeededRandom(seed: 7)
             for _ in 0..<150 {
                 let device = Int.random(in: 0..<12, using: &random)
                 let id = RowID(unchecked: "p\(Int.random(in: 0..<60, using: &random))")

@@ -1,5 +1,6 @@
 import FanOut
 import FanOutLink
+import Seeded
 import SyncModel
 import Testing
 
@@ -13,7 +14,7 @@ import Testing
 
     @Test(arguments: 1...12)
     func pagesAreWhatTheModelSays(seed: UInt64) async throws {
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         let world = World(partitions: Int.random(in: 1...2, using: &random))
         world.pieceSize = Bool.random(using: &random) ? 1 << 20 : 400
         let owners: [SyncID] = ["abc", "def", "ghi"]
@@ -40,7 +41,7 @@ import Testing
     }
 
     private func write(
-        _ world: World, _ owners: [SyncID], _ deviceCount: Int, _ random: inout SeededGenerator
+        _ world: World, _ owners: [SyncID], _ deviceCount: Int, _ random: inout SeededRandom
     ) throws {
         let device = KnowledgeID(unchecked: "k\(Int.random(in: 0..<deviceCount, using: &random))")
         let changes = (0..<Int.random(in: 1...6, using: &random)).map { index in
@@ -55,7 +56,7 @@ import Testing
 
     /// One page with random limits and held rows, held against the model to the byte.
     private func pullOnce(
-        _ world: World, _ service: Service, _ owner: SyncID, _ client: inout Client, _ random: inout SeededGenerator
+        _ world: World, _ service: Service, _ owner: SyncID, _ client: inout Client, _ random: inout SeededRandom
     ) async throws {
         var knowledge = client.knowledge
         if Int.random(in: 0..<10, using: &random) == 0 { knowledge.entries["never"] = .zero }

@@ -1,3 +1,5 @@
+import Seeded
+
 /// Feeds a decoder with inputs that nobody would send on purpose, and with some that somebody would.
 ///
 /// Every input follows from the seed and its number alone. One that breaks a promise ends the run with an error that

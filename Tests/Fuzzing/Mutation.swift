@@ -1,3 +1,5 @@
+import Seeded
+
 /// Makes inputs from others by small damage, as transmission, hand editing and malice do.
 struct Mutation {
     /// What pieces are taken from.

@@ -2,6 +2,7 @@ import FanOutLink
 import Gateway
 import HTTP
 import SyncModel
+import TestClocks
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct AdmissionTests {

@@ -1,5 +1,6 @@
 import Gateway
 import SyncModel
+import TestClocks
 import Testing
 
 /// Uploads are refused while those before them wait too long (I10).

@@ -1,6 +1,7 @@
 import FanOutLink
 import Gateway
 import SyncModel
+import TestClocks
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct OutcomeTests {

@@ -7,6 +7,7 @@ import Metrics
 import Observability
 import SyncModel
 import SyncWire
+import TestClocks
 import Testing
 
 /// A gateway on a free port with a log, a link and a clock that the test holds.

@@ -1,4 +1,5 @@
 import SyncModel
+import TestClocks
 import Testing
 
 @testable import Gateway

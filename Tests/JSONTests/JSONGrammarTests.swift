@@ -1,5 +1,6 @@
 import Fuzzing
 import JSON
+import Seeded
 import Testing
 
 @Suite("JSON grammar")

@@ -1,5 +1,5 @@
-import Fuzzing
 import JSON
+import Seeded
 
 /// JSON as the tests understand it, apart from the code under test: strings as scalars, numbers as spelled.
 indirect enum JSONModel: Equatable {

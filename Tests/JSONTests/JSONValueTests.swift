@@ -1,5 +1,5 @@
-import Fuzzing
 import JSON
+import Seeded
 import Testing
 
 @Suite("JSON values")

@@ -2,6 +2,7 @@ import ChangeLog
 import ChangeLogConformance
 import KafkaChangeLog
 import MockKafka
+import Seeded
 import Testing
 
 /// What a producer does when brokers fail, on a mock cluster that fails as it is told.
@@ -32,7 +33,7 @@ import Testing
     /// Errors that pass: each record is there once, in order, whatever became of the requests.
     @Test(arguments: 1...4) func keepsEveryRecordOnceAndInOrderThroughErrorsThatPass(seed: UInt64) async throws {
         let (_, cluster, log) = try await open()
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         let codes = [
             MockCluster.disconnect, MockCluster.notLeader, MockCluster.notEnoughReplicas, MockCluster.requestTimedOut,
         ]
@@ -134,18 +135,5 @@ import Testing
         let error = await #expect(throws: ChangeLogError.self) { _ = try await waiting.value }
         #expect(error?.code == .closed)
         await producer.close()
-    }
-}
-
-/// The same numbers for the same seed (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

@@ -1,6 +1,7 @@
 import FanOutLink
 import Fuzzing
 import NetworkLink
+import Seeded
 import SyncModel
 import Testing
 

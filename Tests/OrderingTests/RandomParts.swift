@@ -1,63 +1,49 @@
+import Seeded
 import SyncModel
-
-/// A generator whose numbers its seed decides (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    mutating func isOneOf(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
-}
 
 /// Messages of few rows and devices, so that they meet often; among them deliveries that repeat, batches that repeat, from
 /// the newest to those whose outcomes are gone, and batches with other content.
 func randomParts(_ count: Int, seed: UInt64, owners: [String]) -> [ChangePart] {
-    var generator = SeededGenerator(state: seed)
+    var generator = SeededRandom(seed: seed)
     var maker = PartMaker()
     var parts: [ChangePart] = []
     var batches: [DeviceKey: Int64] = [:]
     for number in 0..<count {
-        if let old = parts.randomElement(using: &generator), generator.isOneOf(6) {
+        if let old = parts.randomElement(using: &generator), generator.chance(6) {
             parts.append(old)
             continue
         }
         let owner = owners.randomElement(using: &generator) ?? "abc"
-        let schema = number < count / 2 ? 1 : generator.isOneOf(50) ? 2 : 1
+        let schema = number < count / 2 ? 1 : generator.chance(50) ? 2 : 1
         var changes: [Change] = []
         for _ in 0..<Int.random(in: 0...3, using: &generator) {
-            let table = generator.isOneOf(70) ? Fixture.note : Fixture.account
+            let table = generator.chance(70) ? Fixture.note : Fixture.account
             let columns = table == Fixture.note && schema == 2 ? 3 : 2
             let values = (0..<columns).map { column in
-                generator.isOneOf(30) ? nil : column == 0 ? "\(number)" : "\"\(number)\""
+                generator.chance(30) ? nil : column == 0 ? "\(number)" : "\"\(number)\""
             }
             changes.append(
                 .edit(
                     "r\(Int.random(in: 0...4, using: &generator))", values, table: table,
-                    isDelete: generator.isOneOf(20), base: Int64.random(in: 0...200, using: &generator)))
+                    isDelete: generator.chance(20), base: Int64.random(in: 0...200, using: &generator)))
         }
         var part = maker.part(
-            changes, owner: owner, device: generator.isOneOf(75) ? "k1" : "k2", content: UInt8(number % 250),
+            changes, owner: owner, device: generator.chance(75) ? "k1" : "k2", content: UInt8(number % 250),
             schema: schema)
         let highest = batches[part.deviceKey] ?? 0
-        if let old = parts.last(where: { $0.deviceKey == part.deviceKey }), generator.isOneOf(25), old.batch != nil {
+        if let old = parts.last(where: { $0.deviceKey == part.deviceKey }), generator.chance(25), old.batch != nil {
             // What the device uploaded before, a long time ago or just now.
             let batch = max(1, highest - Int64.random(in: 0...24, using: &generator))
             part.batch = batch
             if let first = parts.first(where: { $0.deviceKey == part.deviceKey && $0.batch == batch }),
-                generator.isOneOf(85)
+                generator.chance(85)
             {
                 part.contentHash = first.contentHash
                 part.changes = first.changes
                 part.schema = first.schema
             }
-        } else if generator.isOneOf(92) {
-            part.batch = highest + (generator.isOneOf(90) ? 1 : 3)
+        } else if generator.chance(92) {
+            part.batch = highest + (generator.chance(90) ? 1 : 3)
         }
         batches[part.deviceKey] = max(highest, part.batch ?? 0)
         parts.append(part)

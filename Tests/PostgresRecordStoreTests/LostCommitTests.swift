@@ -3,6 +3,7 @@ import Postgres
 import PostgresRecordStore
 import PostgresServer
 import RecordStore
+import Seeded
 import SyncModel
 import Testing
 
@@ -16,7 +17,7 @@ struct LostCommitTests {
     @Test(arguments: seeds)
     func aCommitWhoseAnswerIsLostIsWrittenOnce(seed: UInt64) async throws {
         let place = try await StorePlace.make()
-        var random = SeededGenerator(state: seed)
+        var random = SeededRandom(seed: seed)
         try await place.withProxiedStore { store, proxy in
             try await store.prepare(Samples.first)
             try await store.commit([Samples.step(1, [Samples.row("a")], [Samples.outcome(1)])])
@@ -79,7 +80,7 @@ struct LostCommitTests {
     @Test(arguments: seeds)
     func callsThatAreLostTogetherAreWrittenOnceEach(seed: UInt64) async throws {
         let place = try await StorePlace.make()
-        var random = SeededGenerator(state: seed)
+        var random = SeededRandom(seed: seed)
         try await place.withProxiedStore { store, proxy in
             try await store.prepare(Samples.first)
             for number in 1...10 as ClosedRange<Int64> {
@@ -102,7 +103,7 @@ struct LostCommitTests {
     @Test(arguments: seeds)
     func backendsThatAreEndedAtRandomLoseAndRepeatNothing(seed: UInt64) async throws {
         let place = try await StorePlace.make()
-        var random = SeededGenerator(state: seed)
+        var random = SeededRandom(seed: seed)
         let ends = (0..<20).map { _ in random.next() % 4 }
         try await place.withStore {
             $0.shards[0]["application_name"] = place.schema

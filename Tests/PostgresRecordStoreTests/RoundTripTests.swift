@@ -4,6 +4,7 @@ import PostgresRecordStore
 import PostgresServer
 import RecordStore
 import SQLiteRecordStore
+import Seeded
 import SyncModel
 import Testing
 
@@ -26,7 +27,7 @@ struct RoundTripTests {
 
     @Test(arguments: seeds)
     func randomValuesOfEveryTypeComeBackFromBothStoresAlike(seed: UInt64) async throws {
-        var random = SeededGenerator(state: seed)
+        var random = SeededRandom(seed: seed)
         let columns = Self.schemas.entries[0].schema.tables[0].columns
         let rows = (0..<300).map { number in
             let values = columns.map { random.next() % 8 == 0 ? "null" : random.value(of: $0.type) }
@@ -94,7 +95,7 @@ struct RoundTripTests {
     }
 }
 
-extension SeededGenerator {
+extension SeededRandom {
     /// A random value of a type in canonical JSON, often at an edge.
     fileprivate mutating func value(of type: SyncModel.ColumnType) -> String {
         switch type {

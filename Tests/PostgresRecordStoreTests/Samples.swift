@@ -1,5 +1,6 @@
 import PostgresRecordStore
 import RecordStore
+import Seeded
 import SyncModel
 import SyncWire
 
@@ -73,19 +74,6 @@ enum Samples {
     static func outcome(_ batch: Int64) -> StoredOutcome {
         let hash = [UInt8](repeating: UInt8(truncatingIfNeeded: batch), count: 32)
         return StoredOutcome(key: device, outcome: Outcome(batch: batch, contentHash: hash, results: []))
-    }
-}
-
-/// The same numbers for the same seed (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }
 

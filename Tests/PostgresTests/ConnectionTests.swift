@@ -1,6 +1,7 @@
 import Postgres
 import PostgresServer
 import Testing
+import ThreadExecutor
 
 @Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
 struct ConnectionTests {

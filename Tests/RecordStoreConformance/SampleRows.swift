@@ -1,3 +1,4 @@
+import Seeded
 import SyncModel
 
 func owner(_ text: String) -> SyncID { SyncID(unchecked: text) }
@@ -37,18 +38,7 @@ func outcome(_ batch: Int64, results: [ChangeResult] = [], summary: BatchSummary
     return Outcome(batch: batch, contentHash: hash, results: results, summary: summary)
 }
 
-/// A seeded generator, so that a failing run can be repeated (SplitMix64).
-struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var word = state
-        word = (word ^ word >> 30) &* 0xBF58_476D_1CE4_E5B9
-        word = (word ^ word >> 27) &* 0x94D0_49BB_1331_11EB
-        return word ^ word >> 31
-    }
-
+extension SeededRandom {
     /// A row of `every_type` in which each column has one of its edge values, or none.
     mutating func everyTypeRow(_ id: String, timeStamp: Int64) -> OrderedRow {
         let all = EdgeValues.byColumn.map { edges in

@@ -1,4 +1,5 @@
 import RecordStore
+import Seeded
 import SyncModel
 import Synchronization
 import Testing
@@ -55,7 +56,7 @@ extension RecordStoreConformance {
             let store = try await harness.open(Sample.first)
             var partition = PartitionHand(store, 1)
             var other = PartitionHand(store, 2)
-            var random = SplitMix64(state: 0x5A9)
+            var random = SeededRandom(seed: 0x5A9)
             var rows: [OrderedRow] = []
             for timeStamp in 1...3000 as ClosedRange<Int64> {
                 let name = ["é", "e\u{301}", "z"][Int(random.next() % 3)]

@@ -1,5 +1,6 @@
 import Fuzzing
 import SchemaFile
+import Seeded
 import SyncModel
 import SyncWire
 import Testing

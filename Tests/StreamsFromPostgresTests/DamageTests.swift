@@ -2,6 +2,7 @@ import FanOut
 import FanOutLink
 import Foundation
 import PostgresServer
+import Seeded
 import SyncModel
 import Testing
 
@@ -16,7 +17,7 @@ struct DamageTests {
         case truncated
         case flipped
 
-        func act(on path: String, _ generator: inout SeededGenerator) throws {
+        func act(on path: String, _ generator: inout SeededRandom) throws {
             let url = URL(fileURLWithPath: path)
             switch self {
             case .deleted: try FileManager.default.removeItem(at: url)
@@ -31,7 +32,7 @@ struct DamageTests {
             }
         }
 
-        private static func flip(_ offset: UInt64, in file: FileHandle, _ generator: inout SeededGenerator) throws {
+        private static func flip(_ offset: UInt64, in file: FileHandle, _ generator: inout SeededRandom) throws {
             try file.seek(toOffset: offset)
             let byte = try file.read(upToCount: 1)?.first ?? 0
             try file.seek(toOffset: offset)
@@ -41,7 +42,7 @@ struct DamageTests {
 
     @Test(arguments: [UInt64(1), 2]) func noticesWhatHappenedToAFileWhileItWasClosed(seed: UInt64) async throws {
         try await Pipeline.with(seed: seed) { pipeline, folder in
-            var generator = SeededGenerator(state: seed)
+            var generator = SeededRandom(seed: seed)
             let made = folder + "/made"
             var noticed = 0
             for round in 0..<6 {
@@ -67,7 +68,7 @@ struct DamageTests {
 
     @Test(arguments: [UInt64(1), 2]) func sendsNoWrongRowWhenAFileIsChangedWhileItIsServed(seed: UInt64) async throws {
         try await Pipeline.with(seed: seed) { pipeline, folder in
-            var generator = SeededGenerator(state: seed)
+            var generator = SeededRandom(seed: seed)
             try await pipeline.order(150)
             try await pipeline.removeResults()
             try await pipeline.withStream(in: folder + "/made") { try await pipeline.caughtUp($1) }

@@ -10,6 +10,7 @@ import Postgres
 import PostgresRecordStore
 import PostgresServer
 import RecordStore
+import Seeded
 import SyncModel
 import SyncWire
 import Testing
@@ -177,7 +178,7 @@ final class Pipeline {
     ///
     /// - Parameter owners: those that the stream serves.
     func expectSame(_ stream: Stream, seed: UInt64, owners: [SyncID] = Uploads.owners) async throws {
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededRandom(seed: seed)
         for _ in 0..<30 {
             let request = request(owners, &generator)
             let pages = try await stream.pull(request, within: .seconds(60))
@@ -193,7 +194,7 @@ final class Pipeline {
         }
         for (device, last) in uploads.batches.sorted(by: { $0.value < $1.value }) {
             // Its own owner, and some of those whose rows it may have written, too.
-            for owner in owners where owner == device.caller || generator.isOneOf(20) {
+            for owner in owners where owner == device.caller || generator.chance(20) {
                 for batch in max(1, last - 17)...last {
                     let key = DeviceKey(owner: owner, device: device)
                     let kept = try await stream.keptOutcome(of: batch, for: key, within: .zero)
@@ -204,21 +205,21 @@ final class Pipeline {
         }
     }
 
-    private func request(_ owners: [SyncID], _ generator: inout SeededGenerator) -> PagePull {
+    private func request(_ owners: [SyncID], _ generator: inout SeededRandom) -> PagePull {
         let asked = owners.shuffled(using: &generator).prefix(Int.random(in: 1...owners.count, using: &generator))
         return PagePull(
             owners: asked.map { owner in
                 // Below the heads: another history would be the answer above them.
                 let numbers = Int64(0)...100
                 var knowledge = OwnerKnowledge()
-                for device in ["k1", "k2", "k3", "never"] where generator.isOneOf(50) {
+                for device in ["k1", "k2", "k3", "never"] where generator.chance(50) {
                     knowledge.entries[KnowledgeID(unchecked: device)] = TimeStamp(
                         100 * Int64.random(in: 0...1, using: &generator) + Int64.random(in: numbers, using: &generator))
                 }
-                if generator.isOneOf(30) { knowledge.floor = TimeStamp(Int64.random(in: 0...150, using: &generator)) }
+                if generator.chance(30) { knowledge.floor = TimeStamp(Int64.random(in: 0...150, using: &generator)) }
                 let held = (0..<3).map { _ in TimeStamp(Int64.random(in: 100...300, using: &generator)) }
-                return OwnerPull(owner: owner, knowledge: knowledge, held: generator.isOneOf(30) ? Set(held) : [])
+                return OwnerPull(owner: owner, knowledge: knowledge, held: generator.chance(30) ? Set(held) : [])
             }, limit: Int.random(in: 1...60, using: &generator),
-            maximumBytes: generator.isOneOf(50) ? 1 << 20 : Int.random(in: 1...9000, using: &generator))
+            maximumBytes: generator.chance(50) ? 1 << 20 : Int.random(in: 1...9000, using: &generator))
     }
 }

@@ -1,20 +1,6 @@
+import Seeded
 import SyncModel
 import SyncWire
-
-/// A generator whose numbers its seed decides (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    mutating func isOneOf(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
-}
 
 /// Messages of `changes` as ingest makes them of what devices of several owners upload, who write each other's rows, too.
 struct Uploads {
@@ -46,13 +32,13 @@ struct Uploads {
         return schemas
     }()
 
-    private var generator: SeededGenerator
+    private var generator: SeededRandom
     private var offsets: [Int: Int64] = [:]
     /// The last batch number of each device.
     private(set) var batches: [Device: Int64] = [:]
     private var logTime: Int64 = 1_700_000_000_000_000
 
-    init(seed: UInt64) { generator = SeededGenerator(state: seed) }
+    init(seed: UInt64) { generator = SeededRandom(seed: seed) }
 
     static func partition(of owner: SyncID) -> Int { Partitioning(count: history.partitions).partition(of: owner) }
 
@@ -67,7 +53,7 @@ struct Uploads {
         let batch = batches[device, default: 0] + 1
         batches[device] = batch
         logTime += 1000
-        let other = generator.isOneOf(30) ? Self.owners.filter { $0 != caller }.randomElement(using: &generator) : nil
+        let other = generator.chance(30) ? Self.owners.filter { $0 != caller }.randomElement(using: &generator) : nil
         var index = 0
         let owners = [caller] + (other.map { [$0] } ?? [])
         let parts = owners.enumerated().map { number, owner in
@@ -79,7 +65,7 @@ struct Uploads {
                 epoch: Self.history.epoch, schema: Self.schemas.newest?.version.hash ?? "",
                 upload: UploadReference(partition: place, offset: offset), logTime: logTime, part: number, owner: owner,
                 device: device, batch: batch, contentHash: Array(repeating: UInt8(batch % 251), count: 32),
-                isAtomic: generator.isOneOf(10), changes: changes)
+                isAtomic: generator.chance(10), changes: changes)
         }
         return parts.map { part in
             var part = part
@@ -95,7 +81,7 @@ struct Uploads {
         let columns = Self.schemas.newest?.schema.tables[table].columns.count ?? 0
         var values = RowValues()
         for column in 0..<columns {
-            if generator.isOneOf(35) {
+            if generator.chance(35) {
                 values.appendAbsent()
             } else {
                 values.append(Array((Self.spellings[column].values.randomElement(using: &generator) ?? "null").utf8))
@@ -103,8 +89,8 @@ struct Uploads {
         }
         return Change(
             index: index, table: table, id: RowID(unchecked: "r\(Int.random(in: 0..<20, using: &generator))"),
-            knowledgeID: device.knowledgeID, isDelete: generator.isOneOf(15), values: values,
-            base: generator.isOneOf(30) ? TimeStamp(Int64.random(in: 100...200, using: &generator)) : .zero,
-            updatedAt: generator.isOneOf(50) ? logTime - Int64.random(in: 0...5000, using: &generator) : nil)
+            knowledgeID: device.knowledgeID, isDelete: generator.chance(15), values: values,
+            base: generator.chance(30) ? TimeStamp(Int64.random(in: 100...200, using: &generator)) : .zero,
+            updatedAt: generator.chance(50) ? logTime - Int64.random(in: 0...5000, using: &generator) : nil)
     }
 }

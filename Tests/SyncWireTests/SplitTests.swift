@@ -1,4 +1,4 @@
-import Fuzzing
+import Seeded
 import SyncModel
 import SyncWire
 import Testing

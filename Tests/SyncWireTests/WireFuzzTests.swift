@@ -1,4 +1,5 @@
 import Fuzzing
+import Seeded
 import SyncModel
 import SyncWire
 import Testing

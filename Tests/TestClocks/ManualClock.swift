@@ -20,12 +20,20 @@ public final class ManualClock: Clock {
         let continuation: CheckedContinuation<Void, any Error>
     }
 
+    /// Somebody who waits until sleepers with certain deadlines are there.
+    private struct Watcher {
+        let isContent: @Sendable ([Instant]) -> Bool
+        let continuation: CheckedContinuation<Void, Never>
+    }
+
     private struct State {
         var now = Instant(offset: .zero)
         var next = 0
         var sleepers: [Int: Sleeper] = [:]
         var cancelled: Set<Int> = []
-        var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var watchers: [Watcher] = []
+
+        func satisfies(_ watcher: Watcher) -> Bool { watcher.isContent(sleepers.values.map(\.deadline)) }
     }
 
     private let state = Mutex(State())
@@ -68,9 +76,14 @@ public final class ManualClock: Clock {
     }
 
     /// Waits until so many sleep.
-    public func sleepers(_ count: Int) async {
+    public func sleepers(_ count: Int) async { await watch { $0.count >= count } }
+
+    /// Waits until somebody sleeps until exactly this time since the clock's making.
+    public func sleeper(until time: Duration) async { await watch { $0.contains(Instant(offset: time)) } }
+
+    private func watch(_ isContent: @escaping @Sendable ([Instant]) -> Bool) async {
         await withCheckedContinuation { continuation in
-            state.withLock { $0.watchers.append((count, continuation)) }
+            state.withLock { $0.watchers.append(Watcher(isContent: isContent, continuation: continuation)) }
             wakeWatchers()
         }
     }
@@ -88,8 +101,8 @@ public final class ManualClock: Clock {
 
     private func wakeWatchers() {
         let ready = state.withLock { state in
-            let ready = state.watchers.filter { $0.count <= state.sleepers.count }
-            state.watchers.removeAll { $0.count <= state.sleepers.count }
+            let ready = state.watchers.filter(state.satisfies)
+            state.watchers = state.watchers.filter { !state.satisfies($0) }
             return ready
         }
         for watcher in ready { watcher.continuation.resume() }

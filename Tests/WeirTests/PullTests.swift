@@ -1,3 +1,4 @@
+import Seeded
 import Testing
 
 /// A pull is exact (I6), and a drained device equals the server (I7), over HTTP.
@@ -40,7 +41,7 @@ import Testing
         async throws
     {
         let weir = try await TestServer.start()
-        var random = SeededGenerator(state: seed)
+        var random = SeededRandom(seed: seed)
         var writers = ["k1", "k2", "k3"].map { TestDevice(weir, syncID: "abc", knowledgeID: $0) }
         for round in 0..<3 {
             for place in writers.indices {

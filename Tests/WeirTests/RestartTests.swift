@@ -1,4 +1,5 @@
 import Foundation
+import Seeded
 import Testing
 
 /// A restart loses nothing, and streams are made again when they are gone or damaged.
@@ -56,7 +57,7 @@ import Testing
     {
         let folder = try TestFolder()
         let device = try await Self.fill(folder)
-        var random = SeededGenerator(state: seed)
+        var random = SeededRandom(seed: seed)
         for name in try FileManager.default.contentsOfDirectory(atPath: folder.path + "/data")
         where name.hasPrefix("fanout-") && name.hasSuffix(".db") {
             let path = URL(fileURLWithPath: folder.path + "/data/" + name)

@@ -1,22 +1,10 @@
 import Fuzzing
+import Seeded
 
 /// The seeds of a test that plays at random.
 enum Seeds {
     /// The first seeds: as many as the usual run has time for, or, with `deploy/test --long`, many more.
     static func count(_ usual: UInt64, long: UInt64) -> [UInt64] {
         Array(1...TestLength.count(usual, long: long))
-    }
-}
-
-/// The same numbers for the same seed (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

@@ -1,6 +1,7 @@
 import ChangeLog
 import Foundation
 import SQLite
+import Seeded
 import Testing
 
 /// `weir verify` and `weir replay` on folders that a real process made.
@@ -57,7 +58,7 @@ import Testing
     }
 
     private func play(_ weir: WeirProcess, seed: UInt64, rounds: Int) async throws -> [TestDevice] {
-        var random = SeededGenerator(state: seed)
+        var random = SeededRandom(seed: seed)
         let owners = ["abc", "def", "ghi"]
         var devices = owners.flatMap { owner in
             (1...2).map { number in
@@ -76,7 +77,7 @@ import Testing
         return devices
     }
 
-    private static func change(_ round: Int, _ owner: String, _ random: inout SeededGenerator) -> JSON {
+    private static func change(_ round: Int, _ owner: String, _ random: inout SeededRandom) -> JSON {
         let id = "r\(Int.random(in: 0..<12, using: &random))"
         let change: JSON =
             switch Int.random(in: 0..<5, using: &random) {

@@ -1,6 +1,7 @@
 import ChangeLog
 import Fuzzing
 import Ingest
+import Seeded
 import SyncModel
 import Testing
 

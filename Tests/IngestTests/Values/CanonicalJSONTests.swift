@@ -1,6 +1,7 @@
 import Fuzzing
 import Ingest
 import JSON
+import Seeded
 import SyncModel
 import Testing
 

@@ -1,22 +1,7 @@
+import Seeded
 import SyncModel
 
-/// A generator whose numbers its seed decides (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    /// Whether something happens that happens `percent` times in a hundred.
-    mutating func isOneOf(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
-
+extension SeededRandom {
     mutating func pick<Element>(_ elements: [Element]) -> Element {
         elements[Int.random(in: elements.indices, using: &self)]
     }
@@ -25,23 +10,23 @@ struct SeededGenerator: RandomNumberGenerator {
 /// Makes messages of a partition as ingest might append them, repeats and late deliveries among them: few rows and
 /// devices, so that they meet often.
 struct RandomParts {
-    var generator: SeededGenerator
+    var generator: SeededRandom
     private var sent: [ChangePart] = []
     private var offsets: [Int64] = [0, 0]
     private var batches: [DeviceKey: Int64] = [:]
     private var logTime: Int64 = 10_000
     private var content: UInt8 = 0
 
-    init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
+    init(seed: UInt64) { generator = SeededRandom(seed: seed) }
 
     /// The next message of a partition whose rows the model knows, its schema version at most the one named.
     mutating func next(_ model: NaiveModel, newestSchema: Int) -> ChangePart {
         logTime += Int64.random(in: -300...500, using: &generator)
         var part: ChangePart
-        if !sent.isEmpty, generator.isOneOf(8) { return generator.pick(sent) }
-        if !sent.isEmpty, generator.isOneOf(18) {
+        if !sent.isEmpty, generator.chance(8) { return generator.pick(sent) }
+        if !sent.isEmpty, generator.chance(18) {
             part = generator.pick(sent)
-            if generator.isOneOf(25) { part.contentHash[0] &+= 1 }
+            if generator.chance(25) { part.contentHash[0] &+= 1 }
         } else {
             part = fresh(model, newestSchema: newestSchema)
         }
@@ -59,7 +44,7 @@ struct RandomParts {
         let owner = generator.pick([SyncID.abc, .abc, .def])
         let key = DeviceKey(owner: owner, device: device)
         var batch: Int64?
-        if generator.isOneOf(80) {
+        if generator.chance(80) {
             batch = max(1, (batches[key] ?? 0) + Int64.random(in: -1...3, using: &generator))
             batches[key] = max(batches[key] ?? 0, batch ?? 0)
         }
@@ -72,8 +57,8 @@ struct RandomParts {
         return ChangePart(
             epoch: Partition.epoch, schema: "v\(schema)", upload: UploadReference(partition: 0, offset: 0),
             logTime: logTime, part: 0, owner: owner, device: device, batch: batch, contentHash: [0, content],
-            isAtomic: generator.isOneOf(30), hasIngestRefusal: generator.isOneOf(15),
-            isOtherHistory: generator.isOneOf(4), changes: changes)
+            isAtomic: generator.chance(30), hasIngestRefusal: generator.chance(15),
+            isOtherHistory: generator.chance(4), changes: changes)
     }
 
     private mutating func change(
@@ -84,14 +69,14 @@ struct RandomParts {
         let id = RowID(unchecked: generator.pick(["x", "y"]))
         let known = model.versions[RowKey(table: table, owner: owner, id: id)]?.map(\.timeStamp) ?? []
         let presence = generator.pick([20, 70, 100])
-        let values = (0..<columns).map { _ in generator.isOneOf(presence) ? "\(generator.next() % 10)" : nil }
+        let values = (0..<columns).map { _ in generator.chance(presence) ? "\(generator.next() % 10)" : nil }
         let bases = [0, known.last ?? 0, known.last ?? 0, known.isEmpty ? 3 : generator.pick(known), model.newest + 1]
         return Change(
             index: index, table: table, id: id,
-            knowledgeID: generator.isOneOf(80) ? device.knowledgeID : KnowledgeID(unchecked: "k9"),
-            isDelete: generator.isOneOf(25), values: RowValues(json: values), base: TimeStamp(generator.pick(bases)),
-            ifBase: generator.isOneOf(20),
-            updatedAt: generator.isOneOf(80) ? logTime + Int64.random(in: -600...200, using: &generator) : nil,
-            isAltered: generator.isOneOf(8))
+            knowledgeID: generator.chance(80) ? device.knowledgeID : KnowledgeID(unchecked: "k9"),
+            isDelete: generator.chance(25), values: RowValues(json: values), base: TimeStamp(generator.pick(bases)),
+            ifBase: generator.chance(20),
+            updatedAt: generator.chance(80) ? logTime + Int64.random(in: -600...200, using: &generator) : nil,
+            isAltered: generator.chance(8))
     }
 }

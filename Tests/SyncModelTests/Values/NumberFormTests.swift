@@ -1,3 +1,4 @@
+import Seeded
 import SyncModel
 import Testing
 
@@ -74,7 +75,7 @@ import Testing
 
     /// Numbers of few digits are taken as they are spelled: they must be what the general way would spell.
     @Test func spellsShortDecimalsAsTheirDoubles() throws {
-        var random = SeededGenerator(seed: 3)
+        var random = SeededRandom(seed: 3)
         for _ in 0..<20_000 {
             let text = Self.decimal(&random)
             let number = try #require(Double(text))
@@ -92,7 +93,7 @@ import Testing
     }
 
     /// One to seventeen digits, the point anywhere, zeros at both ends of the fraction.
-    private static func decimal(_ random: inout SeededGenerator) -> String {
+    private static func decimal(_ random: inout SeededRandom) -> String {
         var whole = String(random.next() >> UInt64.random(in: 8...63, using: &random))
         let scale = Int.random(in: 0...12, using: &random)
         if scale > 0 {

@@ -1,5 +1,6 @@
 import ChangeLog
 import Foundation
+import Seeded
 import Testing
 
 /// Devices of several owners that write and read through whatever gateway is there, and repeat what got no answer.
@@ -10,11 +11,11 @@ struct ClusterFleet: Sendable {
     private let gateways: Gateways
     private var writers: [FaithfulDevice]
     private var readers: [TestDevice]
-    private var random: SeededGenerator
+    private var random: SeededRandom
 
     init(_ cluster: WeirCluster, seed: UInt64) {
         gateways = cluster.gateways
-        random = SeededGenerator(state: seed)
+        random = SeededRandom(seed: seed)
         let owners = Self.owners
         writers = owners.enumerated().map { place, owner in
             // Every other device writes rows of another owner, too, who may live in another partition.
@@ -129,7 +130,7 @@ struct ClusterFleet: Sendable {
     }
 
     /// Pulls a page, and sees no row go back.
-    private static func look(_ device: inout TestDevice, _ random: inout SeededGenerator) async throws {
+    private static func look(_ device: inout TestDevice, _ random: inout SeededRandom) async throws {
         let before = device.rows
         _ = try await device.sync(limit: Int.random(in: 1...30, using: &random))
         for (key, row) in device.rows {
@@ -140,13 +141,13 @@ struct ClusterFleet: Sendable {
 
     private static func play<Device: Sendable>(
         _ devices: [Device], _ seeds: [UInt64], _ flag: StopFlag, _ gateways: Gateways,
-        _ step: @escaping @Sendable (inout Device, UInt16, inout SeededGenerator) async throws -> Void
+        _ step: @escaping @Sendable (inout Device, UInt16, inout SeededRandom) async throws -> Void
     ) async throws -> [Device] {
         try await withThrowingTaskGroup(of: (Int, Device).self) { group in
             for (place, device) in devices.enumerated() {
                 group.addTask {
                     var device = device
-                    var random = SeededGenerator(state: seeds[place])
+                    var random = SeededRandom(seed: seeds[place])
                     while !flag.isSet {
                         let port = await gateways.any(&random)
                         do {

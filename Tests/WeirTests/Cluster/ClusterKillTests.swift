@@ -2,6 +2,7 @@ import ChangeLog
 import Foundation
 import KafkaServer
 import PostgresServer
+import Seeded
 import Testing
 
 /// Processes, brokers and the database are ended under load, again and again, at moments counted in answers.
@@ -32,7 +33,7 @@ struct ClusterKillTests {
             let members = try await cluster.startTwoOfEach()
             var fleet = ClusterFleet(cluster, seed: seed)
             try await fleet.play { progress in
-                var random = SeededGenerator(state: seed)
+                var random = SeededRandom(seed: seed)
                 for round in 0..<rounds {
                     let ends: [End] = round % 2 == 0 ? [.kill, .clean] : [.clean, .kill]
                     try await Self.playRound(members, kafka, postgres, ends, progress, &random)
@@ -54,7 +55,7 @@ struct ClusterKillTests {
     /// Each process once, in an order by the seed, a broker and the database somewhere between.
     private static func playRound(
         _ members: [ClusterMember], _ kafka: KafkaServer, _ postgres: PostgresServer, _ ends: [End],
-        _ progress: Progress, _ random: inout SeededGenerator
+        _ progress: Progress, _ random: inout SeededRandom
     ) async throws {
         let order = members.shuffled(using: &random)
         let moments = Array(0..<order.count).shuffled(using: &random)

@@ -1,4 +1,5 @@
 import Foundation
+import Seeded
 import Testing
 
 /// The file of a fan-out is lost or damaged while its process is away: the streams are made anew, and no row is wrong.
@@ -15,7 +16,7 @@ struct DamagedStreamTests {
         let members = try await cluster.startOneOfEach()
         let keeper = try #require(members.first { $0.role.keepsStreams })
         var device = PatientDevice(port: members[0].port)
-        var random = SeededGenerator(state: 1)
+        var random = SeededRandom(seed: 1)
         for damage in Damage.allCases {
             for _ in 0..<3 { try await device.write() }
             let before = try await device.drained()
@@ -29,7 +30,7 @@ struct DamagedStreamTests {
         for member in members.reversed() { await member.stop() }
     }
 
-    private static func make(_ damage: Damage, to folder: String, _ random: inout SeededGenerator) throws {
+    private static func make(_ damage: Damage, to folder: String, _ random: inout SeededRandom) throws {
         let names = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasPrefix("fanout-") }
         #expect(!names.isEmpty)
         for name in names {

@@ -1,3 +1,5 @@
+import Seeded
+
 #if os(Linux)
     import ChangeLog
     import Foundation
@@ -33,7 +35,7 @@
             try await device.write()
             try disk.fill()
             // So large, and so hard to compress, that the table must grow.
-            var random = SeededGenerator(state: 1)
+            var random = SeededRandom(seed: 1)
             let values = (0..<3).map { _ in
                 String((0..<200_000).map { _ in "abcdefghijklmnopqrstuvwxyz".randomElement(using: &random) ?? "a" })
             }

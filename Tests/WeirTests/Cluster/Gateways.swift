@@ -1,3 +1,4 @@
+import Seeded
 import Synchronization
 
 /// The ports of the gateways that take requests now.
@@ -21,7 +22,7 @@ final class Gateways: Sendable {
     func remove(_ port: UInt16) { state.withLock { state in state.ports.removeAll { $0 == port } } }
 
     /// One of them; waits until there is one.
-    func any(_ random: inout SeededGenerator) async -> UInt16 {
+    func any(_ random: inout SeededRandom) async -> UInt16 {
         while true {
             if let port = state.withLock({ $0.ports.randomElement(using: &random) }) { return port }
             await withCheckedContinuation { continuation in

@@ -1,4 +1,5 @@
 import Foundation
+import Seeded
 import Testing
 
 /// A device that writes the same rows with each batch, so that every answer tells how many of its batches were applied, and
@@ -28,7 +29,7 @@ struct FaithfulDevice: Sendable {
     }
 
     /// Writes until there is no server any more.
-    mutating func write(to weir: WeirProcess, until end: EndOfServer, _ random: inout SeededGenerator) async throws {
+    mutating func write(to weir: WeirProcess, until end: EndOfServer, _ random: inout SeededRandom) async throws {
         device.turn(to: weir.port)
         while true {
             await end.note()
@@ -42,7 +43,7 @@ struct FaithfulDevice: Sendable {
     }
 
     /// Does one thing.
-    mutating func play(_ random: inout SeededGenerator) async throws {
+    mutating func play(_ random: inout SeededRandom) async throws {
         switch Int.random(in: 0..<8, using: &random) {
         case 0: try await repeatOne(&random)
         case 1 where !isUnanswered: try await uploadOnly()
@@ -121,7 +122,7 @@ struct FaithfulDevice: Sendable {
     }
 
     /// Sends a batch again that was answered.
-    private func repeatOne(_ random: inout SeededGenerator) async throws {
+    private func repeatOne(_ random: inout SeededRandom) async throws {
         guard let number = told.keys.filter({ $0 > device.batch - 8 }).sorted().randomElement(using: &random) else {
             return
         }
@@ -154,7 +155,7 @@ struct WatchfulDevice: Sendable {
     }
 
     /// Pulls until there is no server any more.
-    mutating func read(from weir: WeirProcess, until end: EndOfServer, _ random: inout SeededGenerator) async throws {
+    mutating func read(from weir: WeirProcess, until end: EndOfServer, _ random: inout SeededRandom) async throws {
         device.turn(to: weir.port)
         while true {
             await end.note()

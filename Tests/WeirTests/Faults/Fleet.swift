@@ -1,11 +1,12 @@
 import Foundation
+import Seeded
 import Testing
 
 /// Devices of two owners in two partitions that write and read at the same time, through any number of servers' lives.
 struct Fleet: Sendable {
     private var writers: [FaithfulDevice]
     private var reader: WatchfulDevice
-    private var random: SeededGenerator
+    private var random: SeededRandom
 
     init(_ weir: WeirProcess, seed: UInt64) {
         writers = [
@@ -15,7 +16,7 @@ struct Fleet: Sendable {
             FaithfulDevice(weir, syncID: "def", knowledgeID: "k3", owners: ["def"]),
         ]
         reader = WatchfulDevice(weir, syncID: "abc", knowledgeID: "k4", links: "def:read")
-        random = SeededGenerator(state: seed)
+        random = SeededRandom(seed: seed)
     }
 
     /// How many batches the devices have sent.
@@ -46,10 +47,10 @@ struct Fleet: Sendable {
 
     private static func play<Device: Sendable>(
         _ device: Device, _ seed: UInt64,
-        _ body: @Sendable (inout Device, inout SeededGenerator) async throws -> Void
+        _ body: @Sendable (inout Device, inout SeededRandom) async throws -> Void
     ) async throws -> Device {
         var device = device
-        var random = SeededGenerator(state: seed)
+        var random = SeededRandom(seed: seed)
         try await body(&device, &random)
         return device
     }

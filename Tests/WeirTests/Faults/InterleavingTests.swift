@@ -1,4 +1,5 @@
 import Foundation
+import Seeded
 import Testing
 
 /// Anything that devices and operators do, in any order, on real files and over HTTP.
@@ -6,7 +7,7 @@ import Testing
     @Test(arguments: Seeds.count(3, long: 60))
     func drainedDevicesEqualTheServerAndItsLogReplaysToTheSame(seed: UInt64) async throws {
         let folder = try TestFolder()
-        var random = SeededGenerator(state: seed)
+        var random = SeededRandom(seed: seed)
         var weir = try await TestServer.start(in: folder)
         var devices = [
             RandomDevice(weir, syncID: "abc", knowledgeID: "k1", links: "def:write", owners: ["abc", "def"]),

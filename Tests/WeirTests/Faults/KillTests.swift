@@ -1,4 +1,5 @@
 import Foundation
+import Seeded
 import Testing
 
 /// The process is killed under load, again and again, at moments counted in requests and answers.
@@ -9,7 +10,7 @@ import Testing
     @Test(arguments: Seeds.count(4, long: 20))
     func aKilledServerLosesNothingAcknowledgedAndAppliesNothingTwice(seed: UInt64) async throws {
         let folder = try TestFolder()
-        var random = SeededGenerator(state: seed)
+        var random = SeededRandom(seed: seed)
         var fleet: Fleet?
         for _ in 0..<Self.kills {
             let weir = try await TestServer.start(in: folder)

@@ -1,3 +1,5 @@
+import Seeded
+
 #if os(Linux)
     import Foundation
     import Testing
@@ -12,7 +14,7 @@
         func whatWasAcknowledgedOutlivesALossOfPower(seed: UInt64) async throws {
             let folder = try TestFolder()
             let disk = try FaultyDisk(under: folder)
-            var random = SeededGenerator(state: seed)
+            var random = SeededRandom(seed: seed)
             var fleet: Fleet?
             for _ in 0..<Self.cuts {
                 let survivors: [FaultyDisk.Survivors] = [.none, .none, .some(random.next()), .all]

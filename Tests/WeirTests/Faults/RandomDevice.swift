@@ -1,4 +1,5 @@
 import Foundation
+import Seeded
 import Testing
 
 /// A device that does anything a client may, as a seed has it, with a few rows that others write, too.
@@ -22,7 +23,7 @@ struct RandomDevice: Sendable {
     }
 
     /// Does one thing.
-    mutating func play(_ random: inout SeededGenerator) async throws {
+    mutating func play(_ random: inout SeededRandom) async throws {
         switch Int.random(in: 0..<10, using: &random) {
         case 0..<5 where !owners.isEmpty: try await sync(next(&random), &random)
         case 5 where !owners.isEmpty: try await upload(next(&random))
@@ -32,7 +33,7 @@ struct RandomDevice: Sendable {
     }
 
     /// Sends a batch to a server that goes away meanwhile, or perhaps just before or after.
-    mutating func playAtTheEnd(of weir: WeirProcess, isClean: Bool, _ random: inout SeededGenerator) async throws {
+    mutating func playAtTheEnd(of weir: WeirProcess, isClean: Bool, _ random: inout SeededRandom) async throws {
         let changes = next(&random)
         async let status = isClean ? weir.stop() : weir.kill()
         do {
@@ -42,16 +43,16 @@ struct RandomDevice: Sendable {
     }
 
     /// Sends what got no answer.
-    mutating func settle(_ random: inout SeededGenerator) async throws {
+    mutating func settle(_ random: inout SeededRandom) async throws {
         if let changes = unanswered { try await sync(changes, &random) }
     }
 
     /// The batch that got no answer, else a new one.
-    private func next(_ random: inout SeededGenerator) -> [JSON] {
+    private func next(_ random: inout SeededRandom) -> [JSON] {
         unanswered ?? (0..<Int.random(in: 1...4, using: &random)).map { _ in change(&random) }
     }
 
-    private mutating func sync(_ changes: [JSON], _ random: inout SeededGenerator) async throws {
+    private mutating func sync(_ changes: [JSON], _ random: inout SeededRandom) async throws {
         if unanswered != nil { device.batch -= 1 }
         unanswered = changes
         let answer = try await device.sync(changes, limit: Int.random(in: 1...50, using: &random))
@@ -84,7 +85,7 @@ struct RandomDevice: Sendable {
         ]
     }
 
-    private func change(_ random: inout SeededGenerator) -> JSON {
+    private func change(_ random: inout SeededRandom) -> JSON {
         let owner = owners.randomElement(using: &random) ?? ""
         let table = ["person", "note", "seat", "amount"].randomElement(using: &random) ?? ""
         let id = "r\(Int.random(in: 0..<4, using: &random))"

@@ -1,16 +1,16 @@
 import Synchronization
 
-/// The connections of a pool that nobody uses, or else the callers that wait for one, in the order they came; and who
-/// may still come.
-final class IdleHosts: Sendable {
+/// Things that one caller uses at a time, such as connections: those that nobody uses, or else the callers that wait for one,
+/// in the order they came; and who may still come.
+public final class LendingPool<Thing: Sendable>: Sendable {
     private struct Waiter {
         let id: UInt64
-        let continuation: CheckedContinuation<ConnectionHost, any Error>
+        let continuation: CheckedContinuation<Thing, any Error>
     }
 
     private struct State {
-        /// The one used last on top: the others' sessions may rest.
-        var idle: [ConnectionHost]
+        /// The one used last on top: its cache is the warmest, and the others' sessions may rest.
+        var idle: [Thing]
         var waiting: [Waiter] = []
         var nextID: UInt64 = 0
         var inUse = 0
@@ -22,28 +22,38 @@ final class IdleHosts: Sendable {
     private let waitingLimit: Int
     private let state: Mutex<State>
 
-    init(_ hosts: [ConnectionHost], waitingLimit: Int) {
+    /// Has some things to lend, of which the last is lent first.
+    ///
+    /// - Parameter waitingLimit: how many callers may wait, 0 or more; the next is refused as overloaded.
+    public init(_ things: [Thing], waitingLimit: Int) {
+        precondition(!things.isEmpty && waitingLimit >= 0, "a pool has at least one thing and a line of 0 or more")
         self.waitingLimit = waitingLimit
-        state = Mutex(State(idle: hosts))
+        state = Mutex(State(idle: things))
     }
 
-    /// Takes a connection out, waiting for one if need be; it must be given back.
+    /// Lends a thing for as long as a closure runs, waiting for one if need be.
     ///
-    /// - Throws: ``PoolUnavailable``; `CancellationError` when the caller is cancelled while it waits.
-    func take() async throws -> ConnectionHost {
+    /// - Throws: what the closure throws; ``PoolUnavailable``; `CancellationError` when the caller is cancelled while it waits.
+    public func lend<Value: Sendable>(_ body: (Thing) async throws -> Value) async throws -> Value {
+        let thing = try await take()
+        defer { giveBack(thing) }
+        return try await body(thing)
+    }
+
+    private func take() async throws -> Thing {
         let id = state.withLock { state in
             state.nextID += 1
             return state.nextID
         }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let outcome: Result<ConnectionHost, any Error>? = state.withLock { state in
+                let outcome: Result<Thing, any Error>? = state.withLock { state in
                     if state.isClosed { return .failure(PoolUnavailable.closed) }
                     // Asked under the lock: a cancellation that comes later finds the waiter in the line.
                     if Task.isCancelled { return .failure(CancellationError()) }
-                    if let host = state.idle.popLast() {
+                    if let thing = state.idle.popLast() {
                         state.inUse += 1
-                        return .success(host)
+                        return .success(thing)
                     }
                     if state.waiting.count >= waitingLimit {
                         return .failure(PoolUnavailable.overloaded(limit: waitingLimit))
@@ -61,24 +71,27 @@ final class IdleHosts: Sendable {
         }
     }
 
-    /// Gives a connection back, or on to the caller that has waited longest.
-    func giveBack(_ host: ConnectionHost) {
+    /// Takes a thing back, or gives it on to the caller that has waited longest.
+    private func giveBack(_ thing: Thing) {
         let (waiter, drained) = state.withLock { state -> (Waiter?, [CheckedContinuation<Void, Never>]) in
             if !state.waiting.isEmpty { return (state.waiting.removeFirst(), []) }
-            state.idle.append(host)
+            state.idle.append(thing)
             state.inUse -= 1
             guard state.inUse == 0 else { return (nil, []) }
             defer { state.drained = [] }
             return (nil, state.drained)
         }
-        waiter?.continuation.resume(returning: host)
+        waiter?.continuation.resume(returning: thing)
         for continuation in drained { continuation.resume() }
     }
 
+    /// Lets nobody in any more; those who are in, or wait, are served.
+    public func stop() { state.withLock { $0.isClosed = true } }
+
     /// Lets nobody in any more and returns when all who were in, waiting ones too, have left.
     ///
-    /// - Returns: the connections, the first time only.
-    func close() async -> [ConnectionHost] {
+    /// - Returns: the things, the first time only.
+    public func close() async -> [Thing] {
         await withCheckedContinuation { continuation in
             let isIdle = state.withLock { state in
                 state.isClosed = true
@@ -104,7 +117,7 @@ public enum PoolUnavailable: Error, Sendable, Hashable, CustomStringConvertible 
     /// The reason in words.
     public var description: String {
         switch self {
-        case .overloaded(let limit): "\(limit) calls wait for a connection already"
+        case .overloaded(let limit): "\(limit) calls wait in line already"
         case .closed: "the pool is closed"
         }
     }

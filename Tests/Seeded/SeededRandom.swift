@@ -14,6 +14,9 @@ public struct SeededRandom: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 
+    /// True in so many of a hundred cases.
+    public mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
+
     /// True once in so many times.
     public mutating func once(in count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
 }
