@@ -24,6 +24,8 @@ public struct SQLState: Sendable, Hashable, CustomStringConvertible {
     public static let serializationFailure = SQLState("40001")
     /// The role may not do this.
     public static let insufficientPrivilege = SQLState("42501")
+    /// A row with this key exists.
+    public static let uniqueViolation = SQLState("23505")
     /// The disk is full.
     public static let diskFull = SQLState("53100")
     /// A lock was not had in time (`lock_timeout`).

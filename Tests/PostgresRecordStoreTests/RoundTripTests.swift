@@ -75,6 +75,20 @@ struct RoundTripTests {
         }
     }
 
+    /// Somebody else made it, or a restored database is ahead.
+    @Test func aRowThatStandsThoughItsFirstVersionIsWrittenIsOverwritten() async throws {
+        let standing = Samples.row("a", [#""old""#, "1", "null", "null", "null", "null"])
+        let rows = [Samples.row("a"), Samples.row("b"), Samples.row("c", version: 7)]
+        try await StorePlace.make().withStore { store in
+            try await store.prepare(Samples.first)
+            try await store.commit([Samples.step(1, [standing])])
+            try await store.commit([Samples.step(2, rows)])
+            let found = try await store.rows(rows.map(\.key), in: 0, schemaOrdinal: 1)
+            #expect(Set(found) == Set(rows))
+            #expect(try await store.position(of: 0) == Samples.position(2))
+        }
+    }
+
     @Test func largeValuesAreCompressedByTheFasterMethodThatTheServerHas() async throws {
         let place = try await StorePlace.make()
         let long = "\"" + String(repeating: "river stone ", count: 1000) + "\""

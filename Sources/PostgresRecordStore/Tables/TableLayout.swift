@@ -37,21 +37,24 @@ struct TableLayout: Sendable {
             maximumBytes: column.maximumLength.map { column.type == .text ? $0 * 4 : $0 })
     }
 
-    /// Writes many rows with their first `count` values, each column an array; of a row that exists, the columns behind
-    /// them stay.
-    func upsert(columns count: Int) -> String {
+    /// Writes many rows with their first `count` values, each column an array.
+    ///
+    /// - Parameter areNew: whether none of them exists, which saves Postgres a look for each; of one that does otherwise, the
+    ///   columns behind the values stay.
+    func write(columns count: Int, areNew: Bool) -> String {
         let written = RowColumns.shapes.map { SQLText.name($0.name) } + names(0..<count)
         let all = written + names(count..<table.columns.count)
         let types = RowColumns.types + table.columns.prefix(count).map(\.type.postgresType)
         let arrays = types.enumerated().map { "$\($0 + 1)::\($1.name)[]" }
         let rest = (count..<table.columns.count).map { defaults[$0] ?? "NULL" }
         let updates = written.dropFirst(RowColumns.keyCount).map { "\($0) = excluded.\($0)" }
-        return """
+        let insert = """
             INSERT INTO \(qualifiedName) (\(all.joined(separator: ", ")))
             SELECT \((["new.*"] + rest).joined(separator: ", "))
             FROM unnest(\(arrays.joined(separator: ", "))) AS new
-            ON CONFLICT (sync_id, id) DO UPDATE SET \(updates.joined(separator: ", "))
             """
+        if areNew { return insert }
+        return insert + "\nON CONFLICT (sync_id, id) DO UPDATE SET \(updates.joined(separator: ", "))"
     }
 
     /// Looks rows up by arrays of sync_id and id: the place of the key in them, then Weir's columns behind the key, then

@@ -82,9 +82,14 @@ struct GroupCommit {
         return attempt(steps)
     }
 
-    /// - Parameter isGroup: whether the steps are of several calls, so that an error is nobody's yet.
-    private func attempt(_ steps: [StoreStep], isGroup: Bool = false) -> Result<Void, Failure> {
-        let writer = StepWriter(connection, tables, settings, memory, steps: steps)
+    /// - Parameters:
+    ///   - isGroup: whether the steps are of several calls, so that an error is nobody's yet.
+    ///   - isInserting: whether a row's first version is written as a row that does not exist. One that does all the same, since
+    ///     somebody else made it, is overwritten at the second try.
+    private func attempt(
+        _ steps: [StoreStep], isGroup: Bool = false, isInserting: Bool = true
+    ) -> Result<Void, Failure> {
+        let writer = StepWriter(connection, tables, settings, memory, steps: steps, isInserting: isInserting)
         do {
             try writer.write()
             memory.finish(steps)
@@ -97,6 +102,9 @@ struct GroupCommit {
             }
             do {
                 try connection.rollBack()
+                if isInserting, error.sqlState == .uniqueViolation {
+                    return attempt(steps, isGroup: isGroup, isInserting: false)
+                }
                 if isGroup { return .failure(.call(RecordStoreError(error, place: connection.place))) }
                 return try explain(error, writer, steps)
             } catch {

@@ -11,6 +11,8 @@ struct RowArrays {
     struct Shape: Hashable {
         let table: Int
         let columns: Int
+        /// Whether their first version is written.
+        let areNew: Bool
     }
 
     /// How many rows a statement gets: with more, neither end grows faster, and the server begins later.

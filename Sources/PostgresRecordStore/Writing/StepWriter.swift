@@ -27,19 +27,22 @@ final class StepWriter {
     private let settings: ShardSettings
     private let memory: ShardMemory
     private let steps: [StoreStep]
+    private let isInserting: Bool
     /// What each statement was sent for.
     private(set) var purposes: [Purpose] = []
     private var names: [RowArrays.Shape: String] = [:]
 
+    /// - Parameter isInserting: whether a row's first version is written as a row that does not exist.
     init(
         _ connection: PostgresConnection, _ tables: PreparedTables, _ settings: ShardSettings, _ memory: ShardMemory,
-        steps: [StoreStep]
+        steps: [StoreStep], isInserting: Bool
     ) {
         self.connection = connection
         self.tables = tables
         self.settings = settings
         self.memory = memory
         self.steps = steps
+        self.isInserting = isInserting
     }
 
     /// Writes all steps and commits.
@@ -95,10 +98,10 @@ final class StepWriter {
     private func prepareRows() throws {
         for step in steps {
             for row in step.rows {
-                let shape = RowArrays.Shape(table: row.key.table, columns: row.values.count)
+                let shape = shape(of: row)
                 guard names[shape] == nil else { continue }
                 let layout = try tables.layout(of: row.key, columns: shape.columns)
-                names[shape] = try connection.prepare(layout.upsert(columns: shape.columns))
+                names[shape] = try connection.prepare(layout.write(columns: shape.columns, areNew: shape.areNew))
             }
         }
     }
@@ -175,6 +178,11 @@ final class StepWriter {
 
     // MARK: Rows
 
+    private func shape(of row: OrderedRow) -> RowArrays.Shape {
+        RowArrays.Shape(
+            table: row.key.table, columns: row.values.count, areNew: isInserting && row.version == 1)
+    }
+
     private func sendRows(
         _ round: [Int], _ send: (String, PostgresParameters, Purpose) throws -> Void
     ) throws {
@@ -187,7 +195,7 @@ final class StepWriter {
         }
         for index in round {
             for (place, row) in steps[index].rows.enumerated() {
-                let shape = RowArrays.Shape(table: row.key.table, columns: row.values.count)
+                let shape = shape(of: row)
                 if open[shape] == nil {
                     let layout = try tables.layout(of: row.key, columns: shape.columns)
                     open[shape] = (RowArrays(layout.table, columns: shape.columns), [])
@@ -208,7 +216,7 @@ final class StepWriter {
             try connection.pipeline { pipeline in
                 try pipeline.send(begin)
                 for row in rows {
-                    let shape = RowArrays.Shape(table: row.key.table, columns: row.values.count)
+                    let shape = shape(of: row)
                     guard let name = names[shape] else { continue }
                     let layout = try tables.layout(of: row.key, columns: shape.columns)
                     var arrays = RowArrays(layout.table, columns: shape.columns)
