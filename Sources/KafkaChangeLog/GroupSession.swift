@@ -45,6 +45,7 @@ final class GroupSession: Sendable {
     }
 
     let topic: Topic
+    private let group: String
     let topics: LogTopics
     private let client: KafkaClient
     private let thread: DedicatedThread
@@ -57,10 +58,11 @@ final class GroupSession: Sendable {
     ///
     /// - Parameter changed: told on the client's thread.
     init(
-        topic: Topic, topics: LogTopics, properties: KafkaProperties, logger: Logger,
+        topic: Topic, group: String, topics: LogTopics, properties: KafkaProperties, logger: Logger,
         changed: @escaping @Sendable (Change) -> Void
     ) throws(ChangeLogError) {
         self.topic = topic
+        self.group = group
         self.topics = topics
         self.logger = logger
         self.changed = changed
@@ -155,8 +157,9 @@ final class GroupSession: Sendable {
             }
             try leave(&standing)
         } catch {
-            standing.commits.fail(where: { _ in true }, with: { _ in ChangeLogError(error) })
-            changed(.failed(ChangeLogError(error)))
+            let cause = ChangeLogError(error, needing: .read, group: group)
+            standing.commits.fail(where: { _ in true }, with: { _ in cause })
+            changed(.failed(cause))
         }
     }
 
@@ -233,7 +236,7 @@ final class GroupSession: Sendable {
         guard let error else { return commit.promise.fulfil(.success(())) }
         // The group may have moved on while this member keeps the partition; if not, it is told so before the next try.
         if error.isRetriable || error.code == .illegalGeneration, standing.commits.retry(commit) { return }
-        commit.promise.fulfil(.failure(ChangeLogError(error, partition: partition(commit.holding))))
+        commit.promise.fulfil(.failure(ChangeLogError(error, partition: partition(commit.holding), needing: .read, group: group)))
     }
 
     /// Leaves the group in the order that librdkafka 2.0 survives: no rebalance half answered, unsubscribe, give everything

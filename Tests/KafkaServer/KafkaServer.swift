@@ -34,7 +34,10 @@ public final class KafkaServer: Sendable {
     /// - Parameters:
     ///   - brokers: how many; topics of Kafka's own have as many copies, up to 3.
     ///   - settings: more settings of each broker.
-    public static func start(brokers: Int = 1, settings: [String: String] = [:]) async throws -> KafkaServer {
+    ///   - users: who may log in with SCRAM-SHA-256, each with its password.
+    public static func start(
+        brokers: Int = 1, settings: [String: String] = [:], users: [String: String] = [:]
+    ) async throws -> KafkaServer {
         guard let home else { throw ServerFailure(reason: skipReason) }
         let thread = try DedicatedThread(name: "kafka-server")
         return try await thread.run {
@@ -46,6 +49,8 @@ public final class KafkaServer: Sendable {
                 let text = BrokerSettings.text(of: number, at: places, data: folder.path, settings)
                 try Data(text.utf8).write(to: folder.appending(path: "broker-\(number).properties"))
             }
+            let credentials = users.map { "SCRAM-SHA-256=[name=\($0.key),password=\($0.value)]\n" }.joined()
+            try Data(credentials.utf8).write(to: folder.appending(path: "users"))
             let shell = try ServerShell(
                 BrokerScript.text, [folder.path, home, BrokerSettings.newClusterID(), "\(brokers)"],
                 environment: BrokerSettings.environment(folder: folder.path))
@@ -68,6 +73,9 @@ public final class KafkaServer: Sendable {
 
     /// Starts a broker again on what it has on its disk, and waits until it is up.
     public func startAgain(_ broker: Int = 1) async throws { try await command("start \(broker)") }
+
+    /// Ends the brokers and starts others at their addresses: a cluster that holds nothing.
+    public func replace() async throws { try await command("replace \(BrokerSettings.newClusterID())") }
 
     /// Has a broker do nothing until ``resume(_:)``.
     public func pause(_ broker: Int = 1) async throws { try await command("pause \(broker)") }
