@@ -120,8 +120,31 @@ final class GroupSession: Sendable {
             return state.commits
         }
         for commit in left { commit.promise.fulfil(.failure(error ?? .fenced(partition(commit.holding)))) }
-        await client.close(on: thread)
-        await thread.close()
+        await end()
+    }
+
+    /// How long the client may take to end: it has left the group, and nothing waits for an answer any more.
+    private static let endLimit = Duration.seconds(5)
+
+    /// Ends the client, or leaves it behind: where a topic was removed that it was a member for, librdkafka 2.0 waits for ever
+    /// for threads of its own.
+    private func end() async {
+        let (outcome, told) = AsyncStream.makeStream(of: Bool.self)
+        Task { [client, thread] in
+            await client.close(on: thread)
+            await thread.close()
+            told.yield(true)
+        }
+        let limit = Task {
+            try await Task.sleep(for: Self.endLimit)
+            told.yield(false)
+        }
+        // Whoever waits may have been cancelled.
+        let hasEnded = await Task { await outcome.first { _ in true } }.value
+        limit.cancel()
+        if hasEnded != true {
+            logger.warning("A client of Kafka does not end and is left behind", [.topic: .string(topic.rawValue)])
+        }
     }
 
     private func partition(_ holding: Holding) -> TopicPartition { TopicPartition(topic, holding.partition) }
