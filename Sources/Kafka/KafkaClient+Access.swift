@@ -40,7 +40,9 @@ extension KafkaClient {
     /// Adds a rule.
     public func add(_ rule: KafkaAccessRule, milliseconds: Int) throws(KafkaError) {
         try use { (handle) throws(KafkaError) in
-            var binding: OpaquePointer? = try rule.binding { rd_kafka_AclBinding_new($0, $1, $2, $3, $4, $5, $6, $7, $8) }
+            var binding: OpaquePointer? = try rule.binding {
+                rd_kafka_AclBinding_new($0, $1, $2, $3, $4, $5, $6, $7, $8)
+            }
             defer { rd_kafka_AclBinding_destroy(binding) }
             let event = try ask(RD_KAFKA_ADMIN_OP_CREATEACLS, milliseconds, handle) { options, answers in
                 rd_kafka_CreateAcls(handle, &binding, 1, options, answers)

@@ -36,7 +36,8 @@ final class BlockingCalls: Sendable {
     ///
     /// - Parameter group: the group that it is about.
     func run<Value: Sendable>(
-        _ partition: TopicPartition? = nil, group: String? = nil, _ body: @escaping @Sendable () throws(KafkaError) -> Value
+        _ partition: TopicPartition? = nil, group: String? = nil,
+        _ body: @escaping @Sendable () throws(KafkaError) -> Value
     ) async throws(ChangeLogError) -> Value {
         let result: Result<Value, KafkaError>? = await visit { Result { () throws(KafkaError) in try body() } }
         guard let result else { throw .closed("the log", partition: partition) }

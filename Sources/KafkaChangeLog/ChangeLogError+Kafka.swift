@@ -15,7 +15,8 @@ extension ChangeLogError {
     ///   - right: what the call needs to be allowed on its topic.
     ///   - group: the group that the call is about.
     init(
-        _ error: KafkaError, partition: TopicPartition? = nil, needing right: KafkaRight = .describe, group: String? = nil
+        _ error: KafkaError, partition: TopicPartition? = nil, needing right: KafkaRight = .describe,
+        group: String? = nil
     ) {
         let code: Code
         switch error.code {

@@ -259,7 +259,8 @@ final class GroupSession: Sendable {
         guard let error else { return commit.promise.fulfil(.success(())) }
         // The group may have moved on while this member keeps the partition; if not, it is told so before the next try.
         if error.isRetriable || error.code == .illegalGeneration, standing.commits.retry(commit) { return }
-        commit.promise.fulfil(.failure(ChangeLogError(error, partition: partition(commit.holding), needing: .read, group: group)))
+        commit.promise.fulfil(
+            .failure(ChangeLogError(error, partition: partition(commit.holding), needing: .read, group: group)))
     }
 
     /// Leaves the group in the order that librdkafka 2.0 survives: no rebalance half answered, unsubscribe, give everything

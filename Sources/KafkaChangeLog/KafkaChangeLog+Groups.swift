@@ -35,7 +35,9 @@ extension KafkaChangeLog {
     private static let hasMembers: Set<KafkaErrorCode> = [.unknownMember, .illegalGeneration, .rebalanceInProgress]
 
     /// A group's committed offset; `nil` where it has joined and committed nothing.
-    func committed(_ partition: TopicPartition, of group: String, _ clerk: KafkaClient) async throws(ChangeLogError) -> Int64? {
+    func committed(_ partition: TopicPartition, of group: String, _ clerk: KafkaClient) async throws(ChangeLogError)
+        -> Int64?
+    {
         let position = topics.position(partition)
         let answer = try await calls.runAtCoordinator(of: group, partition) { (limit) throws(KafkaError) in
             try clerk.committed([position], milliseconds: limit)

@@ -7,19 +7,27 @@ extension KafkaChangeLog {
     ///
     /// One that does not is refused from then on where its records cannot be made again: appends to it fail until its ends are
     /// where they were. What cannot be asked at the moment is looked at the next time.
-    public func compareEnds(of topics: [Topic]) async {
+    ///
+    /// - Returns: why a topic cannot be looked at, where waiting does not help.
+    public func compareEnds(of topics: [Topic]) async -> ChangeLogError? {
+        var refusal: ChangeLogError?
         for topic in topics {
             let known = topicGuard.ends(of: topic)
             let name = self.topics.name(of: topic)
             do throws(ChangeLogError) {
-                let ends = try await calls.run { [client] () throws(KafkaError) in
+                let ends = try await calls.run(TopicPartition(topic, 0)) { [client] () throws(KafkaError) in
                     try client.ends(topic: name, partitionCount: known.count, milliseconds: BlockingCalls.limit)
                 }
                 topicGuard.compare(topic, ends, with: known)
             } catch {
-                if error.code == .unknownPartition { topicGuard.miss(topic) }
+                if error.code == .unknownPartition {
+                    topicGuard.miss(topic)
+                } else if !error.isRetriable {
+                    refusal = error
+                }
             }
         }
+        return refusal
     }
 
     /// Why nothing can be done with topics, in words for an operator; `nil` where all is well.

@@ -189,7 +189,8 @@ final class TopicGuard: Sendable {
     ///
     /// - Returns: what is missing; `nil` when the task is cancelled first.
     func nextLoss(of topics: [Topic]) async -> ChangeLogError? {
-        let (stream, continuation) = AsyncStream.makeStream(of: ChangeLogError.self, bufferingPolicy: .bufferingOldest(1))
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: ChangeLogError.self, bufferingPolicy: .bufferingOldest(1))
         let number = state.withLock { state in
             state.lastNumber += 1
             state.waiting[state.lastNumber] = (Set(topics), continuation)

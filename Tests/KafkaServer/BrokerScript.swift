@@ -45,15 +45,12 @@ enum BrokerScript {
             return 0
         }
         answer() { if "$@"; then echo done; else tail -n 30 "log-$failed" | tr '\\n' ' '; echo failed; fi; }
-        # A cluster with its users and nothing else.
         make() {
-            set --
-            while IFS= read -r user; do set -- "$@" --add-scram "$user"; done < users
             numbers=
             for n in $(seq "$count"); do
                 numbers="$numbers $n" failed=$n
                 mkfifo "words-$n" "up-$n" || return 1
-                "$home/bin/kafka-storage.sh" format -t "$cluster" -c "broker-$n.properties" "$@" > "log-$n" 2>&1 < /dev/null \\
+                "$home/bin/kafka-storage.sh" format -t "$cluster" -c "broker-$n.properties" > "log-$n" 2>&1 < /dev/null \\
                     || return 1
             done
             begin $numbers

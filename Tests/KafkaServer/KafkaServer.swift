@@ -34,10 +34,7 @@ public final class KafkaServer: Sendable {
     /// - Parameters:
     ///   - brokers: how many; topics of Kafka's own have as many copies, up to 3.
     ///   - settings: more settings of each broker.
-    ///   - users: who may log in with SCRAM-SHA-256, each with its password.
-    public static func start(
-        brokers: Int = 1, settings: [String: String] = [:], users: [String: String] = [:]
-    ) async throws -> KafkaServer {
+    public static func start(brokers: Int = 1, settings: [String: String] = [:]) async throws -> KafkaServer {
         guard let home else { throw ServerFailure(reason: skipReason) }
         let thread = try DedicatedThread(name: "kafka-server")
         return try await thread.run {
@@ -49,8 +46,6 @@ public final class KafkaServer: Sendable {
                 let text = BrokerSettings.text(of: number, at: places, data: folder.path, settings)
                 try Data(text.utf8).write(to: folder.appending(path: "broker-\(number).properties"))
             }
-            let credentials = users.map { "SCRAM-SHA-256=[name=\($0.key),password=\($0.value)]\n" }.joined()
-            try Data(credentials.utf8).write(to: folder.appending(path: "users"))
             let shell = try ServerShell(
                 BrokerScript.text, [folder.path, home, BrokerSettings.newClusterID(), "\(brokers)"],
                 environment: BrokerSettings.environment(folder: folder.path))

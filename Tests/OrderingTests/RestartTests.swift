@@ -71,7 +71,8 @@ struct RestartTests {
             let other = StoreStep(
                 partition: 0, expected: nil,
                 position: StoredPosition(
-                    state: PartitionState(nextOffset: 1, uploads: uploads, schemaOrdinal: 1), orderedOffset: 0), rows: [],
+                    state: PartitionState(nextOffset: 1, uploads: uploads, schemaOrdinal: 1), orderedOffset: 0),
+                rows: [],
                 outcomes: [])
             let store = WatchedStore(
                 tables,
@@ -138,7 +139,9 @@ struct RestartTests {
             }
             await second.store.until(20)
             try await second.stop()
-            #expect(try await anew.records(of: TopicPartition(.ordered, 0)).map(\.value) == Array(next[..<published]) + next)
+            #expect(
+                try await anew.records(of: TopicPartition(.ordered, 0)).map(\.value) == Array(next[..<published]) + next
+            )
             #expect(try await second.store.tables(of: 0) == byHand.tables)
             await anew.close()
         }

@@ -5,6 +5,7 @@ import Observability
 import PostgresRecordStore
 import ServiceLifecycle
 import SyncModel
+import Synchronization
 
 /// Makes sure, while a process runs, that the topics are still those of its history, and learns of schema versions.
 ///
@@ -23,6 +24,7 @@ struct HistoryWatch: Sendable {
     /// - Throws: `ControlError` for another history.
     func run() async throws {
         let (log, control) = (parts.log, parts.control)
+        let refusal = Mutex<String?>(nil)
         do {
             try await control.follow(log, checkInterval: interval, logger: logger) { absence in
                 if let absence {
@@ -31,10 +33,17 @@ struct HistoryWatch: Sendable {
                     return
                 }
                 log.goOn()
-                await log.compareEnds(of: topics)
+                let found = await log.compareEnds(of: topics)
+                // Work goes on, and loses this protection alone.
+                if let found, refusal.withLock({ $0 != "\(found)" }) {
+                    logger.warning("A topic cannot be looked at", error: found)
+                }
+                refusal.withLock { $0 = found.map { "\($0)" } }
                 // What was found is said, and not only felt where it is needed.
                 if let fault = log.fault(of: topics) {
-                    if condition.unreadyReason != "\(fault)" { logger.error("A topic is not what it was", error: fault) }
+                    if condition.unreadyReason != "\(fault)" {
+                        logger.error("A topic is not what it was", error: fault)
+                    }
                     condition.setUnready("\(fault)")
                 } else {
                     if condition.unreadyReason != nil { logger.notice("The topics hold the history") }

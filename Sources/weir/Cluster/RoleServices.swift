@@ -68,7 +68,8 @@ struct RoleServices: Sendable {
         switch role {
         case .gateway: try gateway()
         case .fanout: try fanOut()
-        case .ingest: [control(role.topics), retention(of: [.uploads, .deadLetters]), stage(.ingest, stages.ingest().run)]
+        case .ingest:
+            [control(role.topics), retention(of: [.uploads, .deadLetters]), stage(.ingest, stages.ingest().run)]
         case .ordering: [control(role.topics), retention(of: [.ordered]), ordering]
         }
     }
