@@ -8,6 +8,10 @@ public enum ControlError: Error, Sendable, CustomStringConvertible {
     case severalHistories
     /// The history that was appended to `control` is not in it.
     case historyLost
+    /// `control` does not hold any more what a running process knows of it; the reason says what is there.
+    case historyGone(String)
+    /// `control` names another history than the one that a running process began with.
+    case otherHistory(found: String, own: String)
     /// A record cannot be read.
     case unreadableRecord(offset: Int64, reason: String)
     /// A schema version is missing.
@@ -35,6 +39,17 @@ public enum ControlError: Error, Sendable, CustomStringConvertible {
             """
         case .historyLost:
             "control does not hold the history that was written to it just now: the log loses records; check its retention"
+        case .historyGone(let reason):
+            """
+            control does not hold this history any more (\(reason)): topics were removed or made anew, or other brokers \
+            answer at this address; nothing is appended until the topics are restored
+            """
+        case .otherHistory(let found, let own):
+            """
+            control names history \(found), this process began with \(own): topics were made anew, or other brokers answer at \
+            this address; restore the topics or the address, or start this process again to take part in the new history, \
+            whose databases must be new, too
+            """
         case .unreadableRecord(let offset, let reason):
             "control offset \(offset): the record cannot be read (\(reason)): restore the topic, or upgrade this process"
         case .schemaGap(let found, let expected):

@@ -1,5 +1,7 @@
+import ChangeLog
 import Metrics
 import SyncModel
+import SyncWire
 import ThreadExecutor
 
 /// Writes a partition's stream file, on a thread of its own.
@@ -47,6 +49,18 @@ actor StreamWriter {
         metrics.note(applied, watch)
         partition.note(applied)
         return applied
+    }
+
+    /// Whether the file holds what a record of `ordered` tells.
+    func holds(_ record: LogRecord) throws -> Bool {
+        guard let file else { throw StreamFailure.foreignWriter("the file is not open") }
+        do {
+            let piece = try OrderedPiece(decoding: record.value)
+            return piece.epoch.utf8.elementsEqual(identity.epoch.utf8) && file.state.position.hasApplied(piece)
+        } catch {
+            // What cannot be read was never applied.
+            return false
+        }
     }
 
     /// Closes the file; what was committed stays.

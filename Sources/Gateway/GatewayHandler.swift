@@ -39,7 +39,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         self.authenticator = authenticator
         self.metrics = metrics
         self.time = time
-        uploads = Uploads(log: log, history: history, logger: logger)
+        uploads = Uploads(log: log, history: history, logger: logger, time: time)
         pending = PendingBatches(time: time)
         outcomes = OutcomeCollector(link: link, time: time)
         quota = UploadQuota(

@@ -103,6 +103,9 @@ public final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authen
         logger.notice("The gateway has stopped")
     }
 
+    /// Why uploads could not be appended in the last seconds, in words for an operator; `nil` where they could.
+    public var uploadFailure: String? { handler.uploads.recentFailure(within: .seconds(5)).map { "\($0)" } }
+
     /// What the gateway has done and holds now.
     public var counters: GatewayCounters {
         GatewayCounters(

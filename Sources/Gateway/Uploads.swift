@@ -18,6 +18,8 @@ final class Uploads<Log: ChangeLog>: Sendable {
         var isClosed = false
         /// Why the last append failed, until one succeeds: what failed behind it is told the same.
         var failure: ChangeLogError?
+        /// When it failed last.
+        var failedAt = Duration.zero
         /// The partitions that take no uploads, because those before wait too long.
         var behind: Set<Int> = []
     }
@@ -25,11 +27,13 @@ final class Uploads<Log: ChangeLog>: Sendable {
     private let log: Log
     private let logger: Logger
     private let partitioning: Partitioning
+    private let time: GatewayTime
     private let state = Mutex(State())
 
-    init(log: Log, history: History, logger: Logger) {
+    init(log: Log, history: History, logger: Logger, time: GatewayTime) {
         self.log = log
         self.logger = logger
+        self.time = time
         partitioning = Partitioning(count: history.partitions)
     }
 
@@ -113,14 +117,24 @@ final class Uploads<Log: ChangeLog>: Sendable {
 
     /// Notes a failure; its cause, where another one came before it.
     private func note(_ error: ChangeLogError) -> ChangeLogError {
+        let now = time.now()
         let (cause, isNews) = state.withLock { state in
             let known = state.failure
             if known == nil || error.code != .producerFailed { state.failure = error }
+            state.failedAt = now
             return (state.failure ?? error, known == nil && !state.isClosed)
         }
         // The log tells of changes alone.
         if isNews { logger.warning("Uploads cannot be appended", error: cause) }
         return cause
+    }
+
+    /// Why uploads could not be appended of late; `nil` where they could.
+    ///
+    /// A failure counts for a while alone: whoever stops sending requests because of it would never learn that it has passed.
+    func recentFailure(within memory: Duration) -> ChangeLogError? {
+        let now = time.now()
+        return state.withLock { state in now - state.failedAt < memory ? state.failure : nil }
     }
 
     private func noteSuccess() {

@@ -12,11 +12,14 @@ public enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The committed offset is not in the log: records that nobody worked on are gone, or the log is another one (I1).
     case positionOutOfRange(UploadReference, LogRange)
 
+    /// `changes` holds what came of a record that the log does not hold yet: the topic is another one (I1, I2).
+    case uploadsLost(UploadReference, LogRange)
+
     /// Whether one record is what its partition cannot get past; else the log and what was committed do not belong together.
     var concernsRecord: Bool {
         switch self {
         case .newerFormat, .unknownRules, .unknownSchema: true
-        case .positionOutOfRange: false
+        case .positionOutOfRange, .uploadsLost: false
         }
     }
 
@@ -39,6 +42,12 @@ public enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
             """
             \(Self.place(upload)) is the next to work on, the log holds \(range.start) to \(range.end): restore the log, \
             or, if what is missing may be lost, reset the group's offset
+            """
+        case .uploadsLost(let upload, let range):
+            """
+            \(Self.place(upload)) came to changes long ago, the log holds \(range.start) to \(range.end): the topic was made \
+            anew or lost records, and what it takes below that offset would count as seen; restore it, or append records of \
+            any content to it until its end is above that offset
             """
         }
     }

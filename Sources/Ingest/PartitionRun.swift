@@ -34,7 +34,7 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
     let schemas: @Sendable () -> SchemaHistory
     let report: @Sendable (IngestEvent) -> Void
 
-    private var partition: TopicPartition { assignment.partition }
+    var partition: TopicPartition { assignment.partition }
 
     /// Works until the task is cancelled or something fails; what the log took by then is committed.
     func run() async -> Ending {
@@ -55,21 +55,6 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
         await reader.close()
         await producer.close()
         return ending
-    }
-
-    /// Without a committed offset a partition is read from its earliest record (I1).
-    private func makeReader() async throws -> Log.Reader {
-        var start = try await assignment.committed()
-        if start == nil { start = try await log.range(of: partition).start }
-        let offset = start ?? 0
-        report(.started(partition: partition.partition, nextOffset: offset))
-        do {
-            return try await log.reader(of: partition, from: offset)
-        } catch {
-            guard case .outOfRange(let range) = error.code else { throw error }
-            throw IngestError.positionOutOfRange(
-                UploadReference(partition: partition.partition, offset: offset), range)
-        }
     }
 
     private func work(from reader: Log.Reader, to producer: Log.Producer) async -> Ending {

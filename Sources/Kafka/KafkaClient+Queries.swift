@@ -45,6 +45,28 @@ extension KafkaClient {
         return (start[0].offset, end[0].offset)
     }
 
+    /// The offset of the next record of each of a topic's first partitions.
+    public func ends(topic: String, partitionCount: Int, milliseconds: Int) throws(KafkaError) -> [Int64] {
+        try offsets(
+            topic: topic, partitions: 0..<Int32(partitionCount), at: Int64(RD_KAFKA_OFFSET_END),
+            milliseconds: milliseconds
+        ).map(\.offset)
+    }
+
+    /// The id of the cluster that the brokers are of, as they said last; `nil` before they have said it.
+    public var clusterID: String? {
+        do throws(KafkaError) {
+            return try use { handle in
+                guard let text = rd_kafka_clusterid(handle, 0) else { return nil }
+                defer { rd_kafka_mem_free(handle, text) }
+                return String(cString: text)
+            }
+        } catch {
+            // A client that was closed says nothing more.
+            return nil
+        }
+    }
+
     /// The offset of each partition's first record at or after a moment; negative where there is none.
     ///
     /// - Parameter time: milliseconds since 1970.

@@ -77,6 +77,13 @@ public final class KafkaClient: @unchecked Sendable {
         assert(state.withLock { $0.isClosing }, "a client of Kafka is closed by whoever made it")
     }
 
+    /// librdkafka's version.
+    public static var libraryVersion: (Int, Int, Int) {
+        // A byte for each number, the fourth for candidates of a release.
+        let version = Int(rd_kafka_version())
+        return (version >> 24 & 0xFF, version >> 16 & 0xFF, version >> 8 & 0xFF)
+    }
+
     /// Waits for the next event; `nil` when the time is up or ``wake()`` was called.
     ///
     /// Blocks its thread, so it belongs on one of its own.

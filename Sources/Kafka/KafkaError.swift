@@ -108,7 +108,8 @@ extension KafkaErrorCode {
     public static let notEnoughReplicas = KafkaErrorCode(RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS)
     /// The client is not allowed to use the topic.
     public static let topicForbidden = KafkaErrorCode(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
-
+    /// The client is not allowed to do this in the cluster.
+    public static let clusterForbidden = KafkaErrorCode(RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED)
     /// The client is not allowed to be in the group.
     public static let groupForbidden = KafkaErrorCode(RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
     /// The group's members share its partitions in another way.

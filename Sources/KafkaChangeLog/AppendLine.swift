@@ -187,7 +187,7 @@ struct AppendLine {
             // Most records fail since another did, or the client has ended: then that is the cause.
             let isConsequence = Self.consequences.contains(error.code)
             let cause = ChangeLogError(
-                isConsequence ? fatal ?? error : error, partition: appends[place].destinations[number])
+                isConsequence ? fatal ?? error : error, partition: appends[place].destinations[number], needing: .write)
             fail(cause, &actions)
             // The append that failed by itself tells why; those behind it, whose reports may come first, tell that the
             // producer has ended.

@@ -33,25 +33,28 @@ final class BlockingCalls: Sendable {
     }
 
     /// Runs a call whose errors are Kafka's.
+    ///
+    /// - Parameter group: the group that it is about.
     func run<Value: Sendable>(
-        _ partition: TopicPartition? = nil, _ body: @escaping @Sendable () throws(KafkaError) -> Value
+        _ partition: TopicPartition? = nil, group: String? = nil,
+        _ body: @escaping @Sendable () throws(KafkaError) -> Value
     ) async throws(ChangeLogError) -> Value {
         let result: Result<Value, KafkaError>? = await visit { Result { () throws(KafkaError) in try body() } }
         guard let result else { throw .closed("the log", partition: partition) }
-        return try translating(partition) { () throws(KafkaError) in try result.get() }
+        return try translating(partition, group: group) { () throws(KafkaError) in try result.get() }
     }
 
     /// Runs a call to a group's coordinator, again while that is being found or loads the group.
     ///
     /// librdkafka 2.0 may lose the answer of a coordinator that loads, so a try gets a part of the time alone.
     func runAtCoordinator<Value: Sendable>(
-        _ partition: TopicPartition? = nil,
+        of group: String? = nil, _ partition: TopicPartition? = nil,
         _ body: @escaping @Sendable (_ milliseconds: Int) throws(KafkaError) -> Value
     ) async throws(ChangeLogError) -> Value {
         let deadline = ContinuousClock.now + .milliseconds(Self.limit)
         while true {
             do throws(ChangeLogError) {
-                return try await run(partition) { () throws(KafkaError) in try body(Self.limit / 5) }
+                return try await run(partition, group: group) { () throws(KafkaError) in try body(Self.limit / 5) }
             } catch {
                 guard error.isRetriable, ContinuousClock.now < deadline else { throw error }
             }

@@ -75,13 +75,18 @@ final class ClientService: Sendable {
         }
     }
 
+    /// Before it librdkafka repeats a part of its answer, which newer brokers do not take.
+    private static let firstVersionForScram = (2, 6, 1)
+
     /// The same error with what the client said of its brokers: of a refused password or certificate a call knows no more than
     /// that nobody answers.
     func explaining(_ error: ChangeLogError) -> ChangeLogError {
         guard error.isRetriable, let report = report.text else { return error }
-        return ChangeLogError(
-            error.code, partition: error.partition, message: "\(error.message); last heard: \(report)",
-            isRetriable: true)
+        var message = "\(error.message); last heard: \(report)"
+        if report.contains("SCRAM-"), KafkaClient.libraryVersion < Self.firstVersionForScram {
+            message += "; brokers of Kafka 4 refuse the SCRAM of librdkafka before 2.6.1, see docs/kafka.md"
+        }
+        return ChangeLogError(error.code, partition: error.partition, message: message, isRetriable: true)
     }
 
     /// Ends the thread and the client; once.

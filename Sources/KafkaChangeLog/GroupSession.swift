@@ -45,6 +45,7 @@ final class GroupSession: Sendable {
     }
 
     let topic: Topic
+    private let group: String
     let topics: LogTopics
     private let client: KafkaClient
     private let thread: DedicatedThread
@@ -57,10 +58,11 @@ final class GroupSession: Sendable {
     ///
     /// - Parameter changed: told on the client's thread.
     init(
-        topic: Topic, topics: LogTopics, properties: KafkaProperties, logger: Logger,
+        topic: Topic, group: String, topics: LogTopics, properties: KafkaProperties, logger: Logger,
         changed: @escaping @Sendable (Change) -> Void
     ) throws(ChangeLogError) {
         self.topic = topic
+        self.group = group
         self.topics = topics
         self.logger = logger
         self.changed = changed
@@ -118,8 +120,31 @@ final class GroupSession: Sendable {
             return state.commits
         }
         for commit in left { commit.promise.fulfil(.failure(error ?? .fenced(partition(commit.holding)))) }
-        await client.close(on: thread)
-        await thread.close()
+        await end()
+    }
+
+    /// How long the client may take to end: it has left the group, and nothing waits for an answer any more.
+    private static let endLimit = Duration.seconds(5)
+
+    /// Ends the client, or leaves it behind: where a topic was removed that it was a member for, librdkafka 2.0 waits for ever
+    /// for threads of its own.
+    private func end() async {
+        let (outcome, told) = AsyncStream.makeStream(of: Bool.self)
+        Task { [client, thread] in
+            await client.close(on: thread)
+            await thread.close()
+            told.yield(true)
+        }
+        let limit = Task {
+            try await Task.sleep(for: Self.endLimit)
+            told.yield(false)
+        }
+        // Whoever waits may have been cancelled.
+        let hasEnded = await Task { await outcome.first { _ in true } }.value
+        limit.cancel()
+        if hasEnded != true {
+            logger.warning("A client of Kafka does not end and is left behind", [.topic: .string(topic.rawValue)])
+        }
     }
 
     private func partition(_ holding: Holding) -> TopicPartition { TopicPartition(topic, holding.partition) }
@@ -155,8 +180,9 @@ final class GroupSession: Sendable {
             }
             try leave(&standing)
         } catch {
-            standing.commits.fail(where: { _ in true }, with: { _ in ChangeLogError(error) })
-            changed(.failed(ChangeLogError(error)))
+            let cause = ChangeLogError(error, needing: .read, group: group)
+            standing.commits.fail(where: { _ in true }, with: { _ in cause })
+            changed(.failed(cause))
         }
     }
 
@@ -233,7 +259,8 @@ final class GroupSession: Sendable {
         guard let error else { return commit.promise.fulfil(.success(())) }
         // The group may have moved on while this member keeps the partition; if not, it is told so before the next try.
         if error.isRetriable || error.code == .illegalGeneration, standing.commits.retry(commit) { return }
-        commit.promise.fulfil(.failure(ChangeLogError(error, partition: partition(commit.holding))))
+        commit.promise.fulfil(
+            .failure(ChangeLogError(error, partition: partition(commit.holding), needing: .read, group: group)))
     }
 
     /// Leaves the group in the order that librdkafka 2.0 survives: no rebalance half answered, unsubscribe, give everything

@@ -11,9 +11,9 @@ extension KafkaChangeLog {
     /// Has the cluster remember a group that has committed nothing yet.
     ///
     /// - Parameter clerk: a client of the group.
-    func remember(_ topic: Topic, _ clerk: KafkaClient) async throws(ChangeLogError) {
+    func remember(_ group: String, on topic: Topic, _ clerk: KafkaClient) async throws(ChangeLogError) {
         let positions = topics.positions(of: topic)
-        try await calls.runAtCoordinator { [client, topics] (limit) throws(KafkaError) in
+        try await calls.runAtCoordinator(of: group) { [client, topics] (limit) throws(KafkaError) in
             let known = try clerk.committed(positions, milliseconds: limit)
             var joined: [KafkaPosition] = []
             for position in known where position.offset < 0 {
@@ -35,9 +35,11 @@ extension KafkaChangeLog {
     private static let hasMembers: Set<KafkaErrorCode> = [.unknownMember, .illegalGeneration, .rebalanceInProgress]
 
     /// A group's committed offset; `nil` where it has joined and committed nothing.
-    func committed(_ partition: TopicPartition, _ clerk: KafkaClient) async throws(ChangeLogError) -> Int64? {
+    func committed(_ partition: TopicPartition, of group: String, _ clerk: KafkaClient) async throws(ChangeLogError)
+        -> Int64?
+    {
         let position = topics.position(partition)
-        let answer = try await calls.runAtCoordinator(partition) { (limit) throws(KafkaError) in
+        let answer = try await calls.runAtCoordinator(of: group, partition) { (limit) throws(KafkaError) in
             try clerk.committed([position], milliseconds: limit)
         }
         guard let found = answer.first, found.offset >= 0, found.metadata != Self.joined else { return nil }
@@ -90,7 +92,7 @@ extension KafkaChangeLog {
     ) async throws(ChangeLogError) -> [KafkaPosition] {
         let clerk = try clerk(of: group)
         do throws(ChangeLogError) {
-            let committed = try await calls.runAtCoordinator { (limit) throws(KafkaError) in
+            let committed = try await calls.runAtCoordinator(of: group) { (limit) throws(KafkaError) in
                 try clerk.client.committed(positions, milliseconds: limit)
             }
             await clerk.close()

@@ -25,6 +25,7 @@ public final class KafkaChangeLog: PrunableLog {
 
     let configuration: KafkaChangeLogConfiguration
     let topics: LogTopics
+    let topicGuard: TopicGuard
     let calls: BlockingCalls
     private let questions: ClientService
     private let bell: KafkaBell
@@ -63,6 +64,7 @@ public final class KafkaChangeLog: PrunableLog {
         self.partitionCount = partitionCount
         maximumRecordSize = configuration.maximumRecordSize
         topics = LogTopics(prefix: configuration.topicPrefix, partitionCount: partitionCount)
+        topicGuard = TopicGuard(topics, cluster: questions.client.clusterID)
         self.calls = calls
         self.questions = questions
         self.bell = bell
@@ -77,7 +79,9 @@ public final class KafkaChangeLog: PrunableLog {
     /// Makes a producer, with a client of its own.
     public func producer() async throws(ChangeLogError) -> KafkaLogProducer {
         let number = try register()
-        let producer = try KafkaLogProducer(configuration, topics: topics, logger: logger) { [weak self] in
+        let producer = try KafkaLogProducer(
+            configuration, topics: topics, topicGuard: topicGuard, logger: logger
+        ) { [weak self] in
             self?.state.withLock { _ = $0.producers.removeValue(forKey: number) }
         }
         if keep({ $0.producers[number] = producer }) { return producer }
@@ -105,7 +109,7 @@ public final class KafkaChangeLog: PrunableLog {
             try reader.begin(topics.name(of: partition.topic), from: offset)
         } catch {
             await reader.close()
-            throw ChangeLogError(error, partition: partition)
+            throw ChangeLogError(error, partition: partition, needing: .read)
         }
         if keep({ $0.readers[number] = reader }) { return reader }
         await reader.close()
@@ -121,6 +125,7 @@ public final class KafkaChangeLog: PrunableLog {
             try client.range(
                 topic: name, partition: Int32(partition.partition), milliseconds: BlockingCalls.limit)
         }
+        topicGuard.note(partition, end: end)
         return LogRange(start: start, end: end)
     }
 
@@ -131,16 +136,17 @@ public final class KafkaChangeLog: PrunableLog {
         let properties = ClientProperties(configuration: configuration).member(of: name)
         let clerk = try clerk(of: name)
         do throws(ChangeLogError) {
-            try await remember(topic, clerk.client)
+            try await remember(name, on: topic, clerk.client)
         } catch {
             await clerk.close()
             throw error
         }
         let membership = KafkaMembership { [topics, logger] (changed) throws(ChangeLogError) in
-            try GroupSession(topic: topic, topics: topics, properties: properties, logger: logger, changed: changed)
+            try GroupSession(
+                topic: topic, group: name, topics: topics, properties: properties, logger: logger, changed: changed)
         } committed: { [weak self] (partition) async throws(ChangeLogError) in
             guard let self else { throw .closed("the log") }
-            return try await self.committed(TopicPartition(topic, partition), clerk.client)
+            return try await self.committed(TopicPartition(topic, partition), of: name, clerk.client)
         } close: {
             await clerk.close()
         } hasEnded: { [weak self] in
@@ -179,6 +185,11 @@ public final class KafkaChangeLog: PrunableLog {
         await bell.close()
         await questions.close()
         await calls.close()
+    }
+
+    /// Gives up what producers have not delivered.
+    func abandonProducers(_ error: ChangeLogError) {
+        for producer in state.withLock({ Array($0.producers.values) }) { producer.abandon(error) }
     }
 
     private func register() throws(ChangeLogError) -> Int {

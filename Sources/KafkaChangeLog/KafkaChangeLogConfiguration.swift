@@ -62,11 +62,15 @@ public struct KafkaChangeLogConfiguration: ConfigurationComponent {
         "session-timeout", .duration(in: .seconds(1)...(.seconds(300))), default: .seconds(10),
         "How long a worker may be silent before others get its partitions; the brokers say how short it may be.")
 
+    static let checkInterval = ConfigurationKey(
+        "check-interval", .duration(in: .milliseconds(100)...(.seconds(600))), default: .seconds(5),
+        "How often a process looks whether the topics still hold its history and all that they held.")
+
     /// Every key.
     public static let keys: [any DeclaredConfigurationKey] =
         [
             servers, topicPrefix, maximumRecordSize, queueBytes, fetchBytes, linger, compression, keep, closeTimeout,
-            sessionTimeout,
+            sessionTimeout, checkInterval,
         ] + PassedProperty.keys
 
     /// Brokers to begin with, each as `host:port`.
@@ -93,6 +97,8 @@ public struct KafkaChangeLogConfiguration: ConfigurationComponent {
 
     /// How long the coordinator waits for a sign of a member's life before others get its partitions.
     public var sessionTimeout: Duration
+    /// How often a process looks whether the topics are still those of its history.
+    public var checkInterval: Duration
     /// Whether a time that the producer gave is taken for the log's, which the mock cluster of tests needs.
     package var acceptsProducersTime = false
 
@@ -101,7 +107,7 @@ public struct KafkaChangeLogConfiguration: ConfigurationComponent {
         servers: [String], topicPrefix: String = "", maximumRecordSize: Int = 32 << 20, queueBytes: Int = 32 << 20,
         fetchBytes: Int = 16 << 20, lingerMilliseconds: Int = 0, compression: KafkaCompression = .lz4,
         keep: Duration = .seconds(7 * 86_400), closeTimeout: Duration = .seconds(10),
-        sessionTimeout: Duration = .seconds(10)
+        sessionTimeout: Duration = .seconds(10), checkInterval: Duration = .seconds(5)
     ) {
         self.servers = servers
         self.topicPrefix = topicPrefix
@@ -113,6 +119,7 @@ public struct KafkaChangeLogConfiguration: ConfigurationComponent {
         self.keep = keep
         self.closeTimeout = closeTimeout
         self.sessionTimeout = sessionTimeout
+        self.checkInterval = checkInterval
     }
 
     /// Reads the settings, with librdkafka's judgement of the properties that are passed on.
@@ -122,7 +129,8 @@ public struct KafkaChangeLogConfiguration: ConfigurationComponent {
             maximumRecordSize: try reader.read(Self.maximumRecordSize), queueBytes: try reader.read(Self.queueBytes),
             fetchBytes: try reader.read(Self.fetchBytes), lingerMilliseconds: try reader.read(Self.linger),
             compression: try reader.read(Self.compression), keep: try reader.read(Self.keep),
-            closeTimeout: try reader.read(Self.closeTimeout), sessionTimeout: try reader.read(Self.sessionTimeout))
+            closeTimeout: try reader.read(Self.closeTimeout), sessionTimeout: try reader.read(Self.sessionTimeout),
+            checkInterval: try reader.read(Self.checkInterval))
         let isFit = topicPrefix.utf8.allSatisfy {
             (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20)
                 || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || "._-".utf8.contains($0)

@@ -9,6 +9,7 @@ import Synchronization
 /// what brokers had taken of other partitions stays there.
 public final class KafkaLogProducer: LogProducer {
     private let topics: LogTopics
+    private let topicGuard: TopicGuard
     private let maximumRecordSize: Int
     private let service: ClientService
     private let line: ProducerLine
@@ -19,10 +20,11 @@ public final class KafkaLogProducer: LogProducer {
     ///
     /// - Parameter hasClosed: told when its client has ended.
     init(
-        _ configuration: KafkaChangeLogConfiguration, topics: LogTopics, logger: Logger,
+        _ configuration: KafkaChangeLogConfiguration, topics: LogTopics, topicGuard: TopicGuard, logger: Logger,
         hasClosed: @escaping @Sendable () -> Void
     ) throws(ChangeLogError) {
         self.topics = topics
+        self.topicGuard = topicGuard
         self.hasClosed = hasClosed
         maximumRecordSize = configuration.maximumRecordSize
         let line = ProducerLine(maximumBytes: configuration.queueBytes)
@@ -46,11 +48,30 @@ public final class KafkaLogProducer: LogProducer {
         try await line.takeTurn(size: size)
         // No brokers would report of it.
         if records.isEmpty { return line.skip().receipt }
-        return line.enqueue(records, size: size, topics).receipt
+        let ticket: TopicGuard.Ticket
+        do throws(ChangeLogError) {
+            ticket = try topicGuard.admit(records, cluster: service.client.clusterID)
+        } catch {
+            line.skip()
+            throw error
+        }
+        let receipt = line.enqueue(records, size: size, topics).receipt
+        return AppendReceipt { [topicGuard, client = service.client] in
+            do throws(ChangeLogError) {
+                let offsets = try await receipt.offsets()
+                try topicGuard.confirm(offsets, ticket, cluster: client.clusterID)
+                return .success(offsets)
+            } catch {
+                return .failure(error)
+            }
+        }
     }
 
     /// Refuses further records and waits for what is enqueued.
     public func close() async { await close(.closed("the producer"), isRefusingWaiting: false) }
+
+    /// Gives up what is not delivered: it might come to another log yet.
+    func abandon(_ error: ChangeLogError) { line.abandon(error) }
 
     /// Closes the producer with its log.
     ///
@@ -119,6 +140,7 @@ private final class ProducerLine: Sendable {
     }
 
     /// Enqueues nothing and gives the turn on.
+    @discardableResult
     func skip() -> LogPromise<[Int64]> {
         let promise = LogPromise<[Int64]>()
         line.withLock { $0.skipTurn() }.perform(purge: purge)

@@ -179,7 +179,7 @@ public final class KafkaLogReader: LogReader {
                 return error
             }
         case .policyViolation: explained = ChangeLogError(.other, partition: partition, message: error.message)
-        default: return ChangeLogError(error, partition: partition)
+        default: return ChangeLogError(error, partition: partition, needing: .read)
         }
         state.withLock { state in
             if state.end == nil { state.end = explained }

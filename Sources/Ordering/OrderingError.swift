@@ -5,6 +5,8 @@ import SyncModel
 public enum OrderingError: Error, Sendable, CustomStringConvertible {
     /// The tables stand at a message that `changes` does not hold.
     case positionOutOfRange(partition: Int, position: Int64, range: LogRange)
+    /// The message before the tables' position is not one that they were brought past.
+    case otherMessages(partition: Int, position: Int64)
     /// The tables hold results that `ordered` does not.
     case resultsLost(partition: Int, position: Int64, range: LogRange)
     /// A record breaks the contract of its topic.
@@ -19,6 +21,11 @@ public enum OrderingError: Error, Sendable, CustomStringConvertible {
             """
             changes[\(partition)]: the tables stand at offset \(position), the log holds \(range.start) to \(range.end): \
             log and tables are not of one history; restore both from the same moment
+            """
+        case .otherMessages(let partition, let position):
+            """
+            changes[\(partition)]: the message before offset \(position) is not the one that the tables were brought to: the \
+            topic was made anew; restore it, or begin a new history in an empty place
             """
         case .resultsLost(let partition, let position, let range):
             """

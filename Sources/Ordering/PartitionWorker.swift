@@ -3,6 +3,7 @@ import Metrics
 import Observability
 import RecordStore
 import SyncModel
+import SyncWire
 
 /// Orders one partition of `changes`: reads, decides, publishes to `ordered`, writes the tables, in this order (I5).
 ///
@@ -71,9 +72,9 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         stored = try await store.position(of: partition)
         state = stored?.state ?? PartitionState()
         position.set(Int(state.nextOffset))
-        try await checkPosition()
+        let changes = try await checkPosition()
         try checkSchema()
-        let reader = try await log.reader(of: TopicPartition(.changes, partition), from: state.nextOffset)
+        let reader = try await reader(changes)
         let producer: Log.Producer
         do {
             producer = try await log.producer()
@@ -116,16 +117,82 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     }
 
     /// A position outside the log's range stops the worker with an explanation (I1); so do results that `ordered` lost (I5).
-    private func checkPosition() async throws {
+    ///
+    /// - Returns: what `changes` holds.
+    private func checkPosition() async throws -> LogRange {
         let changes = try await log.range(of: TopicPartition(.changes, partition))
         guard changes.start...changes.end ~= state.nextOffset else {
             throw OrderingError.positionOutOfRange(partition: partition, position: state.nextOffset, range: changes)
         }
         let ordered = try await log.range(of: TopicPartition(.ordered, partition))
         let orderedOffset = stored?.orderedOffset ?? 0
-        guard orderedOffset <= ordered.end else {
-            throw OrderingError.resultsLost(partition: partition, position: orderedOffset, range: ordered)
+        if orderedOffset > ordered.end {
+            guard try await holdsNothingOlder(ordered) else {
+                throw OrderingError.resultsLost(partition: partition, position: orderedOffset, range: ordered)
+            }
+            try await moveResults(to: ordered.start)
         }
+        return changes
+    }
+
+    /// A reader at the next message, which follows the one that the tables were brought to last.
+    ///
+    /// A topic made anew may have grown beyond the tables' position: to begin there would skip what came before it.
+    private func reader(_ changes: LogRange) async throws -> Log.Reader {
+        let place = TopicPartition(.changes, partition)
+        let last = state.nextOffset - 1
+        guard last >= changes.start else { return try await log.reader(of: place, from: state.nextOffset) }
+        let reader = try await log.reader(of: place, from: last)
+        do {
+            let records = try await reader.next(maximumBytes: 1)
+            guard records.count == 1, let record = records.first, record.offset == last, isOrdered(record) else {
+                throw OrderingError.otherMessages(partition: partition, position: state.nextOffset)
+            }
+            return reader
+        } catch {
+            await reader.close()
+            throw error
+        }
+    }
+
+    /// Whether a message is one that the tables have been brought past.
+    private func isOrdered(_ record: LogRecord) -> Bool {
+        do {
+            let part = try ChangePart(decoding: record.value)
+            return part.epoch.utf8.elementsEqual(machine.epoch.utf8) && state.hasSeen(part)
+        } catch {
+            // Nothing gets past a message that cannot be read.
+            return false
+        }
+    }
+
+    /// Whether `ordered` was made anew: it begins with what becomes of messages that the tables do not hold.
+    ///
+    /// Then nothing is missing between the two, and streams that had more are made again from the tables.
+    private func holdsNothingOlder(_ ordered: LogRange) async throws -> Bool {
+        if ordered.start == ordered.end { return true }
+        let reader = try await log.reader(of: TopicPartition(.ordered, partition), from: ordered.start)
+        let first = await Result.capturing { try await reader.next(maximumBytes: 1).first }
+        await reader.close()
+        guard let record = try first.get() else { return false }
+        do {
+            return try OrderedPiece(decoding: record.value).changesOffset >= state.nextOffset
+        } catch {
+            // It is none of this stage's results, so it proves nothing.
+            return false
+        }
+    }
+
+    /// Has the tables say that everything in `ordered` from an offset on comes behind them.
+    private func moveResults(to offset: Int64) async throws {
+        let moved = StoredPosition(state: state, orderedOffset: offset)
+        try await store.commit([
+            StoreStep(partition: partition, expected: stored, position: moved, rows: [], outcomes: [])
+        ])
+        stored = moved
+        logger.warning(
+            "The topic ordered was made anew: it goes on behind what the tables hold, from which streams are made again",
+            [.partition: .integer(partition), .offset: .integer(Int(offset))])
     }
 
     /// The tables cannot be read in a version that they are not prepared for here, as when another worker was ahead.

@@ -39,6 +39,11 @@ struct Conditions: Sendable {
         readiness.addCondition("storage", unready: "the log and the tables are being opened")
     }
 
+    /// The topics hold what they held.
+    func history() -> ReadinessCondition {
+        readiness.addCondition("history", unready: "the topics have not been looked at yet")
+    }
+
     /// The streams of all partitions serve.
     func streams() -> ReadinessCondition {
         readiness.addCondition("streams", unready: "the streams are being opened")

@@ -140,3 +140,46 @@ final class Lines: LogSink {
     /// The next line with a text.
     func next(with text: String) async -> String? { await lines.first { $0.contains(text) } }
 }
+
+/// What a process found each time it looked at the topic.
+final class Looks: Sendable {
+    private let added: AsyncStream<String?>.Continuation
+    private let found: AsyncStream<String?>
+
+    init() { (found, added) = AsyncStream.makeStream(of: String?.self) }
+
+    func add(_ fault: String?) { added.yield(fault) }
+
+    /// What it finds next: why something is wrong, or nothing.
+    func next() async -> String?? { await found.first { _ in true } }
+}
+
+/// A log in whose place another one may come.
+final class ReplacedLog: ChangeLog {
+    private let current: Mutex<MemoryChangeLog>
+
+    init(_ log: MemoryChangeLog) { current = Mutex(log) }
+
+    func replace(_ log: MemoryChangeLog) { current.withLock { $0 = log } }
+
+    private var log: MemoryChangeLog { current.withLock(\.self) }
+
+    var partitionCount: Int { log.partitionCount }
+    var maximumRecordSize: Int { log.maximumRecordSize }
+
+    func producer() async throws(ChangeLogError) -> MemoryChangeLog.Producer { try await log.producer() }
+
+    func reader(
+        of partition: TopicPartition, from offset: Int64
+    ) async throws(ChangeLogError) -> MemoryChangeLog.Reader {
+        try await log.reader(of: partition, from: offset)
+    }
+
+    func range(of partition: TopicPartition) async throws(ChangeLogError) -> LogRange {
+        try await log.range(of: partition)
+    }
+
+    func join(group: String, topic: Topic) async throws(ChangeLogError) -> MemoryChangeLog.Membership {
+        try await log.join(group: group, topic: topic)
+    }
+}

@@ -141,6 +141,57 @@ struct FollowingTests {
         await log.close()
     }
 
+    @Test func saysThatTheHistoryIsGoneAndGoesOnWhenItIsBack() async throws {
+        let (control, place, looks, clock, following) = try await watched()
+        #expect(await looks.next() == .some(.none))
+        place.replace(emptyLog())
+        await clock.sleepers(1)
+        clock.advance(by: .seconds(1))
+        let absence = await looks.next()
+        #expect(absence.flatMap { $0 }?.contains("does not hold this history any more") == true)
+        _ = await lines.next(with: "The history is gone")
+        place.replace(log)
+        try await append([try entry(2, two)], to: log)
+        await clock.sleepers(1)
+        clock.advance(by: .seconds(1))
+        #expect(await looks.next() == .some(.none))
+        try await control.known.wait { $0.entries.count == 2 }
+        try await end(following)
+    }
+
+    @Test func endsWhenTheTopicIsThatOfAnotherHistory() async throws {
+        let (_, place, looks, clock, following) = try await watched()
+        #expect(await looks.next() == .some(.none))
+        var other = proposed
+        other.epoch = "e2"
+        let second = emptyLog()
+        // As many records as there were before.
+        try await ControlTopic.open(in: second, proposed: other).register(one, in: second)
+        place.replace(second)
+        await clock.sleepers(1)
+        clock.advance(by: .seconds(1))
+        let error = await #expect(throws: ControlError.self) { try await following.value }
+        #expect("\(try #require(error))".contains("control names history e2, this process began with e1"))
+        await log.close()
+        await second.close()
+    }
+
+    /// A process that looks at the topic once a second, wherever it is.
+    private func watched() async throws -> (
+        ControlTopic, ReplacedLog, Looks, ManualClock, Task<Void, any Error>
+    ) {
+        let first = try await ControlTopic.open(in: log, proposed: proposed)
+        try await first.register(one, in: log)
+        let control = try await ControlTopic.open(in: log, proposed: proposed)
+        let (place, looks, clock, lines) = (ReplacedLog(log), Looks(), ManualClock(), lines)
+        let following = Task {
+            try await control.follow(
+                place, checkInterval: .seconds(1), clock: clock, logger: lines.logger,
+                checked: { looks.add($0.map { "\($0)" }) })
+        }
+        return (control, place, looks, clock, following)
+    }
+
     @Test func whoeverWaitsForAVersionIsWokenByItOrByCancellation() async throws {
         let known = KnownSchemas()
         let waiting = (1...3).map { count in Task { try await known.wait { $0.entries.count >= count } } }

@@ -96,6 +96,25 @@ import Testing
         }
     }
 
+    /// From the position on it tells of later messages: what came before them in the new topic would be missing.
+    @Test func rebuildsWhenOrderedWasMadeAnewAndHasGrownBeyondTheStream() async throws {
+        let world = World()
+        world.writesTables = true
+        try world.upload([.person("p1")], batch: 1)
+        try await withFolder { folder in
+            try await withFanOut(world, in: folder) { try await $0.caughtUp(with: world) }
+            world.makeOrderedAnew()
+            for batch in 2...5 { try world.upload([.person("p\(batch)")], batch: Int64(batch)) }
+            try await withFanOut(world, in: folder) { service in
+                await service.events.wait { $0.contains(.rebuilt(rows: 5)) }
+                try await service.caughtUp(with: world)
+                let rows = try await service.pull()
+                #expect(rows.text == world.stream(of: "abc").map(world.json).joined(separator: ","))
+                #expect(service.events.hasDamageOfAFile)
+            }
+        }
+    }
+
     @Test func waitsForTablesThatLagBehindTheLogsStart() async throws {
         let world = World()
         try world.upload([.person("p1")])

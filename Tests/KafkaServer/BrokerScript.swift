@@ -2,8 +2,8 @@
 enum BrokerScript {
     /// Arguments: the folder, that of the installation, the cluster's id, and how many brokers there are.
     ///
-    /// `start`, `stop`, `kill`, `pause` and `resume` take the numbers of brokers. A broker is up when it says so; what reads
-    /// its words tells whether that or their end came first.
+    /// `start`, `stop`, `kill`, `pause` and `resume` take the numbers of brokers, `replace` the id of another
+    /// cluster. A broker is up when it says so; what reads its words tells whether that or their end came first.
     static let text = """
         folder=$1 home=$2 cluster=$3 count=$4
         cd "$folder" || exit 1
@@ -55,12 +55,20 @@ enum BrokerScript {
             done
             begin $numbers
         }
+        # Another cluster in the place of the one before.
+        replace() {
+            cluster=$1
+            end KILL $numbers
+            rm -rf words-* up-* data-*
+            make
+        }
         answer make
         while read -r command brokers; do
             case $command in
                 start) answer begin $brokers ;;
                 stop) answer end TERM $brokers ;;
                 kill) answer end KILL $brokers ;;
+                replace) answer replace "$brokers" ;;
                 pause) answer signal STOP $brokers ;;
                 resume) answer signal CONT $brokers ;;
             esac

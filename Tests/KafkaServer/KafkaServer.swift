@@ -69,6 +69,9 @@ public final class KafkaServer: Sendable {
     /// Starts a broker again on what it has on its disk, and waits until it is up.
     public func startAgain(_ broker: Int = 1) async throws { try await command("start \(broker)") }
 
+    /// Ends the brokers and starts others at their addresses: a cluster that holds nothing.
+    public func replace() async throws { try await command("replace \(BrokerSettings.newClusterID())") }
+
     /// Has a broker do nothing until ``resume(_:)``.
     public func pause(_ broker: Int = 1) async throws { try await command("pause \(broker)") }
 

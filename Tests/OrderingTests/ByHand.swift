@@ -113,4 +113,11 @@ extension ChangeLog {
             parts.map { NewRecord(to: TopicPartition(.changes, partition), value: $0.encode(naming: Fixture.newest)) })
         await producer.close()
     }
+
+    /// Appends results as they are to the first partition.
+    func publish(_ pieces: [[UInt8]]) async throws {
+        let producer = try await producer()
+        try await producer.append(pieces.map { NewRecord(to: TopicPartition(.ordered, 0), value: $0) })
+        await producer.close()
+    }
 }

@@ -67,22 +67,108 @@ struct RestartTests {
         try await withLogAndTables { log, tables in
             var maker = PartMaker()
             try await log.append(maker.creations(3))
+            let uploads = [0: UploadProgress(offset: 1, part: 0)]
             let other = StoreStep(
                 partition: 0, expected: nil,
-                position: StoredPosition(state: PartitionState(nextOffset: 1), orderedOffset: 1), rows: [], outcomes: []
-            )
+                position: StoredPosition(
+                    state: PartitionState(nextOffset: 1, uploads: uploads, schemaOrdinal: 1), orderedOffset: 0),
+                rows: [],
+                outcomes: [])
             let store = WatchedStore(
                 tables,
                 beforeRead: { number throws(RecordStoreError) in
                     if number == 0 { try await tables.commit([other]) }
                 })
-            // Begun again, it finds that the other's results are not in the log.
-            let error = await #expect(throws: OrderingError.self) { try await Stage(log, store).ended() }
+            // Begun again, it goes on from where the other one stands.
+            let stage = Stage(log, store)
+            await stage.store.until(3)
+            try await stage.stop()
+            let pieces = try await log.records(of: TopicPartition(.ordered, 0)).map {
+                try OrderedPiece(decoding: $0.value)
+            }
+            #expect(pieces.map(\.changesOffset) == [1, 2])
+        }
+    }
+
+    @Test
+    func refusesTheTablesWhereAnotherTopicHasGrownBeyondThem() async throws {
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            try await log.append(maker.creations(3))
+            let first = Stage(log, WatchedStore(tables))
+            await first.store.until(3)
+            try await first.stop()
+            // What ingest writes from then on, into a topic that was made anew.
+            let anew = MemoryChangeLog(MemoryLogContents(partitionCount: 2))
+            try await anew.append((4...8).map { maker.part([.edit("r\($0)", ["\($0)"])], batch: Int64($0)) })
+            let error = await #expect(throws: OrderingError.self) {
+                try await Stage(anew, WatchedStore(tables)).ended()
+            }
+            #expect("\(try #require(error))".contains("changes[0]: the message before offset 3 is not the one"))
+            #expect(try await anew.records(of: TopicPartition(.ordered, 0)).isEmpty)
+            #expect(try await tables.position(of: 0)?.state.nextOffset == 3)
+            await anew.close()
+        }
+    }
+
+    /// Without the results of before, or with some of those that come next.
+    @Test(arguments: [0, 1])
+    func goesOnInATopicOfResultsThatWasMadeAnew(published: Int) async throws {
+        try await withLogAndTables { log, tables in
+            let parts = randomParts(20, seed: 31, owners: ["abc"])
+            let byHand = try ByHand(parts)
+            try await log.append(Array(parts[..<10]))
+            let first = Stage(log, WatchedStore(tables))
+            await first.store.until(10)
+            try await first.stop()
+            let before = try await tables.position(of: 0)
+            #expect(before?.orderedOffset ?? 0 > 0)
+            let anew = MemoryChangeLog(MemoryLogContents(partitionCount: 2))
+            try await anew.append(parts)
+            let held = try await log.records(of: TopicPartition(.ordered, 0)).map(\.value)
+            let next = Array(byHand.pieces[held.count...])
+            try await anew.publish(Array(next[..<published]))
+            let second = Stage(anew, WatchedStore(tables))
+            await second.lines.until("The topic ordered was made anew")
+            // At once, not with the next message: streams are made again from there.
+            await second.store.events.until { events in
+                events.contains { event in
+                    guard case .committed(let steps) = event else { return false }
+                    return steps.map(\.position) == [StoredPosition(state: before?.state ?? .init(), orderedOffset: 0)]
+                }
+            }
+            await second.store.until(20)
+            try await second.stop()
+            #expect(
+                try await anew.records(of: TopicPartition(.ordered, 0)).map(\.value) == Array(next[..<published]) + next
+            )
+            #expect(try await second.store.tables(of: 0) == byHand.tables)
+            await anew.close()
+        }
+    }
+
+    @Test
+    func refusesATopicOfResultsThatLostItsEnd() async throws {
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            let parts = maker.creations(3)
+            try await log.append(parts)
+            let first = Stage(log, WatchedStore(tables))
+            await first.store.until(3)
+            try await first.stop()
+            let held = try await log.records(of: TopicPartition(.ordered, 0)).map(\.value)
+            let cut = MemoryChangeLog(MemoryLogContents(partitionCount: 2))
+            try await cut.append(parts)
+            try await cut.publish(Array(held.dropLast()))
+            let error = await #expect(throws: OrderingError.self) {
+                try await Stage(cut, WatchedStore(tables)).ended()
+            }
             guard case .resultsLost? = error else {
                 Issue.record("\(String(describing: error))")
                 return
             }
-            #expect(try await log.records(of: TopicPartition(.ordered, 0)).isEmpty)
+            #expect(try await cut.records(of: TopicPartition(.ordered, 0)).count == held.count - 1)
+            await cut.close()
         }
     }
 

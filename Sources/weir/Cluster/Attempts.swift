@@ -13,6 +13,8 @@ struct Attempts: Sendable {
 
     private static let firstPause = Duration.milliseconds(250)
     private static let longestPause = Duration.seconds(10)
+    /// How long an attempt must go well after one that failed before the process counts as ready: what is wrong shows sooner.
+    private static let probation = Duration.seconds(5)
 
     /// Opens something, as often as it takes.
     ///
@@ -38,10 +40,17 @@ struct Attempts: Sendable {
         var told: String?
         while true {
             let begun = ContinuousClock.now
-            condition.setReady()
+            if told == nil { condition.setReady() }
+            let probation = Task { [condition] in
+                try await Task.sleep(for: Self.probation)
+                condition.setReady()
+            }
+            let outcome = await Result.capturing { try await body() }
+            probation.cancel()
+            // It has said its last word.
+            _ = await probation.result
             do {
-                try await body()
-                return
+                return try outcome.get()
             } catch {
                 try Task.checkCancellation()
                 // What went well for a while may go on soon.

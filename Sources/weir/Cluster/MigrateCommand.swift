@@ -59,6 +59,12 @@ enum MigrateCommand {
         shards: Int
     ) async throws {
         let proposed = try History.proposed(pipeline, for: log, shards: shards)
+        do {
+            _ = try await ControlTopic.existing(in: log)
+        } catch ControlError.noHistory {
+            // What the databases refuse must not be begun: they may be of the history that these topics had.
+            _ = try await tables.migrationPlans(SchemaHistory().evolved(to: declared), epoch: proposed.epoch)
+        }
         let control = try await ControlTopic.open(in: log, proposed: proposed)
         let epoch = control.history.epoch
         // What the databases refuse must not be published.

@@ -55,15 +55,12 @@ struct RoleServices: Sendable {
 
     private var partitions: [Int] { Array(0..<parts.control.history.partitions) }
 
-    /// Learns of schema versions; the tables come first.
-    private var control: ServiceGroup.Member {
-        .init(
-            "control",
-            CancelledService { [parts, logger] in
-                try await parts.control.follow(parts.log, logger: logger.labeled("control")) { schemas in
-                    try await parts.tables?.prepare(schemas, epoch: parts.control.history.epoch)
-                }
-            })
+    /// Learns of schema versions, and looks after the topics that the process works with.
+    private func control(_ topics: [Topic]) -> ServiceGroup.Member {
+        let watch = HistoryWatch(
+            parts: parts, topics: topics, interval: settings.kafka.checkInterval,
+            condition: monitoring.conditions.history(), logger: logger.labeled("control"))
+        return .init("control", CancelledService(watch.run))
     }
 
     /// Those of one role.
@@ -71,8 +68,9 @@ struct RoleServices: Sendable {
         switch role {
         case .gateway: try gateway()
         case .fanout: try fanOut()
-        case .ingest: [control, retention(of: [.uploads, .deadLetters]), stage(.ingest, stages.ingest().run)]
-        case .ordering: [control, retention(of: [.ordered]), ordering]
+        case .ingest:
+            [control(role.topics), retention(of: [.uploads, .deadLetters]), stage(.ingest, stages.ingest().run)]
+        case .ordering: [control(role.topics), retention(of: [.ordered]), ordering]
         }
     }
 
@@ -107,7 +105,8 @@ struct RoleServices: Sendable {
             logger: logger.labeled("link"), metrics: LinkMetrics(monitoring.metrics))
         watch.tell(passed: { server.passed($0) }, ready: { server.setReady($0) })
         return [
-            control, .init("fanout", CancelledService(fanOut.run)), .init("link", CancelledService(server.run)),
+            control(ClusterRole.fanout.topics), .init("fanout", CancelledService(fanOut.run)),
+            .init("link", CancelledService(server.run)),
         ]
     }
 
@@ -119,15 +118,16 @@ struct RoleServices: Sendable {
         let link = try RemoteFanOut(
             settings.remote, link: settings.link, epoch: history.epoch, partitions: history.partitions,
             logger: logger.labeled("link"), metrics: LinkMetrics(monitoring.metrics),
-            passed: { backlog.passed($0) },
+            passed: { [log = parts.log] in note(passed: $0, backlog, log) },
             unserved: { unserved in
                 guard !unserved.isEmpty else { return condition.setReady() }
                 let numbers = unserved.sorted().map(String.init).joined(separator: ", ")
                 condition.setUnready("no fan-out serves these partitions: \(numbers)")
             })
         let gateway = stages.gateway(link: link, backlog: backlog)
+        monitoring.readiness.addProbe("uploads") { gateway.uploadFailure }
         return [
-            control, .init("link", CancelledService(link.run)),
+            control(ClusterRole.gateway.topics), .init("link", CancelledService(link.run)),
             .init(
                 "gateway",
                 GatewayRole(gateway: gateway, condition: monitoring.conditions.gateway(), started: noteReady) {}),
@@ -139,11 +139,12 @@ struct RoleServices: Sendable {
         let backlog = stages.backlog()
         let watch = FanOutWatch(
             partitions: partitions, logger: logger.labeled("fanout"), condition: monitoring.conditions.streams())
-        watch.tell(passed: { backlog.passed($0) })
+        watch.tell(passed: { [log = parts.log] in note(passed: $0, backlog, log) })
         let fanOut = stages.fanOut(of: partitions, store: tables, observer: watch)
         let gateway = stages.gateway(link: fanOut, backlog: backlog)
+        monitoring.readiness.addProbe("uploads") { gateway.uploadFailure }
         return [
-            control,
+            control([.uploads, .changes, .ordered]),
             retention(of: Topic.prunable),
             .init("fanout", CancelledService(fanOut.run)),
             ordering,
@@ -156,6 +157,12 @@ struct RoleServices: Sendable {
         ]
     }
 
+    /// Notes up to where uploads can be pulled: one that the log would put there would count as seen.
+    private func note(passed upload: UploadReference, _ backlog: UploadBacklog, _ log: KafkaChangeLog) {
+        log.noteRecord(at: upload.offset, of: TopicPartition(.uploads, upload.partition))
+        backlog.passed(upload)
+    }
+
     private var tables: PostgresRecordStore {
         guard let tables = parts.tables else { preconditionFailure("the role was opened without its tables") }
         return tables
@@ -165,10 +172,23 @@ struct RoleServices: Sendable {
         { [logger, settings] in logger.noteReady(at: $0, settings.stages.gateway.server, data: nil) }
     }
 
-    /// A stage that begins again when it fails.
+    /// A stage that begins again when it fails, or when its topics are not what they were: it looks at them when it begins.
     private func stage(_ role: ClusterRole, _ run: @escaping @Sendable () async throws -> Void) -> ServiceGroup.Member {
         let attempts = Attempts(
             what: "The stage \(role.rawValue)", condition: monitoring.conditions.stage(role), logger: logger)
-        return .init(role.rawValue, CancelledService { try await attempts.keep(run) })
+        let (log, topics) = (parts.log, role.topics)
+        return .init(
+            role.rawValue,
+            CancelledService {
+                try await attempts.keep {
+                    if let fault = log.fault(of: topics) { throw fault }
+                    try await withThrowingTaskGroup(of: Void.self) { group in
+                        group.addTask(operation: run)
+                        group.addTask { if let loss = await log.nextLoss(of: topics) { throw loss } }
+                        defer { group.cancelAll() }
+                        try await group.next()
+                    }
+                }
+            })
     }
 }

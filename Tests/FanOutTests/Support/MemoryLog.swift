@@ -46,6 +46,9 @@ final class MemoryLog: ChangeLog {
         }
     }
 
+    /// Begins a partition anew.
+    func empty(_ partition: TopicPartition) { state.withLock { $0.partitions[partition] = nil } }
+
     /// Takes the newest records away, as no log may.
     func removeRecords(from offset: Int64, of partition: TopicPartition) {
         state.withLock { state in

@@ -148,6 +148,14 @@ final class World {
         waitingSteps = []
     }
 
+    /// Puts `ordered` in the place of itself, empty.
+    func makeOrderedAnew() {
+        for partition in 0..<partitions {
+            log.empty(ordered(partition))
+            ends[partition] = 0
+        }
+    }
+
     // MARK: Reading
 
     /// The rows of an owner in the order of their timeStamps.

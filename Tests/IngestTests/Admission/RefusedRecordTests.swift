@@ -81,6 +81,7 @@ import Testing
         .unknownRules(UploadReference(partition: 3, offset: 9), 4),
         .unknownSchema(UploadReference(partition: 3, offset: 9), "ab"),
         .positionOutOfRange(UploadReference(partition: 3, offset: 9), LogRange(start: 10, end: 20)),
+        .uploadsLost(UploadReference(partition: 3, offset: 9), LogRange(start: 0, end: 5)),
     ])
     func namesThePlaceInItsErrors(error: IngestError) {
         #expect(error.description.hasPrefix("uploads[3] offset 9"))

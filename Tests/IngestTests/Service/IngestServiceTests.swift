@@ -270,6 +270,34 @@ import Testing
         await #expect(throws: error) { try await service().value }
     }
 
+    /// The log forgot with the topic what was committed, and the new one gives the same offsets again.
+    @Test func refusesATopicThatLacksWhatCameToChanges() async throws {
+        for id in 0..<3 { log.upload(upload(id)) }
+        let first = service()
+        await log.commits.reach(3)
+        first.cancel()
+        try await first.value
+        log.change { state in
+            state.committed = [:]
+            state.records[TopicPartition(.uploads, 2)] = []
+        }
+        let held = log.records(of: .changes).count
+        let error = IngestError.uploadsLost(UploadReference(partition: 2, offset: 2), LogRange(start: 0, end: 0))
+        await #expect(throws: error) { try await service().value }
+        log.upload(upload(3))
+        await #expect(throws: IngestError.self) { try await service().value }
+        #expect(log.records(of: .changes).count == held)
+        // Behind those that were lost it goes on.
+        for _ in 0..<2 { log.upload(Upload("[17]")) }
+        log.upload(upload(4))
+        let running = service()
+        await log.commits.reach(7)
+        running.cancel()
+        try await running.value
+        #expect(try written() == ["0", "1", "2", "3", "4"])
+        #expect(log.committed(2) == 4)
+    }
+
     @Test func reportsWhatItChecked() async throws {
         log.upload(Upload([#"{"table":"note","id":"1"}"#, "2", #"{"table":"note","id":"3","syncId":"zoe"}"#]))
         log.upload(Upload("{}"))

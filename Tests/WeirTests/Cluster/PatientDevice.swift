@@ -22,6 +22,13 @@ struct PatientDevice: Sendable {
         return device
     }
 
+    /// The device after as many batches as it could write before a flag was set.
+    func written(until flag: StopFlag) async throws -> PatientDevice {
+        var device = self
+        while !flag.isSet { try await device.write() }
+        return device
+    }
+
     /// A new device that holds everything; every batch counted once.
     func drained() async throws -> TestDevice {
         var fresh = TestDevice(port: port, syncID: "abc", knowledgeID: "new")

@@ -5,31 +5,44 @@ import ThreadExecutor
 extension WeirCluster {
     /// Removes a topic and makes it again, with so many partitions.
     func makeAnew(_ topic: String, partitions: Int) async throws {
-        let name = prefix + topic
-        var properties = KafkaProperties()
-        properties.set("bootstrap.servers", servers)
-        let client = try KafkaClient(.producer, properties)
-        let thread = try DedicatedThread(name: "admin")
-        let result = await Result.capturing {
-            try await thread.run {
-                _ = try client.delete(topics: [name], milliseconds: 15_000)
+        try await remove([topic])
+        // It ends with what is wrong with the topics, as may be meant.
+        _ = try await CommandRun.run(
+            "topics", "create", "--partitions", "\(partitions)", "--replication", "1", "--config", "weir.yaml",
+            in: folder)
+    }
+
+    /// Removes topics, and returns when their names are free.
+    func remove(_ topics: [String]) async throws {
+        let names = topics.map { prefix + $0 }
+        try await administering { client in
+            _ = try client.delete(topics: names, milliseconds: 15_000)
+            for name in names {
                 // The name is free when the brokers have forgotten it.
                 while true {
                     do throws(KafkaError) {
                         _ = try client.describe(topic: name, milliseconds: 15_000)
                     } catch {
                         guard [.unknownTopicOrPartition, .unknownTopic].contains(error.code) else { throw error }
-                        return
+                        break
                     }
                 }
             }
         }
+    }
+
+    /// Lends a client that may do everything, on a thread of its own.
+    func administering<Value: Sendable>(
+        _ properties: [String: String] = [:], _ body: @escaping @Sendable (KafkaClient) throws -> Value
+    ) async throws -> Value {
+        var all = KafkaProperties()
+        all.set("bootstrap.servers", servers)
+        for (name, value) in properties { all.set(name, value) }
+        let client = try KafkaClient(.producer, all)
+        let thread = try DedicatedThread(name: "admin")
+        let result = await Result.capturing { try await thread.run { try body(client) } }
         await client.close(on: thread)
         await thread.close()
-        try result.get()
-        // It ends with what is wrong with the topics, as may be meant.
-        _ = try await CommandRun.run(
-            "topics", "create", "--partitions", "\(partitions)", "--replication", "1", "--config", "weir.yaml",
-            in: folder)
+        return try result.get()
     }
 }

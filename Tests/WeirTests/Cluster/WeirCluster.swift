@@ -104,7 +104,7 @@ final class WeirCluster: Sendable {
         var lines = [
             "storage: cluster", "schema: \(folder.path)/schema.yaml", "clock: \(clock)", "log:", "  format: json",
             "kafka:", "  topic-prefix: \(prefix)", "  servers: [\(servers)]",
-            "  properties: [reconnect.backoff.ms=20, reconnect.backoff.max.ms=200]",
+            "  properties: [reconnect.backoff.ms=20, reconnect.backoff.max.ms=200]", "  check-interval: 200ms",
         ]
         // Brokers of the tests' own allow what others may not.
         if KafkaServer.home != nil, Self.namedServers == nil { lines.append("  session-timeout: 3s") }

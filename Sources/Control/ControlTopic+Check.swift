@@ -1,0 +1,54 @@
+import ChangeLog
+import SyncModel
+import SyncWire
+
+extension ControlTopic {
+    /// A reader of the topic from its start, which holds as many records as were read before.
+    func reader<Log: ChangeLog>(of log: Log, holding end: Int64) async throws -> Log.Reader {
+        let range = try await log.range(of: Self.place)
+        guard range.start < end, end <= range.end else {
+            throw ControlError.historyGone("it holds offsets \(range.start) to \(range.end), and held \(end) records")
+        }
+        return try await log.reader(of: Self.place, from: range.start)
+    }
+
+    /// Reads the records before an offset, which are few: one for each schema version, and this history among them.
+    func check(_ reader: some LogReader, before end: Int64) async throws {
+        var hasHistory = false
+        var next: Int64 = 0
+        while next < end {
+            for record in try await reader.next(maximumBytes: 1) {
+                next = record.offset + 1
+                let decoded: ControlRecord
+                // One that a newer process wrote is no history that anybody began with.
+                do { decoded = try ControlRecord(decoding: record.value) } catch { continue }
+                guard case .history(let found) = decoded else { continue }
+                guard found.epoch.utf8.elementsEqual(history.epoch.utf8) else {
+                    throw ControlError.otherHistory(found: found.epoch, own: history.epoch)
+                }
+                hasHistory = true
+            }
+        }
+        guard hasHistory, next == end else {
+            throw ControlError.historyGone("none of its first \(end) records names it")
+        }
+    }
+}
+
+extension ControlError {
+    /// What an error says of a topic that was there before: that it lacks what it held; `nil` for all others.
+    init?(absence error: any Error) {
+        switch error {
+        case let error as ControlError:
+            guard case .historyGone = error else { return nil }
+            self = error
+        case let error as ChangeLogError:
+            switch error.code {
+            case .unknownPartition: self = .historyGone("it does not exist")
+            case .outOfRange(let range): self = .historyGone("it holds offsets \(range.start) to \(range.end)")
+            default: return nil
+            }
+        default: return nil
+        }
+    }
+}

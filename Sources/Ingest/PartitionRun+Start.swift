@@ -1,0 +1,70 @@
+import ChangeLog
+import SyncModel
+import SyncWire
+
+/// Where a run begins.
+extension PartitionRun {
+    /// Without a committed offset a partition is read from its earliest record (I1).
+    func makeReader() async throws -> Log.Reader {
+        var start = try await assignment.committed()
+        if start == nil { start = try await earliest() }
+        let offset = start ?? 0
+        report(.started(partition: partition.partition, nextOffset: offset))
+        do {
+            return try await log.reader(of: partition, from: offset)
+        } catch {
+            guard case .outOfRange(let range) = error.code else { throw error }
+            throw IngestError.positionOutOfRange(
+                UploadReference(partition: partition.partition, offset: offset), range)
+        }
+    }
+
+    /// The earliest record.
+    ///
+    /// A log forgets what was committed with the topic. One that was made anew gives offsets for the second time, and ordering
+    /// would drop what comes of them as seen.
+    private func earliest() async throws -> Int64 {
+        let range = try await log.range(of: partition)
+        if let newest = try await newestAdmitted(), newest >= range.end {
+            throw IngestError.uploadsLost(UploadReference(partition: partition.partition, offset: newest), range)
+        }
+        return range.start
+    }
+
+    /// The newest record of the partition of which something is in `changes`; `nil` where nothing is.
+    ///
+    /// Part 0 of every batch is in the partition of the same number. Read from its end, in pieces that grow, since most of it
+    /// comes from there.
+    private func newestAdmitted() async throws -> Int64? {
+        let place = TopicPartition(.changes, partition.partition)
+        let range = try await log.range(of: place)
+        var end = range.end
+        var count: Int64 = 64
+        while end > range.start {
+            let start = max(range.start, end - count)
+            let reader = try await log.reader(of: place, from: start)
+            let found = await Result.capturing { try await newest(in: reader, before: end) }
+            await reader.close()
+            if let newest = try found.get() { return newest }
+            (end, count) = (start, count * 4)
+        }
+        return nil
+    }
+
+    private func newest(in reader: Log.Reader, before end: Int64) async throws -> Int64? {
+        var newest: Int64?
+        var next: Int64 = 0
+        while next < end {
+            for record in try await reader.next(maximumBytes: stepBytes) {
+                next = record.offset + 1
+                let part: ChangePart
+                // Ordering tells of a record that cannot be read.
+                do { part = try ChangePart(decoding: record.value) } catch { continue }
+                guard part.epoch.utf8.elementsEqual(history.epoch.utf8) else { continue }
+                guard part.upload.partition == partition.partition else { continue }
+                newest = max(newest ?? part.upload.offset, part.upload.offset)
+            }
+        }
+        return newest
+    }
+}
