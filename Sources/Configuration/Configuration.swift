@@ -22,14 +22,18 @@ public struct Configuration: Sendable {
 
     let schema: ConfigurationSchema
     private let values: [ResolvedSetting?]
+    /// Those whose value is in a file that was not opened.
+    private let unopened: Set<Int>
     /// Only names that components declare are looked up here.
     private let places: [String: Int]
     private let record = ReadRecord()
 
     /// Resolves and checks every setting.
     ///
-    /// - Parameter scopes: those whose required keys must be set and whose own rules are checked; `nil` means all. What
-    ///   is said about other scopes is checked for its type all the same.
+    /// - Parameter scopes: those that will be read: their required keys must be set, their own rules are checked, and the
+    ///   files of their secrets are opened; `nil` means all. What is said about other scopes is checked for its type all
+    ///   the same, but what their secrets' files hold stays unknown, so that they need not be readable: reading such a
+    ///   secret traps.
     /// - Throws: every problem at once.
     public static func load(
         _ schema: ConfigurationSchema, from sources: ConfigurationSources, for scopes: [String]? = nil
@@ -44,15 +48,22 @@ public struct Configuration: Sendable {
     ) throws(ConfigurationProblems) -> Configuration {
         var resolver = ConfigurationResolver(schema, sources)
         resolver.collect()
-        let configuration = Configuration(schema, resolver.resolve())
+        // What decides which scopes count is in no file of its own.
+        var closed = resolver
+        let known = closed.resolve { _ in false }
+        let preliminary = Configuration(schema, closed, known)
         let scopes: [String]?
         do throws(ConfigurationProblem) {
-            scopes = try choose(configuration)
+            scopes = try choose(preliminary)
         } catch {
-            // Its value is not allowed, which the resolver has found.
+            // Its value is not allowed, which the resolver finds.
             scopes = []
         }
-        for scope in schema.scopes where scopes?.contains(scope.name) ?? true {
+        let chosen = schema.scopes.filter { scopes?.contains($0.name) ?? true }
+        let opened = Set(chosen.flatMap(\.settings))
+        let values = resolver.resolve { opened.contains($0) }
+        let configuration = Configuration(schema, resolver, values, opened)
+        for scope in chosen {
             let missing = scope.settings.filter { configuration.values[$0] == nil }
             for place in missing where !resolver.isGiven(place) {
                 let problem = configuration.missing(place)
@@ -69,9 +80,13 @@ public struct Configuration: Sendable {
         return configuration
     }
 
-    private init(_ schema: ConfigurationSchema, _ values: [ResolvedSetting?]) {
+    private init(
+        _ schema: ConfigurationSchema, _ resolver: ConfigurationResolver, _ values: [ResolvedSetting?],
+        _ opened: Set<Int> = []
+    ) {
         self.schema = schema
         self.values = values
+        unopened = Set(schema.settings.indices.filter { resolver.isInFile($0) && !opened.contains($0) })
         places = Dictionary(uniqueKeysWithValues: schema.settings.enumerated().map { ($1.name, $0) })
     }
 
@@ -106,6 +121,7 @@ public struct Configuration: Sendable {
     func value(of name: String) throws(ConfigurationProblem) -> ResolvedSetting {
         let place = place(of: name)
         record.insert(place)
+        precondition(!unopened.contains(place), "\(name) is read, but its scope is none that was loaded")
         guard let value = values[place] else { throw missing(place) }
         return value
     }

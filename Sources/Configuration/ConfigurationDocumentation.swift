@@ -46,6 +46,9 @@ extension ConfigurationSchema {
             A secret has no flag, since everybody on the machine can read a command line; its companion `…-file` names a
             file whose first line is the secret.
 
+            Processes that do different things may share a file. Each uses the keys of what it does and opens the files of
+            their secrets alone; of all others it only checks that they are settings, with a value of their type.
+
             `\(program) config` prints what is in force and where it comes from.
 
             """

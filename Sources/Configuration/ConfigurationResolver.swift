@@ -100,7 +100,9 @@ struct ConfigurationResolver {
     }
 
     /// The values in force; every candidate is checked, also one that another overrides.
-    mutating func resolve() -> [ResolvedSetting?] {
+    ///
+    /// - Parameter opensFile: whether the file that holds a setting's value is opened; else it stays unresolved.
+    mutating func resolve(_ opensFile: (_ setting: Int) -> Bool) -> [ResolvedSetting?] {
         schema.settings.indices.map { place in
             var winner: ResolvedSetting?
             for (rank, candidate) in candidates[place].enumerated() {
@@ -108,7 +110,7 @@ struct ConfigurationResolver {
                 if !candidate.namesFile {
                     winner = check(candidate, of: place)
                 } else if isLast {
-                    winner = readSecret(candidate, of: place)
+                    winner = readSecret(candidate, of: place, opens: opensFile(place))
                 }
             }
             guard candidates[place].isEmpty else { return winner }
@@ -119,6 +121,9 @@ struct ConfigurationResolver {
             }
         }
     }
+
+    /// Whether the value of a setting is in a file that its companion names.
+    func isInFile(_ setting: Int) -> Bool { candidates[setting].last?.namesFile ?? false }
 
     /// Whether anything was said about a setting, be it right or wrong.
     func isGiven(_ setting: Int) -> Bool { !candidates[setting].isEmpty }
@@ -154,13 +159,14 @@ struct ConfigurationResolver {
         return nil
     }
 
-    /// Reads the first line of the file that a companion key names.
-    private mutating func readSecret(_ candidate: Candidate, of place: Int) -> ResolvedSetting? {
+    /// Reads the first line of the file that a companion key names, if that is opened.
+    private mutating func readSecret(_ candidate: Candidate, of place: Int, opens: Bool) -> ResolvedSetting? {
         let setting = schema.settings[place]
         guard let path = candidate.text.one.flatMap({ ConfigurationType.path.parse(.one($0)) }) else {
             report(setting.fileName, candidate.origin, "expected a path")
             return nil
         }
+        guard opens else { return nil }
         let origin = ConfigurationOrigin.secretFile(path: path, namedBy: candidate.origin)
         do throws(FileFault) {
             // A secret takes one line; 64 KiB leave room for whatever a deployment writes after it.

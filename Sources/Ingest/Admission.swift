@@ -45,7 +45,7 @@ public struct Admission: ~Copyable {
         /// How many of them were refused, by code.
         public internal(set) var refusals: [RefusalCode: Int] = [:]
         /// Why the record as a whole was refused: it breaks the contract of `uploads`.
-        public internal(set) var recordRefusal: String?
+        public internal(set) var recordRefusal: RecordRefusal?
     }
 
     /// Admits one record.
@@ -64,19 +64,21 @@ public struct Admission: ~Copyable {
             batch = try ChangeBatch(decoding: record.value)
         } catch {
             if error.isNewerFormat { throw .newerFormat(upload, "\(error)") }
-            return refused(record, upload, "\(error)")
+            return refused(record, upload, RecordRefusal(.malformedMessage, "\(error)"))
         }
+        // Before anything that a record may have to wait for: it is no other's partition whatever becomes known.
+        if let refusal = refusal(of: batch.device.caller, in: partition) { return refused(record, upload, refusal) }
         guard batch.rules <= RulesVersion.current else { throw .unknownRules(upload, batch.rules) }
         guard let schema = schema(batch.schema, known) else { throw .unknownSchema(upload, batch.schema) }
         let isOtherHistory = !batch.epoch.isEmpty && !batch.epoch.utf8.elementsEqual(epoch.utf8)
         var letter = BatchLetter(
             batch, upload: upload, logTime: record.time, schema: schema, isOtherHistory: isOtherHistory)
-        if !isOtherHistory, let reason = read(batch.changes, into: &letter) {
-            return refused(record, upload, reason)
+        if !isOtherHistory, let refusal = read(batch.changes, into: &letter) {
+            return refused(record, upload, refusal)
         }
         guard let parts = letter.encodedParts(epoch: epoch, maximumSize: maximumRecordSize) else {
             let reason = "the refusals of its \(letter.changeCount) changes are larger than the log takes"
-            return refused(record, upload, reason)
+            return refused(record, upload, RecordRefusal(.tooManyRefusals, reason))
         }
         return admitted(letter, parts, batch, upload, record.time)
     }
@@ -89,19 +91,34 @@ public struct Admission: ~Copyable {
         return schema
     }
 
+    /// Why a caller's record may not lie in a partition; `nil` in its own.
+    ///
+    /// Only there do a device's batches have an order (I2, I3). It gets no outcome either: that would come before, or in
+    /// place of, those of batches which were sent before it and lie where they must.
+    private func refusal(of caller: SyncID, in partition: Int) -> RecordRefusal? {
+        let own = partitioning.partition(of: caller)
+        guard own != partition else { return nil }
+        return RecordRefusal(
+            .wrongPartition, "the caller's uploads belong into partition \(own) of \(partitioning.count)")
+    }
+
     /// Reads the JSON of a batch; the answer is why it is no array of changes.
-    private mutating func read(_ changes: [UInt8], into letter: inout BatchLetter) -> String? {
+    private mutating func read(_ changes: [UInt8], into letter: inout BatchLetter) -> RecordRefusal? {
         let maximum = limits.maxChanges
         do throws(JSONError) {
             let document = try parser.parse(changes.span)
-            guard var elements = document.root.elements else { return "changes is no JSON array" }
+            guard var elements = document.root.elements else {
+                return RecordRefusal(.malformedChanges, "changes is no JSON array")
+            }
             let count = document.root.count
-            guard count <= maximum else { return "\(count) changes, at most \(maximum) are allowed" }
+            guard count <= maximum else {
+                return RecordRefusal(.tooManyChanges, "\(count) changes, at most \(maximum) are allowed")
+            }
             letter.reserve(count)
             while let element = elements.next() { letter.read(element) }
             return nil
         } catch {
-            return "changes is no JSON: \(error)"
+            return RecordRefusal(.malformedChanges, "changes is no JSON: \(error)")
         }
     }
 
@@ -122,7 +139,7 @@ public struct Admission: ~Copyable {
         return admitted
     }
 
-    private func refused(_ record: LogRecord, _ upload: UploadReference, _ reason: String) -> Admitted {
-        Admitted(records: [deadLetters.letter(record, upload, reason: reason)], recordRefusal: reason)
+    private func refused(_ record: LogRecord, _ upload: UploadReference, _ refusal: RecordRefusal) -> Admitted {
+        Admitted(records: [deadLetters.letter(record, upload, refusal)], recordRefusal: refusal)
     }
 }

@@ -21,8 +21,8 @@ struct DeadLetters {
     }
 
     /// A record of `uploads` that was refused as a whole; it goes to the partition that it came from.
-    func letter(_ record: LogRecord, _ upload: UploadReference, reason: String) -> NewRecord {
-        let subject = DeadLetter.Subject.record(reason: reason, value: record.value)
+    func letter(_ record: LogRecord, _ upload: UploadReference, _ refusal: RecordRefusal) -> NewRecord {
+        let subject = DeadLetter.Subject.record(refusal, value: record.value)
         return newRecord(
             to: upload.partition, key: record.key,
             DeadLetter(upload: upload, logTime: record.time, subject: subject))
@@ -46,7 +46,7 @@ extension DeadLetter.Subject {
         switch self {
         case .change(let device, let batch, let refusal, _):
             .change(device: device, batch: batch, refusal: refusal, json: [])
-        case .record(let reason, _): .record(reason: reason, value: [])
+        case .record(let refusal, _): .record(refusal, value: [])
         }
     }
 }

@@ -12,7 +12,7 @@ public enum IngestEvent: Sendable {
     /// records were read.
     case committed(partition: Int, nextOffset: Int64, after: Duration)
     /// A record breaks the contract of `uploads`; it went to `dead-letters`.
-    case recordRefused(UploadReference, reason: String)
+    case recordRefused(UploadReference, RecordRefusal)
     /// The log failed; the partition starts again from its committed offset after a while.
     case restarting(partition: Int, cause: ChangeLogError, after: Duration)
     /// The next record of a partition needs something newer than this worker, and nothing behind it is worked on: until its
@@ -56,12 +56,12 @@ extension IngestEvent {
             logger.debug(
                 "Records admitted",
                 [.topic: "uploads", .partition: .integer(partition), .count: .integer(counts.records)])
-        case .recordRefused(let upload, let reason):
+        case .recordRefused(let upload, let refusal):
             logger.warning(
                 "A record breaks the contract of uploads and went to dead-letters",
                 [
                     .topic: "uploads", .partition: .integer(upload.partition), .offset: .integer(upload.offset),
-                    .reason: .string(reason),
+                    .code: .string(refusal.code.rawValue), .reason: .string(refusal.reason),
                 ])
         case .restarting(let partition, let cause, let delay):
             logger.warning(

@@ -6,7 +6,7 @@ public struct IngestMetrics: Sendable {
     private let records: Counter
     private let changes: Counter
     private let refusedChanges: [RefusalCode: Counter]
-    private let refusedRecords: Counter
+    private let refusedRecords: [RecordRefusal.Code: Counter]
     private let stepRecords: Histogram
     private let stepDuration: Histogram
     private let retries: Counter
@@ -21,7 +21,10 @@ public struct IngestMetrics: Sendable {
             uniqueKeysWithValues: RefusalCode.allCases.map {
                 ($0, registry.counter(.ingestRefusedChanges, [.reason: $0.rawValue]))
             })
-        refusedRecords = registry.counter(.ingestRefusedRecords)
+        refusedRecords = Dictionary(
+            uniqueKeysWithValues: RecordRefusal.Code.allCases.map {
+                ($0, registry.counter(.ingestRefusedRecords, [.reason: $0.rawValue]))
+            })
         stepRecords = registry.histogram(.ingestStepRecords)
         stepDuration = registry.histogram(.ingestStepDuration)
         retries = registry.retries(of: .ingest)
@@ -43,7 +46,7 @@ public struct IngestMetrics: Sendable {
         case .committed(let partition, let nextOffset, let duration):
             positions[partition].set(Int(nextOffset))
             stepDuration.record(duration)
-        case .recordRefused: refusedRecords.add()
+        case .recordRefused(_, let refusal): refusedRecords[refusal.code]?.add()
         case .restarting: retries.add()
         case .paused(let partition, _): paused[partition].set(1)
         case .resumed(let partition, _): paused[partition].set(0)

@@ -122,9 +122,9 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
                 let admitted = try admission.admit(record, of: partition.partition, schemas: schemas)
                 appended += admitted.records
                 counts.add(admitted)
-                if let reason = admitted.recordRefusal {
+                if let refusal = admitted.recordRefusal {
                     let upload = UploadReference(partition: partition.partition, offset: record.offset)
-                    report(.recordRefused(upload, reason: reason))
+                    report(.recordRefused(upload, refusal))
                 }
             }
         } catch {

@@ -34,28 +34,3 @@ public enum ControlRecord: Sendable, Hashable {
     /// A schema version, kept under its ordinal.
     case schema(SchemaHistory.Entry)
 }
-
-/// A record of `dead-letters`: what ingest refused.
-public struct DeadLetter: Sendable, Hashable {
-    /// What was refused.
-    public enum Subject: Sendable, Hashable {
-        /// One change of a batch: its refusal, and its JSON as it was sent.
-        case change(device: Device, batch: Int64?, refusal: Refusal, json: [UInt8])
-        /// A record of `uploads` that breaks the contract: the reason, and the record.
-        case record(reason: String, value: [UInt8])
-    }
-
-    /// The record of `uploads`.
-    public var upload: UploadReference
-    /// Microseconds since 1970 that the log gave it.
-    public var logTime: Int64
-    /// What was refused.
-    public var subject: Subject
-
-    /// Makes a letter.
-    public init(upload: UploadReference, logTime: Int64, subject: Subject) {
-        self.upload = upload
-        self.logTime = logTime
-        self.subject = subject
-    }
-}

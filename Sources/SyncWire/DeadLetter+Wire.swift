@@ -41,10 +41,11 @@ extension DeadLetter: WireEncodable, WireDecodable {
                 $0.message(4) { refusal.write(to: &$0) }
                 $0.bytes(5, json)
             }
-        case .record(let reason, let value):
+        case .record(let refusal, let value):
             writer.message(6) {
-                $0.text(1, reason)
+                $0.text(1, refusal.reason)
                 $0.bytes(2, value)
+                $0.member(3, refusal.code)
             }
         }
     }
@@ -79,13 +80,16 @@ extension DeadLetter: WireEncodable, WireDecodable {
     private static func record(from reader: inout WireReader) throws(WireError) -> Subject {
         var reason = ""
         var value: [UInt8] = []
+        var code: RecordRefusal.Code?
         while let field = try reader.next() {
             switch field.number {
             case 1: reason = try reader.text(field)
             case 2: value = try reader.bytes(field)
+            case 3: code = try reader.member(field)
             default: try reader.skip(field)
             }
         }
-        return .record(reason: reason, value: value)
+        guard let code else { throw reader.missing(3) }
+        return .record(RecordRefusal(code, reason), value: value)
     }
 }

@@ -53,6 +53,19 @@ extension RefusalCode: WireEnum {
     }
 }
 
+extension RecordRefusal.Code: WireEnum {
+    /// The code's number.
+    public var wireNumber: UInt64 {
+        switch self {
+        case .malformedMessage: 1
+        case .wrongPartition: 2
+        case .malformedChanges: 3
+        case .tooManyChanges: 4
+        case .tooManyRefusals: 5
+        }
+    }
+}
+
 extension Policy: WireEnum {
     /// The policy's number.
     public var wireNumber: UInt64 {

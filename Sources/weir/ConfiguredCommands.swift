@@ -29,7 +29,7 @@ enum ConfiguredCommands {
                 return .usage
             }
             let (configuration, _) = try load(role.scopes)
-            _ = try ClusterSettings(configuration)
+            _ = try ClusterSettings(configuration, of: role)
             Output.write(configuration.report { role.reads($0) })
             return .success
         case .run, .configuration:
@@ -51,7 +51,7 @@ enum ConfiguredCommands {
             }
         case .role(let role):
             let (configuration, logging) = try load(role.scopes)
-            return await ClusterRun.run(role, try ClusterSettings(configuration), logging)
+            return await ClusterRun.run(try ClusterSettings(configuration, of: role), logging)
         case .createTopics, .checkTopics:
             let (configuration, logging) = try load(["log", "kafka"])
             let kafka = try configuration.read(KafkaChangeLogConfiguration.self, from: "kafka")
@@ -63,10 +63,9 @@ enum ConfiguredCommands {
             }
         case .migrate:
             let (configuration, logging) = try load(MigrateCommand.scopes)
-            let settings = try ClusterSettings(configuration)
-            let pipeline = try configuration.read(PipelineConfiguration.self, from: "")
+            let settings = try MigrateSettings(configuration)
             let isDry = invocation.option(MigrateCommand.dryRun.name) != nil
-            return await logging.withLogger { await MigrateCommand.run(settings, pipeline, $0, isDry: isDry) }
+            return await logging.withLogger { await MigrateCommand.run(settings, $0, isDry: isDry) }
         case .configurationReference, .checkSchema, .bench, .simulate:
             preconditionFailure("the command has no settings")
         }
@@ -80,8 +79,8 @@ enum ConfiguredCommands {
         let pipeline = try configuration.read(PipelineConfiguration.self, from: "")
         switch pipeline.storage {
         case .cluster:
-            let settings = try ClusterSettings(configuration)
-            if invocation.action == .run { return await ClusterRun.runAll(settings, pipeline, logging) }
+            let settings = try ClusterSettings(all: configuration, pipeline)
+            if invocation.action == .run { return await ClusterRun.run(settings, logging) }
         case .embedded:
             let settings = try EmbeddedSettings(configuration)
             if invocation.action == .run { return await Run.run(settings, logging) }

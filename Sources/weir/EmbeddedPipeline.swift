@@ -79,16 +79,16 @@ struct EmbeddedPipeline: Sendable {
         monitoring.liveness.add(Pulse("log") { [log] in await log.beat() })
         monitoring.liveness.add(Pulse("tables") { [store] in await store.beat() })
         let partitions = control.history.partitions
-        let stages = Stages(
-            settings: settings.stages, log: log, control: control, metrics: metrics, logger: logger)
-        let backlog = stages.backlog()
+        let stages = Stages(log: log, control: control, metrics: metrics, logger: logger)
+        let own = settings.stages
+        let backlog = stages.backlog(own.gateway)
         let watch = FanOutWatch(
             partitions: Array(0..<partitions), logger: logger.labeled("fanout"), condition: streams)
         watch.tell(passed: { backlog.passed($0) })
-        let fanOut = stages.fanOut(of: Array(0..<partitions), store: store, observer: watch)
-        let ordering = stages.ordering(store: store)
-        let ingest = stages.ingest { backlog.refused($0) }
-        let gateway = stages.gateway(link: fanOut, backlog: backlog)
+        let fanOut = stages.fanOut(own.fanOut, of: Array(0..<partitions), store: store, observer: watch)
+        let ordering = stages.ordering(own.ordering, store: store)
+        let ingest = stages.ingest(own.ingest, own.limits) { backlog.refused($0) }
+        let gateway = stages.gateway(own.gateway, own.limits, link: fanOut, backlog: backlog)
         metrics.collect { [log] samples in samples.set(.logQueueBytes, log.queuedBytes) }
         metrics.collectLag(of: log, partitions: partitions)
         let retention = Retention(

@@ -11,7 +11,7 @@ import Ordering
 import RecordStore
 import SyncModel
 
-/// The settings of the stages, whatever log and tables they have.
+/// The settings of all stages, whatever log and tables they have.
 struct StageSettings: Sendable {
     var limits: LimitsConfiguration
     var gateway: GatewayConfiguration
@@ -22,7 +22,6 @@ struct StageSettings: Sendable {
 
 /// Makes the stages of one process over its log and one history.
 struct Stages<Log: ChangeLog>: Sendable {
-    let settings: StageSettings
     let log: Log
     let control: ControlTopic
     let metrics: MetricRegistry
@@ -33,30 +32,34 @@ struct Stages<Log: ChangeLog>: Sendable {
     private var history: History { control.history }
 
     func fanOut<Store: RecordStore>(
-        of partitions: [Int], store: Store, observer: some FanOutObserver
+        _ settings: FanOutConfiguration, of partitions: [Int], store: Store, observer: some FanOutObserver
     ) -> FanOut<Log, Store> {
         FanOut(
-            configuration: settings.fanOut, history: history, partitions: partitions, log: log, store: store,
+            configuration: settings, history: history, partitions: partitions, log: log, store: store,
             schemas: schemas, schemaWait: schemaWait, observer: observer, metrics: FanOutMetrics(metrics))
     }
 
     /// - Parameter hasFailed: told of each partition that something keeps from being ordered, each time.
     func ordering<Store: RecordStore>(
-        store: Store, hasFailed: @escaping @Sendable (Int, any Error) -> Void = { _, _ in }
+        _ settings: OrderingConfiguration, store: Store,
+        hasFailed: @escaping @Sendable (Int, any Error) -> Void = { _, _ in }
     ) -> OrderingService<Log, Store> {
         OrderingService(
             log: log, store: store, history: history, schemas: schemas, schemaWait: schemaWait,
-            configuration: settings.ordering, logger: logger.labeled("ordering"), metrics: OrderingMetrics(metrics),
+            configuration: settings, logger: logger.labeled("ordering"), metrics: OrderingMetrics(metrics),
             hasFailed: hasFailed)
     }
 
     /// - Parameter refused: told of each record of `uploads` that was refused as a whole.
-    func ingest(refused: @escaping @Sendable (UploadReference) -> Void = { _ in }) -> IngestService<Log> {
+    func ingest(
+        _ settings: IngestConfiguration, _ limits: LimitsConfiguration,
+        refused: @escaping @Sendable (UploadReference) -> Void = { _ in }
+    ) -> IngestService<Log> {
         let logger = logger.labeled("ingest")
         let metrics = IngestMetrics(metrics, partitions: history.partitions)
         return IngestService(
-            log: log, history: history, limits: settings.limits.limits, configuration: settings.ingest,
-            schemas: schemas, schemaWait: schemaWait
+            log: log, history: history, limits: limits.limits, configuration: settings, schemas: schemas,
+            schemaWait: schemaWait
         ) { event in
             if case .recordRefused(let upload, _) = event { refused(upload) }
             event.write(to: logger)
@@ -65,19 +68,19 @@ struct Stages<Log: ChangeLog>: Sendable {
     }
 
     func gateway<Link: FanOutLink>(
-        link: Link, backlog: UploadBacklog
+        _ settings: GatewayConfiguration, _ limits: LimitsConfiguration, link: Link, backlog: UploadBacklog
     ) -> GatewayService<Log, Link, NoAuthentication> {
         let gateway = GatewayService(
             log: log, link: link, authenticator: NoAuthentication(), history: history, schemas: schemas,
-            limits: settings.limits.limits, configuration: settings.gateway, backlog: backlog,
+            limits: limits.limits, configuration: settings, backlog: backlog,
             logger: logger.labeled("gateway"), metrics: GatewayMetrics(metrics))
         metrics.collect { [gateway] in gateway.counters }
         return gateway
     }
 
     /// The uploads that wait, as the gateway watches them.
-    func backlog() -> UploadBacklog {
-        UploadBacklog(partitions: history.partitions, maximumLag: settings.gateway.maxLag)
+    func backlog(_ settings: GatewayConfiguration) -> UploadBacklog {
+        UploadBacklog(partitions: history.partitions, maximumLag: settings.maxLag)
     }
 }
 

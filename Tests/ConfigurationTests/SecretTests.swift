@@ -55,10 +55,36 @@ import Testing
 
     @Test func saysWhichFileOfASecretCannotBeRead() {
         #expect(
-            Fixture.problems(environment: ["WEIR_STORE_TOKEN_FILE": "t"]) == [
+            Fixture.problems(environment: ["WEIR_STORE_TOKEN_FILE": "t"], flags: directory, for: ["store"]) == [
                 "t (named by WEIR_STORE_TOKEN_FILE): store.token-file: cannot be read: No such file or directory"
             ])
         #expect(Fixture.problems(environment: ["WEIR_STORE_TOKEN_FILE": ""]).count == 1)
+    }
+
+    @Test func opensNoFileOfAScopeThatIsNotLoaded() throws {
+        let file = "store: {token-file: t}\nserver: {workers: 3}\n"
+        let environment = ["WEIR_STORE_PASSWORD_FILE": "p"]
+        let configuration = try Fixture.load(file: file, environment: environment, for: ["server"])
+        #expect(try configuration.read(ServerConfiguration.self, from: "server").workers == 3)
+        #expect(!configuration.report().contains("store."))
+        // Nor one whose scope another setting rules out.
+        #expect(Fixture.problems(file: file, environment: environment, for: []) == [])
+        // What stands beside the file's name is checked in any scope.
+        #expect(Fixture.problems(file: file, environment: ["WEIR_STORE_PASSWORD": "abc"]).count == 1)
+    }
+
+    @Test func trapsWhereASecretIsReadWhoseFileWasNotOpened() async {
+        #if arch(x86_64)
+            let trap = ExitTest.Condition.signal(SIGILL)
+        #else
+            let trap = ExitTest.Condition.signal(SIGTRAP)
+        #endif
+        await #expect(processExitsWith: trap) {
+            let configuration = try Fixture.load(
+                environment: ["WEIR_STORE_TOKEN_FILE": "t"], flags: [CommandOptionValue("data", "/data")],
+                for: ["server"])
+            _ = try configuration.read(StoreConfiguration.self, from: "store")
+        }
     }
 
     @Test func isNeverShown() throws {

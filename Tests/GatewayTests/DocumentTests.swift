@@ -112,12 +112,14 @@ import Testing
         let codes =
             ProblemCode.allCases.map(\.rawValue) + BatchRefusal.allCases.map(\.rawValue)
             + RefusalCode.allCases.map(\.rawValue)
+        let recordCodes = RecordRefusal.Code.allCases.map(\.rawValue)
         let headings = errors.split(separator: "\n").filter { $0.hasPrefix("### ") }.map { String($0.dropFirst(4)) }
-        #expect(headings.sorted() == codes.sorted())
+        #expect(headings.sorted() == (codes + recordCodes).sorted())
         for code in codes {
             let section = section(code)
             #expect(section.contains("Client: "), "\(code) says what a client does")
         }
+        for code in recordCodes { #expect(section(code).contains("Edge: "), "\(code) says what an edge does") }
         for code in ProblemCode.allCases {
             #expect(section(code.rawValue).hasPrefix("Status \(code.status)"), "\(code.rawValue)")
         }

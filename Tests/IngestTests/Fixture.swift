@@ -68,11 +68,14 @@ struct Upload {
     var isAtomic = false
     var grants: [(String, Access)] = [("ann", .write), ("bob", .write), ("cat", .read)]
     var changes: [UInt8]
-    var partition = 2
+    /// Where its edge put it, if not into the caller's own partition.
+    var wrongPartition: Int?
     var offset: Int64 = 42
     var time: Int64 = 1_767_323_045_000_000
 
     init(_ changes: String) { self.changes = Array(changes.utf8) }
+
+    var partition: Int { wrongPartition ?? Fixture.partitioning.partition(of: SyncID(unchecked: caller)) }
 
     /// A batch of these changes.
     init(_ changes: [String]) { self.init("[" + changes.joined(separator: ",") + "]") }

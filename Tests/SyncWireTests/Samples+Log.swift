@@ -105,32 +105,39 @@ extension Sample {
            {"index": 8, "code": "REFUSAL_CODE_BATCH_ABORTED", "message": "column batchAborted"}]}}
         """
 
-    static let deadLetters = [
-        Sample(
-            "a refused change", "DeadLetter",
-            DeadLetter(
-                upload: UploadReference(partition: 1, offset: 2), logTime: -1,
-                subject: .change(
-                    device: device, batch: 1, refusal: Refusal(index: 0, code: .rowGone, message: "m"), json: [0x7B])),
-            json: """
-                {"format": 1, "upload_partition": 1, "upload_offset": "2", "log_time": "-1",
-                 "change": {"caller": "abc", "knowledge_id": "k1", "batch": "1",
-                   "refusal": {"code": "REFUSAL_CODE_ROW_GONE", "message": "m"}, "json": "\(base64("{"))"}}
-                """),
-        Sample(
-            "a broken record", "DeadLetter",
-            DeadLetter(
-                upload: UploadReference(partition: 0, offset: 0), logTime: 0,
-                subject: .record(reason: "truncated", value: [0, 255])),
-            json: """
-                {"format": 1, "record": {"reason": "truncated", "value": "\(base64([0, 255]))"}}
-                """),
-        Sample(
-            "an empty record", "DeadLetter",
-            DeadLetter(
-                upload: UploadReference(partition: 0, offset: 0), logTime: 0, subject: .record(reason: "", value: [])),
-            json: #"{"format": 1, "record": {}}"#),
-    ]
+    static let deadLetters: [Sample] =
+        [
+            Sample(
+                "a refused change", "DeadLetter",
+                DeadLetter(
+                    upload: UploadReference(partition: 1, offset: 2), logTime: -1,
+                    subject: .change(
+                        device: device, batch: 1, refusal: Refusal(index: 0, code: .rowGone, message: "m"), json: [0x7B]
+                    )),
+                json: """
+                    {"format": 1, "upload_partition": 1, "upload_offset": "2", "log_time": "-1",
+                     "change": {"caller": "abc", "knowledge_id": "k1", "batch": "1",
+                       "refusal": {"code": "REFUSAL_CODE_ROW_GONE", "message": "m"}, "json": "\(base64("{"))"}}
+                    """),
+            Sample(
+                "a broken record", "DeadLetter",
+                DeadLetter(
+                    upload: UploadReference(partition: 0, offset: 0), logTime: 0,
+                    subject: .record(RecordRefusal(.wrongPartition, "elsewhere"), value: [0, 255])),
+                json: """
+                    {"format": 1, "record": {"reason": "elsewhere", "value": "\(base64([0, 255]))",
+                       "code": "RECORD_REFUSAL_CODE_WRONG_PARTITION"}}
+                    """),
+        ] + emptyRecords
+
+    /// An empty record, by each code.
+    private static let emptyRecords = RecordRefusal.Code.allCases.map { code in
+        let subject = DeadLetter.Subject.record(RecordRefusal(code, ""), value: [])
+        return Sample(
+            "an empty record: \(code.rawValue)", "DeadLetter",
+            DeadLetter(upload: UploadReference(partition: 0, offset: 0), logTime: 0, subject: subject),
+            json: #"{"format": 1, "record": {"code": "RECORD_REFUSAL_CODE_\#(code.rawValue.uppercased())"}}"#)
+    }
 
     private static func sample(_ name: String, _ part: ChangePart, json: String) -> Sample {
         Sample(name, "ChangePart", part, bytes: part.encode(naming: schema), json: json)

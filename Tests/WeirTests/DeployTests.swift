@@ -30,19 +30,11 @@ import YAML
         }
     }
 
-    /// The variables of a service, with the secrets that are mounted there put where they are here.
-    private func variables(of service: String) throws -> [String: String] {
-        let node = try #require(services[service])
-        let mounted = node["secrets"]?.list.compactMap(\.text) ?? []
-        var variables: [String: String] = [:]
-        for (name, value) in node["environment"]?.entries ?? [] {
-            let path = try #require(value.text)
-            let secret = try #require(path.wholeMatch(of: /\/run\/secrets\/(.+)/), "\(service): \(name)").output.1
-            #expect(mounted.contains(String(secret)), "\(service): \(name)")
-            variables[name] = try folder.write(String(repeating: "a1", count: 32), to: String(secret))
-        }
-        #expect(variables.count == mounted.count, "\(service)")
-        return variables
+    /// The settings file as a service sees it, with secrets that are mounted there put where they are here.
+    private func settings(of service: String, secrets: [String]) throws -> String {
+        for secret in secrets { try folder.write(String(repeating: "a1", count: 32), to: "\(service)-\(secret)") }
+        let text = try Self.text("cluster.yaml").replacing("/run/secrets/", with: "\(folder.path)/\(service)-")
+        return try folder.write(text, to: "\(service).yaml")
     }
 
     /// A variable with a wrong value ends each command before it does anything, and would not be the only complaint if the
@@ -56,23 +48,40 @@ import YAML
         for (service, arguments) in commands {
             let index = try #require(arguments.firstIndex(of: "--config"), "\(service)")
             #expect(arguments[index + 1] == "/etc/weir/cluster.yaml", "\(service)")
-            var here = arguments
-            here[index + 1] = Self.deploy.appending(path: "cluster.yaml").path
-            let environment = try variables(of: service).merging(["WEIR_LOG_LEVEL": "loud"]) { $1 }
-            let run = try await CommandRun.run(here, in: folder, environment: environment)
-            #expect(run.code == 64, "\(service)")
-            #expect(run.errorLines.count == 1 && run.errors.hasPrefix("WEIR_LOG_LEVEL: "), "\(service): \(run.errors)")
+            let mounted = try #require(services[service])["secrets"]?.list.compactMap(\.text) ?? []
+            for secrets in [[], mounted] {
+                var here = arguments
+                here[index + 1] = try settings(of: service, secrets: secrets)
+                let run = try await CommandRun.run(here, in: folder, environment: ["WEIR_LOG_LEVEL": "loud"])
+                #expect(run.code == 64, "\(service)")
+                // It needs every secret that is mounted, and no other.
+                let missing = mounted.filter { !secrets.contains($0) }.map { "\(folder.path)/\(service)-\($0) (" }
+                let starts = ["WEIR_LOG_LEVEL: "] + missing
+                #expect(run.errorLines.count == starts.count, "\(service): \(run.errors)")
+                for start in starts {
+                    #expect(run.errorLines.contains { $0.hasPrefix(start) }, "\(service): \(run.errors)")
+                }
+            }
         }
     }
 
     /// Each role reads from the file what it needs, with nothing left to a default that a container cannot work with.
     @Test func theFileSaysWhereEverythingIs() async throws {
-        let file = Self.deploy.appending(path: "cluster.yaml").path
-        let run = try await CommandRun.run("config", "--config", file, "--storage", "cluster", in: folder)
-        #expect(run.code == 0, "\(run.errors)")
-        for setting in ["data", "schema", "kafka.servers", "postgres.shards", "link.fan-outs", "link.address"] {
-            let line = run.output.split(separator: "\n").first { $0.hasPrefix("\(setting):") }
-            #expect(line?.contains("cluster.yaml:") == true, "\(setting): \(line ?? "missing")")
+        let file = try settings(of: "cluster", secrets: ["postgres-password", "link-key"])
+        let expected = [
+            ["config", "--storage", "cluster"]: ["data", "schema", "kafka.servers", "postgres.shards"],
+            ["config", "gateway"]: ["kafka.servers", "link.fan-outs"],
+            ["config", "fanout"]: ["data", "kafka.servers", "postgres.shards", "link.address"],
+            ["config", "ordering"]: ["kafka.servers", "postgres.shards"],
+            ["config", "ingest"]: ["kafka.servers"],
+        ]
+        for (command, settings) in expected {
+            let run = try await CommandRun.run(command + ["--config", file], in: folder)
+            #expect(run.code == 0, "\(run.errors)")
+            for setting in settings {
+                let line = run.output.split(separator: "\n").first { $0.hasPrefix("\(setting):") }
+                #expect(line?.contains("cluster.yaml:") == true, "\(command) \(setting): \(line ?? "missing")")
+            }
         }
     }
 

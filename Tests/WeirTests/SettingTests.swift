@@ -95,6 +95,52 @@ import Testing
         #expect(flags["log.level"]?.origin == "WEIR_LOG_LEVEL")
     }
 
+    /// A role opens the files of its own secrets alone, and what is wrong with the settings of others is told all the same.
+    @Test func aRoleReadsTheSecretsThatItUsesFromAFileThatAllShare() async throws {
+        try folder.write(
+            """
+            kafka:
+              servers: [127.0.0.1:9092]
+              sasl.password-file: kafka-password
+            postgres.password-file: postgres-password
+            link.key-file: link-key
+            """, to: "shared.yaml")
+        let secrets = [
+            "gateway": ["kafka.sasl.password", "link.key"], "ingest": ["kafka.sasl.password"],
+            "ordering": ["kafka.sasl.password", "postgres.password"],
+            "fanout": ["kafka.sasl.password", "link.key", "postgres.password"],
+        ]
+        let files = [
+            "kafka.sasl.password": "kafka-password", "link.key": "link-key", "postgres.password": "postgres-password",
+        ]
+        for (role, used) in secrets {
+            let without = try await CommandRun.run("config", role, "--config", "shared.yaml", in: folder)
+            #expect(without.code == 64)
+            let named = files.filter { file in without.errorLines.contains { $0.hasPrefix("\(file.value) (") } }
+            #expect(named.keys.sorted() == used && without.errorLines.count == used.count, "\(role): \(without.errors)")
+        }
+        for (role, used) in secrets {
+            let own = try TestFolder()
+            try own.write(String(contentsOfFile: folder.path + "/shared.yaml", encoding: .utf8), to: "shared.yaml")
+            for secret in used { try own.write(String(repeating: "a1", count: 32), to: try #require(files[secret])) }
+            let run = try await CommandRun.run("config", role, "--config", "shared.yaml", in: own)
+            #expect(run.code == 0, "\(role): \(run.errors)")
+            for secret in files.keys {
+                let isShown = run.output.contains("# \(secret): ***")
+                #expect(isShown == used.contains(secret), "\(role): \(secret)")
+            }
+            // The process itself opens no others than its report does: it gets as far as its own fault.
+            let start = try await CommandRun.run(
+                role, "--config", "shared.yaml", "--operations.address", "nowhere", in: own,
+                environment: ["WEIR_POSTGRES_CONNECTIONS": "none", "WEIR_LINK_KEYS": "x"])
+            #expect(start.code == 64)
+            #expect(start.errorLines.count == 3, "\(role): \(start.errors)")
+            for fault in ["--operations.address: ", "WEIR_POSTGRES_CONNECTIONS: ", "WEIR_LINK_KEYS: is no setting"] {
+                #expect(start.errorLines.contains { $0.hasPrefix(fault) }, "\(role): \(start.errors)")
+            }
+        }
+    }
+
     @Test func unknownKeysAreNamedWithTheirPlaceAndTheNearest() async throws {
         try folder.write("schema: s.yaml\npartitons: 8\nlog:\n  levl: debug\n", to: "other.yaml")
         let run = try await CommandRun.run(

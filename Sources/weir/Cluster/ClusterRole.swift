@@ -28,9 +28,6 @@ enum ClusterRole: String, Sendable, CaseIterable {
         return ClusterSettings.sharedScopes + own
     }
 
-    /// Whether it needs the tables.
-    var usesTables: Bool { self == .ordering || self == .fanout }
-
     /// The flags of its command.
     var options: [CommandOption] {
         let plain = ["config", "log-format"] + (self == .gateway ? ["address"] : []) + ownKeys

@@ -8,39 +8,18 @@ import ServiceLifecycle
 /// `weir gateway`, `ingest`, `ordering`, `fanout`, and `weir run` with `storage: cluster`: roles on Kafka and Postgres until
 /// SIGTERM or SIGINT.
 enum ClusterRun {
-    /// Runs one role.
-    static func run(_ role: ClusterRole, _ settings: ClusterSettings, _ logging: LogConfiguration) async -> ExitCode {
-        var settings = settings
-        // Whoever writes the tables makes them; a fan-out waits for that.
-        if role == .fanout { settings.postgres.migratesAtStart = false }
-        return await run(
-            settings, logging, usesTables: role.usesTables, keepsStreams: role == .fanout
-        ) { try $0.of(role) }
-    }
-
-    /// Runs all roles in this process.
-    static func runAll(
-        _ settings: ClusterSettings, _ pipeline: PipelineConfiguration, _ logging: LogConfiguration
-    ) async -> ExitCode {
-        await run(settings, logging, own: pipeline, usesTables: true, keepsStreams: true) { $0.all() }
-    }
-
-    private static func run(
-        _ settings: ClusterSettings, _ logging: LogConfiguration, own: PipelineConfiguration? = nil, usesTables: Bool,
-        keepsStreams: Bool, _ members: (RoleServices) throws -> [ServiceGroup.Member]
-    ) async -> ExitCode {
+    /// Runs what the settings are for.
+    static func run(_ settings: ClusterSettings, _ logging: LogConfiguration) async -> ExitCode {
         await ProcessFrame.run(logging, settings.operations) { logger, monitoring, stop in
             let storage = monitoring.conditions.storage()
-            let folder = keepsStreams ? try DataFolder(path: settings.data) : nil
+            let folder = try settings.data.map { try DataFolder(path: $0) }
             let parts = try await open(stop) {
-                try await ClusterParts.open(
-                    settings, usesTables: usesTables, own: own, condition: storage, logger: logger)
+                try await ClusterParts.open(settings, condition: storage, logger: logger)
             }
             guard let parts else { return }
             storage.setReady()
             try await serve(parts, stop, logger) {
-                try members(
-                    RoleServices(settings: settings, parts: parts, monitoring: monitoring, logger: logger))
+                try RoleServices(settings: settings, parts: parts, monitoring: monitoring, logger: logger).members()
             }
             withExtendedLifetime(folder) {}
         }

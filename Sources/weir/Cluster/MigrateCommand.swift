@@ -1,10 +1,26 @@
 import ChangeLog
 import Commands
+import Configuration
 import Control
 import KafkaChangeLog
 import Observability
 import PostgresRecordStore
 import SyncModel
+
+/// The settings of `weir migrate`.
+struct MigrateSettings: Sendable {
+    var pipeline: PipelineConfiguration
+    var limits: LimitsConfiguration
+    var kafka: KafkaChangeLogConfiguration
+    var postgres: PostgresRecordStoreConfiguration
+
+    init(_ configuration: Configuration) throws(ConfigurationProblem) {
+        pipeline = try configuration.read(PipelineConfiguration.self, from: "")
+        limits = try configuration.read(LimitsConfiguration.self, from: "limits")
+        kafka = try configuration.read(KafkaChangeLogConfiguration.self, from: "kafka")
+        postgres = try configuration.read(PostgresRecordStoreConfiguration.self, from: "postgres")
+    }
+}
 
 /// `weir migrate`.
 enum MigrateCommand {
@@ -24,12 +40,11 @@ enum MigrateCommand {
             of: scopes, and: ["config", "log-format", "schema", "partitions", "clock", "piece-bytes"])
     }
 
-    static func run(
-        _ settings: ClusterSettings, _ pipeline: PipelineConfiguration, _ logger: Logger, isDry: Bool
-    ) async -> ExitCode {
+    static func run(_ settings: MigrateSettings, _ logger: Logger, isDry: Bool) async -> ExitCode {
+        let pipeline = settings.pipeline
         do {
             let declared = try SchemaFiles.read(
-                pipeline.schema, maximumValueBytes: settings.stages.limits.limits.maxValueBytes)
+                pipeline.schema, maximumValueBytes: settings.limits.limits.maxValueBytes)
             let log = try await KafkaChangeLog(settings.kafka, logger: logger)
             let result = await Result.capturing {
                 let tables = try await PostgresRecordStore.open(settings.postgres, logger: logger)

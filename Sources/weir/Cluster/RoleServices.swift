@@ -29,9 +29,7 @@ struct RoleServices: Sendable {
         self.parts = parts
         self.monitoring = monitoring
         self.logger = logger
-        stages = Stages(
-            settings: settings.stages, log: parts.log, control: parts.control, metrics: monitoring.metrics,
-            logger: logger)
+        stages = Stages(log: parts.log, control: parts.control, metrics: monitoring.metrics, logger: logger)
         monitoring.metrics.collectLag(of: parts.log, partitions: parts.control.history.partitions)
         monitoring.readiness.addProbe("kafka") { [log = parts.log] in
             do throws(ChangeLogError) {
@@ -41,8 +39,8 @@ struct RoleServices: Sendable {
                 return "\(error)"
             }
         }
-        guard let tables = parts.tables else { return }
-        monitoring.readiness.addProbe("postgres") { [shards = settings.postgres.shards.indices] in
+        guard let tables = parts.tables, let shards = settings.postgres?.shards.indices else { return }
+        monitoring.readiness.addProbe("postgres") {
             do throws(RecordStoreError) {
                 // Partition n lives in database n, as far as there are databases.
                 for shard in shards { _ = try await tables.position(of: shard) }
@@ -63,14 +61,19 @@ struct RoleServices: Sendable {
         return .init("control", CancelledService(watch.run))
     }
 
-    /// Those of one role.
-    func of(_ role: ClusterRole) throws -> [ServiceGroup.Member] {
-        switch role {
-        case .gateway: try gateway()
-        case .fanout: try fanOut()
-        case .ingest:
-            [control(role.topics), retention(of: [.uploads, .deadLetters]), stage(.ingest, stages.ingest().run)]
-        case .ordering: [control(role.topics), retention(of: [.ordered]), ordering]
+    /// Those of the process's work.
+    func members() throws -> [ServiceGroup.Member] {
+        switch settings.work {
+        case .gateway(let settings): try gateway(settings)
+        case .fanOut(let settings): try fanOut(settings)
+        case .ingest(let settings, let limits):
+            [
+                control(ClusterRole.ingest.topics), retention(of: [.uploads, .deadLetters]),
+                stage(.ingest, stages.ingest(settings, limits).run),
+            ]
+        case .ordering(let settings):
+            [control(ClusterRole.ordering.topics), retention(of: [.ordered]), ordering(settings)]
+        case .all(let settings, _): all(settings)
         }
     }
 
@@ -86,19 +89,19 @@ struct RoleServices: Sendable {
                 }, logger: logger))
     }
 
-    private var ordering: ServiceGroup.Member {
-        let failures = RecentFailures(memory: settings.stages.ordering.retryDelay + .seconds(5))
+    private func ordering(_ settings: OrderingConfiguration) -> ServiceGroup.Member {
+        let failures = RecentFailures(memory: settings.retryDelay + .seconds(5))
         monitoring.readiness.addProbe("partitions") { failures.reason }
-        return stage(.ordering, stages.ordering(store: tables) { failures.note($0, $1) }.run)
+        return stage(.ordering, stages.ordering(settings, store: tables) { failures.note($0, $1) }.run)
     }
 
     /// A fan-out, and what serves it to gateways: from before its streams are open, and not a moment longer than they are.
-    private func fanOut() throws -> [ServiceGroup.Member] {
+    private func fanOut(_ settings: ClusterSettings.FanOutSettings) throws -> [ServiceGroup.Member] {
         let history = parts.control.history
-        let served = try settings.stages.fanOut.partitions.numbers(in: history)
+        let served = try settings.fanOut.partitions.numbers(in: history)
         let watch = FanOutWatch(
             partitions: served, logger: logger.labeled("fanout"), condition: monitoring.conditions.streams())
-        let fanOut = stages.fanOut(of: served, store: tables, observer: watch)
+        let fanOut = stages.fanOut(settings.fanOut, of: served, store: tables, observer: watch)
         let server = try FanOutServer(
             settings.server, link: settings.link, serving: fanOut,
             description: LinkDescription(epoch: history.epoch, partitions: history.partitions, ready: []),
@@ -111,8 +114,8 @@ struct RoleServices: Sendable {
     }
 
     /// A gateway, and its link to the fan-outs.
-    private func gateway() throws -> [ServiceGroup.Member] {
-        let backlog = stages.backlog()
+    private func gateway(_ settings: ClusterSettings.GatewaySettings) throws -> [ServiceGroup.Member] {
+        let backlog = stages.backlog(settings.gateway)
         let condition = monitoring.conditions.fanOuts()
         let history = parts.control.history
         let link = try RemoteFanOut(
@@ -124,34 +127,38 @@ struct RoleServices: Sendable {
                 let numbers = unserved.sorted().map(String.init).joined(separator: ", ")
                 condition.setUnready("no fan-out serves these partitions: \(numbers)")
             })
-        let gateway = stages.gateway(link: link, backlog: backlog)
+        let gateway = stages.gateway(settings.gateway, settings.limits, link: link, backlog: backlog)
         monitoring.readiness.addProbe("uploads") { gateway.uploadFailure }
         return [
             control(ClusterRole.gateway.topics), .init("link", CancelledService(link.run)),
             .init(
                 "gateway",
-                GatewayRole(gateway: gateway, condition: monitoring.conditions.gateway(), started: noteReady) {}),
+                GatewayRole(
+                    gateway: gateway, condition: monitoring.conditions.gateway(), started: noteReady(settings.gateway)
+                ) {}),
         ]
     }
 
     /// Those of all roles, whose gateway asks the fan-out within the process.
-    func all() -> [ServiceGroup.Member] {
-        let backlog = stages.backlog()
+    private func all(_ settings: StageSettings) -> [ServiceGroup.Member] {
+        let backlog = stages.backlog(settings.gateway)
         let watch = FanOutWatch(
             partitions: partitions, logger: logger.labeled("fanout"), condition: monitoring.conditions.streams())
         watch.tell(passed: { [log = parts.log] in note(passed: $0, backlog, log) })
-        let fanOut = stages.fanOut(of: partitions, store: tables, observer: watch)
-        let gateway = stages.gateway(link: fanOut, backlog: backlog)
+        let fanOut = stages.fanOut(settings.fanOut, of: partitions, store: tables, observer: watch)
+        let gateway = stages.gateway(settings.gateway, settings.limits, link: fanOut, backlog: backlog)
         monitoring.readiness.addProbe("uploads") { gateway.uploadFailure }
         return [
             control([.uploads, .changes, .ordered]),
             retention(of: Topic.prunable),
             .init("fanout", CancelledService(fanOut.run)),
-            ordering,
-            stage(.ingest, stages.ingest { backlog.refused($0) }.run),
+            ordering(settings.ordering),
+            stage(.ingest, stages.ingest(settings.ingest, settings.limits) { backlog.refused($0) }.run),
             .init(
                 "gateway",
-                GatewayRole(gateway: gateway, condition: monitoring.conditions.gateway(), started: noteReady) {
+                GatewayRole(
+                    gateway: gateway, condition: monitoring.conditions.gateway(), started: noteReady(settings.gateway)
+                ) {
                     try await watch.untilReady()
                 }, startLimit: .seconds(86_400)),
         ]
@@ -168,8 +175,8 @@ struct RoleServices: Sendable {
         return tables
     }
 
-    private var noteReady: @Sendable (HTTPPeer) -> Void {
-        { [logger, settings] in logger.noteReady(at: $0, settings.stages.gateway.server, data: nil) }
+    private func noteReady(_ settings: GatewayConfiguration) -> @Sendable (HTTPPeer) -> Void {
+        { [logger] in logger.noteReady(at: $0, settings.server, data: nil) }
     }
 
     /// A stage that begins again when it fails, or when its topics are not what they were: it looks at them when it begins.

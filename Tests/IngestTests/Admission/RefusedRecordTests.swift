@@ -5,28 +5,52 @@ import SyncWire
 import Testing
 
 @Suite struct RefusedRecordTests {
-    @Test(arguments: [
-        ("", "missing in"), ("{}", "changes is no JSON array"), ("null", "changes is no JSON array"),
-        ("[1,]", "changes is no JSON: unexpected byte at byte 3"),
-        ("[", "changes is no JSON: ends inside a value at byte 1"),
-        (" ", "changes is no JSON: no value at byte 1"),
-        ("[] []", "changes is no JSON: content after the value at byte 3"),
-        (#"["\ud800"]"#, "changes is no JSON: half of a surrogate pair at byte 2"),
-        ("[1,2,3,4]", "4 changes, at most 3 are allowed"),
-    ])
-    func sendsARecordThatBreaksTheContractToDeadLetters(changes: String, reason: String) throws {
+    @Test(
+        arguments: [
+            ("", .malformedMessage, "missing in"), ("{}", .malformedChanges, "changes is no JSON array"),
+            ("null", .malformedChanges, "changes is no JSON array"),
+            ("[1,]", .malformedChanges, "changes is no JSON: unexpected byte at byte 3"),
+            ("[", .malformedChanges, "changes is no JSON: ends inside a value at byte 1"),
+            (" ", .malformedChanges, "changes is no JSON: no value at byte 1"),
+            ("[] []", .malformedChanges, "changes is no JSON: content after the value at byte 3"),
+            (#"["\ud800"]"#, .malformedChanges, "changes is no JSON: half of a surrogate pair at byte 2"),
+            ("[1,2,3,4]", .tooManyChanges, "4 changes, at most 3 are allowed"),
+        ] as [(String, RecordRefusal.Code, String)])
+    func sendsARecordThatBreaksTheContractToDeadLetters(
+        changes: String, code: RecordRefusal.Code, reason: String
+    ) throws {
         let upload = Upload(changes)
         let decoded = try upload.admitted(limits: SyncLimits(maxChanges: 3))
         #expect(decoded.parts.isEmpty && decoded.letters.count == 1)
-        #expect(decoded.admitted.recordRefusal?.hasPrefix(reason) == true, "\(decoded.admitted.recordRefusal ?? "")")
+        let refusal = try #require(decoded.admitted.recordRefusal)
+        #expect(refusal.code == code && refusal.reason.hasPrefix(reason), "\(refusal)")
         let letter = try #require(decoded.letters.first)
         #expect(letter.upload == UploadReference(partition: 2, offset: 42))
         #expect(letter.logTime == 1_767_323_045_000_000)
-        let subject = DeadLetter.Subject.record(
-            reason: decoded.admitted.recordRefusal ?? "", value: upload.record.value)
-        #expect(letter.subject == subject)
+        #expect(letter.subject == .record(refusal, value: upload.record.value))
         let record = decoded.admitted.records[0]
         #expect(record.destination == TopicPartition(.deadLetters, 2) && record.key == Array("ann".utf8))
+    }
+
+    /// Whatever else is wrong with it, or has to be waited for: it waits for nothing, and gets no outcome.
+    @Test(arguments: [
+        Upload([#"{"table":"note","id":"1"}"#]), Upload([]), Upload("{}"), Upload([]).with(\.epoch, "h2"),
+        Upload([]).with(\.rules, 99), Upload([]).with(\.schema, String(repeating: "0", count: 32)),
+    ])
+    func sendsARecordOutsideItsCallersPartitionToDeadLettersAlone(upload: Upload) throws {
+        #expect(upload.partition == 2)
+        for partition in [0, 1, 3] {
+            let misplaced = upload.with(\.wrongPartition, partition)
+            let decoded = try misplaced.admitted()
+            let refusal = RecordRefusal(.wrongPartition, "the caller's uploads belong into partition 2 of 4")
+            #expect(decoded.admitted.recordRefusal == refusal)
+            #expect(decoded.parts.isEmpty && decoded.admitted.changeCount == 0)
+            let letter = DeadLetter(
+                upload: UploadReference(partition: partition, offset: 42), logTime: upload.time,
+                subject: .record(refusal, value: upload.record.value))
+            #expect(decoded.letters == [letter])
+            #expect(decoded.admitted.records[0].destination == TopicPartition(.deadLetters, partition))
+        }
     }
 
     @Test func takesAsManyChangesAsAreAllowed() throws {

@@ -73,9 +73,10 @@ import Testing
     @Test func refusesTheRecordWhenNotEvenTheRefusalsFit() throws {
         let decoded = try Upload(Array(repeating: "1", count: 2000)).admitted(maximumRecordSize: limit)
         #expect(decoded.parts.isEmpty && decoded.letters.count == 1)
-        let reason = "the refusals of its 2000 changes are larger than the log takes"
-        #expect(decoded.admitted.recordRefusal == reason)
-        guard case .record(reason, let value)? = decoded.letters.first?.subject else {
+        let refusal = RecordRefusal(
+            .tooManyRefusals, "the refusals of its 2000 changes are larger than the log takes")
+        #expect(decoded.admitted.recordRefusal == refusal)
+        guard case .record(refusal, let value)? = decoded.letters.first?.subject else {
             Issue.record("a letter of a record")
             return
         }

@@ -33,7 +33,7 @@ import Testing
 
     @Test func appendsTheRecordsOfEachBatchAndCommits() async throws {
         for id in 0..<5 { log.upload(upload(id)) }
-        log.upload(Upload("[17]").with(\.partition, 0))
+        log.upload(Upload("[17]").with(\.caller, "eve"))
         let running = service()
         await log.commits.reach(6)
         running.cancel()
@@ -205,7 +205,7 @@ import Testing
         #expect(events.paused == [error])
         #expect(try written() == ["0", "1"] && log.committed(2) == 2)
         log.upload(upload(4))
-        log.upload(upload(5).with(\.partition, 0))
+        log.upload(upload(5).with(\.caller, "eve"))
         await log.commits.reach(2)
         #expect(log.committed(0) == 1 && log.committed(2) == 2)
         running.cancel()
@@ -222,7 +222,7 @@ import Testing
         await events.pauses.reach(1)
         #expect(try written() == ["0"])
         // The member works on what it is given meanwhile.
-        log.upload(upload(3).with(\.schema, Fixture.oldest).with(\.partition, 0))
+        log.upload(upload(3).with(\.schema, Fixture.oldest).with(\.caller, "eve"))
         await log.commits.reach(2)
         #expect(log.committed(0) == 1 && log.committed(2) == 1)
         known.learn(Fixture.schemas)
@@ -237,7 +237,7 @@ import Testing
     @Test func staysPausedAtARecordThatNeedsNewerRules() async throws {
         let known = KnownSchemas(Fixture.firstSchema)
         log.upload(upload(0).with(\.schema, Fixture.newest).with(\.rules, 99))
-        log.upload(upload(1).with(\.schema, Fixture.newest).with(\.partition, 0))
+        log.upload(upload(1).with(\.schema, Fixture.newest).with(\.caller, "eve"))
         let running = service(schemas: known)
         await events.pauses.reach(2)
         known.learn(Fixture.schemas)

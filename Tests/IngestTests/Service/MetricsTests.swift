@@ -16,6 +16,7 @@ import Testing
     @Test func countsWhatItCheckedAndWhereItStands() async throws {
         log.upload(Upload([#"{"table":"note","id":"1"}"#, "2", #"{"table":"note","id":"3","syncId":"zoe"}"#]))
         log.upload(Upload("{}"))
+        log.upload(Upload("[]").with(\.caller, "eve").with(\.wrongPartition, 2))
         let metrics = IngestMetrics(registry, partitions: Fixture.history.partitions)
         let stepsCommitted = Tally()
         let service = IngestService(
@@ -29,15 +30,19 @@ import Testing
         await stepsCommitted.reach(1)
         running.cancel()
         try await running.value
-        #expect(registry.counter(.ingestRecords).value == 2)
+        #expect(registry.counter(.ingestRecords).value == 3)
         #expect(registry.counter(.ingestChanges).value == 3)
         #expect(refused(.invalidChange) == 1)
         #expect(refused(.notGranted) == 1)
         #expect(refused(.valueTooLarge) == 0)
-        #expect(registry.counter(.ingestRefusedRecords).value == 1)
-        #expect(registry.histogram(.ingestStepRecords).snapshot.sum == 2)
+        for code in RecordRefusal.Code.allCases {
+            let isMet = code == .malformedChanges || code == .wrongPartition
+            let count = registry.counter(.ingestRefusedRecords, [.reason: code.rawValue]).value
+            #expect(count == (isMet ? 1 : 0), "\(code)")
+        }
+        #expect(registry.histogram(.ingestStepRecords).snapshot.sum == 3)
         #expect(registry.histogram(.ingestStepDuration).snapshot.cumulative.last == 1)
-        #expect(registry.position(of: .ingest, in: 2).value == 2)
+        #expect(registry.position(of: .ingest, in: 2).value == 3)
         #expect(registry.position(of: .ingest, in: 0).value == 0)
     }
 

@@ -30,7 +30,7 @@ import Testing
         let lines = Lines()
         let logger = Logger(label: "ingest", output: LogOutput(format: .text, to: lines, now: { 0 }), level: .debug)
         let upload = UploadReference(partition: 3, offset: 9)
-        IngestEvent.recordRefused(upload, reason: "no array").write(to: logger)
+        IngestEvent.recordRefused(upload, RecordRefusal(.malformedChanges, "no array")).write(to: logger)
         let cause = ChangeLogError(.inputOutput, message: "no leader", isRetriable: true)
         IngestEvent.restarting(partition: 3, cause: cause, after: .seconds(2)).write(to: logger)
         IngestEvent.endedUncommitted(partition: 3, cause: cause).write(to: logger)
@@ -39,6 +39,7 @@ import Testing
         let texts = lines.texts
         #expect(texts.count == 5 && texts.allSatisfy { $0.contains("topic=uploads") && $0.contains("partition=3") })
         #expect(texts[0].contains("offset=9") && texts[0].contains("no array"))
+        #expect(texts[0].contains("code=malformed_changes"))
         #expect(texts[1].contains("no leader") && texts[1].contains("duration_s=2"))
         #expect(texts[2].contains("no leader"))
         #expect(texts[4].contains("critical") && texts[4].contains("rules version 99"))

@@ -33,9 +33,14 @@ struct ContractPlace: Sendable {
         let python: String
 
         /// Writes a batch and returns when the brokers have it.
-        func upload(_ caller: String, _ device: String, batch: Int, _ changes: String) async throws {
+        ///
+        /// - Parameter isMisplaced: whether it goes into another partition than the contract says.
+        func upload(
+            _ caller: String, _ device: String, batch: Int, _ changes: String, isMisplaced: Bool = false
+        ) async throws {
+            let program = isMisplaced ? "misplace.py" : "upload.py"
             _ = try await place.tools.run(
-                [python, "upload.py", place.servers, place.prefix, caller, device, "\(batch)", changes],
+                [python, program, place.servers, place.prefix, caller, device, "\(batch)", changes],
                 in: place.folder)
         }
     }
@@ -44,8 +49,14 @@ struct ContractPlace: Sendable {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
         let document = try String(contentsOf: root.appending(path: "docs/kafka.md"), encoding: .utf8)
-        let code = try #require(document.firstMatch(of: /```python\n((?s).*?)```/)).output.1
-        try folder.write(String(code), to: "upload.py")
+        let code = String(try #require(document.firstMatch(of: /```python\n((?s).*?)```/)).output.1)
+        try folder.write(code, to: "upload.py")
+        // The same with a partitioner that is wrong.
+        let right = "% history.partitions"
+        try #require(code.ranges(of: right).count == 1)
+        try folder.write(
+            code.replacing(right, with: right + " + 1) % history.partitions").replacing(
+                "partition = (", with: "partition = (("), to: "misplace.py")
         _ = try await tools.run(
             [
                 "protoc", "-I", root.appending(path: "Sources/SyncWire/Protos").path, "--python_out=.", "control.proto",
