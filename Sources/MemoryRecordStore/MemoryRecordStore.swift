@@ -60,6 +60,16 @@ public final class MemoryRecordStore: RecordStore {
         try change { content throws(RecordStoreError) in try content.commit(steps) }
     }
 
+    /// How much a partition has, counted.
+    public func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
+        try requirePrepared()
+        return tables.content.withLock { content in
+            let partition = content.partitions[partition] ?? MemoryTables.Partition()
+            return PartitionSize(
+                rows: partition.rows.count, outcomes: partition.progress.values.reduce(0) { $0 + $1.outcomes.count })
+        }
+    }
+
     /// Reads a partition whole, as it was when the read began.
     public func snapshot(
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void

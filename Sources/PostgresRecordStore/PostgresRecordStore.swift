@@ -143,6 +143,21 @@ public final class PostgresRecordStore: RecordStore {
         }
     }
 
+    /// How much a partition has; of tables above 8 MB an estimate from a sample.
+    ///
+    /// Waits for snapshots of the same database.
+    public func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
+        let tables = try preparedTables()
+        let shard = shard(of: partition)
+        do {
+            return try await shard.snapshot { connection in
+                try PartitionCount(connection, tables, schema: schema, of: partition).size()
+            }
+        } catch {
+            throw RecordStoreError(error, place: shard.place)
+        }
+    }
+
     /// Reads a partition whole; one snapshot of a database at a time, others wait for it.
     ///
     /// - Throws: `RecordStoreError`, `CancellationError`, and what the body throws.

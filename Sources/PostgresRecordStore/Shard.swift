@@ -81,7 +81,7 @@ struct Shard: Sendable {
     }
 
     /// Runs a closure on the session for snapshots.
-    func snapshot(_ body: @Sendable (PostgresConnection) throws -> Void) async throws {
+    func snapshot<Value: Sendable>(_ body: @Sendable (PostgresConnection) throws -> Value) async throws -> Value {
         try await snapshots.perform(body)
     }
 

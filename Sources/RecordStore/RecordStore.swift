@@ -29,6 +29,11 @@ public protocol RecordStore: Sendable {
     /// `expected`: else nothing of any is written, with ``RecordStoreError/Code/fenced``.
     func commit(_ steps: [StoreStep]) async throws(RecordStoreError)
 
+    /// How much a snapshot of a partition has, for whoever shows how far the reading of one has come.
+    ///
+    /// It costs a small part of the reading: counted by what the store reads all the same, or estimated from a sample.
+    func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize
+
     /// Reads a partition whole, as of one moment: rows in the order of their timeStamps within each owner, outcomes of each
     /// device oldest first.
     ///
@@ -107,6 +112,23 @@ public struct StoreStep: Sendable, Hashable {
         self.position = position
         self.rows = rows
         self.outcomes = outcomes
+    }
+}
+
+/// How much a partition has: rows, tombstones included, and kept outcomes of devices.
+public struct PartitionSize: Sendable, Hashable {
+    /// How many rows.
+    public var rows: Int
+    /// How many outcomes.
+    public var outcomes: Int
+    /// Whether both were counted; estimates may be some percent off.
+    public var isExact: Bool
+
+    /// States a size.
+    public init(rows: Int, outcomes: Int, isExact: Bool = true) {
+        self.rows = rows
+        self.outcomes = outcomes
+        self.isExact = isExact
     }
 }
 

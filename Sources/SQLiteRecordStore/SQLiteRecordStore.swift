@@ -107,6 +107,20 @@ public final class SQLiteRecordStore: RecordStore {
         }
     }
 
+    /// How much a partition has, counted by the indexes of keys.
+    ///
+    /// Waits for snapshots.
+    public func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
+        let tables = try preparedTables()
+        do {
+            return try await snapshots.read { connection in
+                try PartitionCount(connection, tables, of: partition).size()
+            }
+        } catch {
+            throw RecordStoreError(error)
+        }
+    }
+
     /// Reads a partition whole; one snapshot at a time, others wait for it.
     ///
     /// While it is read, the write-ahead log grows with every commit.

@@ -42,6 +42,13 @@ struct SimulatedStore: RecordStore {
         try await comeBack()
     }
 
+    func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
+        try await arrive()
+        let size = try await store.size(of: partition)
+        try await comeBack()
+        return size
+    }
+
     func snapshot(
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
     ) async throws {

@@ -120,6 +120,10 @@ struct ReplayStore<Base: RecordStore>: RecordStore {
         }
     }
 
+    func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
+        try await base.size(of: partition)
+    }
+
     func snapshot(
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
     ) async throws {

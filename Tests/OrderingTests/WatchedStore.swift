@@ -106,6 +106,10 @@ final class WatchedStore: RecordStore {
         events.add(.committed(steps))
     }
 
+    func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
+        try await base.size(of: partition)
+    }
+
     func snapshot(
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
     ) async throws {

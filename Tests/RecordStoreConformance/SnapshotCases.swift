@@ -144,6 +144,37 @@ extension RecordStoreConformance {
             #expect(try await Snapshot(of: 0, ordinal: 1, partition.store).rows == [old])
             #expect(try await Snapshot(of: 0, ordinal: 2, partition.store).rows == [lifted, late])
         },
+        ConformanceCase("the size of a partition is what its snapshot has") { harness in
+            let store = try await harness.open(Sample.first)
+            #expect(try await store.size(of: 1) == PartitionSize(rows: 0, outcomes: 0))
+            var partition = PartitionHand(store, 1)
+            var other = PartitionHand(store, 2)
+            var rows: [OrderedRow] = []
+            for timeStamp in 1...60 as ClosedRange<Int64> {
+                let name = "owner \(timeStamp % 3)"
+                rows.append(
+                    timeStamp % 2 == 0
+                        ? orderRow("\(timeStamp)", "x", of: name, timeStamp: timeStamp)
+                        : row(Sample.everyType, name, "\(timeStamp)", timeStamp, Array(repeating: "null", count: 10)))
+            }
+            rows[7].isDeleted = true
+            // A device with fewer outcomes than are kept, one with more, and one whose owner has no rows.
+            let keys =
+                [(DeviceKey(owner: owner("owner 1"), device: device("d")), 3)]
+                + ["owner 2", "none"].map { (DeviceKey(owner: owner($0), device: device("e")), 20) }
+            try await partition.commit(
+                rows,
+                keys.flatMap { key, count in
+                    (1...count).map { StoredOutcome(key: key, outcome: outcome(Int64($0))) }
+                })
+            try await other.commit([orderRow("a", "elsewhere", of: "other", timeStamp: 1)])
+            let snapshot = try await Snapshot(of: 1, store)
+            let size = try await store.size(of: 1)
+            #expect(size == PartitionSize(rows: 60, outcomes: 3 + 2 * Outcome.kept))
+            #expect(size.rows == snapshot.rows.count)
+            #expect(size.outcomes == snapshot.outcomes.count)
+            #expect(try await store.size(of: 2) == PartitionSize(rows: 1, outcomes: 0))
+        },
         ConformanceCase("what the body of a snapshot throws ends the read") { harness in
             struct Enough: Error {}
             var partition = PartitionHand(try await harness.open(Sample.first))

@@ -80,6 +80,10 @@ final class HeldStore<Base: RecordStore>: RecordStore {
         for step in steps { committed.add((step.partition, step.position.state.nextOffset)) }
     }
 
+    func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
+        try await base.size(of: partition)
+    }
+
     func snapshot(
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
     ) async throws {

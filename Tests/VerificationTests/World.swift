@@ -184,6 +184,10 @@ private struct WatchedStore: RecordStore {
         for step in steps { written(step.position.state.nextOffset) }
     }
 
+    func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
+        try await base.size(of: partition)
+    }
+
     func snapshot(
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
     ) async throws {

@@ -79,7 +79,8 @@ struct TableLayout: Sendable {
         """
     }
 
-    private var qualifiedName: String { "\(SQLText.name(schema)).\(SQLText.name(table.name))" }
+    /// The table in SQL.
+    var qualifiedName: String { "\(SQLText.name(schema)).\(SQLText.name(table.name))" }
 
     private func names(_ range: Range<Int>) -> [String] { range.map { SQLText.name(table.columns[$0].name) } }
 

@@ -8,18 +8,41 @@ final class MemoryStore: RecordStore {
         var position: StoredPosition?
         var rows: [RowKey: OrderedRow] = [:]
         var outcomes: [DeviceKey: [Outcome]] = [:]
+
+        /// What a snapshot hands out: rows in small pieces, so that a rebuild takes several.
+        var pieces: [SnapshotPiece] {
+            guard let position else { return [] }
+            var pieces = [SnapshotPiece.position(position)]
+            for (_, rows) in Dictionary(grouping: rows.values, by: \.key.owner) {
+                var rows = rows.sorted { $0.timeStamp < $1.timeStamp }[...]
+                while !rows.isEmpty {
+                    pieces.append(.rows(Array(rows.prefix(7))))
+                    rows = rows.dropFirst(7)
+                }
+            }
+            for (key, outcomes) in outcomes {
+                pieces.append(.outcomes(outcomes.map { StoredOutcome(key: key, outcome: $0) }))
+            }
+            return pieces
+        }
     }
 
     private struct State {
         var partitions: [Int: Partition] = [:]
-        var failures: [RecordStoreError] = []
+        var failures: [(error: RecordStoreError, pieces: Int)] = []
+        var onPiece: @Sendable () -> Void = {}
         var snapshotCount = 0
     }
 
     private let state = Mutex(State())
 
-    /// Lets the next snapshots fail after their position.
-    func failSnapshots(with errors: [RecordStoreError]) { state.withLock { $0.failures += errors } }
+    /// Lets the next snapshots fail after their position and so many more pieces, or all if there are fewer.
+    func failSnapshots(with errors: [RecordStoreError], afterPieces pieces: Int = 0) {
+        state.withLock { $0.failures += errors.map { ($0, pieces) } }
+    }
+
+    /// Has a closure called before each piece of a snapshot.
+    func onPieces(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.onPiece = body } }
 
     /// How many snapshots were begun.
     var snapshotCount: Int { state.withLock { $0.snapshotCount } }
@@ -63,28 +86,30 @@ final class MemoryStore: RecordStore {
         }
     }
 
+    func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
+        state.withLock { state in
+            let partition = state.partitions[partition, default: Partition()]
+            return PartitionSize(
+                rows: partition.rows.count, outcomes: partition.outcomes.values.reduce(0) { $0 + $1.count })
+        }
+    }
+
     func snapshot(
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
     ) async throws {
-        let (content, failure) = state.withLock { state in
+        let (content, failure, onPiece) = state.withLock { state in
             state.snapshotCount += 1
-            return (state.partitions[partition], state.failures.isEmpty ? nil : state.failures.removeFirst())
+            return (
+                state.partitions[partition], state.failures.isEmpty ? nil : state.failures.removeFirst(), state.onPiece
+            )
         }
-        guard let content, let position = content.position else { return }
-        try body(.position(position))
-        if let failure { throw failure }
-        let owners = Dictionary(grouping: content.rows.values) { $0.key.owner }
-        for rows in owners.values {
-            // Small pieces, so that a rebuild takes several.
-            var rows = rows.sorted { $0.timeStamp < $1.timeStamp }[...]
-            while !rows.isEmpty {
-                try body(.rows(Array(rows.prefix(7))))
-                rows = rows.dropFirst(7)
-            }
+        guard let content else { return }
+        for (index, piece) in content.pieces.enumerated() {
+            if let failure, index > failure.pieces { throw failure.error }
+            onPiece()
+            try body(piece)
         }
-        for (key, outcomes) in content.outcomes {
-            try body(.outcomes(outcomes.map { StoredOutcome(key: key, outcome: $0) }))
-        }
+        if let failure { throw failure.error }
     }
 
     func close() async {}
