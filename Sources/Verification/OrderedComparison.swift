@@ -1,11 +1,12 @@
 import ChangeLog
+import RecordStore
 import SyncModel
 import SyncWire
 
 /// Holds what ordering would publish of one partition against what `ordered` has, record by record.
 ///
 /// A worker that took over repeats results (I5): as every reader does, this drops what is not above the last piece that
-/// it has seen (I2). What retention took is not compared.
+/// it has seen (I2). What retention took is not compared, whether it is gone already or goes while this reads.
 actor OrderedComparison<Log: ChangeLog> {
     /// A result's piece: results come in the order of their messages.
     private struct Place: Comparable {
@@ -17,25 +18,62 @@ actor OrderedComparison<Log: ChangeLog> {
         }
     }
 
+    private let log: Log
+    private let topic: TopicPartition
     private let schemas: SchemaHistory
-    private let range: LogRange
-    private let reader: BoundedReader<Log.Reader>
+    private var range: LogRange
+    private var reader: BoundedReader<Log.Reader>
     /// What was read and not looked at yet.
     private var ahead: ArraySlice<LogRecord> = []
     private var isAtEnd = false
     /// The last piece that was new.
     private var last: Place?
+    /// Whether retention took what stood here before, so that a result may be missing.
+    private var isBehindRemoved: Bool
     private var compared = 0
     private var removed = 0
     private var repeated = 0
     private var differences = Differences()
 
-    init(_ log: Log, partition: Int, schemas: SchemaHistory) async throws {
-        self.schemas = schemas
+    /// - Parameter position: that of tables whose results were compared before; what comes behind them is.
+    init(
+        _ log: Log, partition: Int, schemas: SchemaHistory, after position: StoredPosition?
+    ) async throws(ChangeLogError) {
         let place = TopicPartition(.ordered, partition)
-        range = try await log.range(of: place)
-        reader = BoundedReader(
-            try await log.reader(of: place, from: range.start), from: range.start, to: range.end)
+        let start = position?.orderedOffset ?? 0
+        let (range, reader) = try await Self.open(log, place, from: start)
+        self.log = log
+        self.schemas = schemas
+        self.range = range
+        self.reader = reader
+        topic = place
+        isBehindRemoved = range.start > start
+        last = position.map { Place(message: $0.state.nextOffset - 1, piece: .max) }
+    }
+
+    /// Reads from an offset on, or from where the partition begins by now.
+    private static func open(
+        _ log: Log, _ topic: TopicPartition, from offset: Int64
+    ) async throws(ChangeLogError) -> (LogRange, BoundedReader<Log.Reader>) {
+        while true {
+            let range = try await log.range(of: topic)
+            let start = min(max(range.start, offset), range.end)
+            do throws(ChangeLogError) {
+                return (range, BoundedReader(try await log.reader(of: topic, from: start), from: start, to: range.end))
+            } catch {
+                // Retention was between the two.
+                guard error.isOutOfRange else { throw error }
+            }
+        }
+    }
+
+    /// Looks again where `ordered` ends, for results that are about to be made of later messages.
+    func extend() async throws(ChangeLogError) {
+        let end = try await log.range(of: topic).end
+        guard end > range.end else { return }
+        range = LogRange(start: range.start, end: end)
+        await reader.extend(to: end)
+        isAtEnd = false
     }
 
     /// The first difference so far, or what was compared.
@@ -49,12 +87,12 @@ actor OrderedComparison<Log: ChangeLog> {
     /// Whether the results have come to what `ordered` still keeps.
     var hasMet: Bool { last != nil }
 
-    /// Where `ordered` has a record that ordering makes; the place where it would be when it does not.
+    /// Where `ordered` has a record that ordering makes; the place where it would be when it does not, and -1 when it is
+    /// not kept any longer: a stream that is made from tables at such a position has nowhere to go on.
     func place(of expected: NewRecord) async throws(ChangeLogError) -> Int64 {
         while let found = try await peek() {
             if found.value == expected.value, found.key == expected.key {
-                ahead.removeFirst()
-                last = Self.place(in: found.value)
+                take(Self.place(in: found.value))
                 compared += 1
                 return found.offset
             }
@@ -69,12 +107,10 @@ actor OrderedComparison<Log: ChangeLog> {
                 ahead.removeFirst()
                 repeated += 1
             } else if met < wanted {
-                ahead.removeFirst()
-                last = met
+                take(met)
                 differences.add(extra(found))
             } else if met == wanted {
-                ahead.removeFirst()
-                last = met
+                take(met)
                 compared += 1
                 differences.add(altered(expected, found))
                 return found.offset
@@ -83,6 +119,13 @@ actor OrderedComparison<Log: ChangeLog> {
             }
         }
         return miss(expected, before: range.end)
+    }
+
+    /// Passes a record that is new.
+    private func take(_ place: Place?) {
+        ahead.removeFirst()
+        last = place
+        isBehindRemoved = false
     }
 
     /// The offset up to which the results so far reach: that of the next new piece.
@@ -121,16 +164,19 @@ actor OrderedComparison<Log: ChangeLog> {
     // MARK: Reading
 
     private func peek() async throws(ChangeLogError) -> LogRecord? {
-        if let record = ahead.first { return record }
-        if isAtEnd { return nil }
-        do {
-            ahead = try await reader.next(maximumBytes: BoundedReader<Log.Reader>.readBytes)[...]
-        } catch is EndOfRange {
-            isAtEnd = true
-        } catch let error as ChangeLogError {
-            throw error
-        } catch {
-            throw ChangeLogError(.closed, message: "the reading of ordered was cancelled")
+        while ahead.isEmpty, !isAtEnd {
+            do {
+                ahead = try await reader.next(maximumBytes: BoundedReader<Log.Reader>.readBytes)[...]
+            } catch is EndOfRange {
+                isAtEnd = true
+            } catch let error as ChangeLogError {
+                guard error.isOutOfRange else { throw error }
+                await reader.close()
+                (range, reader) = try await Self.open(log, topic, from: range.start)
+                isBehindRemoved = true
+            } catch {
+                throw ChangeLogError(.closed, message: "the reading of ordered was cancelled")
+            }
         }
         return ahead.first
     }
@@ -149,9 +195,9 @@ actor OrderedComparison<Log: ChangeLog> {
 
     /// A record that is not there: taken by retention where nothing older is kept, else lost.
     private func miss(_ expected: NewRecord, before offset: Int64) -> Int64 {
-        if last == nil, range.start > 0 {
+        if isBehindRemoved {
             removed += 1
-            return range.start - 1
+            return -1
         }
         compared += 1
         differences.add(
@@ -195,5 +241,11 @@ actor OrderedComparison<Log: ChangeLog> {
         } catch {
             return "a record that cannot be read: \(error)"
         }
+    }
+}
+
+extension ChangeLogError {
+    fileprivate var isOutOfRange: Bool {
+        if case .outOfRange = code { true } else { false }
     }
 }
