@@ -41,7 +41,7 @@ enum Settings {
     static let defaultFile = "weir.yaml"
 }
 
-/// The settings of a command that works on a data folder whose process has stopped.
+/// The settings of a command that works on log and tables beside the pipeline, as far as they concern a data folder.
 struct OfflineSettings: Sendable {
     var data: String
     var limits: LimitsConfiguration
@@ -52,9 +52,12 @@ struct OfflineSettings: Sendable {
     /// The scopes that such a command reads: the schema file is none of them, since the log has every version.
     static let scopes = ["log", "limits", "ordering", "changelog", "store"]
 
+    /// Those that it reads where log and tables are in a cluster.
+    static let clusterScopes = ["log", "ordering", "kafka", "postgres"]
+
     /// The flags of such a command.
     static var options: [CommandOption] {
-        Settings.options(of: scopes, and: ["config", "data", "log-format"])
+        Settings.options(of: scopes + clusterScopes, and: ["config", "data", "log-format", "storage"])
     }
 
     /// The same for another folder.

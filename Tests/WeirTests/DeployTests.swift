@@ -68,7 +68,7 @@ import YAML
     /// Each role reads from the file what it needs, with nothing left to a default that a container cannot work with.
     @Test func theFileSaysWhereEverythingIs() async throws {
         let file = Self.deploy.appending(path: "cluster.yaml").path
-        let run = try await CommandRun.run("config", "--config", file, "--storage", "cluster", in: folder)
+        let run = try await CommandRun.run("config", "--config", file, in: folder)
         #expect(run.code == 0, "\(run.errors)")
         for setting in ["data", "schema", "kafka.servers", "postgres.shards", "link.fan-outs", "link.address"] {
             let line = run.output.split(separator: "\n").first { $0.hasPrefix("\(setting):") }

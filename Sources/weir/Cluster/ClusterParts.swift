@@ -50,8 +50,8 @@ struct ClusterParts: Sendable {
         await log.close()
     }
 
-    private static func control(
-        _ settings: ClusterSettings, _ log: KafkaChangeLog, _ own: PipelineConfiguration?, usesTables: Bool
+    static func control(
+        _ settings: ClusterSettings, _ log: KafkaChangeLog, _ own: PipelineConfiguration? = nil, usesTables: Bool
     ) async throws -> ControlTopic {
         guard let own else {
             let control = try await ControlTopic.existing(in: log)
