@@ -1,5 +1,4 @@
 import ChangeLog
-import RecordStore
 import SyncModel
 import SyncWire
 
@@ -21,6 +20,7 @@ actor OrderedComparison<Log: ChangeLog> {
     private let log: Log
     private let topic: TopicPartition
     private let schemas: SchemaHistory
+    private let first: Int64
     private var range: LogRange
     private var reader: BoundedReader<Log.Reader>
     /// What was read and not looked at yet.
@@ -35,31 +35,33 @@ actor OrderedComparison<Log: ChangeLog> {
     private var repeated = 0
     private var differences = Differences()
 
-    /// - Parameter position: that of tables whose results were compared before; what comes behind them is.
-    init(
-        _ log: Log, partition: Int, schemas: SchemaHistory, after position: StoredPosition?
-    ) async throws(ChangeLogError) {
+    /// - Parameter first: the first message whose result will be made. Results of those before it are passed over wherever
+    ///   they stand: a worker that took over may have repeated them behind later ones.
+    init(_ log: Log, partition: Int, schemas: SchemaHistory, from first: Int64) async throws(ChangeLogError) {
         let place = TopicPartition(.ordered, partition)
-        let start = position?.orderedOffset ?? 0
-        let (range, reader) = try await Self.open(log, place, from: start)
+        let (range, reader) = try await Self.open(log, place)
         self.log = log
         self.schemas = schemas
+        self.first = first
         self.range = range
         self.reader = reader
         topic = place
-        isBehindRemoved = range.start > start
-        last = position.map { Place(message: $0.state.nextOffset - 1, piece: .max) }
+        isBehindRemoved = range.start > 0
+        last = first > 0 ? Place(message: first - 1, piece: .max) : nil
     }
 
-    /// Reads from an offset on, or from where the partition begins by now.
+    /// Reads from where the partition begins by now.
+    ///
+    /// - Parameter end: where to end; `nil`: where the partition ends.
     private static func open(
-        _ log: Log, _ topic: TopicPartition, from offset: Int64
+        _ log: Log, _ topic: TopicPartition, to end: Int64? = nil
     ) async throws(ChangeLogError) -> (LogRange, BoundedReader<Log.Reader>) {
         while true {
-            let range = try await log.range(of: topic)
-            let start = min(max(range.start, offset), range.end)
+            let held = try await log.range(of: topic)
+            let range = LogRange(start: held.start, end: max(end ?? held.end, held.start))
             do throws(ChangeLogError) {
-                return (range, BoundedReader(try await log.reader(of: topic, from: start), from: start, to: range.end))
+                let reader = try await log.reader(of: topic, from: range.start)
+                return (range, BoundedReader(reader, from: range.start, to: range.end))
             } catch {
                 // Retention was between the two.
                 guard error.isOutOfRange else { throw error }
@@ -104,8 +106,7 @@ actor OrderedComparison<Log: ChangeLog> {
                 continue
             }
             if let last, met <= last {
-                ahead.removeFirst()
-                repeated += 1
+                passRepeat(met)
             } else if met < wanted {
                 take(met)
                 differences.add(extra(found))
@@ -128,14 +129,19 @@ actor OrderedComparison<Log: ChangeLog> {
         isBehindRemoved = false
     }
 
+    /// Passes a record that was there before, or that is none of those compared.
+    private func passRepeat(_ place: Place) {
+        ahead.removeFirst()
+        if place.message >= first { repeated += 1 }
+    }
+
     /// The offset up to which the results so far reach: that of the next new piece.
     ///
     /// A position of tables lies between the end of its last result and this.
     func nextNewOffset() async throws -> Int64 {
         while let found = try await peek() {
             guard let last, let met = Self.place(in: found.value), met <= last else { return found.offset }
-            ahead.removeFirst()
-            repeated += 1
+            passRepeat(met)
         }
         return range.end
     }
@@ -146,16 +152,16 @@ actor OrderedComparison<Log: ChangeLog> {
     /// - Parameter changesEnd: where `changes` ends: there is no message behind it to have a result.
     func finish(at end: Int64, changesEnd: Int64) async throws {
         while let found = try await peek() {
-            ahead.removeFirst()
             guard let met = Self.place(in: found.value) else {
+                ahead.removeFirst()
                 differences.add(unreadable(found))
                 continue
             }
             if let last, met <= last {
-                repeated += 1
+                passRepeat(met)
                 continue
             }
-            last = met
+            take(met)
             if met.message < end || met.message >= changesEnd { differences.add(extra(found)) }
         }
         await reader.close()
@@ -172,7 +178,7 @@ actor OrderedComparison<Log: ChangeLog> {
             } catch let error as ChangeLogError {
                 guard error.isOutOfRange else { throw error }
                 await reader.close()
-                (range, reader) = try await Self.open(log, topic, from: range.start)
+                (range, reader) = try await Self.open(log, topic, to: range.end)
                 isBehindRemoved = true
             } catch {
                 throw ChangeLogError(.closed, message: "the reading of ordered was cancelled")

@@ -33,7 +33,8 @@ struct PartitionReplay<Log: ChangeLog, Store: RecordStore>: Sendable {
         self.logger = logger
         self.progress = progress
         let position = try await store.position(of: partition)
-        published = try await OrderedComparison(log, partition: partition, schemas: schemas, after: position)
+        published = try await OrderedComparison(
+            log, partition: partition, schemas: schemas, from: position?.state.nextOffset ?? 0)
     }
 
     /// Goes on until the messages before an offset of `changes` are in the tables.

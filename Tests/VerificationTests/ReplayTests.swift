@@ -8,6 +8,9 @@ import Testing
 import Verification
 
 @Suite(.timeLimit(.minutes(1))) struct ReplayTests {
+    /// Some messages a step, each written before the next is decided.
+    private static let smallSteps = OrderingConfiguration(stepBytes: 1024, overlayBytes: 1024)
+
     /// Replays into tables of another file; the reports and how many messages were counted.
     private func replay(_ world: World, to name: String) async throws -> (reports: [Report], counted: Int) {
         try await world.withTables(at: "\(world.folder)/\(name)") { store in
@@ -76,6 +79,28 @@ import Verification
         }
     }
 
+    /// Ordering worked on tables that were lost, and repeated results at the end of `ordered`.
+    @Test func aReplayGoesOnWhereOrderingHadBegun() async throws {
+        try await World.with { world in
+            try await world.appendChanges(20)
+            try await world.order()
+            try await world.withTables(at: "\(world.folder)/made.db") { store in
+                let full = WatchedStore(base: store, end: 10)
+                let service = OrderingService(
+                    log: world.log, store: full, history: World.history, schemas: { World.schemas },
+                    configuration: Self.smallSteps, logger: World.logger)
+                await #expect(throws: RecordStoreError.self) { try await service.order(0) }
+                let begun = try await store.position(of: 0)
+                #expect((1...10).contains(begun?.state.nextOffset ?? 0))
+                #expect(begun?.orderedOffset ?? 0 > 20)
+            }
+            let (reports, _) = try await replay(world, to: "made.db")
+            #expect(reports.flatMap(\.lines).allSatisfy { $0.finding.isEqual }, "\(reports)")
+            let made = try await snapshot(world, of: "made.db")
+            #expect(try await snapshot(world, of: "tables.db") == made)
+        }
+    }
+
     @Test func tablesBeforeTheFirstResultThatIsKeptNameNoPlaceInOrdered() async throws {
         try await World.with { world in
             try await world.appendChanges(40)
@@ -84,10 +109,9 @@ import Verification
             let written = try await world.withTables(at: "\(world.folder)/made.db") { store in
                 let (positions, continuation) = AsyncStream.makeStream(of: StoredPosition.self)
                 let watched = WatchedStore(base: store) { continuation.yield($0) }
-                // A message a step.
                 let reports = try await Replay(
                     log: world.log, into: watched, history: World.history, schemas: World.schemas,
-                    configuration: OrderingConfiguration(stepBytes: 1024, overlayBytes: 1024), logger: World.logger
+                    configuration: Self.smallSteps, logger: World.logger
                 ).run()
                 continuation.finish()
                 #expect(reports.flatMap(\.lines).allSatisfy { $0.finding.isEqual }, "\(reports)")

@@ -158,6 +158,8 @@ struct WatchedStore: RecordStore {
     var rowsFault: RecordStoreError?
     /// Told of each step that was written.
     var written: @Sendable (StoredPosition) async -> Void = { _ in }
+    /// Steps beyond this offset are refused.
+    var end = Int64.max
 
     func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {
         try await base.prepare(schemas, epoch: epoch)
@@ -181,6 +183,9 @@ struct WatchedStore: RecordStore {
     }
 
     func commit(_ steps: [StoreStep]) async throws(RecordStoreError) {
+        if steps.contains(where: { $0.position.state.nextOffset > end }) {
+            throw RecordStoreError(.storageFull, message: "no room")
+        }
         try await base.commit(steps)
         for step in steps { await written(step.position) }
     }
