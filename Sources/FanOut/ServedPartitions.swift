@@ -1,6 +1,6 @@
 import SyncModel
 
-/// Which of a history's partitions a fan-out serves: all, or those with certain numbers, so that several fan-outs can share them.
+/// Some of a history's partitions: all, or those with certain numbers, so that several fan-outs can share them.
 public struct ServedPartitions: Sendable, Hashable, CustomStringConvertible {
     /// Numbers that a history does not have.
     public struct OutOfRange: Error, CustomStringConvertible {
@@ -57,15 +57,18 @@ public struct ServedPartitions: Sendable, Hashable, CustomStringConvertible {
 
     /// The partitions of a history that are served, rising; never none.
     ///
+    /// - Parameter key: what named them, for the message.
     /// - Throws: ``OutOfRange`` where a number is not among the history's.
-    public func numbers(in history: History) throws(OutOfRange) -> [Int] {
+    public func numbers(
+        in history: History, namedBy key: String = "fanout.partitions"
+    ) throws(OutOfRange) -> [Int] {
         guard let ranges else { return Array(0..<history.partitions) }
         let beyond = ranges.compactMap { range in
             range.upperBound >= history.partitions ? max(range.lowerBound, history.partitions)...range.upperBound : nil
         }
         guard beyond.isEmpty else {
             throw OutOfRange(
-                description: "fanout.partitions names \(ServedPartitions(ranges: beyond)); the history has "
+                description: "\(key) names \(ServedPartitions(ranges: beyond)); the history has "
                     + "\(history.partitions) partitions, numbered from 0 to \(history.partitions - 1)")
         }
         return ranges.flatMap(Array.init)

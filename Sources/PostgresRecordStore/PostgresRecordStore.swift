@@ -14,9 +14,10 @@ import Synchronization
 /// busy share the next transaction. A commit whose answer is lost is found out by the partition's position; one that
 /// meets a stalled predecessor's lock ends that one's session.
 public final class PostgresRecordStore: RecordStore {
-    private let shards: [Shard]
+    let shards: [Shard]
     private let schema: String
     private let migratesAtStart: Bool
+    private let isReadOnly: Bool
     private let prepared = Mutex<PreparedTables?>(nil)
 
     /// Makes the store; connects to nothing yet.
@@ -41,6 +42,7 @@ public final class PostgresRecordStore: RecordStore {
         self.shards = shards
         schema = configuration.schema
         migratesAtStart = configuration.migratesAtStart
+        isReadOnly = configuration.isReadOnly
     }
 
     // MARK: Tables
@@ -51,7 +53,7 @@ public final class PostgresRecordStore: RecordStore {
     public func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {
         let plans = try await migrationPlans(schemas, epoch: epoch)
         if let lacking = plans.first(where: { !$0.statements.isEmpty }) {
-            guard migratesAtStart else {
+            guard migratesAtStart, !isReadOnly else {
                 throw RecordStoreError(
                     .incompatibleTables,
                     message: "\(lacking.database): the tables are not those of schema version "
@@ -148,13 +150,8 @@ public final class PostgresRecordStore: RecordStore {
     /// Waits for snapshots of the same database.
     public func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
         let tables = try preparedTables()
-        let shard = shard(of: partition)
-        do {
-            return try await shard.snapshot { connection in
-                try PartitionCount(connection, tables, schema: schema, of: partition).size()
-            }
-        } catch {
-            throw RecordStoreError(error, place: shard.place)
+        return try await shard(of: partition).beforeSnapshot { connection in
+            try PartitionCount(connection, tables, schema: schema, of: partition).size()
         }
     }
 
@@ -165,32 +162,7 @@ public final class PostgresRecordStore: RecordStore {
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
     ) async throws {
         let tables = try preparedTables()
-        let shard = shard(of: partition)
-        do {
-            try await shard.snapshot { connection in
-                let snapshot = try PartitionSnapshot(
-                    connection, tables, schema: schema, of: partition, schemaOrdinal: schemaOrdinal
-                ) { piece in
-                    do {
-                        try body(piece)
-                    } catch {
-                        throw BodyFailure(cause: error)
-                    }
-                }
-                try snapshot.run()
-            }
-        } catch let failure as BodyFailure {
-            throw failure.cause
-        } catch is CancellationError {
-            throw CancellationError()
-        } catch {
-            throw RecordStoreError(error, place: shard.place)
-        }
-    }
-
-    /// Tells what the body of a snapshot threw from the store's own failures, which may be of the same type.
-    private struct BodyFailure: Error {
-        let cause: any Error
+        try await shard(of: partition).snapshot(of: partition, tables, schemaOrdinal: schemaOrdinal, body)
     }
 
     // MARK: Writing
@@ -215,9 +187,9 @@ public final class PostgresRecordStore: RecordStore {
         for shard in shards { await shard.close() }
     }
 
-    private func shard(of partition: Int) -> Shard { shards[partition % shards.count] }
+    func shard(of partition: Int) -> Shard { shards[partition % shards.count] }
 
-    private func preparedTables() throws(RecordStoreError) -> PreparedTables {
+    func preparedTables() throws(RecordStoreError) -> PreparedTables {
         guard let tables = prepared.withLock({ $0 }) else {
             throw RecordStoreError(.incompatibleTables, message: "the tables are used before they were prepared")
         }

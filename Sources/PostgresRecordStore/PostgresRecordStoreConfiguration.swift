@@ -23,6 +23,10 @@ public struct PostgresRecordStoreConfiguration: Sendable {
     public var idleTransactionTimeout: Duration
     /// How long it may take to reach a server and log in.
     public var connectTimeout: Duration
+    /// Whether the store is only read, which takes no other right than to read the tables: what would write fails.
+    ///
+    /// ``PostgresRecordStore/prepare(_:epoch:)`` then looks only for what reading needs. For commands, no key sets it.
+    public var isReadOnly = false
 
     /// Makes settings.
     public init(

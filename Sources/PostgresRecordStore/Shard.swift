@@ -11,6 +11,9 @@ struct Shard: Sendable {
     private let pool: PostgresPool
     /// One: snapshots are rare and long, and must not keep look-ups waiting.
     private let snapshots: PostgresPool
+    private let parameters: ConnectionParameters
+    private let connectTimeout: Duration
+    private let snapshotSession: SessionSettings
     private let line: CommitLine
     private let memory = ShardMemory()
     private let logger: Logger
@@ -18,7 +21,7 @@ struct Shard: Sendable {
     static func start(
         _ configuration: PostgresRecordStoreConfiguration, number: Int, logger: Logger
     ) async throws -> Shard {
-        let parameters = SessionSettings.completed(configuration.shards[number])
+        let parameters = SessionSettings.completed(configuration.shards[number], writes: !configuration.isReadOnly)
         let session = SessionSettings(configuration, readsSnapshots: false)
         let pool = try await PostgresPool.start(
             parameters, count: configuration.connections, connectTimeout: configuration.connectTimeout,
@@ -29,9 +32,8 @@ struct Shard: Sendable {
                 parameters, count: 1, connectTimeout: configuration.connectTimeout, name: "postgres-all-\(number)",
                 setUp: snapshotSession.apply)
             return Shard(
-                place: parameters.description, settings: ShardSettings(configuration, number: number), pool: pool,
-                snapshots: snapshots, line: CommitLine(maximumWriters: max(configuration.connections / 2, 1)),
-                logger: logger)
+                parameters, configuration, number: number, pool: pool, snapshots: snapshots,
+                snapshotSession: snapshotSession, logger: logger)
         } catch {
             await pool.close()
             throw error
@@ -39,14 +41,17 @@ struct Shard: Sendable {
     }
 
     private init(
-        place: String, settings: ShardSettings, pool: PostgresPool, snapshots: PostgresPool, line: CommitLine,
-        logger: Logger
+        _ parameters: ConnectionParameters, _ configuration: PostgresRecordStoreConfiguration, number: Int,
+        pool: PostgresPool, snapshots: PostgresPool, snapshotSession: SessionSettings, logger: Logger
     ) {
-        self.place = place
-        self.settings = settings
+        place = parameters.description
+        settings = ShardSettings(configuration, number: number)
+        line = CommitLine(maximumWriters: max(configuration.connections / 2, 1))
+        connectTimeout = configuration.connectTimeout
+        self.parameters = parameters
         self.pool = pool
         self.snapshots = snapshots
-        self.line = line
+        self.snapshotSession = snapshotSession
         self.logger = logger
     }
 
@@ -81,8 +86,59 @@ struct Shard: Sendable {
     }
 
     /// Runs a closure on the session for snapshots.
-    func snapshot<Value: Sendable>(_ body: @Sendable (PostgresConnection) throws -> Value) async throws -> Value {
-        try await snapshots.perform(body)
+    func beforeSnapshot<Value: Sendable>(
+        _ body: @Sendable (PostgresConnection) throws -> Value
+    ) async throws(RecordStoreError) -> Value {
+        do {
+            return try await snapshots.perform(body)
+        } catch {
+            throw RecordStoreError(error, place: place)
+        }
+    }
+
+    /// Reads a partition whole, on the session for snapshots or, of a moment that is held, on one beside it.
+    ///
+    /// - Throws: `RecordStoreError`, `CancellationError`, and what the body throws.
+    func snapshot(
+        of partition: Int, _ tables: PreparedTables, schemaOrdinal: Int, at moment: HeldMoment? = nil,
+        _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
+    ) async throws {
+        do {
+            try await (moment?.sessions ?? snapshots).perform { connection in
+                let snapshot = try PartitionSnapshot(
+                    connection, tables, schema: settings.schema, of: partition, schemaOrdinal: schemaOrdinal, at: moment
+                ) { piece in
+                    do {
+                        try body(piece)
+                    } catch {
+                        throw BodyFailure(cause: error)
+                    }
+                }
+                try snapshot.run()
+            }
+        } catch let failure as BodyFailure {
+            throw failure.cause
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            throw RecordStoreError(error, place: place)
+        }
+    }
+
+    /// Tells what the body of a snapshot threw from the store's own failures, which may be of the same type.
+    private struct BodyFailure: Error {
+        let cause: any Error
+    }
+
+    /// Sessions for a moment that is held: one to hold it, one to read tables whole.
+    func sessionsOfMoment() async throws(RecordStoreError) -> PostgresPool {
+        do {
+            return try await PostgresPool.start(
+                parameters, count: 2, connectTimeout: connectTimeout, name: "postgres-at-\(settings.number)",
+                setUp: snapshotSession.apply)
+        } catch {
+            throw RecordStoreError(error, place: place)
+        }
     }
 
     /// Writes the steps of one call, together with what other calls brought meanwhile.

@@ -12,6 +12,7 @@ struct ShardSettings: Sendable {
     let schema: String
     let readersRole: String?
     let indexesReferences: Bool
+    let isReadOnly: Bool
 
     init(_ configuration: PostgresRecordStoreConfiguration, number: Int) {
         self.number = number
@@ -19,6 +20,7 @@ struct ShardSettings: Sendable {
         schema = configuration.schema
         readersRole = configuration.readersRole
         indexesReferences = configuration.indexesReferences
+        isReadOnly = configuration.isReadOnly
     }
 
     /// What tells this store's locks from those of others in the same database: all workers must find the same number.
@@ -56,6 +58,8 @@ struct SessionSettings: Sendable {
             "synchronous_commit": "off", "statement_timeout": "0", "default_transaction_isolation": "'read committed'",
             "lock_timeout": "\(milliseconds(configuration.stalledAfter))", "jit": "off",
         ]
+        // Whatever is asked for.
+        if configuration.isReadOnly { settings["default_transaction_read_only"] = "on" }
         if readsSnapshots {
             // A reader that writes a file between two pieces is slow, one of ten minutes is gone; it locks no rows.
             settings["idle_in_transaction_session_timeout"] = "600000"
@@ -87,12 +91,14 @@ struct SessionSettings: Sendable {
     }
 
     /// Adds what the way to a database should have where nobody says otherwise.
-    static func completed(_ parameters: ConnectionParameters) -> ConnectionParameters {
+    ///
+    /// - Parameter writes: whether it must be a database that takes writes.
+    static func completed(_ parameters: ConnectionParameters, writes: Bool) -> ConnectionParameters {
         var completed = parameters.verifyingServers()
         let defaults = [
             "application_name": "weir", "client_encoding": "UTF8",
             // A standby takes no writes; with several hosts, the one that does is found.
-            "target_session_attrs": "read-write",
+            "target_session_attrs": writes ? "read-write" : "any",
             // A server that vanished without a word is given up after half a minute.
             "keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "4", "tcp_user_timeout": "30000",
         ]

@@ -4,7 +4,7 @@ import SyncModel
 ///
 /// Every adapter passes the same conformance suite. A store makes its own tables and adds to them when a schema version
 /// comes that only adds; anything else it refuses with an explanation.
-public protocol RecordStore: Sendable {
+public protocol RecordStore: RecordReader {
     /// Makes or extends the tables for all versions known, oldest to newest; rows keep what they hold.
     ///
     /// Empty tables become those of the history, for ever; so do tables that were made before stores recorded theirs.
@@ -12,18 +12,6 @@ public protocol RecordStore: Sendable {
     /// - Parameter epoch: the history's id. Tables of another are refused as ``RecordStoreError/Code/incompatibleTables``
     ///   before anything is changed.
     func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError)
-
-    /// Where a partition stands; `nil` before its first step.
-    func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition?
-
-    /// The rows with these keys that exist, in one read, tombstones included, with the values of the columns of the
-    /// partition's schema ordinal (columns added later have their defaults).
-    func rows(_ keys: [RowKey], in partition: Int, schemaOrdinal: Int) async throws(RecordStoreError) -> [OrderedRow]
-
-    /// The progress of devices, each with the outcome of the batch named where one is kept.
-    ///
-    /// - Returns: one for each request, in order; that of a device never seen is empty.
-    func progress(_ requests: [ProgressRequest], in partition: Int) async throws(RecordStoreError) -> [DeviceProgress]
 
     /// Writes the steps of one or more partitions in one transaction, each only if its partition still stands at
     /// `expected`: else nothing of any is written, with ``RecordStoreError/Code/fenced``.
@@ -33,15 +21,6 @@ public protocol RecordStore: Sendable {
     ///
     /// It costs a small part of the reading: counted by what the store reads all the same, or estimated from a sample.
     func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize
-
-    /// Reads a partition whole, as of one moment: rows in the order of their timeStamps within each owner, outcomes of each
-    /// device oldest first.
-    ///
-    /// - Parameter body: called with the pieces as they are read, the position first, on a thread of the store's own, which
-    ///   it may hold; what it throws ends the read.
-    func snapshot(
-        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
-    ) async throws
 
     /// Ends the store after the calls under way.
     func close() async

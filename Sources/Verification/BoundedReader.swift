@@ -9,8 +9,10 @@ actor BoundedReader<Base: LogReader>: LogReader {
     static var readBytes: Int { 1 << 20 }
 
     private let base: Base
-    private let end: Int64
+    private var end: Int64
     private var nextOffset: Int64
+    /// What was read and stands behind the end.
+    private var beyond: [LogRecord] = []
     private let progress: @Sendable (Int) -> Void
 
     /// - Parameters:
@@ -26,13 +28,21 @@ actor BoundedReader<Base: LogReader>: LogReader {
     /// The next records; throws ``EndOfRange`` where there are none.
     func next(maximumBytes: Int) async throws -> [LogRecord] {
         guard nextOffset < end else { throw EndOfRange() }
-        var records = try await base.next(maximumBytes: maximumBytes)
+        var records = beyond.isEmpty ? try await base.next(maximumBytes: maximumBytes) : beyond
+        beyond = []
         if let last = records.last { nextOffset = last.offset + 1 }
-        if nextOffset > end { records.removeAll { $0.offset >= end } }
+        if nextOffset > end {
+            beyond = records.filter { $0.offset >= end }
+            records.removeLast(beyond.count)
+            nextOffset = end
+        }
         if records.isEmpty { throw EndOfRange() }
         progress(records.count)
         return records
     }
+
+    /// Goes on to a later end; the partition must hold a record at or behind the one before it.
+    func extend(to later: Int64) { end = max(end, later) }
 
     func close() async { await base.close() }
 }

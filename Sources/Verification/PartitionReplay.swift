@@ -9,11 +9,11 @@ import SyncWire
 ///
 /// Nothing is written to the log: what ordering publishes is held against what `ordered` has.
 struct PartitionReplay<Log: ChangeLog, Store: RecordStore>: Sendable {
-    private let partition: Int
+    let partition: Int
     private let log: Log
-    private let store: Store
+    let store: Store
     private let history: History
-    private let schemas: SchemaHistory
+    let schemas: SchemaHistory
     private let configuration: OrderingConfiguration
     private let logger: Logger
     private let progress: @Sendable (Int) -> Void
@@ -32,7 +32,9 @@ struct PartitionReplay<Log: ChangeLog, Store: RecordStore>: Sendable {
         self.configuration = configuration
         self.logger = logger
         self.progress = progress
-        published = try await OrderedComparison(log, partition: partition, schemas: schemas)
+        let position = try await store.position(of: partition)
+        published = try await OrderedComparison(
+            log, partition: partition, schemas: schemas, from: position?.state.nextOffset ?? 0)
     }
 
     /// Goes on until the messages before an offset of `changes` are in the tables.
@@ -60,12 +62,11 @@ struct PartitionReplay<Log: ChangeLog, Store: RecordStore>: Sendable {
 
     /// The offset in `changes` behind a message whose result `ordered` has whole, the newest that its end tells of.
     ///
-    /// Tables may stand anywhere before the newest result; ordering goes on from there and repeats what follows (I5).
+    /// Tables may stand anywhere before the newest result; ordering goes on from there and repeats what follows (I5). Where
+    /// `ordered` keeps nothing nobody knows how far it went, and ordering makes everything.
     static func publishedEnd(of partition: Int, in log: Log) async throws -> Int64 {
         let place = TopicPartition(.ordered, partition)
         let (changes, ordered) = try await (log.range(of: TopicPartition(.changes, partition)), log.range(of: place))
-        // Retention took results of messages that were ordered long ago; there are no others.
-        if ordered.start == ordered.end, ordered.end > 0 { return changes.end }
         var length: Int64 = 64
         while true {
             let start = max(ordered.start, ordered.end - length)

@@ -46,7 +46,7 @@ public struct Replay<Log: ChangeLog, Store: RecordStore>: Sendable {
     ///
     /// - Returns: for each what was made, and how `ordered` compares.
     public func run() async throws -> [Report] {
-        try await forEachPartition(history.partitions) { partition in
+        try await forEachPartition(Array(0..<history.partitions)) { partition in
             var report = Report(partition: partition)
             let end = try await PartitionReplay<Log, Store>.publishedEnd(of: partition, in: log)
             let replay = try await PartitionReplay(
@@ -68,24 +68,19 @@ public struct Replay<Log: ChangeLog, Store: RecordStore>: Sendable {
 /// How many partitions are worked on at once: steps of several share the store's transactions, and each takes memory.
 private let partitionsAtOnce = 4
 
-/// Works on all partitions, some at a time; the reports in the order of the partitions.
+/// Works on partitions, some at a time; the reports in the order of their numbers.
 func forEachPartition(
-    _ count: Int, _ body: @escaping @Sendable (Int) async throws -> Report
+    _ partitions: [Int], _ body: @escaping @Sendable (Int) async throws -> Report
 ) async throws -> [Report] {
     try await withThrowingTaskGroup(of: Report.self) { group in
-        var next = 0
+        var waiting = partitions[...]
         var reports: [Report] = []
-        while next < min(partitionsAtOnce, count) {
-            let partition = next
-            group.addTask { try await body(partition) }
-            next += 1
-        }
+        for partition in waiting.prefix(partitionsAtOnce) { group.addTask { try await body(partition) } }
+        waiting = waiting.dropFirst(partitionsAtOnce)
         while let report = try await group.next() {
             reports.append(report)
-            guard next < count else { continue }
-            let partition = next
+            guard let partition = waiting.popFirst() else { continue }
             group.addTask { try await body(partition) }
-            next += 1
         }
         return reports.sorted { ($0.partition ?? -1) < ($1.partition ?? -1) }
     }

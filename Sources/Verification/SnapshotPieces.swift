@@ -27,7 +27,7 @@ final class SnapshotPieces: Sendable {
 
     /// Reads a partition of a store, handing each piece to a body.
     static func forEach(
-        of store: some RecordStore, partition: Int, schemaOrdinal: Int, _ body: (SnapshotPiece) async throws -> Void
+        of store: some RecordReader, partition: Int, schemaOrdinal: Int, _ body: (SnapshotPiece) async throws -> Void
     ) async throws {
         let pieces = SnapshotPieces()
         let reading = Task {

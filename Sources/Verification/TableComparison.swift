@@ -1,3 +1,4 @@
+import ChangeLog
 import RecordStore
 import SyncModel
 
@@ -5,7 +6,7 @@ import SyncModel
 ///
 /// First by hash: both are read once, in whatever order they come. Only where the hashes differ are the rows looked up
 /// one by one to name the differences. Memory holds a piece of each snapshot.
-struct TableComparison<Expected: RecordStore, Found: RecordStore>: Sendable {
+struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
     let partition: Int
     let schemas: SchemaHistory
     /// Made by the replay.
@@ -37,7 +38,7 @@ struct TableComparison<Expected: RecordStore, Found: RecordStore>: Sendable {
 
     // MARK: By hash
 
-    private func content(of store: some RecordStore, ordinal: Int) async throws -> Content {
+    private func content(of store: some RecordReader, ordinal: Int) async throws -> Content {
         var content = Content()
         var hash = EntryHash()
         try await SnapshotPieces.forEach(of: store, partition: partition, schemaOrdinal: ordinal) { piece in
@@ -52,7 +53,7 @@ struct TableComparison<Expected: RecordStore, Found: RecordStore>: Sendable {
     }
 
     /// Outcomes with the highest batch that the store has for their devices.
-    private func kept(_ outcomes: [StoredOutcome], in store: some RecordStore) async throws -> [KeptOutcome] {
+    private func kept(_ outcomes: [StoredOutcome], in store: some RecordReader) async throws -> [KeptOutcome] {
         // A device's outcomes follow each other; the number asked for is above all, so that no outcome is read.
         var requests: [ProgressRequest] = []
         for key in outcomes.lazy.map(\.key) where requests.last?.key != key {
@@ -133,7 +134,7 @@ struct TableComparison<Expected: RecordStore, Found: RecordStore>: Sendable {
         differences = located
     }
 
-    private func progress(_ outcomes: [StoredOutcome], in store: some RecordStore) async throws -> [DeviceProgress] {
+    private func progress(_ outcomes: [StoredOutcome], in store: some RecordReader) async throws -> [DeviceProgress] {
         try await store.progress(
             outcomes.map { ProgressRequest(key: $0.key, batch: $0.outcome.batch) }, in: partition)
     }
@@ -141,6 +142,15 @@ struct TableComparison<Expected: RecordStore, Found: RecordStore>: Sendable {
 
 /// Compares where two tables of a partition stand.
 enum PositionComparison {
+    /// The finding where a position is behind the end of the log; `nil` where it is not.
+    static func beyond(_ changes: LogRange, _ position: StoredPosition) -> Finding? {
+        guard position.state.nextOffset > changes.end else { return nil }
+        let difference = Difference(
+            "the partition's offset in changes", expected: "at most \(changes.end)",
+            found: "\(position.state.nextOffset)")
+        return .different(difference, count: 1)
+    }
+
     /// - Parameter ordered: the offsets in `ordered` that the position may name.
     static func run(_ expected: StoredPosition, _ found: StoredPosition, ordered: ClosedRange<Int64>) -> Finding {
         var differences = Differences()

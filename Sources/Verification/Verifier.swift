@@ -72,7 +72,7 @@ public struct Verifier<Log: ChangeLog, Tables: RecordStore, Scratch: RecordStore
         let changes = ChangesComparison(
             log: log, history: history, schemas: schemas, limits: limits, progress: progress)
         whole.add("changes", try await changes.run())
-        return [whole] + (try await forEachPartition(history.partitions) { try await verify($0) })
+        return [whole] + (try await forEachPartition(Array(0..<history.partitions)) { try await verify($0) })
     }
 
     // MARK: A partition
@@ -119,7 +119,8 @@ public struct Verifier<Log: ChangeLog, Tables: RecordStore, Scratch: RecordStore
                 try await replay.advance(to: place)
                 end = max(end, place)
                 switch subject {
-                case .tables(let position): try await compare(position, partition, replay, &report)
+                case .tables(let position):
+                    if let tables { try await replay.compare(position, of: tables, &report) }
                 case .stream(let stream):
                     let ordinal = try await replay.position().state.schemaOrdinal
                     let comparison = StreamComparison(
@@ -147,42 +148,15 @@ public struct Verifier<Log: ChangeLog, Tables: RecordStore, Scratch: RecordStore
         }
         do throws(RecordStoreError) {
             let position = try await tables.position(of: partition) ?? StoredPosition()
-            guard position.state.nextOffset <= changes.end else {
-                report.add(
-                    "tables",
-                    .different(
-                        Difference(
-                            "the partition's offset in changes", expected: "at most \(changes.end)",
-                            found: "\(position.state.nextOffset)"), count: 1))
+            if let difference = PositionComparison.beyond(changes, position) {
+                report.add("tables", difference)
                 return nil
             }
             return (position.state.nextOffset, .tables(position))
         } catch {
-            report.add("tables", Self.unreadable(error))
+            report.add("tables", .unreadable(error))
             return nil
         }
-    }
-
-    private func compare(
-        _ position: StoredPosition, _ partition: Int, _ replay: PartitionReplay<Log, Scratch>, _ report: inout Report
-    ) async throws {
-        guard let tables else { return }
-        let made = try await replay.position()
-        let upper = try await replay.published.nextNewOffset()
-        // Of results that are not kept any longer nobody knows the offsets.
-        let lower = await replay.published.hasMet ? made.orderedOffset : 0
-        report.add("position", PositionComparison.run(made, position, ordered: min(lower, upper)...upper))
-        do {
-            let comparison = TableComparison(partition: partition, schemas: schemas, expected: scratch, found: tables)
-            report.add("tables", try await comparison.content(ordinal: made.state.schemaOrdinal))
-        } catch let error as RecordStoreError {
-            report.add("tables", Self.unreadable(error))
-        }
-    }
-
-    private static func unreadable(_ error: RecordStoreError) -> Finding {
-        guard error.code == .corrupt else { return .unknown("they cannot be read: \(error)") }
-        return .different(Difference("the tables", expected: "readable", found: error.message), count: 1)
     }
 
     // MARK: Streams

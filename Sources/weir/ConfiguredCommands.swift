@@ -5,14 +5,20 @@ import Observability
 
 /// The commands that have settings.
 enum ConfiguredCommands {
-    /// Options that are no settings.
-    private static let own = [
-        Verify.scratch, Verify.copy, ReplayCommand.into, ReplayCommand.replace, TopicsCommand.replication,
-        TopicsCommand.minimumInSync, MigrateCommand.dryRun,
-    ].map(\.name)
+    /// Options of a command that are no settings.
+    private static func own(of action: Weir.Action) -> [CommandOption] {
+        switch action {
+        case .verify: Verify.options
+        case .replay: ReplayCommand.options
+        case .createTopics: [TopicsCommand.replication, TopicsCommand.minimumInSync]
+        case .migrate: [MigrateCommand.dryRun]
+        default: []
+        }
+    }
 
     /// Runs one; throws what is wrong with its settings.
     static func run(_ invocation: CommandInvocation<Weir.Action>) async throws -> ExitCode {
+        let own = own(of: invocation.action).map(\.name)
         let sources = ConfigurationSources(
             environment: Environment.variables, flags: invocation.options.filter { !own.contains($0.name) },
             defaultFile: Settings.defaultFile)
@@ -33,22 +39,13 @@ enum ConfiguredCommands {
             Output.write(configuration.report { role.reads($0) })
             return .success
         case .run, .configuration:
-            let configuration = try Configuration.load(Settings.schema, from: sources) {
-                (configuration) throws(ConfigurationProblem) in
-                switch try configuration.read(StorageConfiguration.self, from: "").storage {
-                case .embedded: EmbeddedSettings.scopes
-                case .cluster: ClusterSettings.allScopes
-                }
-            }
+            let configuration = try Self.load(
+                sources, embedded: EmbeddedSettings.scopes, cluster: ClusterSettings.allScopes)
             return try await whole(configuration, invocation)
         case .verify, .replay:
-            let (configuration, logging) = try load(OfflineSettings.scopes)
-            let settings = try OfflineSettings(configuration)
-            return await logging.withLogger { logger in
-                invocation.action == .verify
-                    ? await Verify.run(settings, logger, invocation)
-                    : await ReplayCommand.run(settings, logger, invocation)
-            }
+            let configuration = try Self.load(
+                sources, embedded: OfflineSettings.scopes, cluster: OfflineClusterSettings.scopes)
+            return try await beside(configuration, invocation)
         case .role(let role):
             let (configuration, logging) = try load(role.scopes)
             return await ClusterRun.run(try ClusterSettings(configuration, of: role), logging)
@@ -68,6 +65,42 @@ enum ConfiguredCommands {
             return await logging.withLogger { await MigrateCommand.run(settings, $0, isDry: isDry) }
         case .configurationReference, .checkSchema, .bench, .simulate:
             preconditionFailure("the command has no settings")
+        }
+    }
+
+    /// Loads the settings of a command that works on either storage.
+    private static func load(
+        _ sources: ConfigurationSources, embedded: [String], cluster: [String]
+    ) throws -> Configuration {
+        try Configuration.load(Settings.schema, from: sources) { (configuration) throws(ConfigurationProblem) in
+            switch try configuration.read(StorageConfiguration.self, from: "").storage {
+            case .embedded: embedded
+            case .cluster: cluster
+            }
+        }
+    }
+
+    /// `weir verify` and `weir replay`.
+    private static func beside(
+        _ configuration: Configuration, _ invocation: CommandInvocation<Weir.Action>
+    ) async throws -> ExitCode {
+        let logging = try configuration.read(LogConfiguration.self, from: "log")
+        let isVerify = invocation.action == .verify
+        switch try configuration.read(StorageConfiguration.self, from: "").storage {
+        case .embedded:
+            let settings = try OfflineSettings(configuration)
+            return await logging.withLogger { logger in
+                isVerify
+                    ? await Verify.run(settings, logger, invocation)
+                    : await ReplayCommand.run(settings, logger, invocation)
+            }
+        case .cluster:
+            let settings = try OfflineClusterSettings(configuration)
+            return await logging.withLogger { logger in
+                isVerify
+                    ? await ClusterVerify.run(settings, logger, invocation)
+                    : await ClusterReplay.run(settings, logger, invocation)
+            }
         }
     }
 

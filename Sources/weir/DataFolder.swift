@@ -19,25 +19,28 @@ final class DataFolder: Sendable {
     /// Locks a folder that holds a log.
     convenience init(existing path: String) throws(Failure) {
         guard access(path + "/log.db", F_OK) == 0 else {
-            throw Failure(description: "there is no log in \(path): \(Self.reason); \(Self.advice)")
+            throw Failure(description: "there is no log in \(path): \(Self.reason); name another with --data")
         }
         try self.init(path: path)
     }
 
     /// Makes the folder when it is missing, and locks it.
-    init(path: String) throws(Failure) {
+    ///
+    /// - Parameter flag: that which names another, for messages.
+    init(path: String, namedBy flag: String = "--data") throws(Failure) {
+        let advice = "name another with \(flag)"
         self.path = path
         if mkdir(path, 0o700) != 0, errno != EEXIST {
-            throw Failure(description: "the data folder \(path) cannot be made: \(Self.reason); \(Self.advice)")
+            throw Failure(description: "the data folder \(path) cannot be made: \(Self.reason); \(advice)")
         }
         let descriptor = open(path + "/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw Failure(description: "the data folder \(path) cannot be written: \(Self.reason); \(Self.advice)")
+            throw Failure(description: "the data folder \(path) cannot be written: \(Self.reason); \(advice)")
         }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let reason = errno == EWOULDBLOCK ? "another weir uses it" : Self.reason
             _ = close(descriptor)
-            throw Failure(description: "the data folder \(path) cannot be locked: \(reason); \(Self.advice)")
+            throw Failure(description: "the data folder \(path) cannot be locked: \(reason); \(advice)")
         }
         self.descriptor = descriptor
     }
@@ -52,6 +55,5 @@ final class DataFolder: Sendable {
                 + "tables, or begin a new history in an empty folder, named with --data")
     }
 
-    private static let advice = "name another with --data"
     private static var reason: String { String(cString: strerror(errno)) }
 }

@@ -20,10 +20,14 @@ enum ReplayCommand {
     static let replace = CommandOption(
         "replace", .none, "Put the new tables in the place of those of the data folder, which are kept aside.")
 
+    /// Options that are no settings.
+    static let options = [into, replace, ClusterReplay.resume]
+
     static let discussion = """
-        Works on a data folder whose process has stopped, and needs one of --into and --replace. Orders the topic changes
-        anew, up to the newest result that was published; weir run goes on from there. With --replace the old tables and
-        streams move to the folder replaced-1 (2, 3, ...) beside them, and the streams are made again at the next start.
+        Orders the topic changes anew, up to the newest result that was published; weir run or weir ordering goes on from
+        there. Works on a data folder whose process has stopped, and needs one of --into and --replace: with --replace the old
+        tables and streams move to the folder replaced-1 (2, 3, ...) beside them, and the streams are made again at the next
+        start. With storage cluster, while no ordering process runs, makes the tables in empty databases.
         """
 
     /// Why the tables were not made, or not put in place.
@@ -34,6 +38,10 @@ enum ReplayCommand {
     static func run(
         _ settings: OfflineSettings, _ logger: Logger, _ invocation: CommandInvocation<Weir.Action>
     ) async -> ExitCode {
+        guard invocation.option(ClusterReplay.resume.name) == nil else {
+            Output.complain("Error: --resume is for a cluster (storage: cluster)\nSee \"weir replay --help\".")
+            return .usage
+        }
         let folder = invocation.option(into.name)?.value
         guard (folder != nil) != (invocation.option(replace.name) != nil) else {
             Output.complain("Error: weir replay needs either --into DIR or --replace\nSee \"weir replay --help\".")
@@ -93,13 +101,7 @@ enum ReplayCommand {
     ) async throws -> [Report] {
         var total: Int64 = 0
         for partition in 0..<stopped.control.history.partitions {
-            let range = try await stopped.log.range(of: TopicPartition(.changes, partition))
-            guard range.start == 0 else {
-                throw Failure(
-                    description: "changes[\(partition)] begins at offset \(range.start): restore the log, which must "
-                        + "hold it whole")
-            }
-            total += range.end
+            total += try await stopped.log.rangeFromStart(ofChanges: partition).end
         }
         let bar = ProgressBar("Replaying", total: Int(total), unit: "messages")
         let result = await Result.capturing {
@@ -114,7 +116,7 @@ enum ReplayCommand {
         return try result.get()
     }
 
-    private static func tell(_ outcome: Conclusion) -> ExitCode {
+    static func tell(_ outcome: Conclusion) -> ExitCode {
         guard outcome != .equal else { return .success }
         Output.write("The log differs from what ordering makes of it: see docs/operations.md, Verifying.")
         return .failure
@@ -131,5 +133,23 @@ enum ReplayCommand {
             }
             number += 1
         }
+    }
+}
+
+/// A topic that must be whole and is not.
+private struct CutLog: Error, CustomStringConvertible {
+    let description: String
+}
+
+extension ChangeLog {
+    /// The offsets of a partition of `changes`, which must be whole.
+    func rangeFromStart(ofChanges partition: Int) async throws -> LogRange {
+        let range = try await range(of: TopicPartition(.changes, partition))
+        guard range.start == 0 else {
+            throw CutLog(
+                description: "changes[\(partition)] begins at offset \(range.start): restore the log, which must hold "
+                    + "it whole")
+        }
+        return range
     }
 }

@@ -41,7 +41,7 @@ enum Settings {
     static let defaultFile = "weir.yaml"
 }
 
-/// The settings of a command that works on a data folder whose process has stopped.
+/// The settings of a command that works on log and tables beside the pipeline, as far as they concern a data folder.
 struct OfflineSettings: Sendable {
     var data: String
     var limits: LimitsConfiguration
@@ -54,7 +54,7 @@ struct OfflineSettings: Sendable {
 
     /// The flags of such a command.
     static var options: [CommandOption] {
-        Settings.options(of: scopes, and: ["config", "data", "log-format"])
+        Settings.options(of: scopes + OfflineClusterSettings.scopes, and: ["config", "data", "log-format", "storage"])
     }
 
     /// The same for another folder.
@@ -75,7 +75,25 @@ struct OfflineSettings: Sendable {
         changeLog.path = data + "/log.db"
         store.path = data + "/tables.db"
     }
+}
 
+/// The settings of the same command where log and tables are in a cluster.
+struct OfflineClusterSettings: Sendable {
+    /// Where databases may go that are removed afterwards.
+    var data: String
+    var ordering: OrderingConfiguration
+    var kafka: KafkaChangeLogConfiguration
+    var postgres: PostgresRecordStoreConfiguration
+
+    /// The scopes that it reads.
+    static let scopes = ["log", "ordering", "kafka", "postgres"]
+
+    init(_ configuration: Configuration) throws(ConfigurationProblem) {
+        data = try configuration.read(DataConfiguration.self, from: "").data
+        ordering = try configuration.read(OrderingConfiguration.self, from: "ordering")
+        kafka = try configuration.read(KafkaChangeLogConfiguration.self, from: "kafka")
+        postgres = try configuration.read(PostgresRecordStoreConfiguration.self, from: "postgres")
+    }
 }
 
 /// Where the data lies: one of the keys of ``PipelineConfiguration``.

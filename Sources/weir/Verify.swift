@@ -23,16 +23,25 @@ enum Verify {
     static let copy = CommandOption(
         "copy", .none, "Verify a copy made in the scratch folder: for a folder whose process runs.")
 
+    /// Options that are no settings.
+    static let options = [scratch, copy, ClusterVerify.partitions]
+
     static let discussion = """
         Works on a data folder whose process has stopped, or on a backup; with --copy on one whose process runs, up to the
         moment of the copy, which takes as much room as the folder and is removed afterwards. Nothing is changed. Compares changes with
         the uploads that are still kept, ordered with changes, and tables and streams with what ordering makes of changes
-        up to the message where each stands. Exit codes: 0 equal, 1 different, 2 cannot say.
+        up to the message where each stands. With storage cluster compares ordered and the tables in Postgres while all
+        processes go on. Exit codes: 0 equal, 1 different, 2 cannot say.
         """
 
     static func run(
         _ settings: OfflineSettings, _ logger: Logger, _ invocation: CommandInvocation<Weir.Action>
     ) async -> ExitCode {
+        guard invocation.option(ClusterVerify.partitions.name) == nil else {
+            Output.complain(
+                "Error: --partitions is for a cluster (storage: cluster)\nSee \"weir verify --help\".")
+            return .usage
+        }
         let scratch = invocation.option(scratch.name)?.value ?? settings.data
         do {
             let reports =

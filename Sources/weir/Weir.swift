@@ -74,10 +74,10 @@ enum Weir {
         [
             Command(
                 "verify", "Recompute from the log what the pipeline made, and compare.", .verify,
-                options: [Verify.scratch, Verify.copy] + OfflineSettings.options, discussion: Verify.discussion),
+                options: Verify.options + OfflineSettings.options, discussion: Verify.discussion),
             Command(
                 "replay", "Make the tables anew from the log.", .replay,
-                options: [ReplayCommand.into, ReplayCommand.replace] + OfflineSettings.options,
+                options: ReplayCommand.options + OfflineSettings.options,
                 discussion: ReplayCommand.discussion),
             Command(
                 "schema", "Work with schema files.",

@@ -1,4 +1,6 @@
 import ChangeLog
+import MemoryChangeLog
+import Ordering
 import RecordStore
 import SQLiteRecordStore
 import SyncModel
@@ -6,6 +8,9 @@ import Testing
 import Verification
 
 @Suite(.timeLimit(.minutes(1))) struct ReplayTests {
+    /// Some messages a step, each written before the next is decided.
+    private static let smallSteps = OrderingConfiguration(stepBytes: 1024, overlayBytes: 1024)
+
     /// Replays into tables of another file; the reports and how many messages were counted.
     private func replay(_ world: World, to name: String) async throws -> (reports: [Report], counted: Int) {
         try await world.withTables(at: "\(world.folder)/\(name)") { store in
@@ -56,6 +61,101 @@ import Verification
             #expect(made.dropFirst() == tables.dropFirst())
             // Nothing that was published before was published again, but what the second tables lacked.
             #expect(try await world.records(of: .ordered).count == 30)
+        }
+    }
+
+    @Test func aReplayGoesOnWhereTablesStand() async throws {
+        try await World.with { world in
+            try await world.appendChanges(10)
+            try await world.order(at: world.folder + "/made.db")
+            try await world.appendChanges(10, from: 10)
+            // Repeats the first ten results, at later offsets.
+            try await world.order()
+            let (reports, counted) = try await replay(world, to: "made.db")
+            #expect(counted == 10)
+            #expect(reports.flatMap(\.lines).allSatisfy { $0.finding.isEqual }, "\(reports)")
+            let made = try await snapshot(world, of: "made.db")
+            #expect(try await snapshot(world, of: "tables.db") == made)
+        }
+    }
+
+    /// Ordering worked on tables that were lost, and repeated results at the end of `ordered`.
+    @Test func aReplayGoesOnWhereOrderingHadBegun() async throws {
+        try await World.with { world in
+            try await world.appendChanges(20)
+            try await world.order()
+            try await world.withTables(at: "\(world.folder)/made.db") { store in
+                let full = WatchedStore(base: store, end: 10)
+                let service = OrderingService(
+                    log: world.log, store: full, history: World.history, schemas: { World.schemas },
+                    configuration: Self.smallSteps, logger: World.logger)
+                await #expect(throws: RecordStoreError.self) { try await service.order(0) }
+                let begun = try await store.position(of: 0)
+                #expect((1...10).contains(begun?.state.nextOffset ?? 0))
+                #expect(begun?.orderedOffset ?? 0 > 20)
+            }
+            let (reports, _) = try await replay(world, to: "made.db")
+            #expect(reports.flatMap(\.lines).allSatisfy { $0.finding.isEqual }, "\(reports)")
+            let made = try await snapshot(world, of: "made.db")
+            #expect(try await snapshot(world, of: "tables.db") == made)
+        }
+    }
+
+    @Test func tablesBeforeTheFirstResultThatIsKeptNameNoPlaceInOrdered() async throws {
+        try await World.with { world in
+            try await world.appendChanges(40)
+            try await world.order()
+            try await world.log.removeRecords(of: .ordered, before: .max, floors: [0: 20])
+            let written = try await world.withTables(at: "\(world.folder)/made.db") { store in
+                let (positions, continuation) = AsyncStream.makeStream(of: StoredPosition.self)
+                let watched = WatchedStore(base: store) { continuation.yield($0) }
+                let reports = try await Replay(
+                    log: world.log, into: watched, history: World.history, schemas: World.schemas,
+                    configuration: Self.smallSteps, logger: World.logger
+                ).run()
+                continuation.finish()
+                #expect(reports.flatMap(\.lines).allSatisfy { $0.finding.isEqual }, "\(reports)")
+                return await positions.reduce(into: []) { $0.append($1) }
+            }
+            #expect(written.count > 2)
+            for position in written {
+                let isKept = position.state.nextOffset > 20
+                #expect(position.orderedOffset == (isKept ? position.state.nextOffset : 0))
+            }
+            #expect(written.contains { $0.orderedOffset == 0 })
+            let made = try await snapshot(world, of: "made.db")
+            #expect(try await snapshot(world, of: "tables.db") == made)
+        }
+    }
+
+    @Test func whatRetentionTakesMeanwhileIsNotMissed() async throws {
+        try await World.with { world in
+            // More than is read at once.
+            let count = 8000
+            try await world.appendChanges(count)
+            try await world.order()
+            let kept = count - 10
+            let reports = try await world.withTables(at: "\(world.folder)/made.db") { store in
+                let watched = WatchedStore(base: store) { [log = world.log] _ in
+                    do {
+                        try await log.removeRecords(of: .ordered, before: .max, floors: [0: Int64(kept)])
+                    } catch {
+                        Issue.record(error)
+                    }
+                }
+                return try await Replay(
+                    log: world.log, into: watched, history: World.history, schemas: World.schemas,
+                    configuration: OrderingConfiguration(stepBytes: 32 << 10, overlayBytes: 1024), logger: World.logger
+                ).run()
+            }
+            let ordered = try #require(reports.flatMap(\.lines).first { $0.subject == "ordered" })
+            guard case .equal(let text) = ordered.finding else {
+                Issue.record("\(ordered)")
+                return
+            }
+            #expect(text.contains(" older ones are not kept any longer"))
+            let made = try await snapshot(world, of: "made.db")
+            #expect(try await snapshot(world, of: "tables.db") == made)
         }
     }
 

@@ -91,7 +91,7 @@ struct World {
         try await withTables(at: path) { store in
             let end = try await log.range(of: TopicPartition(.changes, 0)).end
             let (written, continuation) = AsyncStream.makeStream(of: Int64.self)
-            let watched = WatchedStore(base: store, rowsFault: nil) { continuation.yield($0) }
+            let watched = WatchedStore(base: store) { continuation.yield($0.state.nextOffset) }
             let service = OrderingService(
                 log: log, store: watched, history: Self.history, schemas: { Self.schemas },
                 configuration: OrderingConfiguration(), logger: Self.logger)
@@ -153,10 +153,13 @@ private struct NoLines: LogSink {
 }
 
 /// Tables that tell how far a partition was written, and fail where a test wants it.
-private struct WatchedStore: RecordStore {
+struct WatchedStore: RecordStore {
     let base: SQLiteRecordStore
-    let rowsFault: RecordStoreError?
-    var written: @Sendable (Int64) -> Void = { _ in }
+    var rowsFault: RecordStoreError?
+    /// Told of each step that was written.
+    var written: @Sendable (StoredPosition) async -> Void = { _ in }
+    /// Steps beyond this offset are refused.
+    var end = Int64.max
 
     func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {
         try await base.prepare(schemas, epoch: epoch)
@@ -180,8 +183,11 @@ private struct WatchedStore: RecordStore {
     }
 
     func commit(_ steps: [StoreStep]) async throws(RecordStoreError) {
+        if steps.contains(where: { $0.position.state.nextOffset > end }) {
+            throw RecordStoreError(.storageFull, message: "no room")
+        }
         try await base.commit(steps)
-        for step in steps { written(step.position.state.nextOffset) }
+        for step in steps { await written(step.position) }
     }
 
     func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {

@@ -58,38 +58,7 @@ import Testing
     }
 
     private func play(_ weir: WeirProcess, seed: UInt64, rounds: Int) async throws -> [TestDevice] {
-        var random = SeededRandom(seed: seed)
-        let owners = ["abc", "def", "ghi"]
-        var devices = owners.flatMap { owner in
-            (1...2).map { number in
-                let links = owners.filter { $0 != owner }.map { "\($0):write" }.joined(separator: ",")
-                return TestDevice(weir, syncID: owner, knowledgeID: "\(owner)\(number)", links: links)
-            }
-        }
-        for round in 0..<rounds {
-            let place = Int.random(in: 0..<devices.count, using: &random)
-            let changes = (0..<Int.random(in: 1...20, using: &random)).map { _ in
-                Self.change(round, owners.randomElement(using: &random) ?? "abc", &random)
-            }
-            _ = try await devices[place].sync(changes, atomic: Int.random(in: 0..<8, using: &random) == 0)
-        }
-        for place in devices.indices { try await devices[place].drain() }
-        return devices
-    }
-
-    private static func change(_ round: Int, _ owner: String, _ random: inout SeededRandom) -> JSON {
-        let id = "r\(Int.random(in: 0..<12, using: &random))"
-        let change: JSON =
-            switch Int.random(in: 0..<5, using: &random) {
-            case 0:
-                TestDevice.change(id, ["text": JSON("t\(round)")], table: "note")
-                    .with("updatedAt", JSON("2024-01-0\(Int.random(in: 1...9, using: &random))T00:00:00Z"))
-            case 1: TestDevice.change(id, ["holder": JSON("h\(round)"), "label": "l"], table: "seat")
-            case 2: TestDevice.change(id, ["value": JSON("\(round).5")], table: "amount")
-            case 3: ["table": "person", "id": JSON(id), "deleted": true]
-            default: TestDevice.change(id, ["name": JSON("n\(round)")])
-            }
-        return change.with("syncId", JSON(owner))
+        try await Quarrel.play(port: weir.port, seed: seed, rounds: rounds)
     }
 
     // MARK: Verifying

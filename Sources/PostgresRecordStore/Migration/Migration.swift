@@ -41,7 +41,7 @@ struct Migration {
         // Tables are worth waiting for the disk.
         try connection.execute("SET LOCAL synchronous_commit = on")
         let outcome = Result {
-            try waitForOthers()
+            if !settings.isReadOnly { try waitForOthers() }
             return try body()
         }
         try connection.rollBack()
@@ -67,7 +67,8 @@ struct Migration {
 
     private func statements() throws -> [String] {
         try checkDatabase()
-        let check = TableCheck(connection, schema: settings.schema, place: connection.place)
+        let check = TableCheck(
+            connection, schema: settings.schema, place: connection.place, isForReading: settings.isReadOnly)
         var statements: [String] = []
         let recorded: RecordedSchemas
         if try check.exists(own.migrations.name) {
@@ -131,7 +132,7 @@ struct Migration {
     }
 
     private func grants(_ tables: [Table], _ check: TableCheck, areTablesNew: Bool) throws -> [String] {
-        guard let reader = settings.readersRole else { return [] }
+        guard let reader = settings.readersRole, !settings.isReadOnly else { return [] }
         try check.refuseMissingRole(reader)
         let role = SQLText.name(reader)
         let schema = SQLText.name(settings.schema)

@@ -6,11 +6,14 @@ struct TableCheck {
     private let connection: PostgresConnection
     private let schema: String
     private let place: String
+    private let isForReading: Bool
 
-    init(_ connection: PostgresConnection, schema: String, place: String) {
+    /// - Parameter isForReading: whether nothing will be written, so that nothing can be refused.
+    init(_ connection: PostgresConnection, schema: String, place: String, isForReading: Bool) {
         self.connection = connection
         self.schema = schema
         self.place = place
+        self.isForReading = isForReading
     }
 
     // MARK: What is there
@@ -66,13 +69,14 @@ struct TableCheck {
                 "is missing; restore the database from a copy, or name another one and let the tables be made again")
         }
         guard kind == "r" else { throw refusal(shape.name, "is no ordinary table any more; make it one again") }
-        try checkTable(shape)
+        if !isForReading { try checkTable(shape) }
         try checkColumns(shape, adding: added)
+        guard !isForReading else { return try checkPrivileges(shape, ["SELECT"]) }
         try checkConstraints(shape)
         try checkTriggersAndRules(shape)
         try IndexCheck(connection, schema: schema, place: place).run(shape)
         try checkPublications(shape)
-        try checkPrivileges(shape)
+        try checkPrivileges(shape, ["SELECT", "INSERT", "UPDATE"])
     }
 
     private func checkTable(_ shape: TableShape) throws {
@@ -205,12 +209,14 @@ struct TableCheck {
         }
     }
 
-    private func checkPrivileges(_ shape: TableShape) throws {
-        for privilege in ["SELECT", "INSERT", "UPDATE"] {
+    private func checkPrivileges(_ shape: TableShape, _ privileges: [String]) throws {
+        for privilege in privileges {
             let rows = try query(
                 "SELECT has_table_privilege(to_regclass($1::text), $2::text)", shape.qualifiedName, privilege)
             if try !rows.boolean(0, 0) {
-                throw refusal(shape.name, "may not be used: GRANT SELECT, INSERT, UPDATE on it to Weir's role")
+                throw refusal(
+                    shape.name,
+                    "may not be used: GRANT \(privileges.joined(separator: ", ")) on it to Weir's role")
             }
         }
     }

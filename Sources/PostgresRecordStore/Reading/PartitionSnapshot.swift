@@ -3,7 +3,7 @@ import RecordStore
 import SyncModel
 import SyncWire
 
-/// Reads a partition whole inside one transaction: each table through a cursor in the order of owners and timeStamps, and
+/// Reads a partition whole inside one transaction, of its own moment or of one that another session holds: each table through a cursor in the order of owners and timeStamps, and
 /// all of them as one stream.
 struct PartitionSnapshot {
     /// How many rows or outcomes a piece has at most: enough that the call for it does not count.
@@ -16,14 +16,16 @@ struct PartitionSnapshot {
     private let own: OwnTables
     private let partition: Int
     private let columnCounts: [Int]
+    private let moment: HeldMoment?
     private let body: (SnapshotPiece) throws -> Void
 
     init(
         _ connection: PostgresConnection, _ tables: PreparedTables, schema: String, of partition: Int,
-        schemaOrdinal: Int, _ body: @escaping (SnapshotPiece) throws -> Void
+        schemaOrdinal: Int, at moment: HeldMoment?, _ body: @escaping (SnapshotPiece) throws -> Void
     ) throws(RecordStoreError) {
         self.connection = connection
         self.tables = tables
+        self.moment = moment
         own = OwnTables(schema: schema)
         self.partition = partition
         columnCounts = try tables.columnCounts(ordinal: schemaOrdinal)
@@ -32,7 +34,11 @@ struct PartitionSnapshot {
 
     /// Hands all pieces to the body: the position, each owner's rows, the outcomes.
     func run() throws {
-        try connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        if let moment {
+            try moment.begin(on: connection)
+        } else {
+            try connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        }
         let position = try PositionRecord.read(partition, connection, tables.statements)
         try body(.position(position ?? StoredPosition()))
         try readRows()

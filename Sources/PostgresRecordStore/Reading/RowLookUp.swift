@@ -14,10 +14,15 @@ struct RowLookUp {
     private let tables: PreparedTables
     /// How many columns of each table are asked for.
     private let columnCounts: [Int]
+    private let isInTransaction: Bool
 
-    init(_ connection: PostgresConnection, _ tables: PreparedTables, schemaOrdinal: Int) throws(RecordStoreError) {
+    /// - Parameter isInTransaction: whether the caller has begun one, which stays open.
+    init(
+        _ connection: PostgresConnection, _ tables: PreparedTables, schemaOrdinal: Int, isInTransaction: Bool = false
+    ) throws(RecordStoreError) {
         self.connection = connection
         self.tables = tables
+        self.isInTransaction = isInTransaction
         columnCounts = try tables.columnCounts(ordinal: schemaOrdinal)
     }
 
@@ -31,7 +36,7 @@ struct RowLookUp {
             statements.append(try connection.prepare(sql))
         }
         // Several statements see one moment only inside a transaction.
-        let isTransaction = asked.count > 1
+        let isTransaction = asked.count > 1 && !isInTransaction
         let begin = try connection.prepare("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         let commit = try connection.prepare("COMMIT")
         var found: [OrderedRow] = []

@@ -54,20 +54,27 @@ struct ClusterParts: Sendable {
     private static func control(_ settings: ClusterSettings, _ log: KafkaChangeLog) async throws -> ControlTopic {
         let shards = settings.postgres?.shards.count
         guard case .all(let stages, let own) = settings.work, let shards else {
-            let control = try await ControlTopic.existing(in: log)
-            let history = control.history
-            guard history.partitions == log.partitionCount else {
-                throw ControlError.otherPartitionCount(recorded: history.partitions, configured: log.partitionCount)
-            }
-            if let shards, history.shards != shards {
-                throw ControlError.otherShardCount(recorded: history.shards, configured: shards)
-            }
-            return control
+            return try await existingControl(in: log, shards: shards)
         }
         let tables = try SchemaFiles.read(own.schema, maximumValueBytes: stages.limits.limits.maxValueBytes)
         let proposed = try History.proposed(own, for: log, shards: shards)
         let control = try await ControlTopic.open(in: log, proposed: proposed)
         try await control.register(tables, in: log)
+        return control
+    }
+
+    /// The history that a log has.
+    ///
+    /// - Parameter shards: how many databases it must be spread over; `nil` where that is none of the caller's business.
+    static func existingControl(in log: KafkaChangeLog, shards: Int?) async throws -> ControlTopic {
+        let control = try await ControlTopic.existing(in: log)
+        let history = control.history
+        guard history.partitions == log.partitionCount else {
+            throw ControlError.otherPartitionCount(recorded: history.partitions, configured: log.partitionCount)
+        }
+        if let shards, history.shards != shards {
+            throw ControlError.otherShardCount(recorded: history.shards, configured: shards)
+        }
         return control
     }
 }
