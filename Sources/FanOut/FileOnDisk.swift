@@ -8,6 +8,19 @@
 
 /// What the system does with files by their paths.
 enum FileOnDisk {
+    /// A file, whatever its name.
+    struct Identity: Sendable, Hashable {
+        fileprivate let device: UInt64
+        fileprivate let number: UInt64
+    }
+
+    /// Which file has this name now, `nil` where there is none.
+    static func identity(of path: String) -> Identity? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        return Identity(device: UInt64(truncatingIfNeeded: status.st_dev), number: UInt64(status.st_ino))
+    }
+
     /// Whether there is something with this name.
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 

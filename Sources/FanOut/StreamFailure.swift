@@ -45,6 +45,16 @@ enum StreamFailure: Error, Sendable, CustomStringConvertible {
     /// too early), SQLITE_IOERR_DATA and SQLITE_IOERR_CORRUPTFS (checksums below SQLite).
     private static let damageCodes: Set<Int32> = [10 | 2 << 8, 10 | 32 << 8, 10 | 33 << 8]
 
+    /// What an error of opening a file that was finished says of it.
+    init(opening path: String, _ error: SQLiteError) {
+        // A file that the system lets us read and write, and SQLite does not take, is damaged in its header.
+        if error.code == .readOnly || error.code == .cannotOpen, error.systemError == 0, FileOnDisk.isWritable(path) {
+            self = .damaged(error.description)
+        } else {
+            self.init(error)
+        }
+    }
+
     /// What any error of work on a file says of it; `nil` when it says nothing.
     init?(cause error: any Error) {
         switch error {

@@ -45,10 +45,19 @@ extension StreamFile {
     /// Takes a row's older state out of the stream; there is none where one message made and changed it.
     private func removeRow(_ key: RowKey, owner: Int64, _ state: inout StreamState) throws {
         var statement = try connection.statement(
-            "DELETE FROM stream WHERE owner_no = ?1 AND table_no = ?2 AND row_id = ?3 RETURNING checksum")
+            """
+            DELETE FROM stream WHERE owner_no = ?1 AND table_no = ?2 AND row_id = ?3 \
+            RETURNING checksum, owner_no, table_no, row_id
+            """)
         try statement.bind(integer: owner, at: 1)
         try statement.bind(integer: Int64(key.table), at: 2)
         try statement.bind(id: key.id, at: 3)
-        while try statement.step() { state.remove(try statement.integer(at: 0)) }
+        while try statement.step() {
+            let isOld = try statement.withBytes(at: 3) { key.id.hasBytes($0) }
+            guard isOld, try statement.integer(at: 1) == owner, try statement.integer(at: 2) == Int64(key.table) else {
+                throw StreamFailure.damaged("the index by ids leads to another row")
+            }
+            state.remove(try statement.integer(at: 0))
+        }
     }
 }

@@ -27,6 +27,8 @@ final class StreamFile {
     var renderers: [Int: RowJSON] = [:]
     /// The heads of the owners loaded so far, while the file is being made.
     var loaded: [SyncID: OwnerHeads] = [:]
+    /// The files that were opened, the database and its log of pages; `nil` while they are being made.
+    private var opened: [FileOnDisk.Identity?]?
     /// Where rows are rendered, kept for its memory.
     var json: [UInt8] = []
 
@@ -55,9 +57,25 @@ final class StreamFile {
             try checkSchema()
             try readMeta()
             if check == .full { try checkContent() }
+            opened = Self.identities(identity.path)
         } catch {
             throw Self.close(connection, after: error)
         }
+    }
+
+    /// Makes sure that the files that were opened are those that the next one to open them will find.
+    ///
+    /// Files that somebody deleted, or put others in place of, stay whole for whoever has them open, and what is written to
+    /// them is gone when the process ends.
+    ///
+    /// - Throws: ``StreamFailure/missing(_:)``.
+    func requireInPlace() throws(StreamFailure) {
+        guard let opened, opened != Self.identities(identity.path) else { return }
+        throw .missing("\(identity.path), or its log, was deleted or replaced while it was open")
+    }
+
+    private static func identities(_ path: String) -> [FileOnDisk.Identity?] {
+        [FileOnDisk.identity(of: path), FileOnDisk.identity(of: path + "-wal")]
     }
 
     /// Ends the file; what was committed stays.
@@ -75,12 +93,7 @@ final class StreamFile {
         do throws(SQLiteError) {
             return try Connection(path: path, access: .readWriteCreate(writing), options: options)
         } catch {
-            // A file that the system lets us read and write, and SQLite does not take, is damaged in its header.
-            if error.code == .readOnly || error.code == .cannotOpen, error.systemError == 0, FileOnDisk.isWritable(path)
-            {
-                throw StreamFailure.damaged(error.description)
-            }
-            throw StreamFailure(error)
+            throw StreamFailure(opening: path, error)
         }
     }
 

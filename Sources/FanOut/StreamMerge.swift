@@ -30,6 +30,8 @@ struct StreamMerge {
         for (index, source) in plan.sources.enumerated() {
             let cursor = try cursors.cursor(index)
             try start(cursor, index, above: source.from)
+            try cursors.checkSearch(
+                owner: plan.heads.number, device: source.device, above: source.from, at: cursor)
             waiting.insert(SourceHeap.Entry(timeStamp: cursor.timeStamp, source: index))
         }
         try takeFirst()

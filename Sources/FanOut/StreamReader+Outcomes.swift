@@ -17,7 +17,11 @@ extension StreamReader {
         try statement.bind(integer: device, at: 1)
         try statement.bind(integer: batch, at: 2)
         var records: [OutcomeRecord] = []
-        while try statement.step() { records.append(try OutcomeRecord(statement)) }
+        while try statement.step() {
+            let record = try OutcomeRecord(statement)
+            guard record.device == device else { throw StreamFailure.damaged("an outcome of another device") }
+            records.append(record)
+        }
         do throws(WireError) {
             return try KeptOutcome(joining: records)
         } catch {
@@ -40,6 +44,11 @@ extension StreamReader {
             try statement.bind(id: result.id, at: 3)
             if try statement.step() {
                 _ = try StreamRecords.checkRow(statement)
+                // A search in a damaged index may find another row, of another owner even (I9).
+                let isAskedFor = try statement.withBytes(at: 4) { result.id.hasBytes($0) }
+                guard isAskedFor, try statement.integer(at: 0) == number,
+                    try statement.integer(at: 3) == Int64(result.table)
+                else { throw StreamFailure.damaged("the index by ids leads to another row") }
                 rows[result.index] = try statement.bytes(at: 5)
             }
             statement.reset()
@@ -51,7 +60,10 @@ extension StreamReader {
         var statement = try connection.statement(
             "SELECT owner_no, sync_id, head, checksum FROM owners WHERE sync_id = ?1")
         try statement.bind(id: owner, at: 1)
-        return try statement.step() ? try StreamRecords.owner(statement).number : nil
+        guard try statement.step() else { return nil }
+        let found = try StreamRecords.owner(statement)
+        guard found.id == owner else { throw StreamFailure.damaged("the index by owners leads to another owner") }
+        return found.number
     }
 }
 

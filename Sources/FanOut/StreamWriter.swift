@@ -43,6 +43,7 @@ actor StreamWriter {
         guard let file else { throw StreamFailure.foreignWriter("the file is not open") }
         let partition = partition
         let watch = Stopwatch()
+        try file.requireInPlace()
         let applied = try file.apply(
             records[...], schemas: schemas, committed: { partition.committedHeads(of: $0) })
         // Before anybody learns of it: whoever has an answer finds it counted.

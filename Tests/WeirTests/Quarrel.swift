@@ -1,3 +1,4 @@
+import Seeded
 import Testing
 
 /// Devices of three owners that make, change, delete, revive and quarrel over rows of each other.
@@ -6,7 +7,7 @@ enum Quarrel {
 
     /// Plays so many batches, and drains all devices.
     static func play(port: UInt16, seed: UInt64, rounds: Int) async throws -> [TestDevice] {
-        var random = SeededGenerator(state: seed)
+        var random = SeededRandom(seed: seed)
         var devices = owners.flatMap { owner in
             (1...2).map { number in
                 TestDevice(port: port, syncID: owner, knowledgeID: "\(owner)\(number)", links: links(of: owner))
@@ -34,7 +35,7 @@ enum Quarrel {
         owners.filter { $0 != owner }.map { "\($0):write" }.joined(separator: ",")
     }
 
-    private static func change(_ round: Int, _ owner: String, _ random: inout SeededGenerator) -> JSON {
+    private static func change(_ round: Int, _ owner: String, _ random: inout SeededRandom) -> JSON {
         let id = "r\(Int.random(in: 0..<12, using: &random))"
         let change: JSON =
             switch Int.random(in: 0..<5, using: &random) {

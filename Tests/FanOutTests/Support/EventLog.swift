@@ -49,6 +49,11 @@ final class EventLog: FanOutObserver {
         }
     }
 
+    /// Waits until the only partition serves again, if it has told of damage.
+    func servesAgain() async {
+        await wait { $0.last { $0.isReady || $0.isDamaged }?.isReady == true }
+    }
+
     /// Waits until a partition was ready so many times.
     func ready(_ count: Int = 1) async { await wait { $0.count(where: \.isReady) >= count } }
 

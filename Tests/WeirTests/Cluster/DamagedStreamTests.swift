@@ -2,7 +2,8 @@ import Foundation
 import Seeded
 import Testing
 
-/// The file of a fan-out is lost or damaged while its process is away: the streams are made anew, and no row is wrong.
+/// The file of a fan-out is lost or damaged, while its process is away or while it runs: the streams are made anew, and no row
+/// is wrong.
 @Suite(
     .timeLimit(.minutes(5)),
     .enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
@@ -28,6 +29,80 @@ struct DamagedStreamTests {
             #expect(try await device.drained().rows == before.rows, "\(damage)")
         }
         for member in members.reversed() { await member.stop() }
+    }
+
+    /// The process has the file open, and rows that nobody writes any more are read from it: from its log of pages, or after
+    /// an orderly restart from the database itself.
+    @Test func aFileThatIsDamagedUnderItsProcessIsNoticedAndMadeAnew() async throws {
+        let cluster = try await WeirCluster.make(.init(partitions: 1))
+        let members = try await cluster.startOneOfEach()
+        let keeper = try #require(members.first { $0.role.keepsStreams })
+        var device = PatientDevice(port: members[0].port)
+        var writer = TestDevice(port: members[0].port, syncID: "stock", knowledgeID: "k9")
+        for batch in 0..<6 {
+            let text = JSON(String(repeating: "\(batch) of many ", count: 60))
+            _ = try await writer.sync((0..<10).map { TestDevice.change("\(batch)-\($0)", ["name": text]) })
+        }
+        let before = try await Self.drained(members[0].port)
+        #expect(before.rows.count == 60)
+        var random = SeededRandom(seed: 2)
+        for (damage, isRestarted) in [
+            (Damage.deleted, false), (.flipped, false), (.flipped, true), (.truncated, true),
+        ] {
+            if isRestarted {
+                await keeper.stop()
+                try keeper.startAgain()
+                try await keeper.untilReady()
+                try await keeper.untilReadyAgain()
+            }
+            #expect(try await Self.drained(members[0].port).rows == before.rows)
+            let seen = keeper.process.log.count
+            try Self.damage(damage, openIn: keeper.data, &random)
+            // Whoever reads learns that there is something new, and forgets the pages that it knows.
+            try await device.write()
+            #expect(try await Self.drained(members[0].port).rows == before.rows, "\(damage)")
+            #expect(await keeper.process.hasLogged("Stream must be rebuilt", after: seen), "\(damage)")
+            #expect(await keeper.process.hasLogged("Stream was rebuilt", after: seen), "\(damage)")
+            _ = try await device.drained()
+            try await keeper.untilReadyAgain()
+        }
+        for member in members.reversed() { await member.stop() }
+    }
+
+    /// A new device that holds everything of the owner who is written no more.
+    private static func drained(_ port: UInt16) async throws -> TestDevice {
+        var fresh = TestDevice(port: port, syncID: "stock", knowledgeID: "new")
+        try await Patience.insist { try await fresh.drain() }
+        return fresh
+    }
+
+    /// Damages files in their places, so that whoever has them open has the damage; what has the place of pages in the log is
+    /// memory that processes share, and no file in more than its name.
+    private static func damage(_ damage: Damage, openIn folder: String, _ random: inout SeededRandom) throws {
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasPrefix("fanout-") }
+        #expect(names.sorted() == ["fanout-0.db", "fanout-0.db-shm", "fanout-0.db-wal"])
+        for name in names {
+            let path = folder + "/" + name
+            if damage == .deleted {
+                try FileManager.default.removeItem(atPath: path)
+                continue
+            }
+            if name.hasSuffix("-shm") { continue }
+            let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+            let size = try file.seekToEnd()
+            switch damage {
+            case .truncated: try file.truncate(atOffset: size / 8)
+            default:
+                // In every sector, as devices fail.
+                for sector in stride(from: 0, to: size, by: 512) {
+                    let count = min(64, size - sector)
+                    let room = min(512, size - sector) - count
+                    try file.seek(toOffset: sector + UInt64.random(in: 0...room, using: &random))
+                    try file.write(contentsOf: (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) })
+                }
+            }
+            try file.close()
+        }
     }
 
     private static func make(_ damage: Damage, to folder: String, _ random: inout SeededRandom) throws {
