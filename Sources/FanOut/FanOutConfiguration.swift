@@ -36,6 +36,8 @@ public struct FanOutConfiguration: Sendable, Hashable {
     public var recentResultBytes: Int
     /// How many rows of the tables become one transaction while a stream is rebuilt, about; so many are held in memory.
     public var rebuildRows: Int
+    /// The time between two reports of how far a rebuild has come; one that takes less has none.
+    public var rebuildReports: Duration
     /// The first and the longest pause before something that failed is tried again; each is twice the one before.
     public var retryDelay: ClosedRange<Duration>
 
@@ -44,7 +46,7 @@ public struct FanOutConfiguration: Sendable, Hashable {
         directory: String, partitions: ServedPartitions = .all, check: Check = .full, batchBytes: Int = 1 << 20,
         readerThreads: Int = 2,
         maximumReads: Int = 1024, maximumWaiters: Int = 16_384, recentResults: Int = 8192,
-        recentResultBytes: Int = 4 << 20, rebuildRows: Int = 4096,
+        recentResultBytes: Int = 4 << 20, rebuildRows: Int = 4096, rebuildReports: Duration = .seconds(5),
         retryDelay: ClosedRange<Duration> = .milliseconds(100)...(.seconds(5))
     ) {
         precondition(
@@ -61,6 +63,7 @@ public struct FanOutConfiguration: Sendable, Hashable {
         self.recentResults = recentResults
         self.recentResultBytes = recentResultBytes
         self.rebuildRows = rebuildRows
+        self.rebuildReports = rebuildReports
         self.retryDelay = retryDelay
     }
 }

@@ -79,6 +79,8 @@ public struct FanOutMetrics: Sendable {
         fileprivate let serving: Gauge
         fileprivate let paused: Gauge
         fileprivate let rebuilds: Counter
+        fileprivate let rebuildRows: Gauge
+        fileprivate let rebuildExpectedRows: Gauge
         fileprivate let retries: Counter
 
         /// Counts what happened to it.
@@ -92,11 +94,27 @@ public struct FanOutMetrics: Sendable {
             case .stopped:
                 stopsServing()
                 position.forget()
-            case .rebuilt: rebuilds.add()
-            case .retrying: retries.add()
+                endsRebuild()
+            case .rebuilt:
+                rebuilds.add()
+                endsRebuild()
+            case .retrying:
+                retries.add()
+                endsRebuild()
             case .waiting: paused.set(1)
             case .rebuilding: break
             }
+        }
+
+        /// Takes note of how far a rebuild has come.
+        func note(_ progress: RebuildProgress) {
+            rebuildRows.set(progress.done)
+            rebuildExpectedRows.set(progress.total)
+        }
+
+        private func endsRebuild() {
+            rebuildRows.set(0)
+            rebuildExpectedRows.set(0)
         }
 
         /// Says that what the partition waited for has come.
@@ -111,6 +129,9 @@ public struct FanOutMetrics: Sendable {
         OfPartition(
             position: registry.position(of: .fanOut, in: number),
             serving: registry.gauge(.fanOutServing, [.partition: "\(number)"]),
-            paused: registry.gauge(.fanOutPaused, [.partition: "\(number)"]), rebuilds: rebuilds, retries: retries)
+            paused: registry.gauge(.fanOutPaused, [.partition: "\(number)"]), rebuilds: rebuilds,
+            rebuildRows: registry.gauge(.fanOutRebuildRows, [.partition: "\(number)"]),
+            rebuildExpectedRows: registry.gauge(.fanOutRebuildExpectedRows, [.partition: "\(number)"]),
+            retries: retries)
     }
 }

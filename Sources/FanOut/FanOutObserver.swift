@@ -26,8 +26,9 @@ public enum FanOutEvent: Sendable, Hashable, CustomStringConvertible {
     case applied(records: Int, rows: Int, nextOffset: Int64, logTime: Int64)
     /// Its file is missing or damaged, or the log no longer holds what comes next: it does not serve, and is rebuilt.
     case damaged(reason: String)
-    /// The rebuild has written so many rows so far.
-    case rebuilding(rows: Int)
+    /// The rebuild goes on: told when it begins, where there are rows, and then every
+    /// ``FanOutConfiguration/rebuildReports``.
+    case rebuilding(RebuildProgress)
     /// The rebuild is done.
     case rebuilt(rows: Int)
     /// Something failed and is tried again after the pause; a stream that is open goes on serving.
@@ -44,7 +45,7 @@ public enum FanOutEvent: Sendable, Hashable, CustomStringConvertible {
         case .applied(let records, let rows, let nextOffset, _):
             "applied \(records) records with \(rows) rows, up to offset \(nextOffset)"
         case .damaged(let reason): "must be rebuilt: \(reason)"
-        case .rebuilding(let rows): "is being rebuilt, \(rows) rows so far"
+        case .rebuilding(let progress): "is being rebuilt: \(progress)"
         case .rebuilt(let rows): "was rebuilt with \(rows) rows"
         case .retrying(let reason, let pause): "tries again in \(pause): \(reason)"
         case .waiting(let reason): "is paused: \(reason)"

@@ -14,7 +14,8 @@ extension PartitionWorker {
         try await writer.deleteFile()
         guard let position = try await store.position(of: partition.number) else {
             let position = StoredPosition(orderedOffset: try await emptyStart())
-            return try await finish(makeRebuild(schema: nil)) { try $0.add(.position(position)) }
+            let rebuild = makeRebuild(schema: nil, size: PartitionSize(rows: 0, outcomes: 0))
+            return try await finish(rebuild) { try $0.add(.position(position)) }
         }
         let range = try await log.range(of: ordered)
         guard range.start <= position.orderedOffset, position.orderedOffset <= range.end else {
@@ -25,7 +26,8 @@ extension PartitionWorker {
         let ordinal = position.state.schemaOrdinal
         let schema = schemas()[ordinal]
         guard schema != nil || ordinal == 0 else { throw LogFault.unknownSchemaNumber(ordinal) }
-        let rebuild = makeRebuild(schema: schema)
+        let rebuild = makeRebuild(schema: schema, size: try await store.size(of: partition.number))
+        rebuild.begin()
         do {
             try await withTaskCancellationHandler {
                 try await store.snapshot(of: partition.number, schemaOrdinal: ordinal) { try rebuild.add($0) }
@@ -41,10 +43,10 @@ extension PartitionWorker {
 
     private var ordered: TopicPartition { TopicPartition(.ordered, partition.number) }
 
-    private func makeRebuild(schema: SchemaHistory.Entry?) -> Rebuild {
-        let (observer, number) = (observer, partition.number)
-        return Rebuild(identity, schema: schema, batchRows: configuration.rebuildRows) {
-            observer.note(.rebuilding(rows: $0), partition: number)
+    private func makeRebuild(schema: SchemaHistory.Entry?, size: PartitionSize) -> Rebuild {
+        Rebuild(identity, schema: schema, size: size, configuration, clock: clock) { progress, isReport in
+            partitionMetrics.note(progress)
+            if isReport { note(.rebuilding(progress)) }
         }
     }
 

@@ -15,6 +15,11 @@ final class Rebuild: Sendable {
         var rows: [OrderedRow] = []
         var outcomes: [StoredOutcome] = []
         var rowCount = 0
+        var outcomeCount = 0
+        /// Tells how long ago the first of them was read.
+        var elapsed: (@Sendable () -> Duration)?
+        /// When that is to be told again.
+        var nextReport: Duration
         var isCancelled = false
     }
 
@@ -35,26 +40,41 @@ final class Rebuild: Sendable {
 
     private let identity: StreamFile.Identity
     private let schema: SchemaHistory.Entry?
+    private let size: PartitionSize
     private let batchRows: Int
-    private let progress: @Sendable (Int) -> Void
-    private let state = Mutex(State())
+    private let reports: Duration
+    private let clock: any Clock<Duration>
+    private let tell: @Sendable (_ progress: RebuildProgress, _ isReport: Bool) -> Void
+    private let state: Mutex<State>
 
     /// - Parameters:
     ///   - schema: the version whose columns the rows have; `nil` where the tables are empty.
-    ///   - progress: told after each transaction how many rows there are.
+    ///   - size: how much the snapshot has, about.
+    ///   - clock: measures how long it takes.
+    ///   - tell: told when there are rows to come, and after each transaction; whether it is time for a report.
     init(
-        _ identity: StreamFile.Identity, schema: SchemaHistory.Entry?, batchRows: Int,
-        progress: @escaping @Sendable (Int) -> Void
+        _ identity: StreamFile.Identity, schema: SchemaHistory.Entry?, size: PartitionSize,
+        _ configuration: FanOutConfiguration, clock: any Clock<Duration>,
+        tell: @escaping @Sendable (_ progress: RebuildProgress, _ isReport: Bool) -> Void
     ) {
         self.identity = identity
         self.schema = schema
-        self.batchRows = batchRows
-        self.progress = progress
+        self.size = size
+        batchRows = configuration.rebuildRows
+        reports = configuration.rebuildReports
+        self.clock = clock
+        self.tell = tell
+        state = Mutex(State(nextReport: reports))
+    }
+
+    /// Says that it begins, where there are rows to come.
+    func begin() {
+        if size.rows > 0 { tell(RebuildProgress(done: 0, total: total, isExact: size.isExact), true) }
     }
 
     /// Takes a piece.
     func add(_ piece: SnapshotPiece) throws {
-        let written = try state.withLock { state -> Int? in
+        try state.withLock { state in
             if state.isCancelled { throw CancellationError() }
             switch piece {
             case .position(let position):
@@ -64,15 +84,15 @@ final class Rebuild: Sendable {
                 }
                 state.position = position
                 state.file = try StreamFile(creating: identity)
-                return nil
+                return
             case .rows(let rows): state.rows += rows
             case .outcomes(let outcomes): state.outcomes += outcomes
             }
-            guard state.rows.count + state.outcomes.count >= batchRows else { return nil }
+            if state.elapsed == nil { state.elapsed = clock.stopwatch() }
+            guard state.rows.count + state.outcomes.count >= batchRows else { return }
             try flush(&state)
-            return state.rowCount
+            tellProgress(&state)
         }
-        if let written { progress(written) }
     }
 
     /// Finishes the file, at the position that the snapshot stands for.
@@ -85,6 +105,7 @@ final class Rebuild: Sendable {
                 throw Mismatch.brokenSnapshot("it has no position")
             }
             try flush(&state)
+            tellProgress(&state, isLoaded: true)
             try file.finish(at: StreamPosition(position))
             state.file = nil
             try file.close()
@@ -104,6 +125,18 @@ final class Rebuild: Sendable {
         }
     }
 
+    private var total: Int { size.rows + size.outcomes }
+
+    private func tellProgress(_ state: inout State, isLoaded: Bool = false) {
+        guard let elapsed = state.elapsed?() else { return }
+        let isReport = elapsed >= (isLoaded ? reports : state.nextReport)
+        if isReport { state.nextReport = elapsed + reports }
+        tell(
+            RebuildProgress(
+                done: state.rowCount + state.outcomeCount, total: total, isExact: size.isExact, elapsed: elapsed,
+                isLoaded: isLoaded), isReport)
+    }
+
     private func flush(_ state: inout State) throws {
         guard let file = state.file, let position = state.position else {
             throw Mismatch.brokenSnapshot("rows come before the position")
@@ -114,6 +147,7 @@ final class Rebuild: Sendable {
         }
         try file.load(state.rows, state.outcomes, schema: schema)
         state.rowCount += state.rows.count
+        state.outcomeCount += state.outcomes.count
         state.rows.removeAll(keepingCapacity: true)
         state.outcomes.removeAll(keepingCapacity: true)
     }
@@ -135,14 +169,25 @@ extension StreamFile {
         for (owner, touched) in transaction.owners { loaded[owner] = touched.heads }
     }
 
-    /// Writes the position, with which a file is whole.
+    /// Makes the index by ids and writes the position, with which a file is whole.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled while the index is made.
     func finish(at position: StreamPosition) throws {
         var transaction = StreamTransaction(state) { _ in nil }
         transaction.state.position = position
         metaChecksum = try connection.transaction(.immediate) {
+            try connection.heedingCancellation { try connection.execute(StreamSchema.rowIndex.sql) }
             _ = try transaction.finish(in: self)
             return try writeMeta(transaction.state)
         }
         state = transaction.state
+    }
+}
+
+extension Clock where Duration == Swift.Duration {
+    /// Tells how long ago it was made.
+    fileprivate func stopwatch() -> @Sendable () -> Duration {
+        let start = now
+        return { start.duration(to: now) }
     }
 }

@@ -16,6 +16,11 @@ extension StreamFile {
                 throw StreamFailure.damaged("the table or index \(name) is not as this format has it")
             }
         }
+        if expected.keys.elementsEqual([StreamSchema.rowIndex.name]) {
+            // It comes with the meta record.
+            var meta = try connection.statement("SELECT 1 FROM meta")
+            guard try meta.step() else { throw StreamFailure.missing("the file was never finished") }
+        }
         guard expected.isEmpty else { throw StreamFailure.damaged("tables or indexes are missing") }
     }
 

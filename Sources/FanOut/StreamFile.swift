@@ -30,13 +30,13 @@ final class StreamFile {
     /// Where rows are rendered, kept for its memory.
     var json: [UInt8] = []
 
-    /// Begins a new file where there is none.
+    /// Begins a new file where there is none, with tables alone.
     init(creating identity: Identity) throws {
         self.identity = identity
         connection = try Connection(path: identity.path, access: .readWriteCreate(Self.writing), options: Self.options)
         do {
             try connection.transaction(.immediate) {
-                for object in StreamSchema.objects { try connection.execute(object.sql) }
+                for table in StreamSchema.tables { try connection.execute(table.sql) }
                 try connection.setUserVersion(StreamSchema.format)
             }
         } catch {

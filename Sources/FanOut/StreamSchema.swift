@@ -12,8 +12,19 @@ enum StreamSchema {
     /// Raised whenever the tables change: a file of another format is made anew.
     static let format: Int32 = 1
 
-    /// Tables and indexes as they are created, and as the file must show them.
-    static let objects: [(name: String, sql: String)] = [
+    /// The index by which a row's older state is found.
+    ///
+    /// Rows come to it in the order of their ids, mostly random, so that it is made last, sorted, where a whole file is made:
+    /// a file without it was never finished either.
+    static let rowIndex = (
+        name: "stream_rows", sql: "CREATE UNIQUE INDEX stream_rows ON stream(owner_no, table_no, row_id)"
+    )
+
+    /// Tables and indexes as the file must show them.
+    static let objects = tables + [rowIndex]
+
+    /// Tables as they are created.
+    static let tables: [(name: String, sql: String)] = [
         (
             "meta",
             """
@@ -53,7 +64,6 @@ enum StreamSchema {
             PRIMARY KEY(owner_no, device_no, time_stamp)) STRICT, WITHOUT ROWID
             """
         ),
-        ("stream_rows", "CREATE UNIQUE INDEX stream_rows ON stream(owner_no, table_no, row_id)"),
         (
             "devices",
             """

@@ -107,6 +107,14 @@ extension Metric {
     /// Rebuilds.
     public static let fanOutRebuilds = Metric(
         "fanout_rebuilds_total", .counter, "Streams that were made anew from the tables.")
+    /// How far rebuilds have come.
+    public static let fanOutRebuildRows = Metric(
+        "fanout_rebuild_rows", .gauge, [.partition],
+        "Rows and outcomes that the rebuild of the partition's stream has written so far; 0 while there is none.")
+    /// How far rebuilds have to go.
+    public static let fanOutRebuildExpectedRows = Metric(
+        "fanout_rebuild_expected_rows", .gauge, [.partition],
+        "Rows and outcomes that it will have written in the end, about; 0 while there is none.")
     /// Pulls.
     public static let fanOutPulls = Metric(
         "fanout_pulls_total", .counter, [.outcome],
@@ -124,6 +132,6 @@ extension Metric {
 
     static let fanOut = [
         fanOutApplyDuration, fanOutApplyRecords, fanOutRows, fanOutServing, fanOutPaused, fanOutRebuilds,
-        fanOutPulls, fanOutPullDuration, fanOutPageRows, fanOutPageBytes,
+        fanOutRebuildRows, fanOutRebuildExpectedRows, fanOutPulls, fanOutPullDuration, fanOutPageRows, fanOutPageBytes,
     ]
 }

@@ -74,7 +74,7 @@ final class FanOutWatch: FanOutObserver {
         switch event {
         case .applied, .damaged: break
         case .ready, .stopped: logger.debug("Stream \(event)", place)
-        case .rebuilding: logger.info("Stream \(event)", place)
+        case .rebuilding(let progress): if progress.done > 0 { logger.info("Stream \(event)", place) }
         case .rebuilt: logger.log(isEmpty ? .debug : .notice, "Stream \(event)", place)
         case .retrying, .waiting: logger.warning("Stream \(event)", place)
         }

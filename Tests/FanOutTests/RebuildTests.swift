@@ -3,13 +3,21 @@ import Control
 import FanOut
 import FanOutLink
 import Foundation
+import Metrics
 import RecordStore
+import SQLite
 import SyncModel
+import Synchronization
 import TestClocks
 import Testing
 
 /// Files that are missing, of another history, or behind the log: made again from the tables and the rest of `ordered`.
 @Suite(.timeLimit(.minutes(3))) struct RebuildTests {
+    private static func inSmallSteps(_ configuration: inout FanOutConfiguration) {
+        configuration.rebuildRows = 10
+        configuration.rebuildReports = .zero
+    }
+
     private func fill(_ world: World) throws {
         world.writesTables = true
         for batch in 1...20 {
@@ -45,7 +53,7 @@ import Testing
             world.log.removeRecords(below: try await world.end(), of: world.ordered())
             world.writesTables = false
             try world.upload([.person("p1", name: "tail")], batch: 21)
-            try await withFanOut(world, in: folder, configure: { $0.rebuildRows = 10 }) { service in
+            try await withFanOut(world, in: folder, configure: Self.inSmallSteps) { service in
                 try await service.caughtUp(with: world)
                 try await expectAll(world, service)
                 let events = service.events.events
@@ -176,11 +184,116 @@ import Testing
             }
             // What was left of it has no position.
             #expect(FileManager.default.fileExists(atPath: folder + "/fanout-0.db"))
+            try await expectUnfinished(in: folder)
             try await withFanOut(world, in: folder) { service in
                 try await expectAll(world, service)
                 #expect(service.events.hasDamage)
             }
         }
+    }
+
+    /// The index by ids comes last: what was interrupted behind rows, or behind all of them, lacks it.
+    @Test(arguments: [0, 1, 3, 100]) func makesAnUnfinishedFileAnewWhateverItHolds(pieces: Int) async throws {
+        let world = World()
+        try fill(world)
+        world.log.removeRecords(below: try await world.end(), of: world.ordered())
+        world.store.failSnapshots(
+            with: [.init(.unavailable, message: "later", isRetriable: true)], afterPieces: pieces)
+        try await withFolder { folder in
+            let clock = ManualClock()
+            let configure = { (configuration: inout FanOutConfiguration) in configuration.rebuildRows = 1 }
+            try await withFanOut(world, in: folder, clock: clock, awaitReady: false, configure: configure) { _ in
+                await clock.sleepers(1)
+            }
+            let connection = try Connection(path: folder + "/fanout-0.db", access: .readWriteCreate())
+            for (object, isThere) in [("stream", pieces > 0), ("meta", false)] {
+                var statement = try connection.prepare("SELECT 1 FROM \(object)")
+                #expect(try statement.step() == isThere, "\(object)")
+            }
+            try connection.close()
+            try await expectUnfinished(in: folder)
+            try await withFanOut(world, in: folder) { service in
+                try await expectAll(world, service)
+                #expect(service.events.hasDamageOfAFile)
+            }
+            try await withFanOut(world, in: folder) { service in
+                try await expectAll(world, service)
+                #expect(!service.events.hasDamage)
+            }
+        }
+    }
+
+    private func expectUnfinished(in folder: String) async throws {
+        let failure = await #expect(throws: StreamAudit.Failure.self) {
+            let audit = try await StreamAudit.open(directory: folder, partition: 0, epoch: "epoch")
+            try await audit.close()
+        }
+        #expect(failure?.isMissing == true)
+        #expect(failure?.description == "the file was never finished")
+    }
+
+    @Test func tellsHowFarItIs() async throws {
+        let world = World()
+        try fill(world)
+        world.log.removeRecords(below: try await world.end(), of: world.ordered())
+        // Every piece takes three seconds.
+        let clock = ManualClock()
+        let pieces = Mutex(0)
+        let registry = MetricRegistry()
+        let gauges = [Metric.fanOutRebuildRows, .fanOutRebuildExpectedRows].map {
+            registry.gauge($0, [.partition: "0"])
+        }
+        let seen = Mutex<[[Int?]]>([])
+        world.store.onPieces {
+            clock.advance(by: .seconds(3))
+            pieces.withLock { $0 += 1 }
+            seen.withLock { $0.append(gauges.map(\.value)) }
+        }
+        try await withFolder { folder in
+            let configure = { (configuration: inout FanOutConfiguration) in configuration.rebuildRows = 1 }
+            try await withFanOut(
+                world, in: folder, clock: clock, metrics: FanOutMetrics(registry), configure: configure
+            ) { service in
+                let told = service.events.events.compactMap { event in
+                    if case .rebuilding(let progress) = event { progress } else { nil }
+                }
+                // 29 rows and the newest 16 outcomes of two devices, a piece each.
+                let (rows, total) = (29, 29 + 32)
+                #expect(told.first == RebuildProgress(done: 0, total: total, isExact: true))
+                // The time counts from the first rows, behind the position.
+                let elapsed = Duration.seconds(3 * (pieces.withLock { $0 } - 2))
+                #expect(
+                    told.last
+                        == RebuildProgress(done: total, total: total, isExact: true, elapsed: elapsed, isLoaded: true))
+                // Every six seconds is the first moment behind five.
+                let times = told.dropFirst().dropLast().map(\.elapsed)
+                #expect(times == (1...times.count).map { .seconds(6 * $0) })
+                #expect(times.count == (pieces.withLock { $0 } - 2) / 2)
+                #expect(zip(told, told.dropFirst()).allSatisfy { $0.done <= $1.done })
+                #expect(service.events.events.contains(.rebuilt(rows: rows)))
+                let shown = seen.withLock { $0 }
+                #expect(shown.first == [0, total])
+                #expect(shown.last == [total - 16, total])
+                #expect(gauges.map(\.value) == [0, 0])
+            }
+        }
+    }
+
+    @Test func theWordsOfProgressNameTheRateAndTheTimeLeft() {
+        func words(_ done: Int, of total: Int, _ elapsed: Duration, isExact: Bool = true) -> String {
+            RebuildProgress(done: done, total: total, isExact: isExact, elapsed: elapsed).description
+        }
+        #expect(words(0, of: 5, .zero) == "0 of 5 rows and outcomes")
+        #expect(
+            words(1000, of: 10_500, .milliseconds(400), isExact: false)
+                == "1000 of about 10500 rows and outcomes, 2500 a second, 4 s left")
+        #expect(words(100, of: 12_000, .seconds(1)) == "100 of 12000 rows and outcomes, 100 a second, 119 s left")
+        #expect(words(100, of: 12_100, .seconds(1)) == "100 of 12100 rows and outcomes, 100 a second, 2 min left")
+        #expect(words(100, of: 720_001, .seconds(1)).hasSuffix(", 2 h left"))
+        // An estimate that was too low.
+        #expect(words(12, of: 10, .seconds(1), isExact: false).hasPrefix("12 of about 12 rows"))
+        let loaded = RebuildProgress(done: 7, total: 7, isExact: true, elapsed: .seconds(1), isLoaded: true)
+        #expect(loaded.description == "all 7 rows and outcomes are there, their index is being made")
     }
 
     @Test func takesNoFileOfAnotherHistory() async throws {
