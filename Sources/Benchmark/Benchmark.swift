@@ -44,12 +44,12 @@ public struct Benchmark: Sendable {
 
     private static let figures: [any Figure] = [
         EndToEnd(ids: .random), EndToEnd(ids: .growing), UploadAcknowledged(), UploadToPoll(), LongStream(),
-        IdlePulls(), EventStreams(), OwnerCount(), Soak(),
+        IdlePulls(), EventStreams(), OwnerCount(), StreamRebuild(), Soak(),
     ]
 
     private static let clusterFigures: [any Figure] = [
         EndToEnd(ids: .random), EndToEnd(ids: .growing), Replay(), UploadAcknowledged(), UploadToPoll(), OwnerCount(),
-        Soak(),
+        StreamRebuild(), Soak(),
     ]
 
     /// The names of all figures in the order in which they are measured.

@@ -33,6 +33,15 @@ final class LogLines: Sendable {
         }
     }
 
+    /// Reads until so many lines have said some words, fewer than are kept; `nil` where the process ended without.
+    func read(_ count: Int, saying words: String) -> [String]? {
+        while true {
+            let found = newest.filter { $0.contains(words) }
+            if found.count >= count { return found }
+            guard read() else { return nil }
+        }
+    }
+
     /// Reads what comes later on a thread that ends with the process.
     func readOn() {
         let held = Unmanaged.passRetained(self)

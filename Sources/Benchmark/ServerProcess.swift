@@ -62,10 +62,11 @@ final class ServerProcess: Sendable {
         self.neighbours = neighbours
     }
 
-    /// Asks the processes to stop, from the one that takes requests on, waits until they have and removes their data.
-    func stop() async throws {
+    /// Asks the processes to stop, from the one that takes requests on, waits until they have and removes their data, or
+    /// leaves it to the end of the benchmark.
+    func stop(keepsData: Bool = false) async throws {
         for part in parts { try await part.weir.stop() }
-        try WorkFolder.remove(folder)
+        if !keepsData { try WorkFolder.remove(folder) }
     }
 
     /// How a server is started.

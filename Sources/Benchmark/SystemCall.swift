@@ -51,6 +51,11 @@ enum SystemCall {
         }
     }
 
+    /// Removes a file.
+    static func remove(_ path: String) throws(BenchmarkFailure) {
+        guard unlink(path) == 0 else { throw .system("removing \(path)", errno) }
+    }
+
     /// The names in a folder, without `.` and `..`.
     static func names(in folder: String) throws(BenchmarkFailure) -> [String] {
         guard let directory = opendir(folder) else { throw .system("opening \(folder)", errno) }

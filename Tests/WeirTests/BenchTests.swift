@@ -32,6 +32,9 @@ import Testing
             "single_many_owners", "single_ratio", "single_cpu_few_owners", "single_cpu_many_owners",
             "single_cpu_ratio",
         ],
+        "rebuild": [
+            "rows_per_second", "raw_copy_per_second", "ratio_to_raw_copy", "server_cpu_per_row", "server_memory",
+        ],
         "soak": [
             "memory_highest", "memory_first", "memory_last", "memory_slope", "pairs", "changes_per_second",
         ],

@@ -36,12 +36,17 @@ import Testing
             "single_many_owners", "single_ratio", "single_cpu_few_owners", "single_cpu_many_owners",
             "single_cpu_ratio",
         ],
+        "rebuild": [
+            "rows_per_second", "raw_copy_per_second", "ratio_to_raw_copy", "server_cpu_per_row", "server_memory",
+        ],
         "soak": roles.flatMap { role in
             ["highest", "first", "last", "slope"].map { "\(role)_memory_\($0)" }
         } + ["pairs", "changes_per_second"],
     ]
 
-    private static let ofNeighbours: Set = ["brokers_cpu_per_change", "database_cpu_per_change"]
+    private static let ofNeighbours: Set = [
+        "brokers_cpu_per_change", "database_cpu_per_change", "database_cpu_per_row",
+    ]
 
     @Test(.enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
     func theFiguresOfProcessesOfEachRoleAreReportedWithTheirCounts() async throws {
