@@ -113,8 +113,8 @@ public struct FanOutMetrics: Sendable {
         }
 
         private func endsRebuild() {
-            rebuildRows.forget()
-            rebuildExpectedRows.forget()
+            rebuildRows.set(0)
+            rebuildExpectedRows.set(0)
         }
 
         /// Says that what the partition waited for has come.
@@ -130,9 +130,8 @@ public struct FanOutMetrics: Sendable {
             position: registry.position(of: .fanOut, in: number),
             serving: registry.gauge(.fanOutServing, [.partition: "\(number)"]),
             paused: registry.gauge(.fanOutPaused, [.partition: "\(number)"]), rebuilds: rebuilds,
-            rebuildRows: registry.gauge(.fanOutRebuildRows, [.partition: "\(number)"], startingWith: nil),
-            rebuildExpectedRows: registry.gauge(
-                .fanOutRebuildExpectedRows, [.partition: "\(number)"], startingWith: nil),
+            rebuildRows: registry.gauge(.fanOutRebuildRows, [.partition: "\(number)"]),
+            rebuildExpectedRows: registry.gauge(.fanOutRebuildExpectedRows, [.partition: "\(number)"]),
             retries: retries)
     }
 }

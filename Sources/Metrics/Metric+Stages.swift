@@ -32,8 +32,8 @@ extension Metric {
         "ingest_refused_changes_total", .counter, [.reason], "Changes that were refused, by code.")
     /// Records refused.
     public static let ingestRefusedRecords = Metric(
-        "ingest_refused_records_total", .counter, [.reason],
-        "Records that break the contract of uploads and went to dead-letters as a whole, by code.")
+        "ingest_refused_records_total", .counter,
+        "Records that break the contract of uploads and went to dead-letters as a whole.")
     /// Records in a step.
     public static let ingestStepRecords = Metric(
         "ingest_step_records", .histogram(.counts), "Records that were checked and appended together.")
@@ -110,11 +110,11 @@ extension Metric {
     /// How far rebuilds have come.
     public static let fanOutRebuildRows = Metric(
         "fanout_rebuild_rows", .gauge, [.partition],
-        "Rows and outcomes that the rebuild of the partition's stream has written so far; shown while it goes on.")
+        "Rows and outcomes that the rebuild of the partition's stream has written so far; 0 while there is none.")
     /// How far rebuilds have to go.
     public static let fanOutRebuildExpectedRows = Metric(
         "fanout_rebuild_expected_rows", .gauge, [.partition],
-        "Rows and outcomes that it will have written in the end, about; shown while it goes on.")
+        "Rows and outcomes that it will have written in the end, about; 0 while there is none.")
     /// Pulls.
     public static let fanOutPulls = Metric(
         "fanout_pulls_total", .counter, [.outcome],

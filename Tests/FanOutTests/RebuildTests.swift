@@ -260,7 +260,7 @@ import Testing
         let pieces = Mutex(0)
         let registry = MetricRegistry()
         let gauges = [Metric.fanOutRebuildRows, .fanOutRebuildExpectedRows].map {
-            registry.gauge($0, [.partition: "0"], startingWith: nil)
+            registry.gauge($0, [.partition: "0"])
         }
         let seen = Mutex<[[Int?]]>([])
         world.store.onPieces {
@@ -293,7 +293,7 @@ import Testing
                 let shown = seen.withLock { $0 }
                 #expect(shown.first == [0, total])
                 #expect(shown.last == [total - 16, total])
-                #expect(gauges.map(\.value) == [nil, nil])
+                #expect(gauges.map(\.value) == [0, 0])
             }
         }
     }
