@@ -32,8 +32,8 @@ extension Metric {
         "ingest_refused_changes_total", .counter, [.reason], "Changes that were refused, by code.")
     /// Records refused.
     public static let ingestRefusedRecords = Metric(
-        "ingest_refused_records_total", .counter,
-        "Records that break the contract of uploads and went to dead-letters as a whole.")
+        "ingest_refused_records_total", .counter, [.reason],
+        "Records that break the contract of uploads and went to dead-letters as a whole, by code.")
     /// Records in a step.
     public static let ingestStepRecords = Metric(
         "ingest_step_records", .histogram(.counts), "Records that were checked and appended together.")
