@@ -45,6 +45,8 @@ struct ClusterKillTests {
             let audit = try await LogAudit.check(cluster)
             try await cluster.expectPositions(audit)
             #expect(audit.rows > 0)
+            let verified = try await cluster.verify()
+            #expect(verified.code == 0, "\(verified.output)\(verified.errors)")
             print("\(fleet.batchCount) batches, \(audit.rows) rows, \(audit.repeats) repeats")
         }
         await kafka.end()
