@@ -10,6 +10,8 @@ import Testing
 struct DamagedStreamTests {
     private enum Damage: CaseIterable {
         case deleted, truncated, flipped
+        /// What rows hold is not what was written, and everything around it is.
+        case rewritten
     }
 
     @Test func aFileThatIsDeletedTruncatedOrFlippedIsMadeAnew() async throws {
@@ -21,7 +23,8 @@ struct DamagedStreamTests {
         for damage in Damage.allCases {
             for _ in 0..<3 { try await device.write() }
             let before = try await device.drained()
-            await keeper.kill()
+            // An orderly end brings all rows into the database.
+            if damage == .deleted { await keeper.kill() } else { await keeper.stop() }
             try Self.make(damage, to: keeper.data, &random)
             try keeper.startAgain()
             try await keeper.untilReady()
@@ -108,12 +111,20 @@ struct DamagedStreamTests {
     private static func make(_ damage: Damage, to folder: String, _ random: inout SeededRandom) throws {
         let names = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasPrefix("fanout-") }
         #expect(!names.isEmpty)
+        var rewritten = 0
         for name in names {
             let path = folder + "/" + name
             switch damage {
             case .deleted: try FileManager.default.removeItem(atPath: path)
-            // What is written ahead of the database would mend it.
-            case _ where !name.hasSuffix(".db"): try FileManager.default.removeItem(atPath: path)
+            case .rewritten:
+                var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+                var end = bytes.startIndex
+                while let place = bytes[end...].firstRange(of: Data(#""email":"k1""#.utf8)) {
+                    bytes[place.upperBound - 2] = UInt8(ascii: "7")
+                    end = place.upperBound
+                }
+                rewritten += end == bytes.startIndex ? 0 : 1
+                try bytes.write(to: URL(fileURLWithPath: path))
             case .truncated:
                 let size = try Data(contentsOf: URL(fileURLWithPath: path)).count
                 let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
@@ -127,5 +138,6 @@ struct DamagedStreamTests {
                 try bytes.write(to: URL(fileURLWithPath: path))
             }
         }
+        #expect((rewritten > 0) == (damage == .rewritten))
     }
 }

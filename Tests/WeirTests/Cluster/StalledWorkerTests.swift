@@ -20,7 +20,11 @@ struct StalledWorkerTests {
         try await Self.play { cluster, worker, port in
             var written: Task<Void, any Error>?
             try await cluster.database.holding("LOCK TABLE person IN ACCESS EXCLUSIVE MODE") {
-                written = Task { try await Self.write(String(repeating: "x", count: valueBytes), port) }
+                written = Task {
+                    try await Self.write(String(repeating: "x", count: valueBytes), port)
+                    // Whatever the halted worker writes when it goes on is not what stands there.
+                    try await Self.write("newer", port, batch: 2)
+                }
                 try await cluster.database.untilRow(
                     """
                     SELECT 1 FROM pg_stat_activity
@@ -33,15 +37,15 @@ struct StalledWorkerTests {
     }
 
     /// Writes three rows, and asks until they have their outcome.
-    private static func write(_ value: String, _ port: UInt16) async throws {
+    private static func write(_ value: String, _ port: UInt16, batch: Int = 1) async throws {
         var device = TestDevice(port: port, syncID: "abc", knowledgeID: "k2")
         let changes = (0..<3).map { TestDevice.change("large \($0)", ["name": JSON(value)]) }
         let answer = try await Patience.insist {
-            device.batch = 0
+            device.batch = batch - 1
             return try await device.sync(changes)
         }
         #expect(TestDevice.verdicts(answer) == ["applied", "applied", "applied"])
-        #expect(answer["batch"]["results"].array.map { $0["version"].int } == [1, 1, 1])
+        #expect(answer["batch"]["results"].array.map { $0["version"].int } == [batch, batch, batch])
     }
 
     /// Halts the only ordering worker, has another take over, and the first one go on, at last alone.
