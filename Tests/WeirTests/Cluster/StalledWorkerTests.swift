@@ -52,7 +52,9 @@ struct StalledWorkerTests {
     private static func play(
         halt: (WeirCluster, ClusterMember, UInt16) async throws -> Task<Void, any Error>
     ) async throws {
-        let cluster = try await WeirCluster.make(.init(partitions: 2))
+        // At once, so that the halted worker tries what failed again before it hears that it was replaced.
+        let cluster = try await WeirCluster.make(
+            .init(partitions: 2, settings: ["ordering.retry-delay": "1ms"]))
         let members = try await cluster.startOneOfEach()
         let stalled = try #require(members.first { $0.role == .ordering })
         let port = members[0].port
