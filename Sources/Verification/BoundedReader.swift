@@ -13,15 +13,22 @@ actor BoundedReader<Base: LogReader>: LogReader {
     private var nextOffset: Int64
     /// What was read and stands behind the end.
     private var beyond: [LogRecord] = []
+    /// From where on records count as progress: one before it is read to make sure of the place.
+    private let countedFrom: Int64
     private let progress: @Sendable (Int) -> Void
 
     /// - Parameters:
     ///   - end: the offset before which it ends; the partition must hold a record at or behind the one before.
+    ///   - countedFrom: the first offset that is progress; `nil`: the first that is read.
     ///   - progress: told how many records were read, each time.
-    init(_ base: Base, from start: Int64, to end: Int64, progress: @escaping @Sendable (Int) -> Void = { _ in }) {
+    init(
+        _ base: Base, from start: Int64, to end: Int64, countedFrom: Int64? = nil,
+        progress: @escaping @Sendable (Int) -> Void = { _ in }
+    ) {
         self.base = base
         self.end = end
         nextOffset = start
+        self.countedFrom = countedFrom ?? start
         self.progress = progress
     }
 
@@ -37,7 +44,8 @@ actor BoundedReader<Base: LogReader>: LogReader {
             nextOffset = end
         }
         if records.isEmpty { throw EndOfRange() }
-        progress(records.count)
+        let counted = records.count { $0.offset >= countedFrom }
+        if counted > 0 { progress(counted) }
         return records
     }
 

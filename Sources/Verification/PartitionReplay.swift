@@ -43,9 +43,10 @@ struct PartitionReplay<Log: ChangeLog, Store: RecordStore>: Sendable {
     /// - Throws: `OrderingError` for a message that cannot be ordered; `ChangeLogError`, `RecordStoreError`.
     func advance(to end: Int64) async throws {
         let schemas = schemas
-        guard (try await position().state.nextOffset) < end else { return }
+        let start = try await position().state.nextOffset
+        guard start < end else { return }
         let service = OrderingService(
-            log: ReplayLog(base: log, end: end, published: published, progress: progress),
+            log: ReplayLog(base: log, work: start..<end, published: published, progress: progress),
             store: ReplayStore(base: store), history: history, schemas: { schemas }, configuration: configuration,
             logger: logger)
         do {

@@ -4,8 +4,8 @@ import ChangeLog
 /// held against what is there.
 struct ReplayLog<Base: ChangeLog>: ChangeLog {
     let base: Base
-    /// Where `changes` ends.
-    let end: Int64
+    /// The messages to be ordered: from where the tables stand to where `changes` ends.
+    let work: Range<Int64>
     let published: OrderedComparison<Base>
     let progress: @Sendable (Int) -> Void
 
@@ -17,7 +17,11 @@ struct ReplayLog<Base: ChangeLog>: ChangeLog {
     func reader(
         of partition: TopicPartition, from offset: Int64
     ) async throws(ChangeLogError) -> BoundedReader<Base.Reader> {
-        BoundedReader(try await base.reader(of: partition, from: offset), from: offset, to: end, progress: progress)
+        let reader = try await base.reader(of: partition, from: offset)
+        // Of results one is looked at to know the topic; they have no end here.
+        guard partition.topic == .changes else { return BoundedReader(reader, from: offset, to: .max) }
+        return BoundedReader(
+            reader, from: offset, to: work.upperBound, countedFrom: work.lowerBound, progress: progress)
     }
 
     func range(of partition: TopicPartition) async throws(ChangeLogError) -> LogRange {
