@@ -160,7 +160,7 @@ extension StreamFile {
         _ = try connection.transaction(.immediate) {
             if let schema {
                 let renderer = renderer(schema)
-                for row in rows { try put(row, renderer, isNew: true, &transaction) }
+                for row in rows { try put(row, renderer, over: .none, &transaction) }
             }
             for outcome in outcomes { try keep(OutcomePiece(outcome), &transaction) }
             return try transaction.finish(in: self)

@@ -4,9 +4,9 @@ import SyncModel
 extension StreamFile {
     /// Puts a row's newest state into its owner's stream, in place of an older one.
     ///
-    /// - Parameter isNew: whether there is no older one to look for.
+    /// - Parameter old: whether there is one.
     func put(
-        _ row: OrderedRow, _ renderer: RowJSON, isNew: Bool, _ transaction: inout StreamTransaction
+        _ row: OrderedRow, _ renderer: RowJSON, over old: OlderState, _ transaction: inout StreamTransaction
     ) throws {
         var json: [UInt8] = []
         swap(&json, &self.json)
@@ -14,7 +14,12 @@ extension StreamFile {
         json.removeAll(keepingCapacity: true)
         try renderer.append(row, to: &json)
         let numbers = transaction.move(row.knowledgeID, of: row.key.owner, to: row.timeStamp)
-        if !isNew { try removeRow(row.key, owner: numbers.owner, &transaction.state) }
+        if old != .none {
+            let isRemoved = try removeRow(row.key, owner: numbers.owner, &transaction.state)
+            guard isRemoved || old != .some else {
+                throw StreamFailure.damaged("the index by ids lacks a row that the stream must hold")
+            }
+        }
         let id = row.key.id.text
         let checksum = Checksum.row(
             owner: numbers.owner, device: numbers.device, timeStamp: row.timeStamp.rawValue,
@@ -42,8 +47,8 @@ extension StreamFile {
         return renderer
     }
 
-    /// Takes a row's older state out of the stream; there is none where one message made and changed it.
-    private func removeRow(_ key: RowKey, owner: Int64, _ state: inout StreamState) throws {
+    /// Takes a row's older state out of the stream, if it has one.
+    private func removeRow(_ key: RowKey, owner: Int64, _ state: inout StreamState) throws -> Bool {
         var statement = try connection.statement(
             """
             DELETE FROM stream WHERE owner_no = ?1 AND table_no = ?2 AND row_id = ?3 \
@@ -52,12 +57,15 @@ extension StreamFile {
         try statement.bind(integer: owner, at: 1)
         try statement.bind(integer: Int64(key.table), at: 2)
         try statement.bind(id: key.id, at: 3)
+        var isRemoved = false
         while try statement.step() {
+            isRemoved = true
             let isOld = try statement.withBytes(at: 3) { key.id.hasBytes($0) }
             guard isOld, try statement.integer(at: 1) == owner, try statement.integer(at: 2) == Int64(key.table) else {
                 throw StreamFailure.damaged("the index by ids leads to another row")
             }
             state.remove(try statement.integer(at: 0))
         }
+        return isRemoved
     }
 }

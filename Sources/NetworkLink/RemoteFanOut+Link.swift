@@ -90,6 +90,25 @@ extension RemoteFanOut: FanOutLink {
         let answer: LinkAnswer?
     }
 
+    /// What came of one question of several.
+    private struct GroupPart: Sendable {
+        let fanOut: Int
+        let positions: [Int]
+        let result: Result<LinkAnswer, Failure>
+    }
+
+    /// An answer or its failure as a value: a task of a group that makes its result around a call that throws is compiled wrongly
+    /// with optimisation (Swift 6.3).
+    private func reply(
+        to question: LinkQuestion, of fanOut: Int, within limit: Duration
+    ) async -> Result<LinkAnswer, Failure> {
+        do throws(Failure) {
+            return .success(try await ask(question, of: fanOut, within: limit))
+        } catch {
+            return .failure(error)
+        }
+    }
+
     /// Puts questions about several owners to their fan-outs, side by side.
     func askGroups(
         _ positions: [Int], owners: [SyncID], _ routes: inout Routes, within limit: Duration,
@@ -98,19 +117,15 @@ extension RemoteFanOut: FanOutLink {
         var byWay: [Routes.Way: [Int]] = [:]
         for position in positions { byWay[try routes.way(for: owners[position]), default: []].append(position) }
         if routes.failures > 0 { metrics.retries.add(byWay.count) }
-        typealias Part = (fanOut: Int, positions: [Int], result: Result<LinkAnswer, Failure>)
         let questions = byWay.map { (fanOut: $0.key.fanOut, positions: $0.value, question: question($0.value)) }
-        let parts = await withTaskGroup(of: Part.self) { group in
+        let parts = await withTaskGroup(of: GroupPart.self) { group in
             for (fanOut, positions, question) in questions {
                 group.addTask {
-                    do throws(Failure) {
-                        return (fanOut, positions, .success(try await self.ask(question, of: fanOut, within: limit)))
-                    } catch {
-                        return (fanOut, positions, .failure(error))
-                    }
+                    let result = await self.reply(to: question, of: fanOut, within: limit)
+                    return GroupPart(fanOut: fanOut, positions: positions, result: result)
                 }
             }
-            return await group.reduce(into: [Part]()) { $0.append($1) }
+            return await group.reduce(into: [GroupPart]()) { $0.append($1) }
         }
         var answers: [GroupAnswer] = []
         for part in parts {
