@@ -35,7 +35,8 @@ struct MetricsTests {
         #expect(registry.histogram(.orderingStepMessages).snapshot.sum == 7)
         #expect(registry.gauge(.orderingUnwrittenBytes).value == 0)
         #expect(registry.position(of: .ordering, in: 0).value == 7)
-        #expect(registry.position(of: .ordering, in: 1).value == 0)
+        // Its worker may not have begun by now.
+        #expect(registry.position(of: .ordering, in: 1).value ?? 0 == 0)
         let steps = registry.histogram(.orderingStepMessages).snapshot.cumulative.last
         #expect(registry.histogram(.orderingWriteDuration).snapshot.cumulative.last == steps)
     }
