@@ -52,34 +52,17 @@ extension PartitionWorker {
 
     /// A reader behind the record that was applied last.
     ///
-    /// A topic made anew may have grown beyond the stream's position: to begin there would skip what came before it. Messages
-    /// come in order and are repeated from one on to the newest, so nothing is missing behind a record whose message the stream
-    /// holds.
+    /// Messages come in order and are repeated from one on to the newest, so nothing is missing behind a record whose message
+    /// the stream holds.
     private func reader() async throws -> Log.Reader {
         let place = TopicPartition(.ordered, partition.number)
         let next = partition.nextOffset
-        guard next > 0, try await log.range(of: place).start < next else {
-            return try await log.reader(of: place, from: next)
+        let reader = try await log.reader(of: place, from: next) { [writer] in try await writer.holds($0) }
+        guard let reader else {
+            throw StreamFailure.damaged(
+                "the record before offset \(next) of ordered is not the one that was applied last")
         }
-        let reader: Log.Reader
-        do {
-            reader = try await log.reader(of: place, from: next - 1)
-        } catch {
-            guard case .outOfRange(let range) = error.code, range.start == next else { throw error }
-            // Retention took it meanwhile.
-            return try await log.reader(of: place, from: next)
-        }
-        do {
-            let records = try await reader.next(maximumBytes: 1)
-            guard let record = records.first, record.offset == next - 1, try await writer.holds(record) else {
-                throw StreamFailure.damaged(
-                    "the record before offset \(next) of ordered is not the one that was applied last")
-            }
-            return reader
-        } catch {
-            await reader.close()
-            throw error
-        }
+        return reader
     }
 
     private func apply(_ records: [LogRecord]) async throws {

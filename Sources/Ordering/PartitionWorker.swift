@@ -72,9 +72,9 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         stored = try await store.position(of: partition)
         state = stored?.state ?? PartitionState()
         position.set(Int(state.nextOffset))
-        let changes = try await checkPosition()
+        try await checkPosition()
         try checkSchema()
-        let reader = try await reader(changes)
+        let reader = try await reader()
         let producer: Log.Producer
         do {
             producer = try await log.producer()
@@ -117,9 +117,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     }
 
     /// A position outside the log's range stops the worker with an explanation (I1); so do results that `ordered` lost (I5).
-    ///
-    /// - Returns: what `changes` holds.
-    private func checkPosition() async throws -> LogRange {
+    private func checkPosition() async throws {
         let changes = try await log.range(of: TopicPartition(.changes, partition))
         guard changes.start...changes.end ~= state.nextOffset else {
             throw OrderingError.positionOutOfRange(partition: partition, position: state.nextOffset, range: changes)
@@ -132,27 +130,15 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
             }
             try await moveResults(to: ordered.start)
         }
-        return changes
     }
 
     /// A reader at the next message, which follows the one that the tables were brought to last.
-    ///
-    /// A topic made anew may have grown beyond the tables' position: to begin there would skip what came before it.
-    private func reader(_ changes: LogRange) async throws -> Log.Reader {
+    private func reader() async throws -> Log.Reader {
         let place = TopicPartition(.changes, partition)
-        let last = state.nextOffset - 1
-        guard last >= changes.start else { return try await log.reader(of: place, from: state.nextOffset) }
-        let reader = try await log.reader(of: place, from: last)
-        do {
-            let records = try await reader.next(maximumBytes: 1)
-            guard records.count == 1, let record = records.first, record.offset == last, isOrdered(record) else {
-                throw OrderingError.otherMessages(partition: partition, position: state.nextOffset)
-            }
-            return reader
-        } catch {
-            await reader.close()
-            throw error
+        guard let reader = try await log.reader(of: place, from: state.nextOffset, following: isOrdered) else {
+            throw OrderingError.otherMessages(partition: partition, position: state.nextOffset)
         }
+        return reader
     }
 
     /// Whether a message is one that the tables have been brought past.

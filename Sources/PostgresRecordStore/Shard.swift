@@ -103,31 +103,17 @@ struct Shard: Sendable {
         of partition: Int, _ tables: PreparedTables, schemaOrdinal: Int, at moment: HeldMoment? = nil,
         _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
     ) async throws {
-        do {
+        try await readSnapshot(for: body) {
+            RecordStoreError($0, place: place)
+        } reading: { body in
             try await (moment?.sessions ?? snapshots).perform { connection in
                 let snapshot = try PartitionSnapshot(
-                    connection, tables, schema: settings.schema, of: partition, schemaOrdinal: schemaOrdinal, at: moment
-                ) { piece in
-                    do {
-                        try body(piece)
-                    } catch {
-                        throw BodyFailure(cause: error)
-                    }
-                }
+                    connection, tables, schema: settings.schema, of: partition, schemaOrdinal: schemaOrdinal,
+                    at: moment,
+                    body)
                 try snapshot.run()
             }
-        } catch let failure as BodyFailure {
-            throw failure.cause
-        } catch is CancellationError {
-            throw CancellationError()
-        } catch {
-            throw RecordStoreError(error, place: place)
         }
-    }
-
-    /// Tells what the body of a snapshot threw from the store's own failures, which may be of the same type.
-    private struct BodyFailure: Error {
-        let cause: any Error
     }
 
     /// Sessions for a moment that is held: one to hold it, one to read tables whole.

@@ -130,25 +130,14 @@ public final class SQLiteRecordStore: RecordStore {
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
     ) async throws {
         let tables = try preparedTables()
-        do {
+        try await readSnapshot(for: body) {
+            RecordStoreError($0)
+        } reading: { body in
             try await snapshots.read { connection in
                 var snapshot = try PartitionSnapshot(
-                    connection, tables, of: partition, schemaOrdinal: schemaOrdinal
-                ) { piece in
-                    do {
-                        try body(piece)
-                    } catch {
-                        throw BodyFailure(cause: error)
-                    }
-                }
+                    connection, tables, of: partition, schemaOrdinal: schemaOrdinal, body)
                 try snapshot.run()
             }
-        } catch let failure as BodyFailure {
-            throw failure.cause
-        } catch is CancellationError {
-            throw CancellationError()
-        } catch {
-            throw RecordStoreError(error)
         }
     }
 
@@ -172,11 +161,6 @@ public final class SQLiteRecordStore: RecordStore {
                 continue
             }
         }
-    }
-
-    /// Tells what the body of a snapshot threw from the store's own failures, which may be of the same type.
-    private struct BodyFailure: Error {
-        let cause: any Error
     }
 
     private func preparedTables() throws(RecordStoreError) -> PreparedTables {

@@ -42,7 +42,25 @@ final class ProgramLines: Sendable {
 
     var all: [String] { state.withLock { $0.lines } }
 
-    func take(_ data: Data) {
+    /// Takes what comes until nothing can come any more, on a thread of its own.
+    ///
+    /// Not by a handler of the file handle: with many of them come and gone, libdispatch was seen to crash the whole process of
+    /// the tests (swift-corelibs-libdispatch 949).
+    func read(_ handle: FileHandle) {
+        let thread = Thread { [self] in
+            var bytes = [UInt8](repeating: 0, count: 1 << 16)
+            while true {
+                let count = Foundation.read(handle.fileDescriptor, &bytes, bytes.count)
+                if count > 0 { take(Data(bytes[..<count])) }
+                if count == 0 || count < 0 && errno != EINTR { break }
+            }
+            end()
+        }
+        thread.name = "program log"
+        thread.start()
+    }
+
+    private func take(_ data: Data) {
         update { state in
             state.rest.append(data)
             while let end = state.rest.firstIndex(of: UInt8(ascii: "\n")) {
@@ -56,7 +74,7 @@ final class ProgramLines: Sendable {
         }
     }
 
-    func end() { update { $0.hasEnded = true } }
+    private func end() { update { $0.hasEnded = true } }
 
     /// The port, where it is known.
     func known(_ listener: Listener) -> UInt16? { state.withLock { $0.ports[listener] } }

@@ -19,18 +19,13 @@ final class ProgramProcess: Sendable {
         process.standardError = pipe
         process.standardOutput = FileHandle.nullDevice
         let lines = ProgramLines()
-        pipe.fileHandleForReading.readabilityHandler = { handle in
-            let data = handle.availableData
-            if data.isEmpty { handle.readabilityHandler = nil }
-            lines.take(data)
-        }
         let (ended, continuation) = AsyncStream.makeStream(of: Int32.self)
         process.terminationHandler = { process in
-            lines.end()
             continuation.yield(process.terminationStatus)
             continuation.finish()
         }
         try ProcessStart.run(process)
+        lines.read(pipe.fileHandleForReading)
         self.process = process
         self.lines = lines
         self.ended = Task { await ended.first { _ in true } ?? -1 }

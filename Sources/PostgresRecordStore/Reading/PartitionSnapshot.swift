@@ -3,8 +3,8 @@ import RecordStore
 import SyncModel
 import SyncWire
 
-/// Reads a partition whole inside one transaction, of its own moment or of one that another session holds: each table through a cursor in the order of owners and timeStamps, and
-/// all of them as one stream.
+/// Reads a partition whole inside one transaction, of its own moment or of one that another session holds: each table through
+/// a cursor in the order of owners and timeStamps, and all of them as one stream.
 struct PartitionSnapshot {
     /// How many rows or outcomes a piece has at most: enough that the call for it does not count.
     private static let pieceCount = 1000
