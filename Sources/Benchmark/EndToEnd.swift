@@ -21,7 +21,9 @@ struct EndToEnd: Figure {
         return try await bench.withServer(name) { server in
             // Processes that have a role each are told apart without samples.
             let isSampled = bench.scale != .smoke && server.parts.count == 1
-            let total = (repetitions + (isSampled ? 2 : 1)) * devices * batches * batchSize
+            // Files grow, caches fill; brokers are Java, and compile what they do often while they do it.
+            let warmUps = server.space == nil || bench.scale == .smoke ? 1 : 3
+            let total = (warmUps + repetitions + (isSampled ? 1 : 0)) * devices * batches * batchSize
             return try await bench.showing(name, total: total, unit: "changes") { bar in
                 let load = Devices(owners: Owners.spread(devices), batchSize: batchSize, ids: ids)
                 let raw: RawUpsert =
@@ -31,8 +33,7 @@ struct EndToEnd: Figure {
                         .file(bench.folder.path + "/raw-\(name).db")
                     }
                 var run = Run(server: server, devices: load, batches: batches, raw: raw)
-                // Files grow, caches fill.
-                try await run.repetition(bar)
+                for _ in 0..<warmUps { try await run.repetition(bar) }
                 run.measured = []
                 for _ in 0..<repetitions { try await run.repetition(bar) }
                 let hops = isSampled ? try await run.hops(bar, bench) : []

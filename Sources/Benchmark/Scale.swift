@@ -16,6 +16,6 @@ public enum Scale: String, Sendable, CaseIterable {
         }
     }
 
-    /// Repetitions whose median counts, after one that does not.
+    /// Repetitions whose median counts, after what warms up.
     var repetitions: Int { pick(1, 3, 5) }
 }

@@ -20,13 +20,12 @@ extension FanOut {
             return PartOutcome(refusal: refusal)
         case .verdict(.repeated):
             guard let first = try await kept(part.batch, part.key, partition) else { throw .pending }
-            return first.outcome
+            return try await answer(first, of: part.key.owner, in: partition)
         case .stored:
-            guard var first = try await kept(part.batch, part.key, partition), let source = first.source,
+            guard let first = try await kept(part.batch, part.key, partition), let source = first.source,
                 source.upload == part.upload, source.part == part.part
             else { throw .pending }
-            first.outcome.isRepeat = false
-            return first.outcome
+            return try await answer(first, isRepeat: false, of: part.key.owner, in: partition)
         case .late:
             throw .pending
         case .crowded:
@@ -43,7 +42,10 @@ extension FanOut {
         of batch: Int64, for key: DeviceKey, within limit: Duration
     ) async throws(FanOutError) -> PartOutcome? {
         let partition = try served(key.owner)
-        let find = { () async throws(FanOutError) in try await self.kept(batch, key, partition)?.outcome }
+        let find = { () async throws(FanOutError) -> PartOutcome? in
+            guard let kept = try await self.kept(batch, key, partition) else { return nil }
+            return try await self.answer(kept, of: key.owner, in: partition)
+        }
         if limit <= .zero { return try await find() }
         return try await partition.outcomes.outcome(of: batch, for: key, within: limit, clock: clock, find: find)
     }
@@ -51,28 +53,33 @@ extension FanOut {
     private func rowsShown(
         for results: [ChangeResult], of owner: SyncID, in partition: StreamPartition
     ) async throws(FanOutError) -> [Int: [UInt8]] {
-        guard results.contains(where: \.showsRow) else { return [:] }
-        return try await read(partition, generation: partition.generation()) {
-            try $0.rowsShown(for: results, of: owner)
+        var search = RowSearch(results, of: owner)
+        while !search.isOver {
+            search = try await read(partition, generation: partition.generation()) { [search] reader in
+                var search = search
+                try search.step(in: reader)
+                return search
+            }
         }
+        return search.rows
     }
 
     private func kept(
         _ batch: Int64?, _ key: DeviceKey, _ partition: StreamPartition
-    ) async throws(FanOutError) -> KeptPartOutcome? {
+    ) async throws(FanOutError) -> KeptOutcome? {
         guard let batch else { return nil }
-        return try await read(partition, generation: partition.generation()) { reader -> KeptPartOutcome? in
-            guard let kept = try reader.keptOutcome(of: batch, for: key) else { return nil }
-            let rows = try reader.rowsShown(for: kept.outcome.results, of: key.owner)
-            let outcome = PartOutcome(
-                isRepeat: true, results: kept.outcome.results, summary: kept.outcome.summary, rows: rows)
-            return KeptPartOutcome(outcome: outcome, source: kept.source)
+        return try await read(partition, generation: partition.generation()) {
+            try $0.keptOutcome(of: batch, for: key)
         }
     }
-}
 
-/// A kept outcome as an answer, and where it came from.
-private struct KeptPartOutcome: Sendable {
-    var outcome: PartOutcome
-    let source: (upload: UploadReference, part: Int)?
+    /// A kept outcome with the rows that it shows, as they stand.
+    private func answer(
+        _ kept: KeptOutcome, isRepeat: Bool = true, of owner: SyncID, in partition: StreamPartition
+    ) async throws(FanOutError) -> PartOutcome {
+        let results = kept.outcome.results
+        return PartOutcome(
+            isRepeat: isRepeat, results: results, summary: kept.outcome.summary,
+            rows: try await rowsShown(for: results, of: owner, in: partition))
+    }
 }

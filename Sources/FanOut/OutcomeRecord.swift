@@ -87,7 +87,7 @@ struct OutcomeRecord {
 }
 
 /// An outcome that a file keeps, put together from its pieces.
-struct KeptOutcome {
+struct KeptOutcome: Sendable {
     /// What became of the part.
     private(set) var outcome: Outcome
     /// The record and part of `uploads` that was first; `nil` where the file does not know.

@@ -105,7 +105,6 @@ final class Rebuild: Sendable {
                 throw Mismatch.brokenSnapshot("it has no position")
             }
             try flush(&state)
-            tellProgress(&state, isLoaded: true)
             try file.finish(at: StreamPosition(position))
             state.file = nil
             try file.close()
@@ -127,14 +126,14 @@ final class Rebuild: Sendable {
 
     private var total: Int { size.rows + size.outcomes }
 
-    private func tellProgress(_ state: inout State, isLoaded: Bool = false) {
+    private func tellProgress(_ state: inout State) {
         guard let elapsed = state.elapsed?() else { return }
-        let isReport = elapsed >= (isLoaded ? reports : state.nextReport)
+        let isReport = elapsed >= state.nextReport
         if isReport { state.nextReport = elapsed + reports }
         tell(
             RebuildProgress(
-                done: state.rowCount + state.outcomeCount, total: total, isExact: size.isExact, elapsed: elapsed,
-                isLoaded: isLoaded), isReport)
+                done: state.rowCount + state.outcomeCount, total: total, isExact: size.isExact, elapsed: elapsed),
+            isReport)
     }
 
     private func flush(_ state: inout State) throws {
@@ -160,7 +159,7 @@ extension StreamFile {
         _ = try connection.transaction(.immediate) {
             if let schema {
                 let renderer = renderer(schema)
-                for row in rows { try put(row, renderer, over: .none, &transaction) }
+                for row in rows { try put(row, renderer, over: .zero, &transaction) }
             }
             for outcome in outcomes { try keep(OutcomePiece(outcome), &transaction) }
             return try transaction.finish(in: self)
@@ -169,14 +168,11 @@ extension StreamFile {
         for (owner, touched) in transaction.owners { loaded[owner] = touched.heads }
     }
 
-    /// Makes the index by ids and writes the position, with which a file is whole.
-    ///
-    /// - Throws: `CancellationError` when the task is cancelled while the index is made.
+    /// Writes the position, with which a file is whole.
     func finish(at position: StreamPosition) throws {
         var transaction = StreamTransaction(state) { _ in nil }
         transaction.state.position = position
         metaChecksum = try connection.transaction(.immediate) {
-            try connection.heedingCancellation { try connection.execute(StreamSchema.rowIndex.sql) }
             _ = try transaction.finish(in: self)
             return try writeMeta(transaction.state)
         }

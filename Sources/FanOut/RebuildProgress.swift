@@ -8,16 +8,13 @@ public struct RebuildProgress: Sendable, Hashable, CustomStringConvertible {
     public let isExact: Bool
     /// The time since the first of them was read; zero before.
     public let elapsed: Duration
-    /// Whether the file has all of them, and what remains is the index by ids.
-    public let isLoaded: Bool
 
     /// States how far it is.
-    public init(done: Int, total: Int, isExact: Bool, elapsed: Duration = .zero, isLoaded: Bool = false) {
+    public init(done: Int, total: Int, isExact: Bool, elapsed: Duration = .zero) {
         self.done = done
         self.total = max(done, total)
         self.isExact = isExact
         self.elapsed = elapsed
-        self.isLoaded = isLoaded
     }
 
     /// How many come in a second, on average so far; `nil` before the first.
@@ -25,14 +22,13 @@ public struct RebuildProgress: Sendable, Hashable, CustomStringConvertible {
         done > 0 && elapsed > .zero ? Double(done) / (elapsed / .seconds(1)) : nil
     }
 
-    /// How long the rest takes at that rate, the index left out; `nil` before the first.
+    /// How long the rest takes at that rate; `nil` before the first.
     public var timeLeft: Duration? {
         perSecond.map { .seconds(Double(total - done) / $0) }
     }
 
     /// How far it is, in words.
     public var description: String {
-        if isLoaded { return "all \(done) rows and outcomes are there, their index is being made" }
         var words = "\(done) of \(isExact ? "" : "about ")\(total) rows and outcomes"
         if let perSecond, let timeLeft {
             words += ", \(Int(perSecond.rounded())) a second, \(Self.words(timeLeft)) left"

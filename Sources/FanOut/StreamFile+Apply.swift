@@ -25,23 +25,6 @@ struct AppliedRecords: Sendable {
     let fault: LogFault?
 }
 
-/// Whether the stream holds a state of a row from before a message.
-enum OlderState {
-    case none
-    case some
-    /// One message may have made the row and changed it.
-    case unknown
-
-    init(of row: OrderedRow, in piece: OrderedPiece) {
-        if row.version == 1 {
-            self = .none
-        } else {
-            // A row has the log's time of the message that made it.
-            self = row.createdAt == piece.logTime ? .unknown : .some
-        }
-    }
-}
-
 extension StreamFile {
     /// Applies records that follow the file's position, in one transaction: all of them, or those before the first fault.
     ///
@@ -93,12 +76,13 @@ extension StreamFile {
         if !piece.rows.isEmpty {
             guard let schema = schemas[piece.schema] else { throw LogFault.unknownSchema(piece.schema) }
             let renderer = renderer(schema)
-            for row in piece.rows {
+            for written in piece.rows {
+                let row = written.row
                 guard row.timeStamp > transaction.state.position.timeStamp else {
                     throw LogFault.invalidRecord(
                         "timeStamp \(row.timeStamp) follows \(transaction.state.position.timeStamp)")
                 }
-                try put(row, renderer, over: OlderState(of: row, in: piece), &transaction)
+                try put(row, renderer, over: written.before, &transaction)
                 transaction.state.position.timeStamp = row.timeStamp
             }
         }

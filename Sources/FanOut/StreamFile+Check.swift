@@ -7,10 +7,12 @@ extension StreamFile {
     ///
     /// - Throws: ``StreamFailure``; `CancellationError` when the task is cancelled.
     func checkContent() throws {
-        var integrity = try connection.prepare("PRAGMA integrity_check(10)")
-        while try integrity.step() {
-            let fault = try integrity.text(at: 0)
-            guard fault.utf8.elementsEqual("ok".utf8) else { throw StreamFailure.damaged(fault) }
+        try connection.heedingCancellation {
+            var integrity = try connection.prepare("PRAGMA integrity_check(10)")
+            while try integrity.step() {
+                let fault = try integrity.text(at: 0)
+                guard fault.utf8.elementsEqual("ok".utf8) else { throw StreamFailure.damaged(fault) }
+            }
         }
         var digest: Int64 = 0
         for (partition, progress) in state.position.uploads {

@@ -8,20 +8,15 @@ extension StreamFile {
         guard format == StreamSchema.format else {
             throw StreamFailure.damaged("the file has format \(format), this code \(StreamSchema.format)")
         }
-        var expected = Dictionary(uniqueKeysWithValues: StreamSchema.objects.map { ($0.name, Array($0.sql.utf8)) })
+        var expected = Dictionary(uniqueKeysWithValues: StreamSchema.tables.map { ($0.name, Array($0.sql.utf8)) })
         var statement = try connection.statement("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
         while try statement.step() {
             let name = try statement.text(at: 0)
             guard let sql = expected.removeValue(forKey: name), try statement.bytes(at: 1) == sql else {
-                throw StreamFailure.damaged("the table or index \(name) is not as this format has it")
+                throw StreamFailure.damaged("\(name) is not as this format has it")
             }
         }
-        if expected.keys.elementsEqual([StreamSchema.rowIndex.name]) {
-            // It comes with the meta record.
-            var meta = try connection.statement("SELECT 1 FROM meta")
-            guard try meta.step() else { throw StreamFailure.missing("the file was never finished") }
-        }
-        guard expected.isEmpty else { throw StreamFailure.damaged("tables or indexes are missing") }
+        guard expected.isEmpty else { throw StreamFailure.damaged("tables are missing") }
     }
 
     /// Reads the meta record and the numbers to go on with.

@@ -4,9 +4,9 @@ import SyncModel
 extension StreamFile {
     /// Puts a row's newest state into its owner's stream, in place of an older one.
     ///
-    /// - Parameter old: whether there is one.
+    /// - Parameter before: where the older one stands, in the same device's part of the stream; zero for a new row.
     func put(
-        _ row: OrderedRow, _ renderer: RowJSON, over old: OlderState, _ transaction: inout StreamTransaction
+        _ row: OrderedRow, _ renderer: RowJSON, over before: TimeStamp, _ transaction: inout StreamTransaction
     ) throws {
         var json: [UInt8] = []
         swap(&json, &self.json)
@@ -14,11 +14,8 @@ extension StreamFile {
         json.removeAll(keepingCapacity: true)
         try renderer.append(row, to: &json)
         let numbers = transaction.move(row.knowledgeID, of: row.key.owner, to: row.timeStamp)
-        if old != .none {
-            let isRemoved = try removeRow(row.key, owner: numbers.owner, &transaction.state)
-            guard isRemoved || old != .some else {
-                throw StreamFailure.damaged("the index by ids lacks a row that the stream must hold")
-            }
+        if before > .zero {
+            try removeRow(row.key, owner: numbers.owner, device: numbers.device, at: before, &transaction.state)
         }
         let id = row.key.id.text
         let checksum = Checksum.row(
@@ -47,25 +44,27 @@ extension StreamFile {
         return renderer
     }
 
-    /// Takes a row's older state out of the stream, if it has one.
-    private func removeRow(_ key: RowKey, owner: Int64, _ state: inout StreamState) throws -> Bool {
+    /// Takes a row's older state out of the stream, which must have it.
+    private func removeRow(
+        _ key: RowKey, owner: Int64, device: Int64, at timeStamp: TimeStamp, _ state: inout StreamState
+    ) throws {
         var statement = try connection.statement(
             """
-            DELETE FROM stream WHERE owner_no = ?1 AND table_no = ?2 AND row_id = ?3 \
-            RETURNING checksum, owner_no, table_no, row_id
+            DELETE FROM stream WHERE owner_no = ?1 AND device_no = ?2 AND time_stamp = ?3 \
+            RETURNING checksum, owner_no, device_no, time_stamp, table_no, row_id
             """)
         try statement.bind(integer: owner, at: 1)
-        try statement.bind(integer: Int64(key.table), at: 2)
-        try statement.bind(id: key.id, at: 3)
-        var isRemoved = false
-        while try statement.step() {
-            isRemoved = true
-            let isOld = try statement.withBytes(at: 3) { key.id.hasBytes($0) }
-            guard isOld, try statement.integer(at: 1) == owner, try statement.integer(at: 2) == Int64(key.table) else {
-                throw StreamFailure.damaged("the index by ids leads to another row")
-            }
-            state.remove(try statement.integer(at: 0))
+        try statement.bind(integer: device, at: 2)
+        try statement.bind(integer: timeStamp.rawValue, at: 3)
+        guard try statement.step() else {
+            throw StreamFailure.damaged("the stream lacks the row \(timeStamp) of owner \(owner)")
         }
-        return isRemoved
+        let isOld = try statement.withBytes(at: 5) { key.id.hasBytes($0) }
+        // A search in a damaged tree may lead anywhere (I9).
+        guard isOld, try statement.integer(at: 1) == owner, try statement.integer(at: 2) == device,
+            try statement.integer(at: 3) == timeStamp.rawValue, try statement.integer(at: 4) == Int64(key.table)
+        else { throw StreamFailure.damaged("another row stands at \(timeStamp) of owner \(owner)") }
+        state.remove(try statement.integer(at: 0))
+        while try statement.step() {}
     }
 }

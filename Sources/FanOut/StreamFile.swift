@@ -83,8 +83,7 @@ final class StreamFile {
 
     /// Streams can be made again: commits need not wait for the disk.
     ///
-    /// The log of pages is moved into the file every 64 MiB: pages that change often, as those of the index by id do, are
-    /// then written once.
+    /// The log of pages is moved into the file every 64 MiB: pages that change often are then written once.
     private static let writing = WriteOptions(journal: .wal, synchronous: .normal, walAutocheckpoint: 16_000)
     /// Each partition has such a file; behind this cache stands the system's.
     private static let options = ConnectionOptions(cacheSize: 4 << 20)

@@ -29,34 +29,8 @@ extension StreamReader {
         }
     }
 
-    /// The rows that an answer shows for conflicts and refusals, as they stand, by the changes' positions.
-    func rowsShown(for results: [ChangeResult], of owner: SyncID) throws -> [Int: [UInt8]] {
-        guard results.contains(where: \.showsRow), let number = try number(of: owner) else { return [:] }
-        var statement = try connection.statement(
-            """
-            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum FROM stream \
-            WHERE owner_no = ?1 AND table_no = ?2 AND row_id = ?3
-            """)
-        var rows: [Int: [UInt8]] = [:]
-        for result in results where result.showsRow {
-            try statement.bind(integer: number, at: 1)
-            try statement.bind(integer: Int64(result.table), at: 2)
-            try statement.bind(id: result.id, at: 3)
-            if try statement.step() {
-                _ = try StreamRecords.checkRow(statement)
-                // A search in a damaged index may find another row, of another owner even (I9).
-                let isAskedFor = try statement.withBytes(at: 4) { result.id.hasBytes($0) }
-                guard isAskedFor, try statement.integer(at: 0) == number,
-                    try statement.integer(at: 3) == Int64(result.table)
-                else { throw StreamFailure.damaged("the index by ids leads to another row") }
-                rows[result.index] = try statement.bytes(at: 5)
-            }
-            statement.reset()
-        }
-        return rows
-    }
-
-    private func number(of owner: SyncID) throws -> Int64? {
+    /// The number of an owner in the file, if it has one.
+    func number(of owner: SyncID) throws -> Int64? {
         var statement = try connection.statement(
             "SELECT owner_no, sync_id, head, checksum FROM owners WHERE sync_id = ?1")
         try statement.bind(id: owner, at: 1)
@@ -65,14 +39,23 @@ extension StreamReader {
         guard found.id == owner else { throw StreamFailure.damaged("the index by owners leads to another owner") }
         return found.number
     }
-}
 
-extension ChangeResult {
-    /// Whether an answer shows the row as it stands.
-    var showsRow: Bool {
-        switch status {
-        case .conflict, .refused: true
-        case .applied, .deleted: false
+    /// The number of a device that made rows of an owner.
+    ///
+    /// - Throws: ``StreamFailure/damaged(_:)`` where there is none.
+    func number(of device: KnowledgeID, of owner: Int64) throws -> Int64 {
+        var statement = try connection.statement(
+            """
+            SELECT owner_no, device_no, knowledge_id, head, checksum FROM knowledge \
+            WHERE owner_no = ?1 AND knowledge_id = ?2
+            """)
+        try statement.bind(integer: owner, at: 1)
+        try statement.bind(id: device, at: 2)
+        guard try statement.step() else { throw StreamFailure.damaged("a device of owner \(owner) is gone") }
+        let found = try StreamRecords.device(statement)
+        guard found.knowledgeID == device, try statement.integer(at: 0) == owner else {
+            throw StreamFailure.damaged("the index by devices leads to another device")
         }
+        return found.number
     }
 }

@@ -6,22 +6,12 @@
 /// - meta: one record, written with every transaction; a file without it was never finished.
 /// - uploads: for each partition of `uploads` the highest record and part whose result is complete.
 /// - owners, knowledge: the heads, of an owner's stream and of the rows that each of its devices made.
-/// - stream: the newest state of each row, in the order in which pulls read it.
+/// - stream: the newest state of each row, in the order in which pulls read it. Nothing finds a row by its id: whoever looks
+///   for one knows where it stood.
 /// - devices, outcomes: the newest 16 outcomes of each device with each owner, as the pieces that they came in.
 enum StreamSchema {
     /// Raised whenever the tables change: a file of another format is made anew.
-    static let format: Int32 = 1
-
-    /// The index by which a row's older state is found.
-    ///
-    /// Rows come to it in the order of their ids, mostly random, so that it is made last, sorted, where a whole file is made:
-    /// a file without it was never finished either.
-    static let rowIndex = (
-        name: "stream_rows", sql: "CREATE UNIQUE INDEX stream_rows ON stream(owner_no, table_no, row_id)"
-    )
-
-    /// Tables and indexes as the file must show them.
-    static let objects = tables + [rowIndex]
+    static let format: Int32 = 2
 
     /// Tables as they are created.
     static let tables: [(name: String, sql: String)] = [

@@ -41,8 +41,8 @@ struct Overlay {
     }
 
     /// Puts a message's results over what is there.
-    mutating func add(_ newRows: [OrderedRow], _ outcome: Outcome?, of key: DeviceKey, step: Int) {
-        for row in newRows { rows[row.key] = RowEntry(row: row, step: step) }
+    mutating func add(_ written: [WrittenRow], _ outcome: Outcome?, of key: DeviceKey, step: Int) {
+        for row in written.lazy.map(\.row) { rows[row.key] = RowEntry(row: row, step: step) }
         guard let outcome else { return }
         var entry = progress[key] ?? ProgressEntry(highestBatch: 0, step: step, outcomes: [])
         entry.highestBatch = max(entry.highestBatch, outcome.batch)

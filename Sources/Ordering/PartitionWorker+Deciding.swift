@@ -104,7 +104,7 @@ extension PartitionWorker {
                 }
                 let records = try publication(of: result, for: next, schemas: schemas)
                 step.add(result, records, key: part.deviceKey)
-                overlay.add(result.rows, result.outcome, of: part.deviceKey, step: stepNumber)
+                overlay.add(result.written, result.outcome, of: part.deviceKey, step: stepNumber)
             } catch {
                 pause = .paused(TopicPartition(.changes, partition), offset: next.offset, reason: error)
                 break
@@ -143,7 +143,7 @@ extension PartitionWorker {
         switch verdict {
         case .ordered(let results, let summary):
             result.verdict = .ordered
-            result.rows = step.rows
+            result.rows = step.written
             result.results = results
             result.summary = summary
         case .repeated:

@@ -34,8 +34,10 @@ struct PendingStep: Sendable {
         state = step.state
         counts.add(step.verdict)
         records += newRecords
-        rows += step.rows
-        for row in step.rows { size += row.values.bytes.count + 512 }
+        for written in step.written {
+            rows.append(written.row)
+            size += written.row.values.bytes.count + 512
+        }
         if let outcome = step.outcome {
             outcomes.append(StoredOutcome(key: key, outcome: outcome))
             size += outcome.memory

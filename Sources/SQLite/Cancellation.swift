@@ -6,7 +6,7 @@ extension Connection {
 
     /// Runs a closure whose statements are given up soon after the task is cancelled.
     ///
-    /// For one that takes long, such as the making of an index. A transaction around it is rolled back.
+    /// For one that takes long, such as the check of a whole file. A transaction around it is rolled back.
     ///
     /// - Throws: what the closure throws; `CancellationError` instead, once the task is cancelled.
     public func heedingCancellation<Value>(_ body: () throws -> Value) throws -> Value {

@@ -142,7 +142,7 @@ final class LogAudit: @unchecked Sendable {
         partitions[partition].joining = nil
         partitions[partition].decided += 1
         partitions[partition].resultEnds.append(record.offset + 1)
-        world.note("\(place): \(joined.verdict), \(joined.rows.map(\.timeStamp)) of changes \(piece.changesOffset)")
+        world.note("\(place): \(joined.verdict), \(joined.rows.map(\.row.timeStamp)) of changes \(piece.changesOffset)")
         model.check(joined, of: next.part, partition)
     }
 

@@ -113,13 +113,14 @@ final class OrderingModel: @unchecked Sendable {
             compare(result.results[index], status, part.changes[index], part)
         }
         compare(result.rows, touched.values.map(\.state).sorted { $0.timeStamp < $1.timeStamp }, part)
+        comparePlaces(result.results, touched, part)
         if result.timeStamp != timeStamp {
             world.fail(
                 .oneOrder, "the partition is at \(result.timeStamp), and should be at \(timeStamp); \(name(part))")
         }
         timeStamps[partition] = timeStamp
         rows.merge(touched) { _, new in new }
-        world.streams.add(result.rows)
+        world.streams.add(result.rows.map(\.row))
     }
 
     private func compare(
@@ -141,13 +142,40 @@ final class OrderingModel: @unchecked Sendable {
         }
     }
 
-    private func compare(_ found: [OrderedRow], _ expected: [OrderedRow], _ part: ChangePart) {
-        guard found.map(\.timeStamp) == expected.map(\.timeStamp) else {
+    /// Conflicts and refusals say where the row stands after the part.
+    private func comparePlaces(_ results: [ChangeResult], _ touched: [RowKey: Row], _ part: ChangePart) {
+        for result in results {
+            var expected: RowPlace?
+            switch result.status {
+            case .applied, .deleted: break
+            case .conflict, .refused:
+                let key = RowKey(table: result.table, owner: part.owner, id: result.id)
+                expected = (touched[key] ?? rows[key]).map {
+                    RowPlace(knowledgeID: $0.state.knowledgeID, timeStamp: $0.state.timeStamp)
+                }
+            }
+            if result.place != expected {
+                let found = "\(String(describing: result.place))"
+                world.fail(
+                    .rules,
+                    "\(result.id) is at \(found), and should be at \(String(describing: expected)); \(name(part))")
+            }
+        }
+    }
+
+    private func compare(_ found: [WrittenRow], _ expected: [OrderedRow], _ part: ChangePart) {
+        guard found.map(\.row.timeStamp) == expected.map(\.timeStamp) else {
             return world.fail(
                 .oneOrder,
-                "rows are at \(found.map(\.timeStamp)), and should be at \(expected.map(\.timeStamp)); \(name(part))")
+                "rows are at \(found.map(\.row.timeStamp)), and should be at \(expected.map(\.timeStamp)); \(name(part))"
+            )
         }
-        for (row, other) in zip(found, expected) {
+        for (written, other) in zip(found, expected) {
+            let row = written.row
+            let before = rows[row.key]?.state.timeStamp ?? .zero
+            if written.before != before {
+                return world.fail(.oneOrder, "\(row.key.id) was at \(before), not at \(written.before); \(name(part))")
+            }
             if row.isDeleted != other.isDeleted {
                 return world.fail(.deletesStay, "\(row.key.id) is deleted: \(row.isDeleted); \(name(part))")
             }

@@ -65,26 +65,49 @@ struct ChangeRules {
     }
 
     /// The results and rows of the part; nothing is written when an atomic part has a conflict or a refusal.
-    mutating func finish() -> (results: [ChangeResult], rows: [OrderedRow], timeStamp: TimeStamp) {
-        guard part.isAtomic && mustAbort else {
-            var rows = rows.map(\.row)
-            if mustSettle {
-                rows.sort { $0.timeStamp < $1.timeStamp }
-                settleHeld()
-            }
-            return (results, rows, timeStamp)
+    mutating func finish(
+        row lookup: (RowKey) -> OrderedRow?
+    ) -> (results: [ChangeResult], written: [WrittenRow], timeStamp: TimeStamp) {
+        if part.isAtomic, mustAbort { return (abort(lookup), [], timeStampBefore) }
+        var written = rows.map { WrittenRow($0.row, before: $0.before) }
+        if mustSettle {
+            written.sort { $0.row.timeStamp < $1.row.timeStamp }
+            settleHeld()
         }
-        let aborted = results.map { result in
+        if mustAbort { placeRowsShown(lookup) }
+        return (results, written, timeStamp)
+    }
+
+    /// The results of an atomic part of which nothing is written.
+    private func abort(_ lookup: (RowKey) -> OrderedRow?) -> [ChangeResult] {
+        results.map { result in
+            let status: ChangeResult.Status
             switch result.status {
-            case .conflict, .refused: return result
+            case .conflict, .refused: status = result.status
             case .applied, .deleted:
                 let message = "another change of this owner in the atomic batch was refused or in conflict"
-                return ChangeResult(
-                    index: result.index, table: result.table, id: result.id,
-                    status: .refused(.batchAborted, message: message))
+                status = .refused(.batchAborted, message: message)
             }
+            let row = lookup(RowKey(table: result.table, owner: part.owner, id: result.id))
+            return ChangeResult(
+                index: result.index, table: result.table, id: result.id, status: status,
+                place: row.map(RowPlace.init(of:)))
         }
-        return (aborted, [], timeStampBefore)
+    }
+
+    /// Says with every conflict and refusal where the part leaves the row.
+    private mutating func placeRowsShown(_ lookup: (RowKey) -> OrderedRow?) {
+        for (position, result) in results.enumerated() {
+            switch result.status {
+            case .applied, .deleted: continue
+            case .conflict, .refused: break
+            }
+            let key = RowKey(table: result.table, owner: part.owner, id: result.id)
+            let row = written[key].map { rows[$0].row } ?? lookup(key)
+            results[position] = ChangeResult(
+                index: result.index, table: result.table, id: result.id, status: result.status,
+                place: row.map(RowPlace.init(of:)))
+        }
     }
 
     /// Gives every result that wrote a row what the device holds of it after the part's last change (I6).

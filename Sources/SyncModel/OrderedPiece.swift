@@ -42,7 +42,7 @@ public struct OrderedPiece: Sendable, Hashable {
     /// SHA-256 of the batch's content.
     public var contentHash: [UInt8]
     /// Rows in their final state, in the order of their timeStamps.
-    public var rows: [OrderedRow]
+    public var rows: [WrittenRow]
     /// What became of the admitted changes.
     public var results: [ChangeResult]
     /// Part 0 only: the batch's size and owners, in every piece, and the refusals, spread over the pieces.
@@ -52,7 +52,7 @@ public struct OrderedPiece: Sendable, Hashable {
     public init(
         epoch: String, changesOffset: Int64, piece: Int = 0, isLast: Bool = true, schema: String,
         upload: UploadReference, uploadPart: Int, logTime: Int64, timeStamp: TimeStamp, owner: SyncID, device: Device,
-        batch: Int64?, verdict: Verdict, contentHash: [UInt8] = [], rows: [OrderedRow] = [],
+        batch: Int64?, verdict: Verdict, contentHash: [UInt8] = [], rows: [WrittenRow] = [],
         results: [ChangeResult] = [], summary: BatchSummary? = nil
     ) {
         self.epoch = epoch

@@ -24,11 +24,14 @@ public struct OrderingMachine: Sendable {
         /// The state after it.
         public var state: PartitionState
         /// The rows written, each once in its final state, in the order of their timeStamps.
-        public var rows: [OrderedRow]
+        public var written: [WrittenRow]
         /// What to tell the device; `nil` when the message was a repeated delivery, which is dropped.
         public var verdict: Verdict?
         /// The outcome to keep for the device; `nil` when there is none to add.
         public var outcome: Outcome?
+
+        /// The rows written, without what they took the place of.
+        public var rows: [OrderedRow] { written.map(\.row) }
     }
 
     /// The history whose messages count.
@@ -59,11 +62,11 @@ public struct OrderingMachine: Sendable {
         guard let version = schemas[part.schema] else { throw .unknownSchema(part.schema) }
         var next = state
         next.nextOffset += 1
-        if state.hasSeen(part) { return Step(state: next, rows: [], verdict: nil, outcome: nil) }
+        if state.hasSeen(part) { return Step(state: next, written: [], verdict: nil, outcome: nil) }
         next.uploads[part.upload.partition] = UploadProgress(offset: part.upload.offset, part: part.part)
         next.schemaOrdinal = max(state.schemaOrdinal, version.version.ordinal)
         if let known = verdictBefore(part, progress) {
-            return Step(state: next, rows: [], verdict: known, outcome: nil)
+            return Step(state: next, written: [], verdict: known, outcome: nil)
         }
         guard let reached = schemas[next.schemaOrdinal]?.schema else {
             throw .unknownSchemaNumber(next.schemaOrdinal)
@@ -72,13 +75,13 @@ public struct OrderingMachine: Sendable {
         var rules = ChangeRules(
             part: part, schema: version.schema, reached: reached, clock: clock, timeStamp: state.timeStamp)
         for change in part.changes { try rules.apply(change, row: row) }
-        let ordered = rules.finish()
+        let ordered = rules.finish(row: row)
         next.timeStamp = ordered.timeStamp
         let outcome = part.batch.map {
             Outcome(batch: $0, contentHash: part.contentHash, results: ordered.results, summary: part.summary)
         }
         let verdict = Verdict.ordered(results: ordered.results, summary: part.summary)
-        return Step(state: next, rows: ordered.rows, verdict: verdict, outcome: outcome)
+        return Step(state: next, written: ordered.written, verdict: verdict, outcome: outcome)
     }
 
     /// Rule 1, and what else decides a batch before its changes are looked at.

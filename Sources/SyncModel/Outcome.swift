@@ -25,14 +25,20 @@ public struct ChangeResult: Sendable, Hashable {
     /// Zero when the part's last change of the row wrote every column and none was altered; the row's timeStamp before the
     /// batch when it wrote some. All results that wrote the row say the same.
     public let heldFrom: TimeStamp?
+    /// With a conflict or a refusal: where the row stood after the part, from where on it is found as it stands now; `nil`
+    /// when there was none.
+    public let place: RowPlace?
 
     /// States a result.
-    public init(index: Int, table: Int, id: RowID, status: Status, heldFrom: TimeStamp? = nil) {
+    public init(
+        index: Int, table: Int, id: RowID, status: Status, heldFrom: TimeStamp? = nil, place: RowPlace? = nil
+    ) {
         self.index = index
         self.table = table
         self.id = id
         self.status = status
         self.heldFrom = heldFrom
+        self.place = place
     }
 }
 

@@ -15,7 +15,7 @@ extension OrderedPiece {
     public func split(at size: Int, naming schema: Schema) -> [OrderedPiece] {
         var cutter = PieceCutter(self, size: size, schema: schema)
         for row in rows {
-            cutter.begin(WireWriter.size { write(row, to: &$0) }, table: row.key.table)
+            cutter.begin(WireWriter.size { write(row, to: &$0) }, table: row.row.key.table)
             cutter.piece.rows.append(row)
         }
         for refusal in summary?.refusals ?? [] {

@@ -26,7 +26,7 @@ extension OrderedPiece: WireDecodable {
             switch field.number {
             case Field.row:
                 let row = try reader.message(field) { (inner) throws(WireError) in
-                    try OrderedRow(from: &inner, of: header)
+                    try WrittenRow(from: &inner, of: header)
                 }
                 rows.append(row)
             case Field.result:
@@ -50,9 +50,9 @@ extension OrderedPiece: WireDecodable {
     ///   It has all tables that rows and results number.
     public func encode(naming schema: Schema) -> [UInt8] {
         var names = TableNames(schema)
-        for row in rows {
-            precondition(isOwn(row), "a piece has rows that its own batch wrote")
-            names.insert(row.key.table)
+        for written in rows {
+            precondition(isOwn(written.row), "a piece has rows that its own batch wrote")
+            names.insert(written.row.key.table)
         }
         for result in results { names.insert(result.table) }
         return WireWriter.encode { write(to: &$0, names: names) }
@@ -89,7 +89,7 @@ extension OrderedPiece: WireDecodable {
 
     /// Writes a row as a field of this piece.
     @inline(__always)
-    func write(_ row: OrderedRow, to writer: inout WireWriter) {
+    func write(_ row: WrittenRow, to writer: inout WireWriter) {
         let device = device.knowledgeID
         let logTime = logTime
         writer.message(Field.row) { row.write(to: &$0, device: device, logTime: logTime) }
@@ -104,7 +104,7 @@ extension OrderedPiece: WireDecodable {
 }
 
 /// `weir.v1.Row`.
-extension OrderedRow {
+extension WrittenRow {
     /// Reads a row of a piece.
     init(from reader: inout WireReader, of piece: OrderedPieceHeader) throws(WireError) {
         var table = 0
@@ -118,6 +118,7 @@ extension OrderedRow {
         var isExact = false
         var othersTimeStamp = TimeStamp.zero
         var values: RowValues?
+        var before = TimeStamp.zero
         while let field = try reader.next() {
             switch field.number {
             case 1: table = try reader.count(field)
@@ -133,32 +134,36 @@ extension OrderedRow {
             case 11:
                 guard values == nil else { throw reader.failure(.repeated, field) }
                 values = try reader.values(field)
+            case 12: before = try reader.timeStamp(field)
             default: try reader.skip(field)
             }
         }
         guard let id else { throw reader.missing(2) }
         guard timeStamp > .zero else { throw reader.missing(4) }
         guard version > 0 else { throw reader.missing(5) }
-        self.init(
+        guard before < timeStamp else { throw reader.outOfRange(12) }
+        let row = OrderedRow(
             key: RowKey(table: table, owner: piece.owner, id: id), knowledgeID: knowledgeID, timeStamp: timeStamp,
             version: version, isDeleted: isDeleted, createdAt: createdAt, updatedAt: updatedAt, writer: piece.device,
             writerBatch: piece.batch, isExact: isExact, othersTimeStamp: othersTimeStamp,
             values: values ?? RowValues())
+        self.init(row, before: before)
     }
 
     /// Writes a row of a device's piece.
     @inline(__always)
     func write(to writer: inout WireWriter, device: KnowledgeID, logTime: Int64) {
-        writer.number(1, key.table)
-        writer.id(2, key.id)
-        if knowledgeID != device { writer.id(3, knowledgeID) }
-        writer.timeStamp(4, timeStamp)
-        writer.number(5, version)
-        writer.flag(6, isDeleted)
-        if createdAt != logTime { writer.presentSigned(7, createdAt) }
-        if updatedAt != logTime { writer.presentSigned(8, updatedAt) }
-        writer.flag(9, isExact)
-        writer.timeStamp(10, othersTimeStamp)
-        writer.bytes(11, values.bytes)
+        writer.number(1, row.key.table)
+        writer.id(2, row.key.id)
+        if row.knowledgeID != device { writer.id(3, row.knowledgeID) }
+        writer.timeStamp(4, row.timeStamp)
+        writer.number(5, row.version)
+        writer.flag(6, row.isDeleted)
+        if row.createdAt != logTime { writer.presentSigned(7, row.createdAt) }
+        if row.updatedAt != logTime { writer.presentSigned(8, row.updatedAt) }
+        writer.flag(9, row.isExact)
+        writer.timeStamp(10, row.othersTimeStamp)
+        writer.bytes(11, row.values.bytes)
+        writer.timeStamp(12, before)
     }
 }

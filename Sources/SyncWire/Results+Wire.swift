@@ -99,6 +99,7 @@ extension ChangeResult {
         guard let id else { throw reader.missing(3) }
         guard let number else { throw reader.missing(4) }
         let status: Status
+        var place: RowPlace?
         switch number {
         case .applied where isWithoutRow:
             status = .applied(timeStamp: timeStamp, version: version, knowledgeID: nil)
@@ -113,7 +114,11 @@ extension ChangeResult {
             guard let code else { throw reader.missing(9) }
             status = .refused(code, message: message)
         }
-        self.init(index: index, table: table, id: id, status: status, heldFrom: heldFrom)
+        if number == .conflict || number == .refused, timeStamp > .zero {
+            guard let knowledgeID else { throw reader.missing(7) }
+            place = RowPlace(knowledgeID: knowledgeID, timeStamp: timeStamp)
+        }
+        self.init(index: index, table: table, id: id, status: status, heldFrom: heldFrom, place: place)
     }
 
     /// Writes a result into a message that gives a device for a knowledgeId left out, if any.
@@ -129,8 +134,10 @@ extension ChangeResult {
             write(.deleted, timeStamp, version, knowledgeID, to: &writer, device: device)
         case .conflict:
             writer.member(4, StatusNumber.conflict)
+            writePlace(to: &writer, device: device)
         case .refused(let code, let message):
             writer.member(4, StatusNumber.refused)
+            writePlace(to: &writer, device: device)
             writer.member(9, code)
             writer.text(10, message)
         }
@@ -152,12 +159,18 @@ extension ChangeResult {
         }
     }
 
+    private func writePlace(to writer: inout WireWriter, device: KnowledgeID?) {
+        guard let place else { return }
+        writer.timeStamp(5, place.timeStamp)
+        if device != place.knowledgeID { writer.id(7, place.knowledgeID) }
+    }
+
     /// The device of the row that the result tells, if it tells one.
     var knowledgeID: KnowledgeID? {
         switch status {
         case .applied(_, _, let knowledgeID): knowledgeID
         case .deleted(_, _, let knowledgeID): knowledgeID
-        case .conflict, .refused: nil
+        case .conflict, .refused: place?.knowledgeID
         }
     }
 }

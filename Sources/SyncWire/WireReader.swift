@@ -114,6 +114,9 @@ public struct WireReader {
     /// An error about a required field that the message being read does not have.
     public func missing(_ number: Int) -> WireError { WireError(.missing, path: [number], offset: offset) }
 
+    /// An error about a field whose number does not go with another one's.
+    func outOfRange(_ number: Int) -> WireError { WireError(.outOfRange, path: [number], offset: offset) }
+
     /// Passes over a length-delimited value and says where it was.
     @inline(__always)
     private mutating func range(_ field: Field) throws(WireError) -> Range<Int> {

@@ -32,7 +32,8 @@ struct OutcomeDifference {
     }
 
     private static func words(_ result: ChangeResult) -> String {
-        "id \(result.id): \(result.status), held from \(Words.optional(result.heldFrom))"
+        let words = "id \(result.id): \(result.status), held from \(Words.optional(result.heldFrom))"
+        return result.place.map { "\(words), row of \($0.knowledgeID) at \($0.timeStamp)" } ?? words
     }
 
     static func summary(_ summary: BatchSummary?) -> String {

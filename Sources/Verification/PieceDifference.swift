@@ -29,8 +29,11 @@ struct PieceDifference {
             return Difference("\(item), \(part)", expected: made, found: there)
         }
         for (made, there) in zip(expected.rows, found.rows) {
-            let row = "\(item), \(names.row(made.key))"
-            if let difference = RowDifference(names).first(made, there, item: row) { return difference }
+            let row = "\(item), \(names.row(made.row.key))"
+            if let difference = RowDifference(names).first(made.row, there.row, item: row) { return difference }
+            if made.before != there.before {
+                return Difference("\(row), timeStamp before", expected: "\(made.before)", found: "\(there.before)")
+            }
         }
         if let difference = OutcomeDifference.results(expected.results, found.results, item: item) {
             return difference

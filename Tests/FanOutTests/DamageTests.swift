@@ -109,7 +109,7 @@ import Testing
         "UPDATE knowledge SET head = head - 1 WHERE device_no = 2",
         "DELETE FROM knowledge WHERE device_no = 1", "UPDATE devices SET count = count + 1",
         "UPDATE meta SET next_offset = next_offset - 1", "UPDATE meta SET time_stamp = 1", "DELETE FROM meta",
-        "PRAGMA user_version = 2", "DROP INDEX stream_rows", "CREATE TABLE more(id)",
+        "PRAGMA user_version = 1", "DROP TABLE uploads", "CREATE TABLE more(id)",
         "UPDATE stream SET json = CAST(replace(json, 'person', 'nosrep') AS BLOB)",
     ])
     func noticesRecordsThatAreNotThoseThatWereWritten(sql: String) async throws {
@@ -163,15 +163,47 @@ import Testing
         }
     }
 
-    @Test func rebuildsWhileRunningWhenWritingMeetsDamage() async throws {
+    /// A table is gone; the older state of the row that is written next is; another row stands in its place.
+    @Test(arguments: [
+        "DROP TABLE knowledge", "DELETE FROM stream WHERE row_id = CAST('p7' AS BLOB)",
+        "UPDATE stream SET row_id = CAST('p9' AS BLOB) WHERE row_id = CAST('p7' AS BLOB)",
+    ])
+    func rebuildsWhileRunningWhenWritingMeetsDamage(sql: String) async throws {
         let world = try filled()
         try await withFanOut(world) { service in
             try await service.caughtUp(with: world)
             world.writeTables()
-            try change(service.file(), "DROP TABLE knowledge")
-            try world.upload([.person("after", by: "k3")])
+            try change(service.file(), sql)
+            try world.upload([.person("p7", by: "k3")], owner: owners[1])
             await service.events.ready(2)
             try await service.caughtUp(with: world)
+            try await expectAll(world, service)
+        }
+    }
+
+    /// The row that an answer shows is not where it was, and nowhere else; or it is another.
+    @Test(arguments: [
+        "DELETE FROM stream WHERE row_id = CAST('p7' AS BLOB)",
+        "UPDATE stream SET row_id = CAST('p9' AS BLOB) WHERE row_id = CAST('p7' AS BLOB)",
+        "UPDATE stream SET json = CAST(replace(json, 'abcdefghij', 'abcdefghiJ') AS BLOB)", "DELETE FROM knowledge",
+    ])
+    func rebuildsWhileRunningWhenAnOutcomeMeetsDamage(sql: String) async throws {
+        let world = try filled()
+        let conflict = try world.upload(
+            [.person("p7", by: "k3", base: .zero, ifBase: true)], owner: owners[1], device: .second, batch: 1)
+        try await withFanOut(world) { service in
+            try await service.caughtUp(with: world)
+            world.writeTables()
+            let row = try #require(world.stream(of: owners[1]).first { $0.key.id == "p7" })
+            let shown = [0: Array(world.json(row).utf8)]
+            #expect(try await service.fanOut.outcome(of: conflict, within: .seconds(60)).rows == shown)
+            try change(service.file(), sql)
+            await #expect(throws: FanOutError.self) {
+                try await service.fanOut.outcome(of: conflict, within: .seconds(60))
+            }
+            await service.events.ready(2)
+            try await service.caughtUp(with: world)
+            #expect(try await service.fanOut.keptOutcome(of: 1, for: conflict.key, within: .zero)?.rows == shown)
             try await expectAll(world, service)
         }
     }

@@ -135,7 +135,8 @@ import Testing
         let piece = OrderedPiece(
             epoch: "other", changesOffset: 0, schema: world.schemas.newest!.version.hash,
             upload: UploadReference(partition: 0, offset: 0), uploadPart: 0, logTime: 0, timeStamp: TimeStamp(100),
-            owner: "abc", device: .first, batch: nil, verdict: .ordered, rows: other.stream(of: "abc"))
+            owner: "abc", device: .first, batch: nil, verdict: .ordered,
+            rows: other.stream(of: "abc").map { WrittenRow($0, before: .zero) })
         world.log.append(piece.encode(naming: schema), to: world.ordered())
         try await withFanOut(world) { service in
             await service.events.wait { $0.contains(where: \.isRetry) }

@@ -88,6 +88,35 @@ import Testing
         }
     }
 
+    /// The rows shown are looked for from where they stood; however much came since, and whichever way.
+    @Test func showsRowsThatHaveMovedFar() async throws {
+        let world = World()
+        try world.upload((0..<3).map { .person("p\($0)", index: $0) }, batch: 1)
+        try world.upload([.person("q", by: "k2")], device: .second, batch: 1)
+        let conflict = try world.upload(
+            (0..<3).map { .person("p\($0)", by: "k2", index: $0, base: .zero, ifBase: true) }
+                + [.person("q", by: "k1", index: 3, base: .zero, ifBase: true)],
+            device: Device(caller: "def", knowledgeID: "k3"), batch: 1)
+        for batch in Int64(2)...26 {
+            try world.upload((0..<1000).map { .person("more\(batch) \($0)", index: $0) }, batch: batch)
+            if batch == 3 { try world.upload([.person("p1", name: "early", by: "k2")], device: .second, batch: 2) }
+        }
+        try world.upload([.person("p0", name: "late", by: "k2")], device: .second, batch: 3)
+        try await withFanOut(world) { service in
+            try await service.caughtUp(with: world)
+            let stream = world.stream(of: "abc")
+            let rows = try ["p0", "p1", "p2", "q"].map { id in
+                Array(world.json(try #require(stream.first { $0.key.id.text == id })).utf8)
+            }
+            let expected = Dictionary(uniqueKeysWithValues: rows.enumerated().map { ($0, $1) })
+            let outcome = try await service.fanOut.outcome(of: conflict, within: .seconds(60))
+            #expect(outcome.results.map(\.status) == [.conflict, .conflict, .conflict, .conflict])
+            #expect(outcome.rows == expected)
+            let kept = try await service.fanOut.keptOutcome(of: 1, for: conflict.key, within: .zero)
+            #expect(kept?.rows == expected)
+        }
+    }
+
     @Test func repeatsGetTheFirstOutcome() async throws {
         let world = World()
         let first = try world.upload([.person("p1")], batch: 1)

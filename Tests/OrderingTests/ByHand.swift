@@ -33,7 +33,7 @@ struct ByHand {
         switch verdict {
         case .ordered(let results, let summary):
             piece.verdict = .ordered
-            (piece.rows, piece.results, piece.summary) = (step.rows, results, summary)
+            (piece.rows, piece.results, piece.summary) = (step.written, results, summary)
         case .repeated: break
         case .refused(let refusal): piece.verdict = .refused(refusal)
         }

@@ -76,7 +76,9 @@ extension RecordStoreConformance {
             index: 3, table: 0, id: RowID(unchecked: "é"),
             status: .deleted(timeStamp: TimeStamp(5), version: 7, knowledgeID: KnowledgeID(unchecked: "other")),
             heldFrom: TimeStamp(4)),
-        ChangeResult(index: 4, table: 0, id: RowID(unchecked: "b"), status: .conflict),
+        ChangeResult(
+            index: 4, table: 0, id: RowID(unchecked: "b"), status: .conflict,
+            place: RowPlace(knowledgeID: KnowledgeID(unchecked: "third"), timeStamp: TimeStamp(9))),
         ChangeResult(index: 5, table: 1, id: RowID(unchecked: "c"), status: .refused(.rowGone, message: "gone")),
     ]
 }

@@ -98,6 +98,11 @@ import Testing
         ("a row without timeStamp", Builder().message(15) { $0.text(2, "r").varint(5, 1) }, .missing, [15, 4]),
         ("a row without version", Builder().message(15) { $0.text(2, "r").varint(4, 1) }, .missing, [15, 5]),
         ("a row without id", Builder().message(15) { $0.varint(4, 1).varint(5, 1) }, .missing, [15, 2]),
+        (
+            "a row before its older state",
+            Builder().message(15) { $0.text(2, "r").varint(4, 7).varint(5, 2).varint(12, 7) },
+            .outOfRange, [15, 12]
+        ),
         ("a result without status", Builder().message(20) { $0.text(3, "r") }, .missing, [20, 4]),
         ("status 5", Builder().message(20) { $0.text(3, "r").varint(4, 5) }, .unknownValue, [20, 4]),
         ("a refusal without code", Builder().message(20) { $0.text(3, "r").varint(4, 4) }, .missing, [20, 9]),

@@ -16,8 +16,9 @@ extension Sample {
         result(2, "r3", .applied(timeStamp: .maximum, version: .max, knowledgeID: other), .maximum),
         result(3, "r4", .deleted(timeStamp: TimeStamp(7), version: 2, knowledgeID: device.knowledgeID)),
         result(4, "r5", .deleted(timeStamp: TimeStamp(8), version: 3, knowledgeID: other), TimeStamp(5)),
-        result(5, "r6", .conflict),
-        result(6, "r7", .refused(.batchAborted, message: "")),
+        result(5, "r6", .conflict, place: RowPlace(knowledgeID: device.knowledgeID, timeStamp: .maximum)),
+        result(
+            6, "r7", .refused(.batchAborted, message: ""), place: RowPlace(knowledgeID: other, timeStamp: TimeStamp(9))),
         result(7, longest, .refused(.missingValue, message: "a new row needs \u{E9}")),
     ]
 
@@ -29,8 +30,9 @@ extension Sample {
          {"index": 3, "id": "r4", "status": "STATUS_DELETED", "time_stamp": "7", "version": "2"},
          {"index": 4, "id": "r5", "status": "STATUS_DELETED", "time_stamp": "8", "version": "3",
           "knowledge_id": "k\u{E9}2", "held_from": "5"},
-         {"index": 5, "id": "r6", "status": "STATUS_CONFLICT"},
-         {"index": 6, "id": "r7", "status": "STATUS_REFUSED", "code": "REFUSAL_CODE_BATCH_ABORTED"},
+         {"index": 5, "id": "r6", "status": "STATUS_CONFLICT", "time_stamp": "9007199254740991"},
+         {"index": 6, "id": "r7", "status": "STATUS_REFUSED", "time_stamp": "9", "knowledge_id": "k\u{E9}2",
+          "code": "REFUSAL_CODE_BATCH_ABORTED"},
          {"index": 7, "id": "\(longest)", "status": "STATUS_REFUSED", "code": "REFUSAL_CODE_MISSING_VALUE",
           "message": "a new row needs \u{E9}"}]
         """
@@ -40,10 +42,12 @@ extension Sample {
         upload: UploadReference(partition: 2, offset: 9), uploadPart: 1, logTime: -5, timeStamp: .maximum,
         owner: SyncID(unchecked: "xyz"), device: device, batch: .max, verdict: .ordered, contentHash: contentHash,
         rows: [
-            row("r1", TimeStamp(101), values: values("\"A\"", "1")),
-            row(
-                longest, .maximum, knowledgeID: other, version: .max, isDeleted: true, createdAt: 0, updatedAt: .min,
-                isExact: true, others: .maximum, values: RowValues()),
+            WrittenRow(row("r1", TimeStamp(101), values: values("\"A\"", "1")), before: .zero),
+            WrittenRow(
+                row(
+                    longest, .maximum, knowledgeID: other, version: .max, isDeleted: true, createdAt: 0,
+                    updatedAt: .min, isExact: true, others: .maximum, values: RowValues()),
+                before: TimeStamp(TimeStamp.maximum.rawValue - 1)),
         ],
         results: results, summary: BatchSummary(changeCount: 8, otherOwners: [SyncID(unchecked: "xyz")]))
 
@@ -56,7 +60,8 @@ extension Sample {
             "values": {"column": ["\(base64("\"A\""))", "\(base64("1"))"]}},
            {"table": 1, "id": "\(longest)", "knowledge_id": "k\u{E9}2", "time_stamp": "9007199254740991",
             "version": "9223372036854775807", "is_deleted": true, "created_at": "0",
-            "updated_at": "-9223372036854775808", "is_exact": true, "others_time_stamp": "9007199254740991"}],
+            "updated_at": "-9223372036854775808", "is_exact": true, "others_time_stamp": "9007199254740991",
+            "before": "9007199254740990"}],
          "batch": "9223372036854775807", "verdict": "VERDICT_ORDERED", "content_hash": "\(base64(contentHash))",
          "tables": [{"name": "person"}, {"table": 1, "name": "note"}], "results": \(resultsJSON),
          "summary": {"change_count": 8, "other_owners": ["xyz"]}}
@@ -104,9 +109,9 @@ extension Sample {
     }
 
     private static func result(
-        _ index: Int, _ id: String, _ status: ChangeResult.Status, _ heldFrom: TimeStamp? = nil
+        _ index: Int, _ id: String, _ status: ChangeResult.Status, _ heldFrom: TimeStamp? = nil, place: RowPlace? = nil
     ) -> ChangeResult {
-        ChangeResult(index: index, table: 0, id: RowID(unchecked: id), status: status, heldFrom: heldFrom)
+        ChangeResult(index: index, table: 0, id: RowID(unchecked: id), status: status, heldFrom: heldFrom, place: place)
     }
 
     private static func bare(_ verdict: OrderedPiece.Verdict) -> OrderedPiece {

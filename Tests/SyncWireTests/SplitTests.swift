@@ -59,7 +59,7 @@ import Testing
         var result = Self.result(rows: 3)
         result.results = []
         result.summary = nil
-        result.rows[1].values = Sample.values("\"" + String(repeating: "x", count: 5000) + "\"")
+        result.rows[1].row.values = Sample.values("\"" + String(repeating: "x", count: 5000) + "\"")
         let pieces = result.split(at: 2000, naming: Self.schema)
         #expect(pieces.map(\.rows) == result.rows.map { [$0] })
     }
@@ -105,7 +105,7 @@ import Testing
             upload: UploadReference(partition: 0, offset: 9), uploadPart: 0, logTime: 1,
             timeStamp: TimeStamp(1_000_000),
             owner: device.caller, device: device, batch: 3, verdict: .ordered, contentHash: Sample.contentHash,
-            rows: rows, results: results,
+            rows: rows.map { WrittenRow($0, before: TimeStamp($0.timeStamp.rawValue / 2)) }, results: results,
             summary: BatchSummary(
                 changeCount: count + refusals.count, otherOwners: [SyncID(unchecked: "x")], refusals: refusals))
     }

@@ -111,7 +111,7 @@ import Verification
             try await World.with { other in
                 try await other.append(try await world.records(of: .changes), to: .changes)
                 var piece = try OrderedPiece(decoding: records[4])
-                piece.rows[0].version += 3
+                piece.rows[0].row.version += 3
                 let altered = piece.encode(naming: World.schemas.entries[0].schema)
                 try await other.append([records[0], records[1], records[3], altered, records[5]], to: .ordered)
                 let difference = try #require(try await other.difference(in: "ordered"))

@@ -110,7 +110,7 @@ final class World {
         switch verdict {
         case .ordered(let results, let summary):
             piece.verdict = .ordered
-            piece.rows = step.rows
+            piece.rows = step.written
             piece.results = results
             piece.summary = summary
         case .repeated: break

@@ -66,12 +66,29 @@ import Testing
             let written = keys.filter { before.versions[$0] != model.versions[$0] }
             try #require(Set(step.rows.map(\.key)) == written && step.rows.count == written.count, place)
             try #require(step.rows.map(\.timeStamp) == step.rows.map(\.timeStamp).sorted(), place)
+            for written in step.written {
+                try #require(written.before == before.row(written.row.key)?.timeStamp ?? .zero, place)
+            }
+            try checkPlaces(part, step, model, place)
             try #require(partition.state.timeStamp == TimeStamp(model.newest), place)
             try #require((step.outcome != nil) == (part.batch != nil && Self.isOrdered(expected)), place)
             try checkDevice(part, step, before, place)
             kinds.formUnion(Self.kinds(expected))
         }
         return kinds
+    }
+
+    /// Results that show a row say where the part leaves it, the others nothing.
+    private func checkPlaces(
+        _ part: ChangePart, _ step: OrderingMachine.Step, _ model: NaiveModel, _ place: Comment
+    ) throws {
+        guard case .ordered(let results, _) = step.verdict else { return }
+        for result in results {
+            let row = model.row(RowKey(table: result.table, owner: part.owner, id: result.id))
+            let isShown = !["applied", "deleted"].contains(result.status.name)
+            let expected = isShown ? row.map { RowPlace(knowledgeID: $0.knowledgeID, timeStamp: $0.timeStamp) } : nil
+            try #require(result.place == expected, place)
+        }
     }
 
     /// Plays a device that holds a row from the entry on that a result names: applying what it sent and what it was told

@@ -69,7 +69,7 @@ struct LogAudit {
             seen[place] = record.value
             #expect(place > newest, "ordered \(partition) at \(record.offset) is out of order")
             newest = place
-            for row in piece.rows {
+            for row in piece.rows.map(\.row) {
                 #expect(row.timeStamp.rawValue > timeStamp, "ordered \(partition) at \(record.offset)")
                 timeStamp = row.timeStamp.rawValue
                 rows += 1
