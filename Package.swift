@@ -324,7 +324,7 @@ let package = Package(
             "VerificationTests",
             [
                 "ChangeLog", "FanOut", "MemoryChangeLog", "Observability", "Ordering", "RecordStore", "SQLite",
-                "SQLiteRecordStore", "SyncModel", "SyncWire", "Verification",
+                "SQLiteRecordStore", "SyncModel", "SyncWire", "TestClocks", "Verification",
             ]),
 
         // What Weir promises, measured over HTTP against a process of its own.

@@ -15,8 +15,7 @@ extension ChangeLog {
         do {
             reader = try await self.reader(of: partition, from: offset - 1)
         } catch {
-            guard case .outOfRange(let range) = error.code, range.start == offset else { throw error }
-            // Retention took it meanwhile.
+            guard error.tells(ofStartAt: offset) else { throw error }
             return try await self.reader(of: partition, from: offset)
         }
         do {
@@ -24,9 +23,17 @@ extension ChangeLog {
             if records.count == 1, records[0].offset == offset - 1, try await isKnown(records[0]) { return reader }
         } catch {
             await reader.close()
-            throw error
+            guard let error = error as? ChangeLogError, error.tells(ofStartAt: offset) else { throw error }
+            return try await self.reader(of: partition, from: offset)
         }
         await reader.close()
         return nil
+    }
+}
+
+extension ChangeLogError {
+    /// Whether retention has meanwhile taken everything before an offset.
+    fileprivate func tells(ofStartAt offset: Int64) -> Bool {
+        if case .outOfRange(let range) = code { range.start == offset } else { false }
     }
 }

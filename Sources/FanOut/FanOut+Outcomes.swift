@@ -12,10 +12,10 @@ extension FanOut {
         let partition = try served(part.key.owner)
         let place = OutcomeBoard.Part(upload: part.upload, number: part.part)
         switch await partition.outcomes.answer(for: place, within: limit, clock: clock) {
-        case .verdict(.ordered(let results, let summary)):
-            var outcome = PartOutcome(results: results, summary: summary)
-            outcome.rows = try await rowsShown(for: results, of: part.key.owner, in: partition)
-            return outcome
+        case .verdict(.ordered(let results, let summary, let timeStamp)):
+            let search = RowSearch(results, of: part.key.owner, after: timeStamp)
+            let rows = try await rows(of: search, of: part.key.owner, in: partition)
+            return PartOutcome(results: results, summary: summary, rows: rows)
         case .verdict(.refused(let refusal)):
             return PartOutcome(refusal: refusal)
         case .verdict(.repeated):
@@ -50,12 +50,20 @@ extension FanOut {
         return try await partition.outcomes.outcome(of: batch, for: key, within: limit, clock: clock, find: find)
     }
 
-    private func rowsShown(
-        for results: [ChangeResult], of owner: SyncID, in partition: StreamPartition
+    /// Makes a search to its end.
+    private func rows(
+        of search: RowSearch, of owner: SyncID, in partition: StreamPartition
     ) async throws(FanOutError) -> [Int: [UInt8]] {
-        var search = RowSearch(results, of: owner)
+        if search.isOver { return [:] }
+        // Not another file halfway.
+        let standing = try partition.standing(of: owner)
+        guard search.isCovered(by: standing.heads) else {
+            throw .notReady("the stream was made again and has not come to that result yet")
+        }
+        var search = search
         while !search.isOver {
-            search = try await read(partition, generation: partition.generation()) { [search] reader in
+            if Task.isCancelled { throw .closed }
+            search = try await read(partition, generation: standing.generation) { [search] reader in
                 var search = search
                 try search.step(in: reader)
                 return search
@@ -77,9 +85,10 @@ extension FanOut {
     private func answer(
         _ kept: KeptOutcome, isRepeat: Bool = true, of owner: SyncID, in partition: StreamPartition
     ) async throws(FanOutError) -> PartOutcome {
-        let results = kept.outcome.results
+        let outcome = kept.outcome
+        let search = RowSearch(outcome.results, of: owner, after: outcome.timeStamp)
         return PartOutcome(
-            isRepeat: isRepeat, results: results, summary: kept.outcome.summary,
-            rows: try await rowsShown(for: results, of: owner, in: partition))
+            isRepeat: isRepeat, results: outcome.results, summary: outcome.summary,
+            rows: try await rows(of: search, of: owner, in: partition))
     }
 }

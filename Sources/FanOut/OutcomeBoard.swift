@@ -4,8 +4,8 @@ import Synchronization
 
 /// What became of a part of an upload.
 enum PartVerdict: Sendable, Hashable {
-    /// Ordered now.
-    case ordered([ChangeResult], BatchSummary?)
+    /// Ordered now, after which the partition's newest timeStamp was this.
+    case ordered([ChangeResult], BatchSummary?, TimeStamp)
     /// Sent before: the first outcome counts, which the file keeps.
     case repeated
     /// Nothing applied.
@@ -181,16 +181,16 @@ private struct JoiningVerdict {
 
     init(_ first: OrderedPiece) {
         switch first.verdict {
-        case .ordered: verdict = .ordered(first.results, first.summary)
+        case .ordered: verdict = .ordered(first.results, first.summary, first.timeStamp)
         case .repeated: verdict = .repeated
         case .refused(let refusal): verdict = .refused(refusal)
         }
     }
 
     mutating func add(_ piece: OrderedPiece) {
-        guard case .ordered(let results, var summary) = verdict else { return }
+        guard case .ordered(let results, var summary, let timeStamp) = verdict else { return }
         summary?.refusals += piece.summary?.refusals ?? []
-        verdict = .ordered(results + piece.results, summary)
+        verdict = .ordered(results + piece.results, summary, timeStamp)
     }
 }
 
@@ -205,7 +205,7 @@ private struct RecentVerdicts {
     subscript(part: OutcomeBoard.Part) -> PartVerdict? { verdicts[part]?.verdict }
 
     mutating func add(_ verdict: PartVerdict, for part: OutcomeBoard.Part, _ limits: FanOutConfiguration) {
-        // A part comes once: repeats of its result are dropped before.
+        // A part comes again only where a stream that was made again is behind, with the same result.
         let size = verdict.size
         guard verdicts.updateValue((verdict, size), forKey: part) == nil else { return }
         order.append(part)
@@ -224,7 +224,7 @@ private struct RecentVerdicts {
 extension PartVerdict {
     /// About how many bytes it takes.
     fileprivate var size: Int {
-        guard case .ordered(let results, let summary) = self else { return 128 }
+        guard case .ordered(let results, let summary, _) = self else { return 128 }
         let refusals = summary?.refusals.reduce(0) { $0 + 64 + $1.message.utf8.count } ?? 0
         return results.reduce(128 + refusals) { size, result in
             guard case .refused(_, let message) = result.status else { return size + 320 + result.id.text.utf8.count }

@@ -3,10 +3,10 @@ import SyncModel
 
 /// Looks for the rows that an answer shows for conflicts and refusals, from where their results say that they stood.
 ///
-/// A row that has moved on since stands among the rows that its device's part of the stream got later, and nowhere else. How
-/// many those are is up to the owner, so that a search is made in steps, between which others read.
+/// A row that has moved on since stands among the rows that its device's part of the stream got after the part, and nowhere
+/// else. How many those are is up to the owner, so that a search is made in steps, between which others read.
 struct RowSearch: Sendable {
-    /// How many rows a step passes at most.
+    /// How many rows a step looks at, at most.
     static let stepRows = 10_000
 
     private struct Row: Hashable {
@@ -14,94 +14,111 @@ struct RowSearch: Sendable {
         let id: RowID
     }
 
-    /// What is looked for in one device's part of the stream.
-    private struct Part {
+    /// What is looked for among the rows that one device made.
+    private struct DeviceSearch {
         let knowledgeID: KnowledgeID
-        /// Where rows stood, and the changes that show them, by their positions.
+        /// Where rows stood, and the changes that show them, by their positions; those not yet looked at.
         var places: [(timeStamp: TimeStamp, row: Row, changes: [Int])] = []
         /// Those that were not there any more.
         var moved: [Row: [Int]] = [:]
         /// Up to where those were looked for.
-        var reached = TimeStamp.maximum
+        var reached: TimeStamp
+        /// The newest place.
+        var newest = TimeStamp.zero
+    }
+
+    /// Where the rows of a device stand in the file.
+    private struct Range {
+        let owner: Int64
+        let device: Int64
     }
 
     private let owner: SyncID
-    private var parts: [Part] = []
+    private var searches: [DeviceSearch] = []
     /// The rows found so far, by the changes' positions.
     private(set) var rows: [Int: [UInt8]] = [:]
 
     /// Begins with the results of an owner's part; those without a place show no row.
-    init(_ results: [ChangeResult], of owner: SyncID) {
+    ///
+    /// - Parameter timeStamp: the partition's newest after the part, above which rows have moved.
+    init(_ results: [ChangeResult], of owner: SyncID, after timeStamp: TimeStamp) {
         self.owner = owner
         var changes: [RowPlace: [ChangeResult]] = [:]
         for result in results {
             if let place = result.place { changes[place, default: []].append(result) }
         }
         for (knowledgeID, places) in Dictionary(grouping: changes, by: \.key.knowledgeID) {
-            var part = Part(knowledgeID: knowledgeID)
+            var search = DeviceSearch(knowledgeID: knowledgeID, reached: timeStamp)
             for (place, results) in places {
                 let row = Row(table: Int64(results[0].table), id: results[0].id)
-                part.places.append((place.timeStamp, row, results.map(\.index)))
+                search.places.append((place.timeStamp, row, results.map(\.index)))
+                search.newest = max(search.newest, place.timeStamp)
             }
-            parts.append(part)
+            searches.append(search)
         }
     }
 
     /// Whether every row was found.
-    var isOver: Bool { parts.isEmpty }
+    var isOver: Bool { searches.isEmpty }
 
-    /// Goes on for one step, in one state of the stream.
+    /// Whether a stream with these heads must have all the rows: one that was made again may be behind the results told.
+    func isCovered(by heads: OwnerHeads) -> Bool {
+        searches.allSatisfy { $0.newest <= heads[$0.knowledgeID]?.head ?? .zero }
+    }
+
+    /// Goes on for one step, in one state of a stream that covers the rows.
     ///
     /// - Throws: ``StreamFailure/damaged(_:)`` where the stream lacks a row.
     mutating func step(in reader: StreamReader) throws {
-        guard !parts.isEmpty else { return }
+        guard !searches.isEmpty else { return }
         guard let owner = try reader.number(of: owner) else {
             throw StreamFailure.damaged("an owner whose rows an outcome shows is gone")
         }
         var rowsLeft = Self.stepRows
-        while rowsLeft > 0, var part = parts.popLast() {
-            let device = try reader.number(of: part.knowledgeID, of: owner)
-            for (timeStamp, row, changes) in part.places {
-                if let json = try json(of: row, owner, device, at: timeStamp, reader) {
+        while rowsLeft > 0, var search = searches.popLast() {
+            let range = Range(owner: owner, device: try reader.number(of: search.knowledgeID, of: owner))
+            while rowsLeft > 0, let (timeStamp, row, changes) = search.places.popLast() {
+                rowsLeft -= 1
+                if let json = try json(of: row, in: range, at: timeStamp, reader) {
                     for change in changes { rows[change] = json }
                 } else {
-                    part.moved[row, default: []] += changes
-                    part.reached = min(part.reached, timeStamp)
+                    search.moved[row, default: []] += changes
                 }
             }
-            part.places = []
-            if try !follow(&part, owner, device, &rowsLeft, reader) { parts.append(part) }
+            if search.places.isEmpty, try follow(&search, in: range, &rowsLeft, reader) { continue }
+            searches.append(search)
         }
     }
 
     /// Passes the rows of a device that are newer than those passed; false when a next step has to go on.
     private mutating func follow(
-        _ part: inout Part, _ owner: Int64, _ device: Int64, _ rowsLeft: inout Int, _ reader: StreamReader
+        _ search: inout DeviceSearch, in range: Range, _ rowsLeft: inout Int, _ reader: StreamReader
     ) throws -> Bool {
-        if part.moved.isEmpty { return true }
+        if search.moved.isEmpty { return true }
+        if rowsLeft == 0 { return false }
         var statement = try reader.connection.statement(
             """
             SELECT time_stamp, table_no, row_id, owner_no, device_no FROM stream \
             WHERE owner_no = ?1 AND device_no = ?2 AND time_stamp > ?3 ORDER BY time_stamp LIMIT ?4
             """)
-        try statement.bind(integer: owner, at: 1)
-        try statement.bind(integer: device, at: 2)
-        try statement.bind(integer: part.reached.rawValue, at: 3)
+        try statement.bind(integer: range.owner, at: 1)
+        try statement.bind(integer: range.device, at: 2)
+        try statement.bind(integer: search.reached.rawValue, at: 3)
         try statement.bind(integer: Int64(rowsLeft), at: 4)
         while try statement.step() {
             rowsLeft -= 1
-            guard let timeStamp = TimeStamp(rawValue: try statement.integer(at: 0)), timeStamp > part.reached,
+            guard let timeStamp = TimeStamp(rawValue: try statement.integer(at: 0)), timeStamp > search.reached,
                 let id = RowID(utf8: try statement.bytes(at: 2)),
-                try statement.integer(at: 3) == owner, try statement.integer(at: 4) == device
-            else { throw StreamFailure.damaged("rows of device \(device) are out of order") }
-            part.reached = timeStamp
+                try statement.integer(at: 3) == range.owner, try statement.integer(at: 4) == range.device
+            else { throw StreamFailure.damaged("rows of device \(range.device) are out of order") }
+            search.reached = timeStamp
             let row = Row(table: try statement.integer(at: 1), id: id)
-            guard let changes = part.moved.removeValue(forKey: row) else { continue }
-            guard let json = try json(of: row, owner, device, at: timeStamp, reader) else {
-                throw StreamFailure.damaged("the row \(timeStamp) of owner \(owner) is found once, and then not")
+            guard let changes = search.moved.removeValue(forKey: row) else { continue }
+            guard let json = try json(of: row, in: range, at: timeStamp, reader) else {
+                throw StreamFailure.damaged("the row \(timeStamp) of owner \(range.owner) is found once, and then not")
             }
             for change in changes { rows[change] = json }
-            if part.moved.isEmpty { return true }
+            if search.moved.isEmpty { return true }
         }
         if rowsLeft > 0 { throw StreamFailure.damaged("the stream lacks a row that an outcome shows") }
         return false
@@ -109,23 +126,23 @@ struct RowSearch: Sendable {
 
     /// The row that stands at a timeStamp, once it is known to be the one meant; `nil` where none does.
     private func json(
-        of row: Row, _ owner: Int64, _ device: Int64, at timeStamp: TimeStamp, _ reader: StreamReader
+        of row: Row, in range: Range, at timeStamp: TimeStamp, _ reader: StreamReader
     ) throws -> [UInt8]? {
         var statement = try reader.connection.statement(
             """
             SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum FROM stream \
             WHERE owner_no = ?1 AND device_no = ?2 AND time_stamp = ?3
             """)
-        try statement.bind(integer: owner, at: 1)
-        try statement.bind(integer: device, at: 2)
+        try statement.bind(integer: range.owner, at: 1)
+        try statement.bind(integer: range.device, at: 2)
         try statement.bind(integer: timeStamp.rawValue, at: 3)
         guard try statement.step() else { return nil }
         _ = try StreamRecords.checkRow(statement)
         let isMeant = try statement.withBytes(at: 4) { row.id.hasBytes($0) }
         // A search in a damaged tree may find another row, of another owner even (I9).
-        guard isMeant, try statement.integer(at: 0) == owner, try statement.integer(at: 1) == device,
+        guard isMeant, try statement.integer(at: 0) == range.owner, try statement.integer(at: 1) == range.device,
             try statement.integer(at: 2) == timeStamp.rawValue, try statement.integer(at: 3) == row.table
-        else { throw StreamFailure.damaged("another row stands at \(timeStamp) of owner \(owner)") }
+        else { throw StreamFailure.damaged("another row stands at \(timeStamp) of owner \(range.owner)") }
         return try statement.bytes(at: 5)
     }
 }

@@ -135,9 +135,16 @@ public final class StreamAudit: Sendable {
         try await read { file in
             try file.connection.execute(
                 """
-                CREATE TEMP TABLE IF NOT EXISTS held AS SELECT owner_no, table_no, row_id FROM stream;
-                CREATE INDEX IF NOT EXISTS temp.held_rows ON held(owner_no, table_no, row_id);
+                CREATE TEMP TABLE IF NOT EXISTS held(owner_no INTEGER, table_no INTEGER, row_id BLOB, \
+                PRIMARY KEY(owner_no, table_no, row_id)) WITHOUT ROWID
                 """)
+            var isSorted = try file.connection.prepare("SELECT EXISTS(SELECT 1 FROM temp.held)")
+            if try isSorted.step(), try isSorted.integer(at: 0) == 0 {
+                try file.connection.execute(
+                    """
+                    INSERT OR IGNORE INTO temp.held SELECT owner_no, table_no, row_id FROM stream ORDER BY 1, 2, 3
+                    """)
+            }
             var statement = try file.connection.statement(
                 """
                 SELECT 1 FROM temp.held WHERE owner_no = (SELECT owner_no FROM owners WHERE sync_id = ?1) \

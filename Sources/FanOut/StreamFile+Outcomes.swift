@@ -21,7 +21,8 @@ struct OutcomePiece {
         guard let batch = piece.batch, piece.verdict == .ordered else { return nil }
         key = DeviceKey(owner: piece.owner, device: piece.device)
         outcome = Outcome(
-            batch: batch, contentHash: piece.contentHash, results: piece.results, summary: piece.summary)
+            batch: batch, contentHash: piece.contentHash, timeStamp: piece.timeStamp, results: piece.results,
+            summary: piece.summary)
         number = piece.piece
         isLast = piece.isLast
         source = (piece.upload, piece.uploadPart)

@@ -173,7 +173,8 @@ public struct PartOutcome: Sendable, Hashable {
     public var results: [ChangeResult]
     /// Part 0 only.
     public var summary: BatchSummary?
-    /// The server's rows for conflicts and refusals, by the change's position, as they stand at the time of the answer.
+    /// The server's rows for conflicts and refusals, by the change's position, as they stand at the time of the answer; none
+    /// for a row that was not there when the change was ordered.
     public var rows: [Int: [UInt8]]
 
     /// Makes an outcome.

@@ -48,7 +48,7 @@ struct PendingStep: Sendable {
 extension Outcome {
     /// About what it takes in memory, in bytes.
     fileprivate var memory: Int {
-        var size = 256 + results.count * 96
+        var size = 256 + results.count * (MemoryLayout<ChangeResult>.stride + 16)
         for case .refused(_, let message) in results.lazy.map(\.status) { size += message.utf8.count }
         for refusal in summary?.refusals ?? [] { size += 64 + refusal.message.utf8.count }
         return size

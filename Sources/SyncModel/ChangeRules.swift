@@ -13,7 +13,8 @@ struct ChangeRules {
     private var rows: [Written] = []
     /// Where in `rows` a row stands.
     private var written: [RowKey: Int] = [:]
-    private var mustAbort = false
+    /// Whether a change is a conflict or refused; of an atomic part, by ingest, too.
+    private var hasObjection = false
     /// The results that wrote a row, and the row's place in `rows`.
     private var writes: [(result: Int, row: Int)] = []
     /// Whether a later change moved what the device holds of a row already written.
@@ -42,7 +43,7 @@ struct ChangeRules {
         results.reserveCapacity(part.changes.count)
         rows.reserveCapacity(part.changes.count)
         written.reserveCapacity(part.changes.count)
-        mustAbort = part.isAtomic && part.hasIngestRefusal
+        hasObjection = part.isAtomic && part.hasIngestRefusal
     }
 
     /// Rules 3 to 6 for one change; an atomic part that must abort only looks for what else stands against it.
@@ -68,13 +69,13 @@ struct ChangeRules {
     mutating func finish(
         row lookup: (RowKey) -> OrderedRow?
     ) -> (results: [ChangeResult], written: [WrittenRow], timeStamp: TimeStamp) {
-        if part.isAtomic, mustAbort { return (abort(lookup), [], timeStampBefore) }
+        if part.isAtomic, hasObjection { return (abort(lookup), [], timeStampBefore) }
         var written = rows.map { WrittenRow($0.row, before: $0.before) }
         if mustSettle {
             written.sort { $0.row.timeStamp < $1.row.timeStamp }
             settleHeld()
         }
-        if mustAbort { placeRowsShown(lookup) }
+        if hasObjection { placeRowsShown(lookup) }
         return (results, written, timeStamp)
     }
 
@@ -235,7 +236,7 @@ struct ChangeRules {
 
     private mutating func add(_ change: Change, _ status: ChangeResult.Status, heldFrom: TimeStamp? = nil) {
         switch status {
-        case .conflict, .refused: mustAbort = true
+        case .conflict, .refused: hasObjection = true
         case .applied, .deleted: break
         }
         results.append(

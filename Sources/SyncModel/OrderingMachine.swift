@@ -78,7 +78,9 @@ public struct OrderingMachine: Sendable {
         let ordered = rules.finish(row: row)
         next.timeStamp = ordered.timeStamp
         let outcome = part.batch.map {
-            Outcome(batch: $0, contentHash: part.contentHash, results: ordered.results, summary: part.summary)
+            Outcome(
+                batch: $0, contentHash: part.contentHash, timeStamp: ordered.timeStamp, results: ordered.results,
+                summary: part.summary)
         }
         let verdict = Verdict.ordered(results: ordered.results, summary: part.summary)
         return Step(state: next, written: ordered.written, verdict: verdict, outcome: outcome)

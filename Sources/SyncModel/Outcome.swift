@@ -16,7 +16,7 @@ public struct ChangeResult: Sendable, Hashable {
     public let index: Int
     /// The position of the table in the schema.
     public let table: Int
-    /// The row: with a conflict or a refusal the answer shows it as it stands.
+    /// The row: with a conflict or a refusal the answer shows it as it stands, where there was one.
     public let id: RowID
     /// What became of it.
     public let status: Status
@@ -51,15 +51,20 @@ public struct Outcome: Sendable, Hashable {
     public var batch: Int64
     /// SHA-256 of the batch's content, by which other content under the same number is told apart.
     public var contentHash: [UInt8]
+    /// The newest timeStamp of the partition after the part: what came later is above it.
+    public var timeStamp: TimeStamp
     /// One for each admitted change, in the request's order.
     public var results: [ChangeResult]
     /// Part 0 only: what the whole batch held.
     public var summary: BatchSummary?
 
     /// Makes an outcome.
-    public init(batch: Int64, contentHash: [UInt8], results: [ChangeResult], summary: BatchSummary? = nil) {
+    public init(
+        batch: Int64, contentHash: [UInt8], timeStamp: TimeStamp, results: [ChangeResult], summary: BatchSummary? = nil
+    ) {
         self.batch = batch
         self.contentHash = contentHash
+        self.timeStamp = timeStamp
         self.results = results
         self.summary = summary
     }

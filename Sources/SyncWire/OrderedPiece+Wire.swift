@@ -141,7 +141,9 @@ extension WrittenRow {
         guard let id else { throw reader.missing(2) }
         guard timeStamp > .zero else { throw reader.missing(4) }
         guard version > 0 else { throw reader.missing(5) }
-        guard before < timeStamp else { throw reader.outOfRange(12) }
+        // A row that the message made has its time, and no version of others.
+        let isNew = createdAt == piece.logTime && othersTimeStamp == .zero
+        guard before < timeStamp, before == .zero ? isNew : version > 1 else { throw reader.outOfRange(12) }
         let row = OrderedRow(
             key: RowKey(table: table, owner: piece.owner, id: id), knowledgeID: knowledgeID, timeStamp: timeStamp,
             version: version, isDeleted: isDeleted, createdAt: createdAt, updatedAt: updatedAt, writer: piece.device,

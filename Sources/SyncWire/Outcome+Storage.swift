@@ -25,6 +25,7 @@ extension Outcome: WireEncodable, WireDecodable {
     private init(header reader: inout WireReader, knowledgeID: inout KnowledgeID?) throws(WireError) {
         var batch: Int64?
         var contentHash: [UInt8] = []
+        var timeStamp = TimeStamp.zero
         var summary: BatchSummary?
         while let field = try reader.next() {
             switch field.number {
@@ -35,22 +36,25 @@ extension Outcome: WireEncodable, WireDecodable {
             case 6:
                 guard summary == nil else { throw reader.failure(.repeated, field) }
                 summary = try reader.message(field, BatchSummary.init(from:))
+            case 7: timeStamp = try reader.timeStamp(field)
             default: try reader.skip(field)
             }
         }
         guard let batch else { throw reader.missing(2) }
-        self.init(batch: batch, contentHash: contentHash, results: [], summary: summary)
+        self.init(batch: batch, contentHash: contentHash, timeStamp: timeStamp, results: [], summary: summary)
     }
 
     /// Writes an outcome to store.
     public func write(to writer: inout WireWriter) {
-        // Most rows of a batch are its own device's: the id is written once for all of them.
-        let knowledgeID = results.lazy.compactMap(\.knowledgeID).first
+        // Most rows that a batch wrote are its own device's: the id is written once for all of them.
+        let written = results.lazy.filter { $0.place == nil }.compactMap(\.knowledgeID).first
+        let knowledgeID = written ?? results.lazy.compactMap(\.knowledgeID).first
         writer.number(1, WireFormat.current)
         writer.number(2, batch)
         writer.bytes(3, contentHash)
         if let knowledgeID { writer.id(4, knowledgeID) }
         for result in results { writer.message(5) { result.write(to: &$0, device: knowledgeID) } }
         if let summary { writer.message(6) { summary.write(to: &$0) } }
+        writer.timeStamp(7, timeStamp)
     }
 }

@@ -1,9 +1,11 @@
+import ChangeLog
 import FanOut
 import FanOutLink
 import Foundation
 import SQLite
 import Seeded
 import SyncModel
+import TestClocks
 import Testing
 
 /// Files whose bytes are not those that were written: never a wrong row, never a wrong "drained".
@@ -205,6 +207,38 @@ import Testing
             try await service.caughtUp(with: world)
             #expect(try await service.fanOut.keptOutcome(of: 1, for: conflict.key, within: .zero)?.rows == shown)
             try await expectAll(world, service)
+        }
+    }
+
+    /// A stream that was made again stands where the tables do, which may be behind results that were told: what they show is
+    /// still to come, and nothing is damaged.
+    @Test func aStreamThatIsBehindWhatWasToldIsNotDamaged() async throws {
+        let world = try filled()
+        world.writeTables()
+        try world.upload([.person("fresh", by: "k7")])
+        let conflict = try world.upload(
+            [.person("fresh", by: "k8", base: .zero, ifBase: true)], device: .second, batch: 1)
+        let clock = ManualClock()
+        try await withFanOut(world, clock: clock) { service in
+            try await service.caughtUp(with: world)
+            let outcome = try await service.fanOut.outcome(of: conflict, within: .zero)
+            #expect(outcome.results.map(\.status) == [.conflict] && outcome.rows.count == 1)
+            world.log.fail(with: [ChangeLogError(.inputOutput, message: "away", isRetriable: true)])
+            try change(service.file(), "UPDATE stream SET checksum = checksum + 1")
+            await #expect(throws: FanOutError.self) { try await service.pull(of: owners[0]) }
+            await service.events.ready(2)
+            await clock.sleepers(1)
+            for _ in 0..<3 {
+                await #expect(
+                    throws: FanOutError.notReady("the stream was made again and has not come to that result yet")
+                ) {
+                    try await service.fanOut.outcome(of: conflict, within: .zero)
+                }
+            }
+            clock.advance(by: .seconds(60))
+            try await service.caughtUp(with: world)
+            #expect(try await service.fanOut.outcome(of: conflict, within: .zero) == outcome)
+            #expect(service.events.events.count(where: \.isDamageOfAFile) == 1)
         }
     }
 

@@ -73,7 +73,8 @@ enum Samples {
 
     static func outcome(_ batch: Int64) -> StoredOutcome {
         let hash = [UInt8](repeating: UInt8(truncatingIfNeeded: batch), count: 32)
-        return StoredOutcome(key: device, outcome: Outcome(batch: batch, contentHash: hash, results: []))
+        return StoredOutcome(
+            key: device, outcome: Outcome(batch: batch, contentHash: hash, timeStamp: .zero, results: []))
     }
 }
 

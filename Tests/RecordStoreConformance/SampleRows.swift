@@ -35,7 +35,8 @@ func row(_ table: Int, _ owner: String, _ id: String, _ timeStamp: Int64, _ json
 
 func outcome(_ batch: Int64, results: [ChangeResult] = [], summary: BatchSummary? = nil) -> Outcome {
     let hash = (0..<32).map { UInt8(truncatingIfNeeded: batch &+ $0) }
-    return Outcome(batch: batch, contentHash: hash, results: results, summary: summary)
+    return Outcome(
+        batch: batch, contentHash: hash, timeStamp: TimeStamp(batch % 1000 + 1), results: results, summary: summary)
 }
 
 extension SeededRandom {

@@ -103,6 +103,16 @@ import Testing
             Builder().message(15) { $0.text(2, "r").varint(4, 7).varint(5, 2).varint(12, 7) },
             .outOfRange, [15, 12]
         ),
+        (
+            "a made row of another time",
+            Builder().message(15) { $0.text(2, "r").varint(4, 7).varint(5, 1).varint(7, 8) },
+            .outOfRange, [15, 12]
+        ),
+        (
+            "an older state of a new row",
+            Builder().message(15) { $0.text(2, "r").varint(4, 7).varint(5, 1).varint(12, 6) },
+            .outOfRange, [15, 12]
+        ),
         ("a result without status", Builder().message(20) { $0.text(3, "r") }, .missing, [20, 4]),
         ("status 5", Builder().message(20) { $0.text(3, "r").varint(4, 5) }, .unknownValue, [20, 4]),
         ("a refusal without code", Builder().message(20) { $0.text(3, "r").varint(4, 4) }, .missing, [20, 9]),
@@ -119,6 +129,12 @@ import Testing
         let error = #expect(throws: WireError.self, "\(name)") { try OrderedPiece(decoding: Self.piece + more.bytes) }
         #expect(error?.code == code, "\(name)")
         #expect(error?.path == path, "\(name)")
+    }
+
+    @Test func aPlaceWithoutADeviceIsNone() {
+        let bytes = Builder().varint(1, 1).varint(2, 1).message(5) { $0.text(3, "r").varint(4, 3).varint(5, 9) }.bytes
+        let error = #expect(throws: WireError.self) { try Outcome(decoding: bytes) }
+        #expect(error?.code == .missing && error?.path == [5, 7])
     }
 
     @Test func anErrorSaysWhereInTheRecordItIs() {

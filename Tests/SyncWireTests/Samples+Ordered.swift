@@ -71,17 +71,18 @@ extension Sample {
         Sample(
             "a stored outcome", "Outcome",
             Outcome(
-                batch: 9, contentHash: contentHash, results: results,
+                batch: 9, contentHash: contentHash, timeStamp: .maximum, results: results,
                 summary: BatchSummary(
                     changeCount: 9, refusals: [Refusal(index: 8, code: .invalidChange, message: "m")])),
             json: """
                 {"format": 1, "batch": "9", "content_hash": "\(base64(contentHash))", "knowledge_id": "k1",
                  "results": \(resultsJSON), "summary": {"change_count": 9,
-                   "refusals": [{"index": 8, "code": "REFUSAL_CODE_INVALID_CHANGE", "message": "m"}]}}
+                   "refusals": [{"index": 8, "code": "REFUSAL_CODE_INVALID_CHANGE", "message": "m"}]},
+                 "time_stamp": "9007199254740991"}
                 """),
         Sample(
             "a stored outcome without results", "Outcome",
-            Outcome(batch: .max, contentHash: [], results: []),
+            Outcome(batch: .max, contentHash: [], timeStamp: .zero, results: []),
             json: #"{"format": 1, "batch": "9223372036854775807"}"#),
         Sample("no upload positions", "UploadPositions", UploadPositions([:]), json: #"{"format": 1}"#),
         Sample(

@@ -88,7 +88,7 @@ import Testing
             OrderedRow(
                 key: RowKey(table: index % 5, owner: device.caller, id: RowID(unchecked: "row\(index)")),
                 knowledgeID: index % 3 == 0 ? Sample.other : device.knowledgeID, timeStamp: TimeStamp(Int64(index + 1)),
-                version: 1, isDeleted: false, createdAt: 0, updatedAt: 0, writer: device, writerBatch: 3,
+                version: 2, isDeleted: false, createdAt: 1, updatedAt: 0, writer: device, writerBatch: 3,
                 isExact: true, othersTimeStamp: .zero,
                 values: Sample.values(String(repeating: "7", count: Int.random(in: 1...300, using: &random))))
         }

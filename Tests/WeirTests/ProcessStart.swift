@@ -10,4 +10,17 @@ enum ProcessStart {
         defer { turn.unlock() }
         try process.run()
     }
+
+    /// Starts a process when its turn has come; its standard error, which ends with the process: no other one gets the pipe.
+    static func runWithErrors(_ process: Process) throws -> FileHandle {
+        turn.lock()
+        defer { turn.unlock() }
+        let pipe = Pipe()
+        for handle in [pipe.fileHandleForReading, pipe.fileHandleForWriting] {
+            guard fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC) == 0 else { throw POSIXError(.EBADF) }
+        }
+        process.standardError = pipe
+        try process.run()
+        return pipe.fileHandleForReading
+    }
 }

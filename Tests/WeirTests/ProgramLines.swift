@@ -74,7 +74,13 @@ final class ProgramLines: Sendable {
         }
     }
 
-    private func end() { update { $0.hasEnded = true } }
+    private func end() {
+        if state.withLock({ !$0.rest.isEmpty }) { take(Data([UInt8(ascii: "\n")])) }
+        update { $0.hasEnded = true }
+    }
+
+    /// Waits until there is nothing to come.
+    func ended() async { _ = await contains("\n") }
 
     /// The port, where it is known.
     func known(_ listener: Listener) -> UInt16? { state.withLock { $0.ports[listener] } }

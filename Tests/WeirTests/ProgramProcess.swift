@@ -15,8 +15,6 @@ final class ProgramProcess: Sendable {
         process.arguments = arguments
         process.currentDirectoryURL = URL(fileURLWithPath: folder.path)
         process.environment = Self.environment.merging(environment) { $1 }
-        let pipe = Pipe()
-        process.standardError = pipe
         process.standardOutput = FileHandle.nullDevice
         let lines = ProgramLines()
         let (ended, continuation) = AsyncStream.makeStream(of: Int32.self)
@@ -24,11 +22,14 @@ final class ProgramProcess: Sendable {
             continuation.yield(process.terminationStatus)
             continuation.finish()
         }
-        try ProcessStart.run(process)
-        lines.read(pipe.fileHandleForReading)
+        lines.read(try ProcessStart.runWithErrors(process))
         self.process = process
         self.lines = lines
-        self.ended = Task { await ended.first { _ in true } ?? -1 }
+        self.ended = Task {
+            let status = await ended.first { _ in true } ?? -1
+            await lines.ended()
+            return status
+        }
     }
 
     // A test that fails on the way leaves no process behind.

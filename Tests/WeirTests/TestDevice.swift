@@ -97,7 +97,8 @@ struct TestDevice: Sendable {
                 row = row.with("deleted", JSON(isDeleted))
                 row = row.with("writer", ["syncId": JSON(own), "knowledgeId": JSON(knowledgeID)])
                 if result["timeStamp"].int != 0 { rows[key] = row }
-            case "conflict" where !result["row"].isNull: rows[key] = result["row"]
+            case "conflict" where !result["row"].isNull && isNewer(result["row"], than: rows[key]):
+                rows[key] = result["row"]
             default: break
             }
         }
@@ -105,6 +106,10 @@ struct TestDevice: Sendable {
         let named = Set(answer["knowledge"].array.compactMap { $0["syncId"].string })
         knowledge = knowledge.filter { !named.contains($0["syncId"].string ?? "") } + answer["knowledge"].array
         cutFrom = answer["cutFrom"]
+    }
+
+    private func isNewer(_ row: JSON, than known: JSON?) -> Bool {
+        (row["timeStamp"].int ?? 0) > known?["timeStamp"].int ?? 0
     }
 
     private static func key(_ table: JSON, _ owner: JSON, _ id: JSON) -> String { "\(table) \(owner) \(id)" }

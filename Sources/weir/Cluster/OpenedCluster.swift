@@ -5,11 +5,13 @@ import Observability
 import PostgresRecordStore
 import RecordStore
 import SyncModel
+import Verification
 
 /// Log, history and tables of a cluster for a command that ends by itself, and says what is wrong rather than waiting for it to
 /// pass.
 struct OpenedCluster: Sendable {
-    let log: KafkaChangeLog
+    /// A moment without brokers does not end what takes hours.
+    let log: PatientLog<KafkaChangeLog>
     let control: ControlTopic
     let tables: PostgresRecordStore
 
@@ -23,7 +25,8 @@ struct OpenedCluster: Sendable {
             let tables = try await PostgresRecordStore.open(settings.postgres, logger: logger.labeled("postgres"))
             let result = await Result.capturing {
                 try await tables.prepare(control.schemas, epoch: control.history.epoch)
-                return try await body(OpenedCluster(log: log, control: control, tables: tables))
+                let patient = PatientLog(log, logger: logger.labeled("kafka"))
+                return try await body(OpenedCluster(log: patient, control: control, tables: tables))
             }
             await tables.close()
             return try result.get()

@@ -62,7 +62,8 @@ import Testing
         var partition = Partition()
         let step = try partition.send(batch: 3)
         let outcome = Outcome(
-            batch: 3, contentHash: Array(repeating: 0, count: 32), results: [], summary: BatchSummary(changeCount: 0))
+            batch: 3, contentHash: Array(repeating: 0, count: 32), timeStamp: .zero, results: [],
+            summary: BatchSummary(changeCount: 0))
         #expect(step.outcome == outcome)
         #expect(try partition.send(batch: 2).verdict == .refused(.outcomeExpired))
     }
