@@ -21,13 +21,19 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
     /// Runs until the partition is stopped or the task is cancelled.
     func run() async {
         var start = Start.open(configuration.check)
+        var backoff = Backoff(configuration.retryDelay)
+        var pause: Duration?
+        var damagedAt: Int64?
         while let interruption = partition.beginServing() {
-            switch await serve(from: start, until: interruption) {
+            switch await serve(from: start, after: pause.take(), until: interruption) {
             case .stop: partition.stop()
             case .damage(let reason):
                 note(.damaged(reason: reason))
                 partition.becomeNotReady("the stream is being rebuilt: \(reason)")
                 start = .rebuild
+                // One that is damaged again where it was before may be so however often it is made.
+                if damagedAt == partition.nextOffset { pause = backoff.next() } else { backoff.reset() }
+                damagedAt = partition.nextOffset
             case .reopen:
                 partition.becomeNotReady("the stream is being opened again")
                 partitionMetrics.stopsServing()
@@ -69,11 +75,12 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
 
     /// Serves until something interrupts.
     private func serve(
-        from start: Start, until interruption: Waiter<StreamPartition.Interruption>
+        from start: Start, after pause: Duration?, until interruption: Waiter<StreamPartition.Interruption>
     ) async -> StreamPartition.Interruption {
         await withTaskGroup(of: StreamPartition.Interruption.self) { group in
             group.addTask {
                 do {
+                    if let pause { try await clock.sleep(for: pause) }
                     try await openFile(start)
                     return try await follow()
                 } catch {

@@ -71,7 +71,7 @@ extension StreamFile {
         let piece = record.piece
         guard piece.epoch.utf8.elementsEqual(identity.epoch.utf8) else { throw LogFault.otherEpoch(piece.epoch) }
         transaction.state.position.nextOffset = record.offset + 1
-        if transaction.state.position.hasApplied(piece) { return false }
+        if transaction.state.position.hasApplied(piece.changesOffset, piece: piece.piece) { return false }
         try transaction.state.position.advance(over: piece)
         if !piece.rows.isEmpty {
             guard let schema = schemas[piece.schema] else { throw LogFault.unknownSchema(piece.schema) }

@@ -27,10 +27,10 @@ struct StreamPosition: Sendable, Hashable {
         uploads = stored.state.uploads
     }
 
-    /// Whether a piece was applied before (I2).
-    func hasApplied(_ piece: OrderedPiece) -> Bool {
-        if piece.changesOffset != changesOffset { return piece.changesOffset < changesOffset }
-        return isComplete || piece.piece <= self.piece
+    /// Whether a piece of the result of a message was applied before (I2).
+    func hasApplied(_ offset: Int64, piece: Int) -> Bool {
+        if offset != changesOffset { return offset < changesOffset }
+        return isComplete || piece <= self.piece
     }
 
     /// Takes in a piece that was not applied before.

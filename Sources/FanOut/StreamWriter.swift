@@ -56,8 +56,10 @@ actor StreamWriter {
     func holds(_ record: LogRecord) throws -> Bool {
         guard let file else { throw StreamFailure.foreignWriter("the file is not open") }
         do {
-            let piece = try OrderedPiece(decoding: record.value)
-            return piece.epoch.utf8.elementsEqual(identity.epoch.utf8) && file.state.position.hasApplied(piece)
+            let header = try OrderedPieceHeader(decoding: record.value)
+            let position = file.state.position
+            return header.epoch.utf8.elementsEqual(identity.epoch.utf8)
+                && position.hasApplied(header.changesOffset, piece: header.piece)
         } catch {
             // What cannot be read was never applied.
             return false

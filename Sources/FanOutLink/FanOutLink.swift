@@ -174,7 +174,7 @@ public struct PartOutcome: Sendable, Hashable {
     /// Part 0 only.
     public var summary: BatchSummary?
     /// The server's rows for conflicts and refusals, by the change's position, as they stand at the time of the answer; none
-    /// for a row that was not there when the change was ordered.
+    /// for a row that was not there after the part.
     public var rows: [Int: [UInt8]]
 
     /// Makes an outcome.

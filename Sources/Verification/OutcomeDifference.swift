@@ -15,6 +15,10 @@ struct OutcomeDifference {
                 "\(item), content hash", expected: hexadecimal(expected.contentHash),
                 found: hexadecimal(found.contentHash))
         }
+        if expected.timeStamp != found.timeStamp {
+            return Difference(
+                "\(item), timeStamp after it", expected: "\(expected.timeStamp)", found: "\(found.timeStamp)")
+        }
         if let difference = results(expected.results, found.results, item: item) { return difference }
         return Difference(
             "\(item), summary", expected: summary(expected.summary), found: summary(found.summary))

@@ -5,9 +5,6 @@ import Foundation
 ///
 /// The script answers each command, and its own start, with the line `done`, or with another one that says what went wrong.
 public struct ServerShell: ~Copyable {
-    /// Foundation was seen to crash when several processes start at once.
-    private static let turn = NSLock()
-
     private let process = Process()
     private let input = Pipe()
     private let output = Pipe()
@@ -32,9 +29,7 @@ public struct ServerShell: ~Copyable {
         process.standardInput = input
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
-        Self.turn.lock()
-        defer { Self.turn.unlock() }
-        try process.run()
+        try ProcessStart.run(process)
         try expectDone()
     }
 

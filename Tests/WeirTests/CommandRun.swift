@@ -1,4 +1,5 @@
 import Foundation
+import ServerShell
 import Testing
 
 /// A run of the program that ends by itself: what it wrote, and its exit code.

@@ -1,4 +1,5 @@
 import Foundation
+import ServerShell
 import Testing
 
 /// `/metrics` of a running process.

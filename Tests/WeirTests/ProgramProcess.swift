@@ -1,4 +1,5 @@
 import Foundation
+import ServerShell
 import Testing
 
 /// A process of the program that goes on until it is told to end, or ends by itself.

@@ -7,8 +7,8 @@ import RecordStore
 import SyncModel
 import Verification
 
-/// Log, history and tables of a cluster for a command that ends by itself, and says what is wrong rather than waiting for it to
-/// pass.
+/// Log, history and tables of a cluster for a command that ends by itself, and where they cannot be opened says what is wrong
+/// rather than waiting for it to pass.
 struct OpenedCluster: Sendable {
     /// A moment without brokers does not end what takes hours.
     let log: PatientLog<KafkaChangeLog>

@@ -1,5 +1,6 @@
 import Foundation
 import KafkaServer
+import ServerShell
 import Testing
 
 /// The tools of others that look at the topics of a cluster, and an edge that writes one.

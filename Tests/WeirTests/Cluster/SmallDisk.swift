@@ -1,5 +1,6 @@
 #if os(Linux)
     import Foundation
+    import ServerShell
 
     /// A disk of few bytes for a database, which only root may make.
     final class SmallDisk: Sendable {
