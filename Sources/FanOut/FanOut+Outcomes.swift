@@ -14,7 +14,7 @@ extension FanOut {
         switch await partition.outcomes.answer(for: place, within: limit, clock: clock) {
         case .verdict(.ordered(let results, let summary, let timeStamp)):
             let search = RowSearch(results, of: part.key.owner, after: timeStamp)
-            let rows = try await rows(of: search, of: part.key.owner, in: partition)
+            let rows = try await rows(of: search, in: partition)
             return PartOutcome(results: results, summary: summary, rows: rows)
         case .verdict(.refused(let refusal)):
             return PartOutcome(refusal: refusal)
@@ -52,11 +52,11 @@ extension FanOut {
 
     /// Makes a search to its end.
     private func rows(
-        of search: RowSearch, of owner: SyncID, in partition: StreamPartition
+        of search: RowSearch, in partition: StreamPartition
     ) async throws(FanOutError) -> [Int: [UInt8]] {
         if search.isOver { return [:] }
         // Not another file halfway.
-        let standing = try partition.standing(of: owner)
+        let standing = try partition.standing(of: search.owner)
         guard search.isCovered(by: standing.heads) else {
             throw .notReady("the stream was made again and has not come to that result yet")
         }
@@ -89,6 +89,6 @@ extension FanOut {
         let search = RowSearch(outcome.results, of: owner, after: outcome.timeStamp)
         return PartOutcome(
             isRepeat: isRepeat, results: outcome.results, summary: outcome.summary,
-            rows: try await rows(of: search, of: owner, in: partition))
+            rows: try await rows(of: search, in: partition))
     }
 }

@@ -33,7 +33,8 @@ struct RowSearch: Sendable {
         let device: Int64
     }
 
-    private let owner: SyncID
+    /// Whose rows they are.
+    let owner: SyncID
     private var searches: [DeviceSearch] = []
     /// The rows found so far, by the changes' positions.
     private(set) var rows: [Int: [UInt8]] = [:]
@@ -138,11 +139,8 @@ struct RowSearch: Sendable {
         try statement.bind(integer: timeStamp.rawValue, at: 3)
         guard try statement.step() else { return nil }
         _ = try StreamRecords.checkRow(statement)
-        let isMeant = try statement.withBytes(at: 4) { row.id.hasBytes($0) }
-        // A search in a damaged tree may find another row, of another owner even (I9).
-        guard isMeant, try statement.integer(at: 0) == range.owner, try statement.integer(at: 1) == range.device,
-            try statement.integer(at: 2) == timeStamp.rawValue, try statement.integer(at: 3) == row.table
-        else { throw StreamFailure.damaged("another row stands at \(timeStamp) of owner \(range.owner)") }
+        try StreamRecords.requireRow(
+            statement, owner: range.owner, device: range.device, at: timeStamp, table: row.table, id: row.id)
         return try statement.bytes(at: 5)
     }
 }

@@ -66,6 +66,19 @@ extension StreamFile {
 }
 
 extension StreamRecords {
+    /// Makes sure that a row is the one that a search by its place was for: in a damaged tree it may find another, of another
+    /// owner even (I9).
+    ///
+    /// The columns `owner_no, device_no, time_stamp, table_no, row_id`, and any behind.
+    static func requireRow(
+        _ row: borrowing Statement, owner: Int64, device: Int64, at timeStamp: TimeStamp, table: Int64, id: RowID
+    ) throws {
+        let isMeant = try row.withBytes(at: 4) { id.hasBytes($0) }
+        guard isMeant, try row.integer(at: 0) == owner, try row.integer(at: 1) == device,
+            try row.integer(at: 2) == timeStamp.rawValue, try row.integer(at: 3) == table
+        else { throw StreamFailure.damaged("another row stands at \(timeStamp) of owner \(owner)") }
+    }
+
     /// The columns `owner_no, device_no, time_stamp, table_no, row_id, json, checksum`.
     ///
     /// - Returns: the row's checksum, which is that of its content.

@@ -51,7 +51,7 @@ extension StreamFile {
         var statement = try connection.statement(
             """
             DELETE FROM stream WHERE owner_no = ?1 AND device_no = ?2 AND time_stamp = ?3 \
-            RETURNING checksum, owner_no, device_no, time_stamp, table_no, row_id
+            RETURNING owner_no, device_no, time_stamp, table_no, row_id, checksum
             """)
         try statement.bind(integer: owner, at: 1)
         try statement.bind(integer: device, at: 2)
@@ -59,12 +59,9 @@ extension StreamFile {
         guard try statement.step() else {
             throw StreamFailure.damaged("the stream lacks the row \(timeStamp) of owner \(owner)")
         }
-        let isOld = try statement.withBytes(at: 5) { key.id.hasBytes($0) }
-        // A search in a damaged tree may lead anywhere (I9).
-        guard isOld, try statement.integer(at: 1) == owner, try statement.integer(at: 2) == device,
-            try statement.integer(at: 3) == timeStamp.rawValue, try statement.integer(at: 4) == Int64(key.table)
-        else { throw StreamFailure.damaged("another row stands at \(timeStamp) of owner \(owner)") }
-        state.remove(try statement.integer(at: 0))
+        try StreamRecords.requireRow(
+            statement, owner: owner, device: device, at: timeStamp, table: Int64(key.table), id: key.id)
+        state.remove(try statement.integer(at: 5))
         while try statement.step() {}
     }
 }

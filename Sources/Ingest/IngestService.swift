@@ -63,13 +63,16 @@ public struct IngestService<Log: ChangeLog>: Sendable {
         }
     }
 
+    /// From about what a broker's change of leader takes, to what spares a log that is down and still notices its return soon.
+    private static var restartDelay: ClosedRange<Duration> { .milliseconds(100)...(.seconds(10)) }
+
     /// Works on a partition for as long as it is assigned.
     private func work(on assignment: Assignment) async throws {
         let partition = assignment.partition.partition
         let run = PartitionRun(
             log: log, assignment: assignment, history: history, limits: limits, stepBytes: configuration.stepBytes,
             schemas: schemas, report: report)
-        var delay = RestartDelay()
+        var delay = Backoff(Self.restartDelay)
         while !Task.isCancelled {
             let ending = await run.run()
             guard let error = ending.error else { return }

@@ -109,8 +109,7 @@ struct Shard: Sendable {
             try await (moment?.sessions ?? snapshots).perform { connection in
                 let snapshot = try PartitionSnapshot(
                     connection, tables, schema: settings.schema, of: partition, schemaOrdinal: schemaOrdinal,
-                    at: moment,
-                    body)
+                    at: moment, body)
                 try snapshot.run()
             }
         }

@@ -146,9 +146,7 @@ final class OrderingModel: @unchecked Sendable {
     private func comparePlaces(_ results: [ChangeResult], _ touched: [RowKey: Row], _ part: ChangePart) {
         for result in results {
             var expected: RowPlace?
-            switch result.status {
-            case .applied, .deleted: break
-            case .conflict, .refused:
+            if result.status.isObjection {
                 let key = RowKey(table: result.table, owner: part.owner, id: result.id)
                 expected = (touched[key] ?? rows[key]).map {
                     RowPlace(knowledgeID: $0.state.knowledgeID, timeStamp: $0.state.timeStamp)

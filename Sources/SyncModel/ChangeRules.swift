@@ -69,7 +69,7 @@ struct ChangeRules {
     mutating func finish(
         row lookup: (RowKey) -> OrderedRow?
     ) -> (results: [ChangeResult], written: [WrittenRow], timeStamp: TimeStamp) {
-        if part.isAtomic, hasObjection { return (abort(lookup), [], timeStampBefore) }
+        if part.isAtomic, hasObjection { abort() }
         var written = rows.map { WrittenRow($0.row, before: $0.before) }
         if mustSettle {
             written.sort { $0.row.timeStamp < $1.row.timeStamp }
@@ -79,46 +79,29 @@ struct ChangeRules {
         return (results, written, timeStamp)
     }
 
-    /// The results of an atomic part of which nothing is written.
-    private func abort(_ lookup: (RowKey) -> OrderedRow?) -> [ChangeResult] {
-        results.map { result in
-            let status: ChangeResult.Status
-            switch result.status {
-            case .conflict, .refused: status = result.status
-            case .applied, .deleted:
-                let message = "another change of this owner in the atomic batch was refused or in conflict"
-                status = .refused(.batchAborted, message: message)
-            }
-            let row = lookup(RowKey(table: result.table, owner: part.owner, id: result.id))
-            return ChangeResult(
-                index: result.index, table: result.table, id: result.id, status: status,
-                place: row.map(RowPlace.init(of:)))
+    /// Takes back what an atomic part wrote.
+    private mutating func abort() {
+        let message = "another change of this owner in the atomic batch was refused or in conflict"
+        for position in results.indices where !results[position].status.isObjection {
+            results[position].status = .refused(.batchAborted, message: message)
+            results[position].heldFrom = nil
         }
+        (rows, written, writes) = ([], [:], [])
+        timeStamp = timeStampBefore
     }
 
     /// Says with every conflict and refusal where the part leaves the row.
     private mutating func placeRowsShown(_ lookup: (RowKey) -> OrderedRow?) {
-        for (position, result) in results.enumerated() {
-            switch result.status {
-            case .applied, .deleted: continue
-            case .conflict, .refused: break
-            }
+        for (position, result) in results.enumerated() where result.status.isObjection {
             let key = RowKey(table: result.table, owner: part.owner, id: result.id)
             let row = written[key].map { rows[$0].row } ?? lookup(key)
-            results[position] = ChangeResult(
-                index: result.index, table: result.table, id: result.id, status: result.status,
-                place: row.map(RowPlace.init(of:)))
+            results[position].place = row.map(RowPlace.init(of:))
         }
     }
 
     /// Gives every result that wrote a row what the device holds of it after the part's last change (I6).
     private mutating func settleHeld() {
-        for write in writes {
-            let result = results[write.result]
-            results[write.result] = ChangeResult(
-                index: result.index, table: result.table, id: result.id, status: result.status,
-                heldFrom: rows[write.row].heldFrom)
-        }
+        for write in writes { results[write.result].heldFrom = rows[write.row].heldFrom }
     }
 
     /// A delete of a tombstone or an absent row is applied without its values, but its device has them.
@@ -235,10 +218,7 @@ struct ChangeRules {
     }
 
     private mutating func add(_ change: Change, _ status: ChangeResult.Status, heldFrom: TimeStamp? = nil) {
-        switch status {
-        case .conflict, .refused: hasObjection = true
-        case .applied, .deleted: break
-        }
+        if status.isObjection { hasObjection = true }
         results.append(
             ChangeResult(index: change.index, table: change.table, id: change.id, status: status, heldFrom: heldFrom))
     }

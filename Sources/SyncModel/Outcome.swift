@@ -10,6 +10,14 @@ public struct ChangeResult: Sendable, Hashable {
         case conflict
         /// Not stored.
         case refused(RefusalCode, message: String)
+
+        /// Whether something stands against the change: the answer shows the row instead.
+        public var isObjection: Bool {
+            switch self {
+            case .applied, .deleted: false
+            case .conflict, .refused: true
+            }
+        }
     }
 
     /// The position in the request, from 0.
@@ -19,15 +27,15 @@ public struct ChangeResult: Sendable, Hashable {
     /// The row: with a conflict or a refusal the answer shows it as it stands, where there was one.
     public let id: RowID
     /// What became of it.
-    public let status: Status
+    public var status: Status
     /// The least vector entry with which the device that sent this holds the row as it now stands; `nil`: no entry does (I6).
     ///
     /// Zero when the part's last change of the row wrote every column and none was altered; the row's timeStamp before the
     /// batch when it wrote some. All results that wrote the row say the same.
-    public let heldFrom: TimeStamp?
+    public var heldFrom: TimeStamp?
     /// With a conflict or a refusal: where the row stood after the part, from where on it is found as it stands now; `nil`
     /// when there was none.
-    public let place: RowPlace?
+    public var place: RowPlace?
 
     /// States a result.
     public init(

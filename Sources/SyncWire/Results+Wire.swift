@@ -114,7 +114,7 @@ extension ChangeResult {
             guard let code else { throw reader.missing(9) }
             status = .refused(code, message: message)
         }
-        if number == .conflict || number == .refused, timeStamp > .zero {
+        if status.isObjection, timeStamp > .zero {
             guard let knowledgeID else { throw reader.missing(7) }
             place = RowPlace(knowledgeID: knowledgeID, timeStamp: timeStamp)
         }

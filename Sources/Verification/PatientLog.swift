@@ -38,26 +38,15 @@ public struct PatientLog<Base: ChangeLog>: ChangeLog {
     public func reader(
         of partition: TopicPartition, from offset: Int64
     ) async throws(ChangeLogError) -> PatientReader<Base.Reader> {
-        var patience = patience
-        while true {
-            do throws(ChangeLogError) {
-                return PatientReader(try await base.reader(of: partition, from: offset), self.patience)
-            } catch {
-                try await patience.rest(after: error)
-            }
+        let reader = try await patience.ask { () throws(ChangeLogError) -> Base.Reader in
+            try await base.reader(of: partition, from: offset)
         }
+        return PatientReader(reader, patience)
     }
 
     /// The offsets that a partition holds now.
     public func range(of partition: TopicPartition) async throws(ChangeLogError) -> LogRange {
-        var patience = patience
-        while true {
-            do throws(ChangeLogError) {
-                return try await base.range(of: partition)
-            } catch {
-                try await patience.rest(after: error)
-            }
-        }
+        try await patience.ask { () throws(ChangeLogError) -> LogRange in try await base.range(of: partition) }
     }
 }
 
@@ -73,14 +62,7 @@ public struct PatientReader<Base: LogReader>: LogReader {
 
     /// The next records.
     public func next(maximumBytes: Int) async throws -> [LogRecord] {
-        var patience = patience
-        while true {
-            do {
-                return try await base.next(maximumBytes: maximumBytes)
-            } catch let error as ChangeLogError {
-                try await patience.rest(after: error)
-            }
-        }
+        try await patience.ask { try await base.next(maximumBytes: maximumBytes) }
     }
 
     /// Ends the reader.
@@ -89,26 +71,30 @@ public struct PatientReader<Base: LogReader>: LogReader {
 
 /// How long a call is made again.
 private struct Patience: Sendable {
-    private let limit: Duration
-    private let clock: any Clock<Duration>
-    private let logger: Logger
-    private var waited = Duration.zero
-    private var pause = Duration.milliseconds(250)
+    let limit: Duration
+    let clock: any Clock<Duration>
+    let logger: Logger
 
-    init(limit: Duration, clock: any Clock<Duration>, logger: Logger) {
-        self.limit = limit
-        self.clock = clock
-        self.logger = logger
-    }
-
-    /// Waits for the next attempt.
+    /// Makes a call, and makes it again while what failed may pass.
     ///
-    /// - Throws: the error, where it does not pass, or lasts, or the task is cancelled.
-    mutating func rest(after failure: ChangeLogError) async throws(ChangeLogError) {
-        guard failure.isRetriable, waited < limit else { throw failure }
-        if waited == .zero { logger.warning("The log could not be read and is read again", error: failure) }
-        do { try await clock.sleep(for: pause) } catch { throw failure }
-        waited += pause
-        pause = min(pause * 2, .seconds(5))
+    /// - Throws: what the call threw last, also when the task is cancelled in a pause.
+    func ask<Value, Failure: Error>(
+        _ call: () async throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        var backoff = Backoff(.milliseconds(250)...(.seconds(5)))
+        var waited = Duration.zero
+        while true {
+            let reason: Failure
+            do throws(Failure) {
+                return try await call()
+            } catch {
+                reason = error
+            }
+            guard let failure = reason as? ChangeLogError, failure.isRetriable, waited < limit else { throw reason }
+            if waited == .zero { logger.warning("The log could not be read and is read again", error: failure) }
+            let pause = backoff.next()
+            do { try await clock.sleep(for: pause) } catch { throw reason }
+            waited += pause
+        }
     }
 }

@@ -80,7 +80,10 @@ final class ProgramLines: Sendable {
     }
 
     /// Waits until there is nothing to come.
-    func ended() async { _ = await contains("\n") }
+    func ended() async {
+        // No line has one.
+        _ = await contains("\n")
+    }
 
     /// The port, where it is known.
     func known(_ listener: Listener) -> UInt16? { state.withLock { $0.ports[listener] } }

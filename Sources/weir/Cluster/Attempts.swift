@@ -11,8 +11,7 @@ struct Attempts: Sendable {
     let condition: ReadinessCondition
     let logger: Logger
 
-    private static let firstPause = Duration.milliseconds(250)
-    private static let longestPause = Duration.seconds(10)
+    private static let pauses = Duration.milliseconds(250)...(.seconds(10))
     /// How long an attempt must go well after one that failed before the process counts as ready: what is wrong shows sooner.
     private static let probation = Duration.seconds(5)
 
@@ -20,14 +19,14 @@ struct Attempts: Sendable {
     ///
     /// - Throws: `CancellationError`, and what no other attempt can mend.
     func open<Value>(_ body: () async throws -> Value) async throws -> Value {
-        var pause = Self.firstPause
+        var backoff = Backoff(Self.pauses)
         var told: String?
         while true {
             do {
                 return try await body()
             } catch {
                 try Task.checkCancellation()
-                try await rest(&pause, &told, error)
+                try await rest(&backoff, &told, error)
             }
         }
     }
@@ -36,7 +35,7 @@ struct Attempts: Sendable {
     ///
     /// - Throws: `CancellationError`, and what no other attempt can mend.
     func keep(_ body: () async throws -> Void) async throws {
-        var pause = Self.firstPause
+        var backoff = Backoff(Self.pauses)
         var told: String?
         while true {
             let begun = ContinuousClock.now
@@ -54,13 +53,16 @@ struct Attempts: Sendable {
             } catch {
                 try Task.checkCancellation()
                 // What went well for a while may go on soon.
-                if ContinuousClock.now - begun > Self.longestPause { (pause, told) = (Self.firstPause, nil) }
-                try await rest(&pause, &told, error)
+                if ContinuousClock.now - begun > Self.pauses.upperBound {
+                    backoff.reset()
+                    told = nil
+                }
+                try await rest(&backoff, &told, error)
             }
         }
     }
 
-    private func rest(_ pause: inout Duration, _ told: inout String?, _ error: any Error) async throws {
+    private func rest(_ backoff: inout Backoff, _ told: inout String?, _ error: any Error) async throws {
         if Self.isFinal(error) { throw error }
         let reason = "\(error)"
         condition.setUnready(reason)
@@ -68,8 +70,7 @@ struct Attempts: Sendable {
             logger.error("\(what) failed and is tried again", error: error)
             told = reason
         }
-        try await Task.sleep(for: pause)
-        pause = min(pause * 2, Self.longestPause)
+        try await Task.sleep(for: backoff.next())
     }
 
     /// Whether the history is another than the one that is configured: to go on could mix the two.
