@@ -1,12 +1,7 @@
 import Benchmark
 import Commands
+import Glibc
 import ServiceLifecycle
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// `weir bench`.
 enum Bench {

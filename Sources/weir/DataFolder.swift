@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// The folder of a process's data, held by one process at a time.
 final class DataFolder: Sendable {

@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+import Glibc
 
 /// A database of the data folder with the files that SQLite keeps beside it.
 struct DatabaseFiles {

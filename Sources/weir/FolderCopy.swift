@@ -1,12 +1,7 @@
 import ChangeLog
+import Glibc
 import SQLite
 import SQLiteChangeLog
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// A copy of a data folder whose process may be running: streams, tables and, last, the log.
 ///

@@ -1,13 +1,8 @@
 import Commands
+import Glibc
 import Observability
 import Operations
 import ServiceLifecycle
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// What every process that serves has around it: its log, the operations port, and the signals that end it.
 enum ProcessFrame {

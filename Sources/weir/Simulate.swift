@@ -1,11 +1,6 @@
 import Commands
+import Glibc
 import Simulation
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// `weir simulate`.
 enum Simulate {

@@ -1,17 +1,12 @@
 import ChangeLog
 import Commands
 import Control
+import Glibc
 import Observability
 import SQLiteChangeLog
 import SQLiteRecordStore
 import SyncModel
 import Verification
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// `weir verify`.
 enum Verify {

@@ -1,13 +1,8 @@
 import Commands
 import Configuration
+import Glibc
 import Observability
 import ServiceLifecycle
-
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
 
 /// The program `weir`: commands, and the only place that puts the parts together.
 @main

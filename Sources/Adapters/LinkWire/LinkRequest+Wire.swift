@@ -1,0 +1,181 @@
+import FanOutLink
+import SyncModel
+import SyncWire
+
+/// `weir.v1.LinkRequest` (link.proto).
+extension LinkRequest: WireEncodable, WireDecodable {
+    /// Reads a request.
+    package init(from reader: inout WireReader) throws(WireError) {
+        try reader.requireLinkFormat()
+        self = .unknown
+        while let field = try reader.next() {
+            switch field.number {
+            case 2:
+                self = try reader.message(field) { (inner) throws(WireError) in try Self.hello(&inner) }
+            case 3:
+                self = try reader.message(field) { (inner) throws(WireError) in try Self.question(&inner) }
+            case 4:
+                self = .cancel(
+                    try reader.message(field) { (inner) throws(WireError) in
+                        var numbers: [Int64] = []
+                        while let field = try inner.next() {
+                            guard field.number == 1 else {
+                                try inner.skip(field)
+                                continue
+                            }
+                            numbers.append(try inner.number(field))
+                        }
+                        return numbers
+                    })
+            case 5: self = .subscribe(try reader.owners(field))
+            case 6: self = .unsubscribe(try reader.owners(field))
+            case 7:
+                self = .ping(
+                    received: try reader.message(field) { (inner) throws(WireError) in
+                        var received: Int64 = 0
+                        while let field = try inner.next() {
+                            if field.number == 1 { received = try inner.number(field) } else { try inner.skip(field) }
+                        }
+                        return received
+                    })
+            default: try reader.skip(field)
+            }
+        }
+    }
+
+    private static func hello(_ reader: inout WireReader) throws(WireError) -> LinkRequest {
+        var epoch: String?
+        var wantsPassed = false
+        while let field = try reader.next() {
+            switch field.number {
+            case 1: epoch = try reader.name(field)
+            case 2: wantsPassed = try reader.flag(field)
+            default: try reader.skip(field)
+            }
+        }
+        guard let epoch else { throw reader.missing(1) }
+        return .hello(epoch: epoch, wantsPassed: wantsPassed)
+    }
+
+    private static func question(_ reader: inout WireReader) throws(WireError) -> LinkRequest {
+        var number: Int64 = 0
+        var within = Duration.zero
+        var question: LinkQuestion?
+        while let field = try reader.next() {
+            switch field.number {
+            case 1: number = try reader.number(field)
+            case 2:
+                let longest = LinkFormat.longestWait.components.seconds * 1_000_000
+                within = .microseconds(try reader.number(field, upTo: longest))
+            case 3: question = .pull(try reader.message(field, PagePull.init(link:)))
+            case 4: question = .outcome(try reader.message(field, PartReference.init(link:)))
+            case 5: question = try reader.message(field) { (inner) throws(WireError) in try kept(&inner) }
+            case 6: question = .heads(try reader.owners(field))
+            default: try reader.skip(field)
+            }
+        }
+        guard let question else { throw reader.missing(3) }
+        return .ask(number: number, within: within, question)
+    }
+
+    private static func kept(_ reader: inout WireReader) throws(WireError) -> LinkQuestion {
+        var batch: Int64?
+        var key: DeviceKey?
+        while let field = try reader.next() {
+            switch field.number {
+            case 1: batch = try reader.positive(field)
+            case 2: key = try reader.message(field, DeviceKey.init(link:))
+            default: try reader.skip(field)
+            }
+        }
+        guard let batch else { throw reader.missing(1) }
+        guard let key else { throw reader.missing(2) }
+        return .keptOutcome(batch: batch, key: key)
+    }
+
+    /// Writes a request.
+    package func write(to writer: inout WireWriter) {
+        writer.number(1, LinkFormat.current)
+        switch self {
+        case .hello(let epoch, let wantsPassed):
+            writer.message(2) {
+                $0.text(1, epoch)
+                $0.flag(2, wantsPassed)
+            }
+        case .ask(let number, let within, let question):
+            writer.message(3) { writer in
+                writer.number(1, number)
+                writer.number(2, Self.microseconds(within))
+                question.write(to: &writer)
+            }
+        case .cancel(let numbers):
+            writer.message(4) { writer in
+                for number in numbers { writer.present(1, number) }
+            }
+        case .subscribe(let owners): writer.owners(5, owners)
+        case .unsubscribe(let owners): writer.owners(6, owners)
+        case .ping(let received): writer.message(7) { $0.number(1, received) }
+        case .unknown: break
+        }
+    }
+
+    /// A wait as the wire has it: rounded up, so that none becomes shorter, and at most the longest.
+    private static func microseconds(_ wait: Duration) -> Int64 {
+        let (seconds, attoseconds) = min(max(wait, .zero), LinkFormat.longestWait).components
+        let longest = LinkFormat.longestWait.components.seconds * 1_000_000
+        return min(longest, seconds * 1_000_000 + (attoseconds + 999_999_999_999) / 1_000_000_000_000)
+    }
+}
+
+extension LinkQuestion {
+    func write(to writer: inout WireWriter) {
+        switch self {
+        case .pull(let pull): writer.message(3) { pull.writeLink(to: &$0) }
+        case .outcome(let part): writer.message(4) { part.writeLink(to: &$0) }
+        case .keptOutcome(let batch, let key):
+            writer.message(5) { writer in
+                writer.number(1, batch)
+                writer.message(2) { key.writeLink(to: &$0) }
+            }
+        case .heads(let owners): writer.owners(6, owners)
+        }
+    }
+}
+
+extension WireReader {
+    /// Checks the format before anything else, which may mean something else in a newer one; the reader stays where it is.
+    func requireLinkFormat() throws(WireError) {
+        var scan = self
+        while let field = try scan.next() {
+            guard field.number == 1 else {
+                try scan.skip(field)
+                continue
+            }
+            let format = try scan.varint(field)
+            guard format <= UInt64(LinkFormat.current) else { throw scan.failure(.unsupportedFormat(format), field) }
+            guard format > 0 else { throw scan.failure(.missing, field) }
+            return
+        }
+        throw missing(1)
+    }
+
+    /// `LinkOwners`.
+    mutating func owners(_ field: Field) throws(WireError) -> [SyncID] {
+        try message(field) { (inner) throws(WireError) in
+            var owners: [SyncID] = []
+            while let field = try inner.next() {
+                if field.number == 1 { owners.append(try inner.id(field)) } else { try inner.skip(field) }
+            }
+            return owners
+        }
+    }
+}
+
+extension WireWriter {
+    /// `LinkOwners`.
+    mutating func owners(_ field: Int, _ owners: [SyncID]) {
+        message(field) { writer in
+            for owner in owners { writer.id(1, owner) }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+import Glibc
+
+/// One connection to the server, kept alive: sends requests that are made beforehand and reads as little of the answers
+/// as it can, so that little of the machine is taken from the server.
+///
+/// Used by one thread at a time.
+final class LoadConnection {
+    /// A server that says nothing for so long is taken for hung.
+    private static let timeLimitSeconds = 120
+
+    let descriptor: Int32
+    /// As large as the largest answer so far: thousands of connections must not need much.
+    private var buffer: [UInt8] = []
+    private var filled = 0
+
+    /// Connects to a port on 127.0.0.1.
+    init(port: UInt16) throws(BenchmarkFailure) {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        guard descriptor >= 0 else { throw .system("socket", errno) }
+        var isOn: Int32 = 1
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
+        var limit = timeval(tv_sec: Self.timeLimitSeconds, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let connected = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard connected == 0 else {
+            let code = errno
+            close(descriptor)
+            throw .system("connecting to port \(port)", code)
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Sends a request whole.
+    func send(_ request: [UInt8]) throws(BenchmarkFailure) {
+        var sent = 0
+        while sent < request.count {
+            let count = request.withUnsafeBytes { bytes in
+                Glibc.send(descriptor, bytes.baseAddress! + sent, bytes.count - sent, Int32(MSG_NOSIGNAL))
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw .system("sending to the server", errno) }
+            sent += count
+        }
+    }
+
+    /// Reads one answer and hands out its status and body, which is lent.
+    func receive<Value>(_ body: (Int, ArraySlice<UInt8>) throws -> Value) throws -> Value {
+        filled = 0
+        var head: Head?
+        while true {
+            if head == nil { head = Head(buffer[..<filled]) }
+            if let head, filled >= head.size + head.bodySize {
+                return try body(head.status, buffer[head.size..<(head.size + head.bodySize)])
+            }
+            let needed = head.map { $0.size + $0.bodySize } ?? filled + 4096
+            if buffer.count < needed { buffer += [UInt8](repeating: 0, count: needed - buffer.count) }
+            filled += try receiveSome(to: filled)
+        }
+    }
+
+    /// Sends a request and reads its answer.
+    func exchange<Value>(_ request: [UInt8], _ body: (Int, ArraySlice<UInt8>) throws -> Value) throws -> Value {
+        try send(request)
+        return try receive(body)
+    }
+
+    /// Sends a request and expects a status.
+    func exchange(_ request: [UInt8], expecting expected: Int) throws {
+        try exchange(request) { status, body in try Self.check(status, body, expected) }
+    }
+
+    /// Refuses an answer with another status.
+    static func check(_ status: Int, _ body: ArraySlice<UInt8>, _ expected: Int) throws(BenchmarkFailure) {
+        if status == expected { return }
+        throw BenchmarkFailure(
+            "the server answered \(status), not \(expected): \(String(decoding: body.prefix(500), as: UTF8.self))")
+    }
+
+    /// Reads what has come, at least a byte, without taking it for an answer.
+    func receiveBytes(atMost limit: Int) throws(BenchmarkFailure) -> ArraySlice<UInt8> {
+        if buffer.count < limit { buffer += [UInt8](repeating: 0, count: limit - buffer.count) }
+        return buffer[..<(try receiveSome(to: 0))]
+    }
+
+    private func receiveSome(to place: Int) throws(BenchmarkFailure) -> Int {
+        while true {
+            let count = buffer.withUnsafeMutableBytes { bytes in
+                recv(descriptor, bytes.baseAddress! + place, bytes.count - place, 0)
+            }
+            if count > 0 { return count }
+            guard count < 0 else { throw BenchmarkFailure("the server closed a connection in the middle of an answer") }
+            guard errno != EINTR else { continue }
+            throw errno == EAGAIN
+                ? BenchmarkFailure("the server has not answered for \(Self.timeLimitSeconds) s")
+                : .system("receiving from the server", errno)
+        }
+    }
+
+    /// What is needed of an answer's head.
+    private struct Head {
+        let status: Int
+        let bodySize: Int
+        let size: Int
+
+        /// Reads a head; `nil` where it has not come whole.
+        init?(_ bytes: ArraySlice<UInt8>) {
+            guard let end = bytes.firstRange(of: "\r\n\r\n", from: 0) else { return nil }
+            size = end.upperBound
+            // "HTTP/1.1 200 …"
+            status = bytes.number(from: 9)
+            let name = bytes.firstRange(of: "\r\nContent-Length: ", from: 0)
+            bodySize = name.map { $0.upperBound < end.upperBound ? bytes.number(from: $0.upperBound) : 0 } ?? 0
+        }
+    }
+}
+
+extension RandomAccessCollection where Element == UInt8, Index == Int {
+    /// Where a short text stands first, from an index on.
+    func firstRange(of text: StaticString, from start: Int) -> Range<Int>? {
+        let count = text.utf8CodeUnitCount
+        guard endIndex - start >= count else { return nil }
+        return text.withUTF8Buffer { text in
+            var index = start
+            while index <= endIndex - count {
+                if self[index] == text[0] {
+                    var length = 1
+                    while length < count, self[index + length] == text[length] { length += 1 }
+                    if length == count { return index..<(index + count) }
+                }
+                index += 1
+            }
+            return nil
+        }
+    }
+
+    /// Where a short text stands last.
+    func lastRange(of text: StaticString) -> Range<Int>? {
+        let count = text.utf8CodeUnitCount
+        return text.withUTF8Buffer { text in
+            var index = endIndex - count
+            while index >= startIndex {
+                if self[index] == text[0] {
+                    var length = 1
+                    while length < count, self[index + length] == text[length] { length += 1 }
+                    if length == count { return index..<(index + count) }
+                }
+                index -= 1
+            }
+            return nil
+        }
+    }
+
+    /// The decimal number that begins at an index; 0 where none does.
+    func number(from start: Int) -> Int {
+        var number = 0
+        var index = start
+        while index < endIndex, case UInt8(ascii: "0")...UInt8(ascii: "9") = self[index] {
+            number = number * 10 + Int(self[index] - UInt8(ascii: "0"))
+            index += 1
+        }
+        return number
+    }
+}

@@ -1,0 +1,63 @@
+import SyncModel
+import YAML
+
+/// The schema file: the tables that devices sync, as YAML.
+///
+///     tables:
+///       person:
+///         policy: lastSyncWins
+///         columns:
+///           name: { type: text, nullable: false, length: 200 }
+///           birthday: date
+package enum SchemaFile {
+    /// Reads a file's bytes into tables that make a valid schema by themselves.
+    ///
+    /// - Parameters:
+    ///   - bytes: the file.
+    ///   - maximumValueBytes: the most bytes that a value may have, a default's included.
+    /// - Throws: ``SchemaFileError`` with every problem found, each with its line.
+    package static func tables(
+        from bytes: [UInt8], maximumValueBytes: Int = SyncLimits().maxValueBytes
+    ) throws(SchemaFileError) -> [Table] {
+        let document: YAMLDocument
+        do {
+            document = try YAMLDocument(bytes)
+        } catch {
+            throw SchemaFileError([.init(position: error.position, message: error.message)])
+        }
+        var reader = SchemaFileReader(maximumValueBytes: maximumValueBytes)
+        let tables = reader.read(document)
+        if reader.problems.isEmpty {
+            for problem in Schema.problems(in: tables) { reader.add(problem) }
+        }
+        guard reader.problems.isEmpty else { throw SchemaFileError(reader.problems) }
+        return tables
+    }
+}
+
+/// Why a schema file cannot be used: every problem, in the order of the lines.
+package struct SchemaFileError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// One problem.
+    package struct Problem: Sendable, Hashable {
+        /// Where it is; `nil` when it concerns the file as a whole.
+        package let position: YAMLPosition?
+        /// What is wrong and what to do.
+        package let message: String
+    }
+
+    /// Every problem, at least one.
+    package let problems: [Problem]
+
+    init(_ problems: [Problem]) {
+        self.problems = problems.sorted { left, right in
+            let (left, right) = (left.position, right.position)
+            return (left?.line ?? 0, left?.column ?? 0) < (right?.line ?? 0, right?.column ?? 0)
+        }
+    }
+
+    /// One line for each problem, `line:column: message`.
+    package var description: String {
+        problems.map { problem in problem.position.map { "\($0): \(problem.message)" } ?? problem.message }
+            .joined(separator: "\n")
+    }
+}

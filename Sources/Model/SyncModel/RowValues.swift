@@ -1,0 +1,204 @@
+import JSONText
+
+/// The values of a row or a change, one for each column in the table's order, as canonical JSON.
+///
+/// They travel as bytes and are never decoded on the way: each value is the field `0x0A`, a varint length and the JSON,
+/// which is how protobuf spells `repeated bytes column = 1`. Length 0 means that a change does not write the column; a row
+/// has no such value. A row written under an older schema version may be shorter than its table: what is missing has the
+/// column's default (``lifted(to:)``).
+package struct RowValues: Sendable, Hashable {
+    /// The encoded values.
+    package private(set) var bytes: [UInt8]
+
+    /// No values.
+    package init() { bytes = [] }
+
+    /// Takes encoded values from a message; `nil` where they are not well formed.
+    package init?(encoded: [UInt8]) {
+        bytes = encoded
+        var reader = Reader(count: encoded.count)
+        let isWellFormed = bytes.withUnsafeBufferPointer { buffer in
+            while !reader.isAtEnd {
+                guard reader.nextChecked(in: buffer) != nil else { return false }
+            }
+            return true
+        }
+        guard isWellFormed else { return nil }
+    }
+
+    /// Makes room for values whose size is known.
+    package mutating func reserve(_ count: Int) { bytes.reserveCapacity(count) }
+
+    /// Appends the value of the next column, canonical JSON of at least one byte.
+    package mutating func append(_ json: some Collection<UInt8>) {
+        precondition(!json.isEmpty, "a value has at least one byte")
+        appendHeader(json.count)
+        bytes.append(contentsOf: json)
+    }
+
+    /// Appends the value of the next column, canonical JSON of at least one byte.
+    package mutating func append(_ json: Span<UInt8>) {
+        precondition(!json.isEmpty, "a value has at least one byte")
+        appendHeader(json.count)
+        bytes.append(json)
+    }
+
+    /// Says that a change does not write the next column.
+    package mutating func appendAbsent() { appendHeader(0) }
+
+    /// How many columns are encoded, the absent ones among them.
+    package var count: Int {
+        bytes.withUnsafeBufferPointer { buffer in
+            var reader = Reader(count: buffer.count)
+            var columns = 0
+            while !reader.isAtEnd {
+                _ = reader.next(in: buffer)
+                columns += 1
+            }
+            return columns
+        }
+    }
+
+    /// The ranges of `bytes` that hold the columns' JSON, empty where a column is absent.
+    package var ranges: [Range<Int>] {
+        bytes.withUnsafeBufferPointer { buffer in
+            var ranges: [Range<Int>] = []
+            var reader = Reader(count: buffer.count)
+            while !reader.isAtEnd { ranges.append(reader.next(in: buffer)) }
+            return ranges
+        }
+    }
+
+    /// Calls the body with each column's position and JSON, which is empty where the column is absent.
+    package func forEachColumn<Failure: Error>(
+        _ body: (_ column: Int, _ json: UnsafeBufferPointer<UInt8>) throws(Failure) -> Void
+    ) throws(Failure) {
+        var failure: Failure?
+        bytes.withUnsafeBufferPointer { buffer in
+            var reader = Reader(count: buffer.count)
+            var column = 0
+            while !reader.isAtEnd {
+                let range = reader.next(in: buffer)
+                do throws(Failure) {
+                    try body(column, UnsafeBufferPointer(rebasing: buffer[range]))
+                } catch {
+                    failure = error
+                    return
+                }
+                column += 1
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    /// Whether the first `count` columns are all written.
+    package func writesAll(_ count: Int) -> Bool {
+        bytes.withUnsafeBufferPointer { buffer in
+            var reader = Reader(count: buffer.count)
+            var column = 0
+            while column < count {
+                guard !reader.isAtEnd, !reader.next(in: buffer).isEmpty else { return false }
+                column += 1
+            }
+            return true
+        }
+    }
+
+    /// Whether any column is written.
+    package var writesAny: Bool {
+        bytes.withUnsafeBufferPointer { buffer in
+            var reader = Reader(count: buffer.count)
+            while !reader.isAtEnd {
+                if !reader.next(in: buffer).isEmpty { return true }
+            }
+            return false
+        }
+    }
+
+    /// The column-wise merge: the change's value where it writes one, else the row's (policy lastSyncWins).
+    package func merged(with change: RowValues) -> RowValues {
+        var result = RowValues()
+        result.bytes.reserveCapacity(bytes.count + change.bytes.count)
+        bytes.withUnsafeBufferPointer { row in
+            change.bytes.withUnsafeBufferPointer { other in
+                var rowReader = Reader(count: row.count)
+                var otherReader = Reader(count: other.count)
+                while !rowReader.isAtEnd || !otherReader.isAtEnd {
+                    let rowField = rowReader.isAtEnd ? 0..<0 : rowReader.nextField(in: row)
+                    let otherStart = otherReader.offset
+                    let otherValue = otherReader.isAtEnd ? 0..<0 : otherReader.next(in: other)
+                    // Where the row has no such column yet, an absent one keeps its place.
+                    if otherValue.isEmpty, !rowField.isEmpty {
+                        result.bytes.append(contentsOf: row[rowField])
+                    } else {
+                        result.bytes.append(contentsOf: other[otherStart..<otherReader.offset])
+                    }
+                }
+            }
+        }
+        return result
+    }
+
+    /// The values with the defaults of the columns that a newer version of the table has behind them.
+    package func lifted(to table: Table) -> RowValues {
+        let count = count
+        guard count < table.columns.count else { return self }
+        var result = self
+        for column in table.columns[count...] { result.append(column.defaultValue ?? Array("null".utf8)) }
+        return result
+    }
+
+    private mutating func appendHeader(_ count: Int) {
+        bytes.append(0x0A)
+        var rest = UInt64(count)
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(rest))
+    }
+
+    /// Walks the encoded fields.
+    ///
+    /// The bytes are well formed: every way to make a value checks or writes them.
+    private struct Reader {
+        private(set) var offset = 0
+        let count: Int
+
+        init(count: Int) { self.count = count }
+
+        var isAtEnd: Bool { offset >= count }
+
+        /// The JSON of the next field.
+        mutating func next(in buffer: UnsafeBufferPointer<UInt8>) -> Range<Int> {
+            guard let range = nextChecked(in: buffer) else { preconditionFailure("row values were checked when made") }
+            return range
+        }
+
+        /// The next field with its header.
+        mutating func nextField(in buffer: UnsafeBufferPointer<UInt8>) -> Range<Int> {
+            let start = offset
+            return start..<next(in: buffer).upperBound
+        }
+
+        mutating func nextChecked(in buffer: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
+            guard buffer[offset] == 0x0A else { return nil }
+            var position = offset + 1
+            var length = 0
+            var shift = 0
+            while true {
+                guard position < count, shift <= 28 else { return nil }
+                let byte = buffer[position]
+                position += 1
+                // One spelling for each length, so that equal values are equal bytes (I4).
+                guard byte != 0 || shift == 0 else { return nil }
+                length |= Int(byte & 0x7F) << shift
+                if byte < 0x80 { break }
+                shift += 7
+            }
+            guard length <= count - position else { return nil }
+            offset = position + length
+            return position..<offset
+        }
+    }
+}

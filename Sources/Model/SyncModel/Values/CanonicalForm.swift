@@ -1,0 +1,237 @@
+import JSONText
+
+/// Brings values of one column to their type's canonical form: what is stored and sent (client contract, table of types).
+///
+/// Each method takes a value as JSON gives it, appends canonical JSON, and tells whether the value counts as altered: it was
+/// spelled otherwise, or came as another JSON type. Another spelling of a JSON number does not count. After a refusal
+/// `bytes` may hold a beginning of the value.
+package struct CanonicalForm: Sendable {
+    /// The column whose values these are.
+    package let column: Column
+    /// The most bytes of canonical JSON that a number, string or `json` value may have.
+    package let maximumBytes: Int
+
+    /// How deep arrays and objects of a `json` value may stand inside each other: any store's own limit is greater.
+    package static let maximumDepth = 64
+
+    /// Makes the form of a column.
+    package init(_ column: Column, maximumBytes: Int) {
+        self.column = column
+        self.maximumBytes = maximumBytes
+    }
+
+    /// null: NULL, where the column is nullable.
+    package func appendNull(to bytes: inout [UInt8]) throws(ValueRefusal) -> Bool {
+        guard column.isNullable else { throw .invalid("\(column.name) is not nullable") }
+        bytes.append(contentsOf: "null".utf8)
+        return false
+    }
+
+    /// true or false.
+    package func append(_ value: Bool, to bytes: inout [UInt8]) throws(ValueRefusal) -> Bool {
+        guard column.type == .boolean else { throw wrongType }
+        bytes.append(contentsOf: (value ? "true" : "false").utf8)
+        return false
+    }
+
+    /// A number by its spelling, which follows JSON's grammar.
+    package func append(number text: Span<UInt8>, to bytes: inout [UInt8]) throws(ValueRefusal) -> Bool {
+        let start = bytes.count
+        let isAltered: Bool
+        switch column.type {
+        case .integer where PlainNumber.isWhole(text), .real where PlainNumber.isShortest(text):
+            bytes.append(text)
+            isAltered = false
+        case .integer:
+            guard let number = Int64(JSONDecimal(text)) else { throw .invalid("\(column.name) takes 64-bit integers") }
+            isAltered = append(integer: number, isNumber: true, to: &bytes)
+        case .real: isAltered = try append(real: text, to: &bytes)
+        case .decimal(let precision, let scale):
+            try append(JSONDecimal(text), precision: precision, scale: scale, to: &bytes)
+            // A string is its type in JSON.
+            isAltered = true
+        default: throw wrongType
+        }
+        try check(size: bytes.count - start)
+        return isAltered
+    }
+
+    /// A string by its bytes without escapes, which are UTF-8.
+    package func append(string text: Span<UInt8>, to bytes: inout [UInt8]) throws(ValueRefusal) -> Bool {
+        guard text.count <= maximumBytes else { throw .tooLarge(maximum: maximumBytes) }
+        let start = bytes.count
+        let isAltered: Bool
+        switch column.type {
+        case .text: isAltered = try append(text: text, to: &bytes)
+        case .integer: isAltered = try append(integerText: text, to: &bytes)
+        case .decimal(let precision, let scale):
+            guard DecimalText.isNumber(text) else { throw .invalid("\(column.name) is no decimal number") }
+            try append(JSONDecimal(text), precision: precision, scale: scale, to: &bytes)
+            isAltered = differs(text, from: bytes, start)
+        case .uuid:
+            guard UUIDText.append(text, to: &bytes) else { throw .invalid("\(column.name) is no UUID") }
+            isAltered = differs(text, from: bytes, start)
+        case .timestamp:
+            guard let moment = CanonicalTimestamp(text) else {
+                throw .invalid("\(column.name) is no RFC 3339 time of the years 0001 to 9999 with at most 6 decimals")
+            }
+            bytes.append(Self.quote)
+            if moment.isCanonical {
+                bytes.append(text)
+            } else {
+                CanonicalTimestamp.append(moment.microseconds, to: &bytes)
+            }
+            bytes.append(Self.quote)
+            isAltered = !moment.isCanonical
+        case .date:
+            guard CalendarDate(text) != nil else { throw .invalid("\(column.name) is no date YYYY-MM-DD") }
+            bytes.appendJSONString(text)
+            isAltered = false
+        case .bytes: isAltered = try append(base64: text, to: &bytes)
+        case .real, .boolean, .json: throw wrongType
+        }
+        try check(size: bytes.count - start)
+        return isAltered
+    }
+
+    /// A value of type `json` that is in canonical form already: no white space, strings escaped as little as the grammar
+    /// allows, keys in the order sent, none twice, no NUL.
+    ///
+    /// Whoever made it so knows whether the value was spelled otherwise; by itself it is not altered.
+    package func append(minified json: Span<UInt8>, to bytes: inout [UInt8]) throws(ValueRefusal) -> Bool {
+        guard column.type == .json else { throw wrongType }
+        try check(size: json.count)
+        if let maximum = column.maximumLength, json.count > maximum {
+            throw .invalid("\(column.name) takes at most \(maximum) bytes of JSON")
+        }
+        bytes.append(json)
+        return false
+    }
+
+    static let quote = UInt8(ascii: "\"")
+
+    /// The refusal of a value whose JSON type the column does not take.
+    package var wrongType: ValueRefusal { .invalid("\(column.name) takes \(column.type.expectation)") }
+
+    private func check(size: Int) throws(ValueRefusal) {
+        guard size <= maximumBytes else { throw .tooLarge(maximum: maximumBytes) }
+    }
+
+    /// Whether a text is anything else than what was appended between quotes since `start`.
+    private func differs(_ text: Span<UInt8>, from bytes: [UInt8], _ start: Int) -> Bool {
+        guard text.count == bytes.count - start - 2 else { return true }
+        for index in text.indices where text[index] != bytes[start + 1 + index] { return true }
+        return false
+    }
+
+    // MARK: Types
+
+    private func append(text: Span<UInt8>, to bytes: inout [UInt8]) throws(ValueRefusal) -> Bool {
+        var scalars = 0
+        for index in text.indices {
+            if text[index] == 0 { throw .invalid("\(column.name) holds NUL") }
+            if text[index] & 0xC0 != 0x80 { scalars += 1 }
+        }
+        if let maximum = column.maximumLength, scalars > maximum {
+            throw .invalid("\(column.name) takes at most \(maximum) characters")
+        }
+        bytes.appendJSONString(text)
+        return false
+    }
+
+    /// Beyond ±(2^53-1) JSON readers lose digits of a number, so it is a string there.
+    private func append(integer: Int64, isNumber: Bool, to bytes: inout [UInt8]) -> Bool {
+        if integer.magnitude < 1 << 53 {
+            bytes.appendJSONNumber(integer)
+            return !isNumber
+        }
+        bytes.append(Self.quote)
+        bytes.appendJSONNumber(integer)
+        bytes.append(Self.quote)
+        return isNumber
+    }
+
+    private func append(integerText text: Span<UInt8>, to bytes: inout [UInt8]) throws(ValueRefusal) -> Bool {
+        guard DecimalText.isWholeNumber(text), let number = Int64(JSONDecimal(text)) else {
+            throw .invalid("\(column.name) takes 64-bit integers")
+        }
+        let start = bytes.count
+        let isAltered = append(integer: number, isNumber: false, to: &bytes)
+        return isAltered || differs(text, from: bytes, start)
+    }
+
+    private func append(real text: Span<UInt8>, to bytes: inout [UInt8]) throws(ValueRefusal) -> Bool {
+        let spelled = text.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+        guard let number = Double(spelled), number.isFinite else {
+            throw .invalid("\(column.name) takes finite 64-bit floating-point numbers")
+        }
+        bytes.appendJSONNumber(number)
+        // Another number to a device that tells them apart.
+        return number == 0 && number.sign == .minus
+    }
+
+    /// Exactly `scale` digits behind the point; a number with more digits is refused, never rounded.
+    private func append(
+        _ number: borrowing JSONDecimal, precision: Int, scale: Int, to bytes: inout [UInt8]
+    ) throws(ValueRefusal) {
+        let wholeDigits = number.digitCount + number.exponent
+        guard number.digitCount == 0 || (number.exponent >= -scale && wholeDigits <= precision - scale) else {
+            throw .invalid(
+                "\(column.name) takes \(precision - scale) digits before the point and \(scale) behind it")
+        }
+        bytes.append(Self.quote)
+        if number.isNegative, number.digitCount > 0 { bytes.append(UInt8(ascii: "-")) }
+        var place = number.digitRange.lowerBound
+        if wholeDigits <= 0 { bytes.append(UInt8(ascii: "0")) }
+        for _ in 0..<max(wholeDigits, 0) { bytes.append(Self.nextDigit(of: number, &place)) }
+        if scale > 0 {
+            bytes.append(UInt8(ascii: "."))
+            let zeros = number.digitCount == 0 ? scale : max(-wholeDigits, 0)
+            bytes.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: zeros))
+            for _ in zeros..<scale { bytes.append(Self.nextDigit(of: number, &place)) }
+        }
+        bytes.append(Self.quote)
+    }
+
+    /// The digit at or behind a place of a number's text, 0 behind the last one; the place moves behind it.
+    private static func nextDigit(of number: borrowing JSONDecimal, _ place: inout Int) -> UInt8 {
+        while place < number.digitRange.upperBound {
+            defer { place += 1 }
+            if number.text[place].isDigit { return number.text[place] }
+        }
+        return UInt8(ascii: "0")
+    }
+
+    private func append(base64 text: Span<UInt8>, to bytes: inout [UInt8]) throws(ValueRefusal) -> Bool {
+        var data: [UInt8] = []
+        let isStandard = Base64.decode(text, into: &data)
+        if !isStandard, !Base64.decode(Base64Text.standard(text).span, into: &data) {
+            throw .invalid("\(column.name) is no base64")
+        }
+        if let maximum = column.maximumLength, data.count > maximum {
+            throw .invalid("\(column.name) takes at most \(maximum) bytes")
+        }
+        bytes.append(Self.quote)
+        Base64.encode(data.span, into: &bytes)
+        bytes.append(Self.quote)
+        return !isStandard
+    }
+}
+
+extension ColumnType {
+    /// What JSON values the type takes, for messages.
+    var expectation: String {
+        switch self {
+        case .text: "a string"
+        case .integer: "a 64-bit integer, as a number or a string"
+        case .real: "a number"
+        case .boolean: "true or false"
+        case .decimal: "a decimal number as a string"
+        case .uuid: "a UUID as a string"
+        case .timestamp: "an RFC 3339 time as a string"
+        case .date: "a date YYYY-MM-DD as a string"
+        case .bytes: "base64 as a string"
+        case .json: "any JSON"
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import SyncModel
+
+/// `weir.v1.Control`, the message of `control` (control.proto).
+extension ControlRecord: WireEncodable, WireDecodable {
+    /// A key for the record: `history/` or `schema/` and the ordinal, then `/` and what no other record has.
+    ///
+    /// `control` is compacted: of two records with one key the later would stay, and the first is the one that counts.
+    ///
+    /// - Parameter name: differs in each record appended, even when its content is the same.
+    package func key(distinguishedBy name: String) -> [UInt8] {
+        switch self {
+        case .history: Array("history/\(name)".utf8)
+        case .schema(let entry): Array("schema/\(entry.version.ordinal)/\(name)".utf8)
+        }
+    }
+
+    /// Reads a record of `control`.
+    package init(from reader: inout WireReader) throws(WireError) {
+        try reader.requireFormat()
+        var record: ControlRecord?
+        while let field = try reader.next() {
+            switch field.number {
+            case 1: try reader.format(field)
+            case 2:
+                guard record == nil else { throw reader.failure(.repeated, field) }
+                record = .history(try reader.message(field, History.init(from:)))
+            case 3:
+                guard record == nil else { throw reader.failure(.repeated, field) }
+                record = .schema(try reader.message(field, SchemaHistory.Entry.init(from:)))
+            default: try reader.skip(field)
+            }
+        }
+        guard let record else { throw reader.missing(2) }
+        self = record
+    }
+
+    /// Writes a record of `control`.
+    package func write(to writer: inout WireWriter) {
+        writer.number(1, WireFormat.current)
+        switch self {
+        case .history(let history): writer.message(2) { history.write(to: &$0) }
+        case .schema(let entry): writer.message(3) { entry.write(to: &$0) }
+        }
+    }
+}
+
+/// `weir.v1.History`.
+extension History: WireEncodable, WireDecodable {
+    /// Reads a history.
+    package init(from reader: inout WireReader) throws(WireError) {
+        var epoch: String?
+        var partitions: Int64?
+        var partitionFunction: String?
+        var clock = TimeStampClock.logTime
+        var pieceSize: Int64?
+        var shards: Int64 = 1
+        while let field = try reader.next() {
+            switch field.number {
+            case 1: epoch = try reader.name(field)
+            case 2: partitions = try reader.positive(field, upTo: Int64(Int32.max))
+            case 3: partitionFunction = try reader.name(field)
+            case 4: clock = .sequence(first: try reader.timeStamp(field).rawValue)
+            case 5: pieceSize = try reader.positive(field, upTo: Int64(Int32.max))
+            case 6: shards = try reader.positive(field, upTo: Int64(Int32.max))
+            default: try reader.skip(field)
+            }
+        }
+        guard let epoch else { throw reader.missing(1) }
+        guard let partitions else { throw reader.missing(2) }
+        guard let partitionFunction else { throw reader.missing(3) }
+        guard let pieceSize else { throw reader.missing(5) }
+        self.init(
+            epoch: epoch, partitions: Int(partitions), partitionFunction: partitionFunction, clock: clock,
+            pieceSize: Int(pieceSize), shards: Int(shards))
+    }
+
+    /// Writes a history.
+    package func write(to writer: inout WireWriter) {
+        writer.text(1, epoch)
+        writer.number(2, partitions)
+        writer.text(3, partitionFunction)
+        switch clock {
+        case .logTime: break
+        case .sequence(let first): writer.present(4, first)
+        }
+        writer.number(5, pieceSize)
+        if shards != 1 { writer.number(6, shards) }
+    }
+}
+
+/// `weir.v1.SchemaVersion`.
+extension SchemaHistory.Entry: WireEncodable, WireDecodable {
+    /// Reads a schema version, whose hash must be that of its tables.
+    package init(from reader: inout WireReader) throws(WireError) {
+        var ordinal: Int64?
+        var hash: String?
+        var schema: Schema?
+        while let field = try reader.next() {
+            switch field.number {
+            case 1: ordinal = try reader.positive(field, upTo: Int64(Int32.max))
+            case 2: hash = try reader.schemaHash(field)
+            case 3:
+                guard schema == nil else { throw reader.failure(.repeated, field) }
+                schema = try reader.message(field, Schema.init(from:))
+            default: try reader.skip(field)
+            }
+        }
+        guard let ordinal else { throw reader.missing(1) }
+        guard let hash else { throw reader.missing(2) }
+        guard let schema else { throw reader.missing(3) }
+        guard hash.utf8.elementsEqual(SchemaVersion.hash(of: schema).utf8) else {
+            throw WireError(.hashMismatch, path: [2], offset: reader.offset)
+        }
+        self.init(version: SchemaVersion(ordinal: Int(ordinal), hash: hash), schema: schema)
+    }
+
+    /// Writes a schema version.
+    package func write(to writer: inout WireWriter) {
+        writer.number(1, version.ordinal)
+        writer.text(2, version.hash)
+        writer.message(3) { schema.write(to: &$0) }
+    }
+}

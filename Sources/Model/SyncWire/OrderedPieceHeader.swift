@@ -1,0 +1,111 @@
+import SyncModel
+
+/// What a piece says besides its rows, results and summary: enough to drop, count or route it without reading those.
+package struct OrderedPieceHeader: Sendable, Hashable, WireDecodable {
+    /// The history.
+    package let epoch: String
+    /// The offset in `changes` of the message.
+    package let changesOffset: Int64
+    /// The number of the piece, from 0.
+    package let piece: Int
+    /// Whether it is the result's last.
+    package let isLast: Bool
+    /// The schema version of the rows' values.
+    package let schema: String
+    /// The record of `uploads` that the message came from.
+    package let upload: UploadReference
+    /// The part of that batch.
+    package let uploadPart: Int
+    /// Microseconds since 1970 that the log gave the record of `uploads`.
+    package let logTime: Int64
+    /// The newest timeStamp of the partition after the message.
+    package let timeStamp: TimeStamp
+    /// Whose rows these are.
+    package let owner: SyncID
+    /// Who uploaded.
+    package let device: Device
+    /// The device's batch number.
+    package let batch: Int64?
+    /// What became of the part.
+    package let verdict: OrderedPiece.Verdict
+    /// SHA-256 of the batch's content, or nothing.
+    package let contentHash: [UInt8]
+    /// How many rows the piece has.
+    package let rowCount: Int
+    /// How many results the piece has.
+    package let resultCount: Int
+
+    /// Reads the header of a record of `ordered`; rows, results and summary are passed over unread.
+    package init(from reader: inout WireReader) throws(WireError) {
+        try reader.requireFormat()
+        var epoch: String?
+        var changesOffset: Int64 = 0
+        var piece = 0
+        var isLast = false
+        var schema: String?
+        var uploadPartition = 0
+        var uploadOffset: Int64 = 0
+        var uploadPart = 0
+        var logTime: Int64 = 0
+        var timeStamp = TimeStamp.zero
+        var owner: SyncID?
+        var caller: SyncID?
+        var knowledgeID: KnowledgeID?
+        var batch: Int64?
+        var verdict: OrderedPiece.Verdict?
+        var contentHash: [UInt8] = []
+        var rowCount = 0
+        var resultCount = 0
+        while let field = try reader.next() {
+            switch field.number {
+            case 1: try reader.format(field)
+            case 2: epoch = try reader.name(field)
+            case 3: changesOffset = try reader.number(field)
+            case 4: piece = try reader.count(field)
+            case 5: isLast = try reader.flag(field)
+            case 6: schema = try reader.schemaHash(field)
+            case 7: uploadPartition = try reader.count(field)
+            case 8: uploadOffset = try reader.number(field)
+            case 9: uploadPart = try reader.count(field)
+            case 10: logTime = try reader.signed(field)
+            case 11: timeStamp = try reader.timeStamp(field)
+            case 12: owner = try reader.id(field)
+            case 13: caller = try reader.id(field)
+            case 14: knowledgeID = try reader.device(field)
+            case 15:
+                _ = try reader.buffer(field)
+                rowCount += 1
+            case 16: batch = try reader.positive(field)
+            case 17: verdict = try reader.member(field)
+            case 18: contentHash = try reader.contentHash(field, mayBeEmpty: true)
+            case 20:
+                _ = try reader.buffer(field)
+                resultCount += 1
+            case 19, 21: _ = try reader.buffer(field)
+            default: try reader.skip(field)
+            }
+        }
+        guard let epoch else { throw reader.missing(2) }
+        guard let schema else { throw reader.missing(6) }
+        guard let owner else { throw reader.missing(12) }
+        guard let caller else { throw reader.missing(13) }
+        guard let knowledgeID else { throw reader.missing(14) }
+        guard let verdict else { throw reader.missing(17) }
+        self.epoch = epoch
+        self.changesOffset = changesOffset
+        self.piece = piece
+        self.isLast = isLast
+        self.schema = schema
+        upload = UploadReference(partition: uploadPartition, offset: uploadOffset)
+        self.uploadPart = uploadPart
+        self.logTime = logTime
+        self.timeStamp = timeStamp
+        self.owner = owner
+        device = Device(caller: caller, knowledgeID: knowledgeID)
+        self.batch = batch
+        self.verdict = verdict
+        self.contentHash = contentHash
+        self.rowCount = rowCount
+        self.resultCount = resultCount
+    }
+}

@@ -1,0 +1,103 @@
+import SyncModel
+
+/// A type whose members have numbers in the contract, from 1 on: 0 stands for a member not given.
+package protocol WireEnum {
+    /// The member with this number; `nil` when the contract has none.
+    init?(wireNumber: UInt64)
+
+    /// The member's number.
+    var wireNumber: UInt64 { get }
+}
+
+extension WireEnum where Self: CaseIterable {
+    /// The member with this number; `nil` when the contract has none.
+    package init?(wireNumber: UInt64) {
+        guard let member = Self.allCases.first(where: { $0.wireNumber == wireNumber }) else { return nil }
+        self = member
+    }
+}
+
+extension Access: WireEnum {
+    /// The right with this number.
+    package init?(wireNumber: UInt64) {
+        switch wireNumber {
+        case 1: self = .read
+        case 2: self = .write
+        default: return nil
+        }
+    }
+
+    /// The right's number.
+    package var wireNumber: UInt64 {
+        switch self {
+        case .read: 1
+        case .write: 2
+        }
+    }
+}
+
+extension RefusalCode: WireEnum {
+    /// The code's number.
+    package var wireNumber: UInt64 {
+        switch self {
+        case .notGranted: 1
+        case .unknownTable: 2
+        case .unknownColumn: 3
+        case .invalidValue: 4
+        case .valueTooLarge: 5
+        case .invalidChange: 6
+        case .missingValue: 7
+        case .rowGone: 8
+        case .batchAborted: 9
+        }
+    }
+}
+
+extension RecordRefusal.Code: WireEnum {
+    /// The code's number.
+    package var wireNumber: UInt64 {
+        switch self {
+        case .malformedMessage: 1
+        case .wrongPartition: 2
+        case .malformedChanges: 3
+        case .tooManyChanges: 4
+        case .tooManyRefusals: 5
+        }
+    }
+}
+
+extension Policy: WireEnum {
+    /// The policy's number.
+    package var wireNumber: UInt64 {
+        switch self {
+        case .lastSyncWins: 1
+        case .lastWriteWins: 2
+        case .checkBase: 3
+        }
+    }
+}
+
+extension OrderedPiece.Verdict: WireEnum {
+    /// The verdict with this number.
+    package init?(wireNumber: UInt64) {
+        switch wireNumber {
+        case 1: self = .ordered
+        case 2: self = .repeated
+        case 3: self = .refused(.batchMismatch)
+        case 4: self = .refused(.outcomeExpired)
+        case 5: self = .refused(.historyChanged)
+        default: return nil
+        }
+    }
+
+    /// The verdict's number.
+    package var wireNumber: UInt64 {
+        switch self {
+        case .ordered: 1
+        case .repeated: 2
+        case .refused(.batchMismatch): 3
+        case .refused(.outcomeExpired): 4
+        case .refused(.historyChanged): 5
+        }
+    }
+}

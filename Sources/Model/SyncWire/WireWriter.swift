@@ -1,0 +1,184 @@
+import SyncModel
+
+/// Writes protobuf messages in the contract's one spelling: shortest numbers, and no scalar that is zero, false or empty
+/// unless it has presence.
+///
+/// A message's fields are written by rising number. What is written is measured first and then spelled into one allocation
+/// of that size, so a body runs several times and must do the same each time.
+package struct WireWriter: ~Copyable {
+    /// Where the bytes go; `nil` while measuring.
+    ///
+    /// It is the memory of the array that ``encode(_:)`` makes, valid while the writer lives, which it does not leave; every
+    /// access lies below `capacity`, its size.
+    private let target: UnsafeMutableRawPointer?
+    private let capacity: Int
+    private var offset = 0
+
+    private init(target: UnsafeMutableRawPointer?, capacity: Int) {
+        self.target = target
+        self.capacity = capacity
+    }
+
+    /// The bytes of what a body writes.
+    package static func encode(_ body: (inout WireWriter) -> Void) -> [UInt8] {
+        let size = size(of: body)
+        guard size > 0 else { return [] }
+        return [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            var writer = WireWriter(target: UnsafeMutableRawPointer(buffer.baseAddress), capacity: size)
+            body(&writer)
+            precondition(writer.offset == size, "a message is written as it was measured")
+            count = size
+        }
+    }
+
+    /// How many bytes a body writes.
+    @inline(__always)
+    package static func size(of body: (inout WireWriter) -> Void) -> Int {
+        var counter = WireWriter(target: nil, capacity: .max)
+        body(&counter)
+        return counter.offset
+    }
+
+    /// A number, where it is not zero.
+    @inline(__always)
+    package mutating func number(_ field: Int, _ value: Int64) {
+        precondition(value >= 0, "the contract has no negative number here")
+        if value != 0 { present(field, value) }
+    }
+
+    /// A number, where it is not zero.
+    @inline(__always)
+    package mutating func number(_ field: Int, _ value: Int) { number(field, Int64(value)) }
+
+    /// A number with presence: zero is written, `nil` is not.
+    @inline(__always)
+    package mutating func present(_ field: Int, _ value: Int64?) {
+        guard let value else { return }
+        precondition(value >= 0, "the contract has no negative number here")
+        tag(field, .varint)
+        varint(UInt64(value))
+    }
+
+    /// A number with sign, zigzag, where it is not zero.
+    @inline(__always)
+    package mutating func signed(_ field: Int, _ value: Int64) {
+        if value != 0 { presentSigned(field, value) }
+    }
+
+    /// A number with sign, zigzag, with presence: zero is written, `nil` is not.
+    @inline(__always)
+    package mutating func presentSigned(_ field: Int, _ value: Int64?) {
+        guard let value else { return }
+        tag(field, .varint)
+        varint(UInt64(bitPattern: value << 1 ^ value >> 63))
+    }
+
+    /// A flag, where it is true.
+    @inline(__always)
+    package mutating func flag(_ field: Int, _ value: Bool) {
+        if value { present(field, 1) }
+    }
+
+    /// A timeStamp, where it is not zero.
+    @inline(__always)
+    package mutating func timeStamp(_ field: Int, _ value: TimeStamp) { number(field, value.rawValue) }
+
+    /// A member of an enum.
+    @inline(__always)
+    package mutating func member(_ field: Int, _ value: some WireEnum) {
+        tag(field, .varint)
+        varint(value.wireNumber)
+    }
+
+    /// Text, where it is not empty.
+    @inline(__always)
+    package mutating func text(_ field: Int, _ value: String) {
+        if !value.isEmpty { element(field, value) }
+    }
+
+    /// Text that is an element of a list or has presence: written even when empty.
+    @inline(__always)
+    package mutating func element(_ field: Int, _ value: String) {
+        let count = value.utf8.count
+        header(field, count)
+        guard target != nil else {
+            offset += count
+            return
+        }
+        let isCopied: Void? = value.utf8.withContiguousStorageIfAvailable { append(UnsafeRawBufferPointer($0)) }
+        if isCopied == nil { append(bytes: value.utf8) }
+    }
+
+    /// An id.
+    @inline(__always)
+    package mutating func id(_ field: Int, _ value: some OpaqueID) { element(field, value.text) }
+
+    /// Bytes, where there are any.
+    @inline(__always)
+    package mutating func bytes(_ field: Int, _ value: [UInt8]) {
+        guard !value.isEmpty else { return }
+        presentBytes(field, value)
+    }
+
+    /// Bytes with presence: none are written, too, but `nil` is not.
+    @inline(__always)
+    package mutating func presentBytes(_ field: Int, _ value: [UInt8]?) {
+        guard let value else { return }
+        header(field, value.count)
+        value.withUnsafeBytes { append($0) }
+    }
+
+    /// A message within this one.
+    @inline(__always)
+    package mutating func message(_ field: Int, _ body: (inout WireWriter) -> Void) {
+        header(field, Self.size(of: body))
+        body(&self)
+    }
+
+    @inline(__always)
+    private mutating func header(_ field: Int, _ count: Int) {
+        tag(field, .lengthDelimited)
+        varint(UInt64(count))
+    }
+
+    @inline(__always)
+    private mutating func tag(_ field: Int, _ type: WireReader.WireType) {
+        varint(UInt64(field) << 3 | UInt64(type.rawValue))
+    }
+
+    @inline(__always)
+    private mutating func varint(_ value: UInt64) {
+        guard let target else {
+            offset += (70 - (value | 1).leadingZeroBitCount) / 7
+            return
+        }
+        var rest = value
+        while rest >= 0x80 {
+            store(UInt8(truncatingIfNeeded: rest) | 0x80, target)
+            rest >>= 7
+        }
+        store(UInt8(truncatingIfNeeded: rest), target)
+    }
+
+    @inline(__always)
+    private mutating func store(_ byte: UInt8, _ target: UnsafeMutableRawPointer) {
+        precondition(offset < capacity, "a message is written as it was measured")
+        target.storeBytes(of: byte, toByteOffset: offset, as: UInt8.self)
+        offset += 1
+    }
+
+    @inline(__always)
+    private mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        if let target, let source = bytes.baseAddress {
+            precondition(bytes.count <= capacity - offset, "a message is written as it was measured")
+            (target + offset).copyMemory(from: source, byteCount: bytes.count)
+        }
+        offset += bytes.count
+    }
+
+    /// Text that does not lie in one piece: strings that come from another runtime.
+    private mutating func append(bytes: String.UTF8View) {
+        guard let target else { return }
+        for byte in bytes { store(byte, target) }
+    }
+}

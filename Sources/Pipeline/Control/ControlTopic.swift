@@ -1,0 +1,144 @@
+import ChangeLog
+import SyncModel
+import SyncWire
+import Synchronization
+
+/// What all roles agree on, read from the topic `control`: the history and its schema versions.
+///
+/// Opening it reads the topic whole; ``follow(_:retryDelay:clock:logger:prepare:)`` learns of the versions that come while the
+/// process runs. Whoever finds another history than the one configured refuses to start.
+package final class ControlTopic: Sendable {
+    /// What the history was made with.
+    package let history: History
+    /// The schema versions known, for those who wait for one.
+    package let known: KnownSchemas
+    /// What was read by the opening, or by the last registration.
+    let view: Mutex<ControlView>
+
+    /// The schema versions known now.
+    package var schemas: SchemaHistory { known.now }
+
+    private init(_ history: History, _ view: ControlView) {
+        self.history = history
+        known = KnownSchemas(view.schemas)
+        self.view = Mutex(view)
+    }
+
+    /// Reads `control`, and writes `proposed` as the history where there is none.
+    ///
+    /// - Parameters:
+    ///   - log: the log that holds the topic.
+    ///   - proposed: the history to make in an empty log; its partitions, shards and clock are compared with an existing
+    ///     one's.
+    /// - Throws: ``ControlError`` when the history differs from what is configured; ``ChangeLogError``.
+    package static func open(in log: some ChangeLog, proposed: History) async throws -> ControlTopic {
+        var found = try await read(log)
+        if found.history == nil {
+            let offset = try await append(.history(proposed), to: log)
+            // Two processes may find an empty log at once; whoever comes second must see it.
+            found = try await read(log, through: offset)
+        }
+        guard let history = found.history else { throw ControlError.historyLost }
+        try check(history, against: proposed)
+        return ControlTopic(history, found)
+    }
+
+    /// Reads `control` as it is: for a command that works on a history whatever is configured.
+    ///
+    /// - Throws: ``ControlError/noHistory`` where there is none; `ChangeLogError`.
+    package static func existing(in log: some ChangeLog) async throws -> ControlTopic {
+        let found = try await read(log)
+        guard let history = found.history else { throw ControlError.noHistory }
+        guard history.partitionFunction.utf8.elementsEqual(Partitioning.functionName.utf8) else {
+            throw ControlError.otherPartitionFunction(history.partitionFunction)
+        }
+        return ControlTopic(history, found)
+    }
+
+    /// Makes the declared tables the newest schema version, unless they are it already, and makes it known here.
+    ///
+    /// Any number of processes may register at once: the first record of a number counts, and whoever comes second finds
+    /// that out and evolves from it, under the next number. For a process whose stages do not run yet: those that run
+    /// learn of a version through ``follow(_:retryDelay:clock:logger:prepare:)``, once all is ready for it.
+    ///
+    /// - Throws: ``ControlError/incompatibleSchema(_:)`` when the tables would lose data of the newest version; what else
+    ///   is wrong with `control`; `ChangeLogError`, after which repeating the call is harmless.
+    @discardableResult
+    package func register(_ declared: [Table], in log: some ChangeLog) async throws -> SchemaHistory.Entry {
+        var view = try await Self.read(log, after: view.withLock { $0 })
+        while true {
+            let evolved = try view.schemas.evolved(to: declared)
+            guard let entry = evolved.newest else { preconditionFailure("an evolved history has a version") }
+            if evolved.entries.count == view.schemas.entries.count {
+                adopt(view)
+                return entry
+            }
+            let offset = try await Self.append(.schema(entry), to: log)
+            view = try await Self.read(log, after: view, through: offset)
+            if view.schemas[entry.version.ordinal] == entry {
+                adopt(view)
+                return entry
+            }
+            // Somebody else's record of this number came first.
+        }
+    }
+
+    private func adopt(_ found: ControlView) {
+        view.withLock { if $0.nextOffset < found.nextOffset { $0 = found } }
+        known.learn(found.schemas)
+    }
+
+    // MARK: The topic
+
+    static let place = TopicPartition(.control, 0)
+
+    /// Reads what the topic holds now behind what was read before.
+    ///
+    /// - Parameter appended: the offset of a record that the log has; it is waited for, whatever the log gives as its end.
+    private static func read(
+        _ log: some ChangeLog, after known: ControlView? = nil, through appended: Int64? = nil
+    ) async throws -> ControlView {
+        let range = try await log.range(of: place)
+        var view = known ?? ControlView(from: range.start)
+        let end = max(range.end, appended.map { $0 + 1 } ?? 0)
+        guard end > view.nextOffset else { return view }
+        let reader = try await log.reader(of: place, from: view.nextOffset)
+        let result = await Result.capturing {
+            while view.nextOffset < end {
+                for record in try await reader.next(maximumBytes: 1 << 20) { _ = try view.take(record) }
+            }
+        }
+        await reader.close()
+        try result.get()
+        return view
+    }
+
+    /// - Returns: the record's offset.
+    private static func append(_ record: ControlRecord, to log: some ChangeLog) async throws -> Int64 {
+        let key = record.key(distinguishedBy: String(UInt64.random(in: .min ... .max), radix: 16))
+        let producer = try await log.producer()
+        let result = await Result.capturing {
+            try await producer.append([NewRecord(to: place, key: key, value: record.encode())])
+        }
+        await producer.close()
+        guard let offset = try result.get().first else {
+            throw ChangeLogError(.other, partition: place, message: "the log gave no offset for a record")
+        }
+        return offset
+    }
+
+    private static func check(_ history: History, against proposed: History) throws {
+        if history.partitions != proposed.partitions {
+            throw ControlError.otherPartitionCount(recorded: history.partitions, configured: proposed.partitions)
+        }
+        if !history.partitionFunction.utf8.elementsEqual(proposed.partitionFunction.utf8) {
+            throw ControlError.otherPartitionFunction(history.partitionFunction)
+        }
+        if history.shards != proposed.shards {
+            throw ControlError.otherShardCount(recorded: history.shards, configured: proposed.shards)
+        }
+        if history.clock != proposed.clock {
+            throw ControlError.otherClock(recorded: history.clock, configured: proposed.clock)
+        }
+    }
+}

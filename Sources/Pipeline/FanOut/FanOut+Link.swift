@@ -1,0 +1,167 @@
+import ChangeLog
+import FanOutLink
+import Metrics
+import SyncModel
+
+/// Pulls and moves.
+extension FanOut: FanOutLink {
+    /// Answers a pull that nothing moved for, from memory; `nil` also where the vector is above the stream.
+    package func idlePage(_ request: OwnerPull) -> OwnerPage? {
+        guard let heads = partition(of: request.owner)?.readyHeads(of: request.owner),
+            let page = idlePage(request, heads)
+        else { return nil }
+        metrics.idlePulls.add()
+        return page
+    }
+
+    /// Reads one page of each owner's stream, owner after owner, until the page's limits are reached.
+    ///
+    /// Entries are those of the request and of the devices whose entry is above the request's floor; whoever renders the
+    /// answer repeats the floor, which goes on counting for all that is not named.
+    package func pull(_ request: PagePull, within limit: Duration) async throws(FanOutError) -> [OwnerPage] {
+        let watch = Stopwatch()
+        do throws(FanOutError) {
+            let pages = try await pages(of: request, within: limit)
+            metrics.note(pages, watch)
+            return pages
+        } catch {
+            metrics.noteFailedPull(watch)
+            throw error
+        }
+    }
+
+    private func pages(of request: PagePull, within limit: Duration) async throws(FanOutError) -> [OwnerPage] {
+        var pages: [OwnerPage?] = Array(repeating: nil, count: request.owners.count)
+        var reads: [OwnerRead] = []
+        let changed = try await waitForStreams(request.owners, within: limit)
+        for (position, pull) in request.owners.enumerated() {
+            let partition = try served(pull.owner)
+            let standing = try partition.standing(of: pull.owner)
+            if changed.contains(position), standing.heads.head < pull.knowledge.reach {
+                pages[position] = OwnerPage(owner: pull.owner, content: .historyChanged)
+            } else if let page = idlePage(pull, standing.heads) {
+                pages[position] = page
+            } else if standing.heads.head < pull.knowledge.reach {
+                throw .notReady("the stream was rebuilt meanwhile")
+            } else {
+                reads.append(OwnerRead(position: position, pull: pull, partition: partition, standing: standing))
+            }
+        }
+        var budget = PageBudget(
+            rows: request.limit, bytes: request.maximumBytes, isContinued: request.isContinued)
+        for group in reads.groupedByFile {
+            let first = group[0]
+            let (rows, rest) = try await read(first.partition, generation: first.standing.generation) {
+                [budget] reader in
+                var budget = budget
+                let rows = try group.map {
+                    try reader.rows(of: $0.pull, known: $0.standing.heads, budget: &budget)
+                }
+                return (rows, budget)
+            }
+            budget = rest
+            for (read, rows) in zip(group, rows) {
+                pages[read.position] = OwnerPage(owner: read.pull.owner, content: .rows(rows))
+            }
+        }
+        return pages.compactMap(\.self)
+    }
+
+    /// The newest timeStamp of each owner's stream, zero for an owner without rows.
+    package func heads(of owners: [SyncID]) async throws(FanOutError) -> [TimeStamp] {
+        var heads: [TimeStamp] = []
+        heads.reserveCapacity(owners.count)
+        for owner in owners { heads.append(try served(owner).standing(of: owner).heads.head) }
+        return heads
+    }
+
+    /// Calls `moved` after each move of an owner's head; owners that are not served here never move.
+    ///
+    /// `moved` must not cancel the subscription itself.
+    package func subscribe(
+        to owners: [SyncID], moved: @escaping @Sendable (SyncID, TimeStamp) -> Void
+    ) -> any FanOutSubscription {
+        let places = owners.compactMap { owner in partition(of: owner).map { ($0.subscriptions, owner) } }
+        return OwnersSubscription(Subscriber(moved), places: places)
+    }
+
+    private func idlePage(_ pull: OwnerPull, _ heads: OwnerHeads) -> OwnerPage? {
+        guard pull.knowledge.reach <= heads.head else { return nil }
+        let plan = PullPlan(pull.knowledge, heads: heads)
+        guard plan.sources.isEmpty else { return nil }
+        return OwnerPage(owner: pull.owner, content: .rows(OwnerRows(entries: plan.drainedEntries, head: heads.head)))
+    }
+
+    /// Waits for the streams that vectors, or the pages before, are ahead of.
+    ///
+    /// - Returns: the positions of the owners whose log has no more than their stream.
+    private func waitForStreams(_ pulls: [OwnerPull], within limit: Duration) async throws(FanOutError) -> Set<Int> {
+        var ahead: [(position: Int, pull: OwnerPull)] = []
+        for (position, pull) in pulls.enumerated() {
+            let head = try served(pull.owner).standing(of: pull.owner).heads.head
+            if pull.knowledge.reach > head { ahead.append((position, pull)) }
+        }
+        if ahead.isEmpty { return [] }
+        let waiter = Waiter<Result<Set<Int>, FanOutError>>()
+        let behind = FanOutError.notReady("the stream is behind what the device has seen")
+        return try await withTaskGroup(of: Void.self) { [ahead] group in
+            group.addTask {
+                do throws(FanOutError) {
+                    var changed: Set<Int> = []
+                    for (position, pull) in ahead where try await self.hasEnded(pull, within: limit) {
+                        changed.insert(position)
+                    }
+                    waiter.fulfil(.success(changed))
+                } catch {
+                    waiter.fulfil(.failure(error))
+                }
+            }
+            let result = await waiter.value(
+                within: limit, clock: self.clock, late: .failure(behind), cancelled: .failure(.closed))
+            group.cancelAll()
+            return result
+        }.get()
+    }
+
+    /// Waits for the stream that a vector is ahead of; true when the log has no more than the stream.
+    private func hasEnded(_ pull: OwnerPull, within limit: Duration) async throws(FanOutError) -> Bool {
+        let partition = try served(pull.owner)
+        let end: Int64
+        do throws(ChangeLogError) {
+            end = try await log.range(of: TopicPartition(.ordered, partition.number)).end
+        } catch {
+            throw .notReady("the end of ordered is not known: \(error)")
+        }
+        let reach = pull.knowledge.reach
+        guard try await partition.catchUp(pull.owner, to: reach, or: end, within: limit, clock: clock) else {
+            throw .notReady("the stream is behind what the device has seen")
+        }
+        return try partition.standing(of: pull.owner).heads.head < reach
+    }
+}
+
+/// A part of a page that must be read from a file.
+private struct OwnerRead: Sendable {
+    /// The owner's position in the page.
+    let position: Int
+    let pull: OwnerPull
+    let partition: StreamPartition
+    let standing: StreamPartition.Standing
+}
+
+extension [OwnerRead] {
+    /// Neighbours that are in the same file, together.
+    fileprivate var groupedByFile: [[OwnerRead]] {
+        var groups: [[OwnerRead]] = []
+        for read in self {
+            if let last = groups.last?.last, last.partition === read.partition,
+                last.standing.generation == read.standing.generation
+            {
+                groups[groups.count - 1].append(read)
+            } else {
+                groups.append([read])
+            }
+        }
+        return groups
+    }
+}

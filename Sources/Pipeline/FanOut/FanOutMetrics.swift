@@ -1,0 +1,137 @@
+import ChangeLog
+import FanOutLink
+import Metrics
+import SyncModel
+
+/// What the fan-out counts.
+package struct FanOutMetrics: Sendable {
+    private let applyDuration: Histogram
+    private let applyRecords: Histogram
+    private let rows: Counter
+    private let rebuilds: Counter
+    private let retries: Counter
+    let idlePulls: Counter
+    private let pullDuration: Histogram
+    private let readPulls: Counter
+    private let failedPulls: Counter
+    private let pageRows: Histogram
+    private let pageBytes: Histogram
+    private let uploadToPullable: Histogram
+    private let registry: MetricRegistry
+    private let now: @Sendable () -> Int64
+
+    /// Takes the numbers from a registry; by default from one that nobody looks at.
+    ///
+    /// - Parameter now: the clock that the log's times are held against, in microseconds since 1970.
+    package init(
+        _ registry: MetricRegistry = MetricRegistry(), now: @escaping @Sendable () -> Int64 = WallClock.microseconds
+    ) {
+        self.registry = registry
+        self.now = now
+        applyDuration = registry.histogram(.fanOutApplyDuration)
+        applyRecords = registry.histogram(.fanOutApplyRecords)
+        rows = registry.counter(.fanOutRows)
+        rebuilds = registry.counter(.fanOutRebuilds)
+        retries = registry.retries(of: .fanOut)
+        idlePulls = registry.counter(.fanOutPulls, [.outcome: "idle"])
+        readPulls = registry.counter(.fanOutPulls, [.outcome: "read"])
+        failedPulls = registry.counter(.fanOutPulls, [.outcome: "failed"])
+        pullDuration = registry.histogram(.fanOutPullDuration)
+        pageRows = registry.histogram(.fanOutPageRows)
+        pageBytes = registry.histogram(.fanOutPageBytes)
+        uploadToPullable = registry.histogram(.uploadToPullable)
+    }
+
+    /// Counts a transaction of a stream, which pulls are about to see.
+    func note(_ applied: AppliedRecords, _ watch: Stopwatch) {
+        applyDuration.record(watch.nanoseconds)
+        applyRecords.record(applied.pieces.count)
+        rows.add(applied.rowCount)
+        let now = now()
+        // A batch's result may come in several pieces: the last one makes it whole.
+        for piece in applied.pieces where piece.isLast {
+            uploadToPullable.record(Int(max(0, now - piece.logTime)) * 1000)
+        }
+    }
+
+    /// Counts a pull that was answered.
+    func note(_ pages: [OwnerPage], _ watch: Stopwatch) {
+        readPulls.add()
+        pullDuration.record(watch.nanoseconds)
+        var (count, bytes) = (0, 0)
+        for case .rows(let rows) in pages.lazy.map(\.content) {
+            count += rows.count
+            bytes += rows.json.count
+        }
+        pageRows.record(count)
+        pageBytes.record(bytes)
+    }
+
+    /// Counts a pull that was not answered.
+    func noteFailedPull(_ watch: Stopwatch) {
+        failedPulls.add()
+        pullDuration.record(watch.nanoseconds)
+    }
+
+    /// What is counted of one partition.
+    struct OfPartition: Sendable {
+        fileprivate let position: Gauge
+        fileprivate let serving: Gauge
+        fileprivate let paused: Gauge
+        fileprivate let rebuilds: Counter
+        fileprivate let rebuildRows: Gauge
+        fileprivate let rebuildExpectedRows: Gauge
+        fileprivate let retries: Counter
+
+        /// Counts what happened to it.
+        func note(_ event: FanOutEvent) {
+            switch event {
+            case .ready(_, let nextOffset):
+                position.set(Int(nextOffset))
+                serving.set(1)
+            case .applied(_, _, let nextOffset, _): position.set(Int(nextOffset))
+            case .damaged: stopsServing()
+            case .stopped:
+                stopsServing()
+                position.forget()
+                endsRebuild()
+            case .rebuilt:
+                rebuilds.add()
+                endsRebuild()
+            case .retrying:
+                retries.add()
+                endsRebuild()
+            case .waiting: paused.set(1)
+            case .rebuilding: break
+            }
+        }
+
+        /// Takes note of how far a rebuild has come.
+        func note(_ progress: RebuildProgress) {
+            rebuildRows.set(progress.done)
+            rebuildExpectedRows.set(progress.total)
+        }
+
+        private func endsRebuild() {
+            rebuildRows.set(0)
+            rebuildExpectedRows.set(0)
+        }
+
+        /// Says that what the partition waited for has come.
+        func goesOn() { paused.set(0) }
+
+        /// Says that pulls are not answered until it is ready again.
+        func stopsServing() { serving.set(0) }
+    }
+
+    /// The numbers of one partition.
+    func ofPartition(_ number: Int) -> OfPartition {
+        OfPartition(
+            position: registry.position(of: .fanOut, in: number),
+            serving: registry.gauge(.fanOutServing, [.partition: "\(number)"]),
+            paused: registry.gauge(.fanOutPaused, [.partition: "\(number)"]), rebuilds: rebuilds,
+            rebuildRows: registry.gauge(.fanOutRebuildRows, [.partition: "\(number)"]),
+            rebuildExpectedRows: registry.gauge(.fanOutRebuildExpectedRows, [.partition: "\(number)"]),
+            retries: retries)
+    }
+}

@@ -1,0 +1,40 @@
+import SyncModel
+
+/// Why one change of a batch is refused.
+package struct ChangeRefusal: Error, Sendable, Hashable {
+    /// The contract's code.
+    package let code: RefusalCode
+    /// What is wrong, for a developer: names fields and limits, never values.
+    package let message: String
+
+    /// States a refusal.
+    package init(_ code: RefusalCode, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    /// No object, or a field besides the values is wrong.
+    static func invalidChange(_ message: String) -> ChangeRefusal { ChangeRefusal(.invalidChange, message) }
+
+    /// A value that its column cannot take.
+    init(_ refusal: ValueRefusal, column: Column) {
+        switch refusal {
+        case .invalid(let message): self.init(.invalidValue, message)
+        case .tooLarge(let maximum):
+            self.init(.valueTooLarge, "\(column.name) takes at most \(maximum) bytes of JSON")
+        }
+    }
+
+    /// A name from outside in quotes, fit for a message: at most 64 bytes, control characters spelled as escapes.
+    static func quoted(_ name: Span<UInt8>) -> String {
+        let maximum = 64
+        var end = min(name.count, maximum)
+        if end < name.count {
+            // Not within a scalar.
+            while end > 0, name[end] & 0xC0 == 0x80 { end -= 1 }
+        }
+        let text = name.extracting(first: end).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+        let escaped = text.unicodeScalars.map { $0.escaped(asASCII: false) }.joined()
+        return "\"\(escaped)\(end < name.count ? "…" : "")\""
+    }
+}

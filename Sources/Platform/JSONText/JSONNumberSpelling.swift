@@ -1,0 +1,106 @@
+extension [UInt8] {
+    /// Appends a whole number in all its digits.
+    @inlinable package mutating func appendJSONNumber(_ number: some FixedWidthInteger) {
+        if number == 0 {
+            append(UInt8(ascii: "0"))
+            return
+        }
+        if number < 0 { append(UInt8(ascii: "-")) }
+        let start = count
+        var rest = number.magnitude
+        while rest > 0 {
+            let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
+            append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit))
+            rest = quotient
+        }
+        self[start...].reverse()
+    }
+
+    /// Appends a number as ECMAScript's `Number::toString` spells it, which is RFC 8785's form.
+    ///
+    /// The digits are the shortest that read back the same; from 10^21 on and below 10^-6 with an exponent. `-0` is `0`.
+    /// JSON has no spelling for infinities and NaN: passing one is the caller's mistake.
+    package mutating func appendJSONNumber(_ number: Double) {
+        precondition(number.isFinite, "JSON has neither infinities nor NaN")
+        // Below 2^53 every whole double is its own digits.
+        if number.magnitude < 9_007_199_254_740_992, let whole = Int64(exactly: number) {
+            appendJSONNumber(whole)
+            return
+        }
+        let shortest = ShortestDigits(number)
+        if number < 0 { append(UInt8(ascii: "-")) }
+        append(shortest)
+    }
+
+    /// Lays digits out by ECMAScript's rules (ECMA-262, Number::toString): k digits, value 0.digits × 10^n.
+    private mutating func append(_ shortest: ShortestDigits) {
+        // At most 17.
+        let k = shortest.digits.count
+        let n = shortest.pointPlace
+        let zero = UInt8(ascii: "0")
+        switch n {
+        case k...21:
+            append(contentsOf: shortest.digits)
+            append(contentsOf: repeatElement(zero, count: n - k))
+        case 1...21:
+            append(contentsOf: shortest.digits[..<n])
+            append(UInt8(ascii: "."))
+            append(contentsOf: shortest.digits[n...])
+        case -5...0:
+            append(contentsOf: "0.".utf8)
+            append(contentsOf: repeatElement(zero, count: -n))
+            append(contentsOf: shortest.digits)
+        default:
+            append(shortest.digits[0])
+            if k > 1 {
+                append(UInt8(ascii: "."))
+                append(contentsOf: shortest.digits[1...])
+            }
+            append(UInt8(ascii: "e"))
+            if n > 0 { append(UInt8(ascii: "+")) }
+            appendJSONNumber(n - 1)
+        }
+    }
+}
+
+/// The shortest decimal digits that read back as the same double, nearest to it among the shortest.
+private struct ShortestDigits {
+    /// Without zeros at either end.
+    let digits: [UInt8]
+
+    /// The value is 0.digits × 10^pointPlace.
+    let pointPlace: Int
+
+    /// Takes the digits from Swift's own description, which promises the same rule in another layout.
+    init(_ number: Double) {
+        var digits: [UInt8] = []
+        digits.reserveCapacity(17)
+        var exponent = 0
+        var isExponentNegative = false
+        var integerDigits: Int?
+        var isInExponent = false
+        for byte in number.magnitude.description.utf8 {
+            switch byte {
+            case UInt8(ascii: "."): integerDigits = digits.count
+            case UInt8(ascii: "e"):
+                integerDigits = integerDigits ?? digits.count
+                isInExponent = true
+            case UInt8(ascii: "-"): isExponentNegative = true
+            case UInt8(ascii: "+"): continue
+            default:
+                if isInExponent {
+                    exponent = exponent * 10 + Int(byte - UInt8(ascii: "0"))
+                } else {
+                    digits.append(byte)
+                }
+            }
+        }
+        var place = (integerDigits ?? digits.count) + (isExponentNegative ? -exponent : exponent)
+        while digits.count > 1 && digits.last == UInt8(ascii: "0") { digits.removeLast() }
+        let leading = digits.prefix { $0 == UInt8(ascii: "0") }.count
+        digits.removeFirst(leading)
+        place -= leading
+        self.digits = digits
+        pointPlace = place
+    }
+}

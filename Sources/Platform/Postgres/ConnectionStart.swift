@@ -1,0 +1,60 @@
+import CPostgres
+import Glibc
+
+/// Follows an attempt to connect to its end.
+///
+/// Step by step rather than in one call of libpq, since only so its errors carry Postgres's codes.
+struct ConnectionStart {
+    private let handle: OpaquePointer
+    private let place: String
+
+    init(_ handle: OpaquePointer, place: String) {
+        self.handle = handle
+        self.place = place
+    }
+
+    func run(timeout: Duration) throws(PostgresError) {
+        guard PQstatus(handle) != CONNECTION_BAD else { throw failure() }
+        PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
+        let clock = ContinuousClock()
+        let deadline = clock.now + timeout
+        var state = PGRES_POLLING_WRITING
+        while state != PGRES_POLLING_OK {
+            let left = clock.now.duration(to: deadline)
+            guard SocketWait.wait(PQsocket(handle), forWriting: state == PGRES_POLLING_WRITING, atMost: left) else {
+                throw PostgresError(
+                    message: "no session with \(place) within \(timeout): is the server reachable?",
+                    isConnectionLost: true)
+            }
+            state = PQconnectPoll(handle)
+            if state == PGRES_POLLING_FAILED { throw failure() }
+        }
+        PQsetErrorVerbosity(handle, PQERRORS_DEFAULT)
+    }
+
+    private func failure() -> PostgresError { PostgresError(connecting: PQerrorMessage(handle)) }
+}
+
+/// Waits for a socket.
+enum SocketWait {
+    /// Waits until the socket can be written or read; `false` where the time is over.
+    static func wait(_ socket: Int32, forWriting: Bool, atMost time: Duration) -> Bool {
+        let events = Int16(forWriting ? POLLOUT : POLLIN)
+        let end = ContinuousClock.now + time
+        while true {
+            let left = ContinuousClock.now.duration(to: end) / .milliseconds(1)
+            guard left > 0 else { return false }
+            var entry = pollfd(fd: socket, events: events, revents: 0)
+            // At least one millisecond: a rest of less must not spin.
+            let answer = poll(&entry, 1, Int32(min(max(left, 1), 1_000_000)))
+            if answer > 0 { return true }
+            if answer < 0 && errno != EINTR && errno != EAGAIN { return true }
+        }
+    }
+
+    /// Whether something can be read, or the other end is gone.
+    static func hasInput(_ socket: Int32) -> Bool {
+        var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+        return poll(&entry, 1, 0) > 0
+    }
+}

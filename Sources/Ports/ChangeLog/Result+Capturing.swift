@@ -1,0 +1,10 @@
+extension Result where Failure == any Error {
+    /// The result of an asynchronous body, for code that must go on whatever it was.
+    package static func capturing(_ body: () async throws -> Success) async -> Result where Success: Sendable {
+        do {
+            return .success(try await body())
+        } catch {
+            return .failure(error)
+        }
+    }
+}

@@ -1,0 +1,220 @@
+import CThreadName
+import Glibc
+import Synchronization
+import Testing
+import ThreadExecutor
+
+/// The calling thread.
+///
+/// The C library declares `pthread_self()` free of effects, so an optimizer may reuse its result after a suspension, on
+/// another thread; neither inlining nor dropping a call is possible here, since each counts.
+@inline(never)
+private func currentThread() -> UInt {
+    calls.add(1, ordering: .relaxed)
+    return UInt(pthread_self())
+}
+
+private let calls = Atomic(0)
+
+private actor Resident {
+    nonisolated let thread: DedicatedThread
+    private var entries: [Int] = []
+
+    init(thread: DedicatedThread) {
+        self.thread = thread
+    }
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    func append(_ value: Int) -> UInt {
+        entries.append(value)
+        return currentThread()
+    }
+
+    func appendBothSides(of other: Resident) async -> [UInt] {
+        var threads = [append(0)]
+        threads.append(await other.append(1))
+        threads.append(currentThread())
+        return threads
+    }
+
+    /// Puts a job into the thread's line that waits at the gate and then starts a chain of jobs, each queued by the one
+    /// before it.
+    func startChain(of count: Int, countedBy counter: Counter, behind gate: Gate) {
+        Task {
+            gate.pass()
+            goOn(count, countedBy: counter)
+        }
+    }
+
+    private func goOn(_ count: Int, countedBy counter: Counter) {
+        guard count > 0 else { return }
+        counter.value.add(1, ordering: .relaxed)
+        Task { goOn(count - 1, countedBy: counter) }
+    }
+
+    var all: [Int] { entries }
+}
+
+@Suite struct DedicatedThreadTests {
+    @Test func runsEveryJobOfAnActorOnOneThreadAndNotOnTheCallers() async throws {
+        let thread = try DedicatedThread(name: "test")
+        let resident = Resident(thread: thread)
+        let places = await withTaskGroup(of: (caller: UInt, resident: UInt).self) { group in
+            for value in 0..<2000 {
+                group.addTask { (currentThread(), await resident.append(value)) }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        let threads = Set(places.map(\.resident))
+        #expect(threads.count == 1)
+        let callers = Set(places.map(\.caller))
+        #expect(threads.isDisjoint(with: callers))
+        #expect(await resident.all.sorted() == Array(0..<2000))
+        await thread.close()
+    }
+
+    @Test func comesBackToItsThreadAfterASuspension() async throws {
+        let first = try DedicatedThread(name: "first")
+        let second = try DedicatedThread(name: "second")
+        let threads = await Resident(thread: first).appendBothSides(of: Resident(thread: second))
+        #expect(threads[0] == threads[2])
+        #expect(threads[0] != threads[1])
+        await first.close()
+        await second.close()
+    }
+
+    @Test func runsASingleClosureWithItsTypedError() async throws {
+        struct Refusal: Error, Equatable { let code: Int }
+        let thread = try DedicatedThread(name: "test")
+        let isCurrent = await thread.run { thread.isCurrent }
+        #expect(isCurrent)
+        #expect(!thread.isCurrent)
+        await #expect(throws: Refusal(code: 7)) {
+            try await thread.run { () throws(Refusal) -> Int in throw Refusal(code: 7) }
+        }
+        await thread.close()
+    }
+
+    @Test func runsJobsInTheOrderTheyArrive() async throws {
+        let thread = try DedicatedThread(name: "test")
+        let resident = Resident(thread: thread)
+        for value in 0..<100 { _ = await resident.append(value) }
+        #expect(await resident.all == Array(0..<100))
+        await thread.close()
+    }
+
+    @Test func servesATaskThatPrefersIt() async throws {
+        @concurrent func place() async -> UInt { currentThread() }
+        let thread = try DedicatedThread(name: "test")
+        let own = await thread.run { currentThread() }
+        let preferred = await withTaskExecutorPreference(thread) { await place() }
+        #expect(preferred == own)
+        #expect(await place() != own)
+        await thread.close()
+    }
+
+    @Test func knowsItsOwnIsolation() async throws {
+        let thread = try DedicatedThread(name: "test")
+        let other = try DedicatedThread(name: "other")
+        let resident = Resident(thread: thread)
+        await thread.run { resident.assumeIsolated { _ in } }
+        #expect(await thread.run { thread.isIsolatingCurrentContext() } == true)
+        #expect(await other.run { thread.isIsolatingCurrentContext() } == false)
+        #expect(!thread.isSameExclusiveExecutionContext(other: other))
+        await thread.close()
+        await other.close()
+    }
+
+    @Test func carriesItsNameCutToWhatTheSystemKeeps() async throws {
+        let thread = try DedicatedThread(name: "weir-ünïcode-names")
+        let name = await thread.run {
+            var bytes = [CChar](repeating: 0, count: 64)
+            pthread_getname_np(pthread_self(), &bytes, bytes.count)
+            return String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        }
+        #expect(name == "weir-ünïcode-")
+        await thread.close()
+    }
+
+    @Test func closesAfterTheJobsThatWait() async throws {
+        let thread = try DedicatedThread(name: "test")
+        let gate = Gate()
+        let counter = Counter()
+        await Resident(thread: thread).startChain(of: 50, countedBy: counter, behind: gate)
+        let closers = (0..<2).map { _ in Task.immediate { await thread.close() } }
+        gate.open()
+        for closer in closers { await closer.value }
+        #expect(counter.value.load(ordering: .relaxed) == 50)
+        await thread.close()
+    }
+
+    @Test func trapsWhenAJobArrivesAfterTheClose() async {
+        await #expect(processExitsWith: .trap) {
+            let thread = try DedicatedThread(name: "test")
+            await thread.close()
+            await thread.run {}
+        }
+    }
+
+    @Test func trapsWhenIsolationIsAssumedElsewhere() async {
+        await #expect(processExitsWith: .trap) {
+            let thread = try DedicatedThread(name: "test")
+            enterWithoutHop(Resident(thread: thread))
+        }
+    }
+}
+
+/// Claims that the caller is on the resident's thread.
+private func enterWithoutHop(_ resident: Resident) {
+    resident.assumeIsolated { _ in }
+}
+
+private final class Counter: Sendable {
+    let value = Atomic(0)
+}
+
+/// Holds a thread inside a job until it is let go.
+///
+/// `@unchecked Sendable`: the flag is read and written only while `mutex` is held; the pointers are set once.
+private final class Gate: @unchecked Sendable {
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let change = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var isOpen = false
+
+    init() {
+        pthread_mutex_init(mutex, nil)
+        pthread_cond_init(change, nil)
+    }
+
+    deinit {
+        pthread_cond_destroy(change)
+        pthread_mutex_destroy(mutex)
+        change.deallocate()
+        mutex.deallocate()
+    }
+
+    func pass() {
+        pthread_mutex_lock(mutex)
+        while !isOpen { pthread_cond_wait(change, mutex) }
+        pthread_mutex_unlock(mutex)
+    }
+
+    func open() {
+        pthread_mutex_lock(mutex)
+        isOpen = true
+        pthread_cond_broadcast(change)
+        pthread_mutex_unlock(mutex)
+    }
+}
+
+extension ExitTest.Condition {
+    /// A trap of Swift, rather than an error that was thrown or an access to bad memory.
+    static var trap: ExitTest.Condition {
+        #if arch(x86_64)
+            .signal(SIGILL)
+        #else
+            .signal(SIGTRAP)
+        #endif
+    }
+}

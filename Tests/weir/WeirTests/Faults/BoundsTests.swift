@@ -1,0 +1,104 @@
+import Foundation
+import Testing
+
+/// Callers that do not read, or send as much as they can: memory stays within its bounds, and everybody else goes on.
+@Suite(.timeLimit(.minutes(3))) struct BoundsTests {
+    /// What the process may take beyond the bounds that were set: threads, caches, pages of answers being made.
+    private static let slack = 64 << 20
+
+    @Test func pullsThatNobodyReadsTakeBoundedMemoryAndOthersGoOn() async throws {
+        let weir = try await TestServer.start(
+            settings: [
+                "gateway.answer-bytes-in-flight": "16MiB", "gateway.page-bytes": "8MiB",
+                "limits.max-value-bytes": "2MiB",
+            ])
+        var writer = TestDevice(weir, syncID: "abc", knowledgeID: "k1")
+        let text = JSON(String(repeating: "x", count: 1_000_000))
+        for id in 0..<8 { _ = try await writer.sync([TestDevice.change("r\(id)", ["name": text])]) }
+        var other = TestDevice(weir, syncID: "def", knowledgeID: "k2")
+        _ = try await other.sync([TestDevice.change("r", ["name": "0"])])
+        let before = try weir.residentBytes()
+
+        var unread: [UnreadRequest] = []
+        var statuses: [Int: Int] = [:]
+        for _ in 0..<12 {
+            let request = try UnreadRequest(writer.client, "POST", "/v1/pull", ["knowledgeId": "k3"])
+            statuses[try await request.status() ?? 0, default: 0] += 1
+            unread.append(request)
+        }
+        #expect(Set(statuses.keys) == [200, 503], "\(statuses)")
+        let growth = try weir.residentBytes() - before
+        #expect(growth < (16 << 20) + Self.slack, "\(growth >> 20) MiB")
+        for version in 2...20 {
+            let answer = try await other.sync([TestDevice.change("r", ["name": JSON("\(version)")])])
+            #expect(answer["batch"]["results"][0]["version"].int == version)
+        }
+        unread = []
+        // Those who left gave their room back; the server notices by itself.
+        var fresh = TestDevice(weir, syncID: "abc", knowledgeID: "k4")
+        var isDrained = false
+        while !isDrained {
+            do {
+                try await fresh.drain(limit: 3)
+                isDrained = true
+            } catch let failure as DeviceClient.Failure where failure.status == 503 {}
+        }
+        #expect(fresh.visible == writer.visible)
+        #expect(await weir.stop() == 0)
+    }
+
+    @Test func watchersThatNobodyReadsTakeBoundedMemoryAndOthersGoOn() async throws {
+        let weir = try await TestServer.start()
+        var device = TestDevice(weir, syncID: "abc", knowledgeID: "k1")
+        _ = try await device.sync([TestDevice.change("r", ["name": "0"])])
+        let before = try weir.residentBytes()
+        var watchers: [UnreadRequest] = []
+        for _ in 0..<100 {
+            let watcher = try UnreadRequest(device.client, "GET", "/v1/watch")
+            #expect(try await watcher.status() == 200)
+            watchers.append(watcher)
+        }
+        for version in 2...100 {
+            let answer = try await device.sync([TestDevice.change("r", ["name": JSON("\(version)")])])
+            #expect(answer["batch"]["results"][0]["version"].int == version)
+        }
+        let growth = try weir.residentBytes() - before
+        #expect(growth < Self.slack, "\(growth >> 20) MiB")
+        #expect(await weir.stop() == 0)
+        watchers = []
+    }
+
+    @Test func anOwnerThatFloodsIsSlowedDownAndOthersGoOn() async throws {
+        let weir = try await TestServer.start(settings: ["gateway.caller-changes-per-second": "5"])
+        var other = TestDevice(weir, syncID: "def", knowledgeID: "k2")
+        let before = try weir.residentBytes()
+        let client = DeviceClient(port: weir.port, syncID: "abc")
+        let text = JSON(String(repeating: "x", count: 10_000))
+        let taken = try await withThrowingTaskGroup(of: Int.self) { group in
+            for sender in 0..<8 {
+                group.addTask {
+                    var counts: [Int: Int] = [:]
+                    // What may be saved up goes through, then next to nothing.
+                    while counts[429, default: 0] < 20 {
+                        let change = TestDevice.change("r\(sender)", ["name": text])
+                        let answer = try await client.post(
+                            "/v1/upload", ["knowledgeId": "k1", "changes": JSON([change.value])])
+                        counts[answer.status, default: 0] += 1
+                        #expect([202, 429].contains(answer.status))
+                        if answer.status == 429 { #expect(answer.headers["retry-after"] != nil) }
+                    }
+                    return counts[202] ?? 0
+                }
+            }
+            for version in 1...20 {
+                let answer = try await other.sync([TestDevice.change("r", ["name": JSON("\(version)")])])
+                #expect(answer["batch"]["results"][0]["version"].int == version)
+            }
+            return try await group.reduce(0, +)
+        }
+        #expect(taken >= 50)
+        let growth = try weir.residentBytes() - before
+        #expect(growth < Self.slack, "\(growth >> 20) MiB")
+        #expect(await weir.stop() == 0)
+    }
+}
