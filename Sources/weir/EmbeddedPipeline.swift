@@ -76,8 +76,8 @@ struct EmbeddedPipeline: Sendable {
     /// Runs all roles until the group is asked to stop, then closes log and tables.
     func run(_ group: (ServiceGroup) -> Void, started: @escaping @Sendable (HTTPPeer) -> Void) async throws {
         let metrics = monitoring.metrics
-        monitoring.liveness.add(Pulse("log") { [log] in await log.beat() })
-        monitoring.liveness.add(Pulse("tables") { [store] in await store.beat() })
+        monitoring.liveness.add(Watchdog("log") { [log] in await log.beat() })
+        monitoring.liveness.add(Watchdog("tables") { [store] in await store.beat() })
         let partitions = control.history.partitions
         let stages = Stages(log: log, control: control, metrics: metrics, logger: logger)
         let own = settings.stages

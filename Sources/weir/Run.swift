@@ -7,7 +7,7 @@ import ServiceLifecycle
 /// `weir run` on files: the whole pipeline until SIGTERM or SIGINT.
 enum Run {
     static func run(_ settings: EmbeddedSettings, _ logging: LogConfiguration) async -> ExitCode {
-        await ProcessFrame.run(logging, settings.operations) { logger, monitoring, stop in
+        await ServiceRunner.run(logging, settings.operations) { logger, monitoring, stop in
             let pipeline = try await EmbeddedPipeline.open(settings, logger: logger, monitoring: monitoring)
             try await pipeline.run { group in
                 stop.handle { group.shutDown(reason: $0) }

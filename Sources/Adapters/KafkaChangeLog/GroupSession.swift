@@ -153,7 +153,7 @@ final class GroupSession: Sendable {
 
     /// What only the thread knows.
     private struct Standing {
-        var commits = CommitsUnderWay()
+        var commits = CommitsInFlight()
         /// Partitions that are to be given back, whose workers may still run.
         var revoked: Set<Holding> = []
         /// Whether a revocation was answered; an assignment follows it, perhaps an empty one.

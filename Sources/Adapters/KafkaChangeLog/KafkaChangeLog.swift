@@ -28,7 +28,7 @@ package final class KafkaChangeLog: PrunableLog {
     let topicGuard: TopicGuard
     let calls: BlockingCalls
     private let questions: ClientService
-    private let bell: KafkaBell
+    private let bell: KafkaWakeup
     private let fetchClients: FetchClients
     let logger: Logger
     private let state = Mutex(State())
@@ -50,11 +50,11 @@ package final class KafkaChangeLog: PrunableLog {
             throw error
         }
         let partitionCount: Int
-        let bell: KafkaBell
+        let bell: KafkaWakeup
         do throws(ChangeLogError) {
             partitionCount = try await KafkaTopics.partitionCount(
                 prefix: configuration.topicPrefix, questions.client, calls)
-            do throws(KafkaError) { bell = try KafkaBell() } catch { throw ChangeLogError(error) }
+            do throws(KafkaError) { bell = try KafkaWakeup() } catch { throw ChangeLogError(error) }
         } catch {
             let explained = questions.explaining(error)
             await questions.close()

@@ -12,7 +12,7 @@ package final class KafkaLogProducer: LogProducer {
     private let topicGuard: TopicGuard
     private let maximumRecordSize: Int
     private let service: ClientService
-    private let line: ProducerLine
+    private let line: ProducerQueue
     private let hasClosed: @Sendable () -> Void
     private let closing = Mutex<Task<Void, Never>?>(nil)
 
@@ -27,7 +27,7 @@ package final class KafkaLogProducer: LogProducer {
         self.topicGuard = topicGuard
         self.hasClosed = hasClosed
         maximumRecordSize = configuration.maximumRecordSize
-        let line = ProducerLine(maximumBytes: configuration.queueBytes)
+        let line = ProducerQueue(maximumBytes: configuration.queueBytes)
         self.line = line
         service = try ClientService(
             .producer, ClientProperties(configuration: configuration).producer, events: .deliveries,
@@ -103,12 +103,12 @@ package final class KafkaLogProducer: LogProducer {
 }
 
 /// The line of a producer's appends with the client that delivers them.
-private final class ProducerLine: Sendable {
-    private let line: Mutex<AppendLine>
+private final class ProducerQueue: Sendable {
+    private let line: Mutex<AppendQueue>
     /// Set before the first append.
     private let client = Mutex<KafkaClient?>(nil)
 
-    init(maximumBytes: Int) { line = Mutex(AppendLine(maximumBytes: maximumBytes)) }
+    init(maximumBytes: Int) { line = Mutex(AppendQueue(maximumBytes: maximumBytes)) }
 
     func attach(_ client: KafkaClient) { self.client.withLock { $0 = client } }
 

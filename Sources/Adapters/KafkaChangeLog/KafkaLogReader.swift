@@ -19,14 +19,14 @@ package final class KafkaLogReader: LogReader {
     private let partition: TopicPartition
     private let place: FetchClients.Place
     private let clients: FetchClients
-    private let bell: KafkaBell
+    private let bell: KafkaWakeup
     private let calls: BlockingCalls
     private let isTakingProducersTime: Bool
     private let range: @Sendable () async throws(ChangeLogError) -> LogRange
     private let hasClosed: @Sendable () -> Void
     private let state = Mutex(State())
     private let fetch = Mutex<KafkaFetch?>(nil)
-    private let ring = Mutex<KafkaBell.Number?>(nil)
+    private let ring = Mutex<KafkaWakeup.Number?>(nil)
     private let closing = Mutex<Task<Void, Never>?>(nil)
 
     /// Makes a reader, which must be closed whatever becomes of ``begin(_:from:)``.
@@ -35,7 +35,7 @@ package final class KafkaLogReader: LogReader {
     ///   - range: asks what the partition holds.
     ///   - hasClosed: told when the client has let go of the partition.
     init(
-        of partition: TopicPartition, place: FetchClients.Place, clients: FetchClients, bell: KafkaBell,
+        of partition: TopicPartition, place: FetchClients.Place, clients: FetchClients, bell: KafkaWakeup,
         calls: BlockingCalls, isTakingProducersTime: Bool,
         range: @escaping @Sendable () async throws(ChangeLogError) -> LogRange,
         hasClosed: @escaping @Sendable () -> Void

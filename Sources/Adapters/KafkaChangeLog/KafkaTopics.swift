@@ -107,7 +107,7 @@ package struct KafkaTopics: Sendable {
             for topic in Topic.allCases {
                 guard let description = found[topic] else { continue }
                 let name = name(of: topic)
-                let judgement = TopicJudgement(
+                let judgement = TopicDiagnosis(
                     topic: topic, description: description, settings: settings[name] ?? [:],
                     expectedPartitions: topic == .control ? 1 : counts.max() ?? 0,
                     maximumBatchSize: TopicSettings.maximumBatchSize(configuration))

@@ -33,7 +33,7 @@ struct TopicSettings {
 }
 
 /// What is wrong with one topic.
-struct TopicJudgement {
+struct TopicDiagnosis {
     let topic: Topic
     let description: KafkaTopicDescription
     let settings: [String: String]

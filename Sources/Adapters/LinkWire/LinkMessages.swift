@@ -6,7 +6,7 @@ package enum LinkRequest: Sendable, Hashable {
     /// The first message of each connection: the history served, and whether ``LinkReply/passed(_:)`` is wanted.
     case hello(epoch: String, wantsPassed: Bool)
     /// A question under a number of the gateway's, with the time that its answer may take.
-    case ask(number: Int64, within: Duration, LinkQuestion)
+    case ask(number: Int64, within: Duration, LinkQuery)
     /// Nobody waits for these any more.
     case cancel([Int64])
     /// Tells of moves of these owners from now on, and of their heads at once.
@@ -20,7 +20,7 @@ package enum LinkRequest: Sendable, Hashable {
 }
 
 /// What a gateway asks.
-package enum LinkQuestion: Sendable, Hashable {
+package enum LinkQuery: Sendable, Hashable {
     /// Rows.
     case pull(PagePull)
     /// What became of a part.

@@ -60,7 +60,7 @@ extension LinkRequest: WireEncodable, WireDecodable {
     private static func question(_ reader: inout WireReader) throws(WireError) -> LinkRequest {
         var number: Int64 = 0
         var within = Duration.zero
-        var question: LinkQuestion?
+        var question: LinkQuery?
         while let field = try reader.next() {
             switch field.number {
             case 1: number = try reader.number(field)
@@ -78,7 +78,7 @@ extension LinkRequest: WireEncodable, WireDecodable {
         return .ask(number: number, within: within, question)
     }
 
-    private static func kept(_ reader: inout WireReader) throws(WireError) -> LinkQuestion {
+    private static func kept(_ reader: inout WireReader) throws(WireError) -> LinkQuery {
         var batch: Int64?
         var key: DeviceKey?
         while let field = try reader.next() {
@@ -127,7 +127,7 @@ extension LinkRequest: WireEncodable, WireDecodable {
     }
 }
 
-extension LinkQuestion {
+extension LinkQuery {
     func write(to writer: inout WireWriter) {
         switch self {
         case .pull(let pull): writer.message(3) { pull.writeLink(to: &$0) }

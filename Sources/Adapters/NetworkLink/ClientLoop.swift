@@ -33,7 +33,7 @@ final class ClientLoop {
     private static let messagesInARow = 256
 
     private let context: ZeroMQContext
-    private let board: ClientBoard
+    private let board: LinkState
     private let configuration: RemoteFanOutConfiguration
     private let link: LinkConfiguration
     private let epoch: String
@@ -46,7 +46,7 @@ final class ClientLoop {
     private var lastNumber = 0
 
     init(
-        context: ZeroMQContext, board: ClientBoard, configuration: RemoteFanOutConfiguration, link: LinkConfiguration,
+        context: ZeroMQContext, board: LinkState, configuration: RemoteFanOutConfiguration, link: LinkConfiguration,
         epoch: String, events: Events, logger: Logger, metrics: LinkMetrics, now: @escaping @Sendable () -> Duration
     ) {
         self.context = context
@@ -168,7 +168,7 @@ final class ClientLoop {
 
     // MARK: Messages
 
-    private func send(_ message: ClientBoard.Outgoing) throws(ZeroMQError) {
+    private func send(_ message: LinkState.Outgoing) throws(ZeroMQError) {
         guard let connection = places[message.fanOut].connection, connection.number == message.connection else {
             return
         }

@@ -19,7 +19,7 @@ package final class FanOutServer: Sendable {
     private let metrics: LinkMetrics
     private let time: LinkTime
     private let inbox: ServerInbox
-    private let life: LinkLife
+    private let life: LinkLifecycle
     private let listening = LinkWaiter<Result<NetworkAddress, LinkProblem>>()
     private let place = Mutex<NetworkAddress?>(nil)
 
@@ -48,7 +48,7 @@ package final class FanOutServer: Sendable {
         self.metrics = metrics
         time = LinkTime(clock)
         do { inbox = try ServerInbox() } catch { throw .system("\(error)") }
-        life = LinkLife(name: "weir-link-serve") { [inbox] in inbox.stop() }
+        life = LinkLifecycle(name: "weir-link-serve") { [inbox] in inbox.stop() }
     }
 
     /// Where it listens; `nil` before ``start()``.

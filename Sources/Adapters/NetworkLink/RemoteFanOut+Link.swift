@@ -68,7 +68,7 @@ extension RemoteFanOut: FanOutLink {
 
     /// Puts a question about one owner to one fan-out after the other.
     private func ask(
-        _ question: LinkQuestion, about owner: SyncID, within limit: Duration
+        _ question: LinkQuery, about owner: SyncID, within limit: Duration
     ) async throws(FanOutError) -> LinkAnswer {
         let deadline = time.now() + limit
         var routes = Routes(board)
@@ -100,7 +100,7 @@ extension RemoteFanOut: FanOutLink {
     /// An answer or its failure as a value: a task of a group that makes its result around a call that throws is compiled wrongly
     /// with optimisation (Swift 6.3).
     private func reply(
-        to question: LinkQuestion, of fanOut: Int, within limit: Duration
+        to question: LinkQuery, of fanOut: Int, within limit: Duration
     ) async -> Result<LinkAnswer, Failure> {
         do throws(Failure) {
             return .success(try await ask(question, of: fanOut, within: limit))
@@ -112,7 +112,7 @@ extension RemoteFanOut: FanOutLink {
     /// Puts questions about several owners to their fan-outs, side by side.
     func askGroups(
         _ positions: [Int], owners: [SyncID], _ routes: inout Routes, within limit: Duration,
-        question: ([Int]) -> LinkQuestion
+        question: ([Int]) -> LinkQuery
     ) async throws(FanOutError) -> [GroupAnswer] {
         var byWay: [Routes.Way: [Int]] = [:]
         for position in positions { byWay[try routes.way(for: owners[position]), default: []].append(position) }
@@ -144,9 +144,9 @@ extension RemoteFanOut: FanOutLink {
 private final class RemoteSubscription: FanOutSubscription {
     private let subscriber: Subscriber
     private let owners: [SyncID]
-    private let board: ClientBoard
+    private let board: LinkState
 
-    init(_ subscriber: Subscriber, owners: [SyncID], _ board: ClientBoard) {
+    init(_ subscriber: Subscriber, owners: [SyncID], _ board: LinkState) {
         self.subscriber = subscriber
         self.owners = owners
         self.board = board

@@ -14,14 +14,14 @@ import ZeroMQ
 /// serves its partition. Where one cannot answer, another that can is asked within the same time.
 package final class RemoteFanOut: Sendable {
     let configuration: RemoteFanOutConfiguration
-    let board: ClientBoard
+    let board: LinkState
     let time: LinkTime
     let metrics: LinkMetrics
     private let link: LinkConfiguration
     private let epoch: String
     private let events: ClientLoop.Events
     private let logger: Logger
-    private let life: LinkLife
+    private let life: LinkLifecycle
 
     /// Makes a link; ``run()`` or ``start()`` sets it to work.
     ///
@@ -52,11 +52,11 @@ package final class RemoteFanOut: Sendable {
         time = LinkTime(clock)
         events = ClientLoop.Events(passed: passed, unserved: unserved)
         do {
-            board = try ClientBoard(addresses: configuration.fanOuts.map(\.description), partitions: partitions)
+            board = try LinkState(addresses: configuration.fanOuts.map(\.description), partitions: partitions)
         } catch {
             throw .system("\(error)")
         }
-        life = LinkLife(name: "weir-link-ask") { [board] in board.change { $0.isStopping = true } }
+        life = LinkLifecycle(name: "weir-link-ask") { [board] in board.change { $0.isStopping = true } }
     }
 
     /// The partitions that no fan-out serves now: pulls of their owners are answered ``FanOutError/notReady(_:)``.
@@ -109,10 +109,10 @@ package final class RemoteFanOut: Sendable {
 
     /// Puts a question to a fan-out and waits for the answer.
     func ask(
-        _ question: LinkQuestion, of fanOut: Int, within limit: Duration
+        _ question: LinkQuery, of fanOut: Int, within limit: Duration
     ) async throws(Failure) -> LinkAnswer {
         let watch = Stopwatch()
-        let waiter = LinkWaiter<ClientBoard.Reply>()
+        let waiter = LinkWaiter<LinkState.Reply>()
         let number = try begin(question, of: fanOut, within: limit, waiter)
         let reply = await waiter.value(cancelled: .cancelled)
         metrics.roundTrips.record(watch.nanoseconds)
@@ -135,7 +135,7 @@ package final class RemoteFanOut: Sendable {
     }
 
     private func begin(
-        _ question: LinkQuestion, of fanOut: Int, within limit: Duration, _ waiter: LinkWaiter<ClientBoard.Reply>
+        _ question: LinkQuery, of fanOut: Int, within limit: Duration, _ waiter: LinkWaiter<LinkState.Reply>
     ) throws(Failure) -> Int64 {
         let number = board.state.withLock { state in
             state.lastNumber += 1
@@ -153,8 +153,8 @@ package final class RemoteFanOut: Sendable {
                 return .failed(.notReady("too many questions are under way with a fan-out"))
             }
             state.fanOuts[fanOut].underWay += 1
-            state.questions[number] = ClientBoard.Question(fanOut: fanOut, deadline: deadline, waiter: waiter)
-            state.outgoing.append(ClientBoard.Outgoing(fanOut: fanOut, connection: connection, bytes: bytes))
+            state.questions[number] = LinkState.Question(fanOut: fanOut, deadline: deadline, waiter: waiter)
+            state.outgoing.append(LinkState.Outgoing(fanOut: fanOut, connection: connection, bytes: bytes))
             return nil
         }
         if let failure { throw failure }

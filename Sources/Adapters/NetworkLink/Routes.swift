@@ -11,7 +11,7 @@ struct Routes {
         let partition: Int?
     }
 
-    private let board: ClientBoard
+    private let board: LinkState
     private var out: Set<Int> = []
     private var outPairs: Set<Way> = []
     /// Whether partitions are asked for apart, since one of several was not ready.
@@ -19,7 +19,7 @@ struct Routes {
     private var reason: String?
     private(set) var failures = 0
 
-    init(_ board: ClientBoard) { self.board = board }
+    init(_ board: LinkState) { self.board = board }
 
     /// Whom to ask about an owner.
     func fanOut(for owner: SyncID) throws(FanOutError) -> Int {

@@ -18,10 +18,10 @@ final class ServerInbox: Sendable {
         var isStopping = false
     }
 
-    let bell: ZeroMQBell
+    let bell: ZeroMQWakeup
     private let contents = Mutex(Contents())
 
-    init() throws(ZeroMQError) { bell = try ZeroMQBell() }
+    init() throws(ZeroMQError) { bell = try ZeroMQWakeup() }
 
     /// The answer to a question is there; `bytes` are none where nobody is to be told.
     func answer(_ gateway: Int, _ number: Int64?, _ bytes: [UInt8]) {

@@ -27,7 +27,7 @@ extension ServerLoop {
     }
 
     private func answer(
-        _ question: LinkQuestion, _ number: Int64, within limit: Duration, to gateway: ServedGateway
+        _ question: LinkQuery, _ number: Int64, within limit: Duration, to gateway: ServedGateway
     ) throws {
         guard gateway.tasks[number] == nil else {
             return try dismiss(gateway.id, "it used the number of a question twice")
@@ -80,7 +80,7 @@ extension ServerLoop {
     }
 }
 
-extension LinkQuestion {
+extension LinkQuery {
     /// What a fan-out says to it.
     fileprivate func answer(within limit: Duration, from fanOut: any FanOutLink) async -> LinkAnswer {
         do throws(FanOutError) {

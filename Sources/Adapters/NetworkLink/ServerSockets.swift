@@ -7,7 +7,7 @@ final class ServerSockets {
     let router: ZeroMQSocket
     let monitor: ZeroMQMonitor
     /// Who may come in; `nil` where everybody on this machine may.
-    let door: ZeroMQDoor?
+    let door: ZAPAuthenticator?
     let address: NetworkAddress
 
     init(_ configuration: FanOutServerConfiguration, _ link: LinkConfiguration) throws {
@@ -28,7 +28,7 @@ final class ServerSockets {
                 router.setMaximumMessageSize(link.maximumMessageBytes)
                 door = try link.key.map { key in
                     try router.serveCurve(try key.server(), domain: "weir")
-                    return try ZeroMQDoor(context, admitting: try key.client().publicKey)
+                    return try ZAPAuthenticator(context, admitting: try key.client().publicKey)
                 }
                 do {
                     monitor = try ZeroMQMonitor(router, in: context, name: "router")

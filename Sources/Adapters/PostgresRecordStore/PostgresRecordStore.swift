@@ -64,7 +64,7 @@ package final class PostgresRecordStore: RecordStore {
         let settings = shards[0].settings
         var layouts: [TableLayout] = []
         for table in schemas.newest?.schema.tables ?? [] { layouts.append(try settings.layout(table)) }
-        let tables = PreparedTables(schemas, layouts, OwnStatements(OwnTables(schema: schema)))
+        let tables = PreparedTables(schemas, layouts, SystemStatements(SystemTables(schema: schema)))
         prepared.withLock { known in
             // Calls may overtake each other on their way back.
             if known.map({ $0.schemas.entries.count <= schemas.entries.count }) ?? true { known = tables }
@@ -117,7 +117,7 @@ package final class PostgresRecordStore: RecordStore {
 
     /// Where a partition stands; `nil` before its first step.
     package func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition? {
-        let statements = OwnStatements(OwnTables(schema: schema))
+        let statements = SystemStatements(SystemTables(schema: schema))
         let shard = shard(of: partition)
         shard.forgetOwners()
         return try await shard.read { connection in

@@ -14,7 +14,7 @@ struct Shard: Sendable {
     private let parameters: ConnectionParameters
     private let connectTimeout: Duration
     private let snapshotSession: SessionSettings
-    private let line: CommitLine
+    private let line: CommitQueue
     private let memory = ShardMemory()
     private let logger: Logger
 
@@ -46,7 +46,7 @@ struct Shard: Sendable {
     ) {
         place = parameters.description
         settings = ShardSettings(configuration, number: number)
-        line = CommitLine(maximumWriters: max(configuration.connections / 2, 1))
+        line = CommitQueue(maximumWriters: max(configuration.connections / 2, 1))
         connectTimeout = configuration.connectTimeout
         self.parameters = parameters
         self.pool = pool
@@ -100,7 +100,7 @@ struct Shard: Sendable {
     ///
     /// - Throws: `RecordStoreError`, `CancellationError`, and what the body throws.
     func snapshot(
-        of partition: Int, _ tables: PreparedTables, schemaOrdinal: Int, at moment: HeldMoment? = nil,
+        of partition: Int, _ tables: PreparedTables, schemaOrdinal: Int, at moment: ExportedSnapshot? = nil,
         _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
     ) async throws {
         try await readSnapshot(for: body) {

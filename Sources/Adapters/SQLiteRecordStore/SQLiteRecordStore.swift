@@ -16,7 +16,7 @@ package final class SQLiteRecordStore: RecordStore {
     private let writer: DatabaseWriter
     private let readers: DatabaseReaderPool
     private let snapshots: DatabaseReaderPool
-    private let line = CommitLine()
+    private let line = CommitQueue()
     private let metrics: SQLiteStoreMetrics
     private let prepared = Mutex<PreparedTables?>(nil)
 

@@ -13,7 +13,7 @@ struct Edit {
     let updatedAt: String?
 
     /// An edit of a row that the device may or may not have.
-    init(_ dice: Dice, _ scenario: Scenario, owner: SyncID, seen: (Int, String) -> Int64?, now: Int64) {
+    init(_ dice: SeededGenerator, _ scenario: Scenario, owner: SyncID, seen: (Int, String) -> Int64?, now: Int64) {
         table = dice.number(0...scenario.schema.tables.count - 1)
         self.owner = owner
         id = "r\(dice.number(1...scenario.rowCount))"
@@ -54,7 +54,7 @@ struct Edit {
     }
 
     /// A value in its canonical form, or mostly so: some are spelled otherwise, some are none of the type.
-    private static func value(of type: ColumnType, _ dice: Dice) -> String {
+    private static func value(of type: ColumnType, _ dice: SeededGenerator) -> String {
         if dice.once(in: 80) { return "[1" + ",2]" }
         let number = dice.number(0...99)
         let isOther = dice.once(in: 6)

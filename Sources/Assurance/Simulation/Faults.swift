@@ -10,13 +10,13 @@ final class Faults: @unchecked Sendable {
 
     /// Whether faults happen: not in the calm at a run's end.
     var areOn = true
-    private let dice: Dice
+    private let dice: SeededGenerator
     /// One in so many requests and answers is lost; `nil`: none.
     private let losses: Int?
     /// A process is killed, falls silent and so on once in so many steps; `nil`: never.
     let shocks: Int?
 
-    init(_ dice: Dice) {
+    init(_ dice: SeededGenerator) {
         self.dice = dice
         losses = dice.pick([nil, 200, 60])
         shocks = dice.pick([nil, 800, 250, 80])

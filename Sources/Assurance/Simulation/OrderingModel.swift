@@ -79,7 +79,7 @@ final class OrderingModel: @unchecked Sendable {
         for change in part.changes {
             let key = RowKey(table: change.table, owner: part.owner, id: change.id)
             var row = touched[key] ?? rows[key]
-            let judgement = ChangeJudgement(change, on: row, by: part, world.scenario.schema)
+            let judgement = ExpectedDecision(change, on: row, by: part, world.scenario.schema)
             switch judgement.decision {
             case .stands(let status):
                 expected.append(status)
@@ -145,11 +145,11 @@ final class OrderingModel: @unchecked Sendable {
     /// Conflicts and refusals say where the row stands after the part.
     private func comparePlaces(_ results: [ChangeResult], _ touched: [RowKey: Row], _ part: ChangePart) {
         for result in results {
-            var expected: RowPlace?
+            var expected: RowLocator?
             if result.status.isObjection {
                 let key = RowKey(table: result.table, owner: part.owner, id: result.id)
                 expected = (touched[key] ?? rows[key]).map {
-                    RowPlace(knowledgeID: $0.state.knowledgeID, timeStamp: $0.state.timeStamp)
+                    RowLocator(knowledgeID: $0.state.knowledgeID, timeStamp: $0.state.timeStamp)
                 }
             }
             if result.place != expected {

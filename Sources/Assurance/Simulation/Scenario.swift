@@ -25,7 +25,7 @@ struct Scenario {
     let longestTravel: Duration
     let schema: Schema
 
-    init(_ dice: Dice) {
+    init(_ dice: SeededGenerator) {
         partitions = dice.number(1...3)
         owners = ["anna", "berta", "clara", "dora"].prefix(dice.number(2...4)).map { SyncID(unchecked: $0) }
         devicesOfOwner = dice.number(1...3)

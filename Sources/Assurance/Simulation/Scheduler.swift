@@ -18,7 +18,7 @@ final class Scheduler: DedicatedThreadHost, @unchecked Sendable {
 
     private enum Entry {
         case job(UnsafeMutableRawPointer)
-        case line(ThreadLine)
+        case line(ThreadQueue)
 
         /// The number of the task that goes on, which grows with each new task; 0 for a job of none.
         var task: UInt64 {
@@ -26,26 +26,26 @@ final class Scheduler: DedicatedThreadHost, @unchecked Sendable {
         }
     }
 
-    private final class ThreadLine {
+    private final class ThreadQueue {
         let thread: DedicatedThread
         var jobs: [UnownedJob] = []
         var closers: [@Sendable () -> Void] = []
         init(_ thread: DedicatedThread) { self.thread = thread }
     }
 
-    let dice: Dice
+    let dice: SeededGenerator
     var trace = Trace()
     /// The time since the run began.
     private(set) var now: Duration = .zero
     private(set) var steps = 0
     private var runnable: [Entry] = []
-    private var lines: [ObjectIdentifier: ThreadLine] = [:]
+    private var lines: [ObjectIdentifier: ThreadQueue] = [:]
     private var current: DedicatedThread?
     private var timers = TimerHeap()
     /// How often the oldest job comes next instead of any: the larger, the more orderly.
     private let order: Int
 
-    init(dice: Dice) {
+    init(dice: SeededGenerator) {
         self.dice = dice
         order = dice.pick([0, 1, 4, 20])
     }
@@ -128,7 +128,7 @@ final class Scheduler: DedicatedThreadHost, @unchecked Sendable {
     // MARK: Dedicated threads
 
     func append(_ job: UnownedJob, of thread: DedicatedThread) {
-        let line = lines[ObjectIdentifier(thread)] ?? ThreadLine(thread)
+        let line = lines[ObjectIdentifier(thread)] ?? ThreadQueue(thread)
         lines[ObjectIdentifier(thread)] = line
         line.jobs.append(job)
         if line.jobs.count == 1 { runnable.append(.line(line)) }
@@ -140,7 +140,7 @@ final class Scheduler: DedicatedThreadHost, @unchecked Sendable {
 
     func isCurrent(_ thread: DedicatedThread) -> Bool { current === thread }
 
-    private func runFirst(of line: ThreadLine) {
+    private func runFirst(of line: ThreadQueue) {
         let outer = current
         current = line.thread
         run(line.jobs[0], of: line.thread)

@@ -32,7 +32,7 @@ final class SimulatedDevice: @unchecked Sendable {
     /// What became of its batches, by number and content.
     private var outcomes: [String: [String]] = [:]
 
-    private var dice: Dice { world.dice }
+    private var dice: SeededGenerator { world.dice }
     private var schema: Schema { world.scenario.schema }
 
     init(_ name: String, of caller: SyncID, _ world: World) {

@@ -20,7 +20,7 @@ final class SimulatedGateway: @unchecked Sendable {
         handler = GatewayHandler(
             log: log, link: SimulatedLink(world: world, process: process), authenticator: NoAuthentication(),
             history: world.scenario.history, schemas: { schemas }, limits: SyncLimits(), configuration: configuration,
-            backlog: nil, logger: .disabled, metrics: GatewayMetrics(), time: GatewayTime(world.clock))
+            backlog: nil, logger: .disabled, metrics: GatewayMetrics(), time: GatewayDeadline(world.clock))
     }
 
     /// Answers a request; `nil` when the client learns nothing: it went away, the process died, the answer was lost.

@@ -18,7 +18,7 @@ package enum Simulation {
     {
         let folder: StreamFolder
         do { folder = try StreamFolder() } catch { throw SimulationUnavailable(description: error.description) }
-        let scheduler = Scheduler(dice: Dice(seed: seed))
+        let scheduler = Scheduler(dice: SeededGenerator(seed: seed))
         if keepsTrace { scheduler.trace.kept = .max }
         var run = SimulationRun(seed: seed, steps: steps)
         scheduler.own {

@@ -36,7 +36,7 @@ final class StreamFolder: @unchecked Sendable {
     }
 
     /// What a crash leaves of a folder: its files as they are, less what the disk may not have had yet.
-    func image(of folder: String, partitions: Int, _ dice: Dice) -> String {
+    func image(of folder: String, partitions: Int, _ dice: SeededGenerator) -> String {
         let image = new()
         for partition in 0..<partitions {
             let name = "fanout-\(partition).db"
@@ -65,7 +65,7 @@ final class StreamFolder: @unchecked Sendable {
     }
 
     /// Changes a byte.
-    private func flip(_ path: String, _ dice: Dice) {
+    private func flip(_ path: String, _ dice: SeededGenerator) {
         guard let file = fopen(path, "r+") else { return }
         defer { fclose(file) }
         fseek(file, 0, SEEK_END)

@@ -32,7 +32,7 @@ final class World: @unchecked Sendable {
     /// How far the log's clock is from the run's: set back at times, as machines' clocks are.
     private let skew: Skew
 
-    var dice: Dice { scheduler.dice }
+    var dice: SeededGenerator { scheduler.dice }
 
     /// The log's clock: microseconds since 1970.
     var logTime: Int64 { skew.time(at: scheduler.now) }

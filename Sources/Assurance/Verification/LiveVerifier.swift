@@ -8,7 +8,7 @@ import SyncModel
 ///
 /// A replay follows the tables until it is close behind them; then they are held at one moment, the replay goes on to where
 /// they stand there, and both are compared. Memory holds pieces; the replay's tables lie in a store of their own.
-package struct LiveVerifier<Log: ChangeLog, Tables: MomentaryReads, Scratch: RecordStore>: Sendable {
+package struct LiveVerifier<Log: ChangeLog, Tables: SnapshotReads, Scratch: RecordStore>: Sendable {
     /// Opens empty tables for a partition's replay, prepared, for a body, and removes them afterwards.
     package typealias WithScratch =
         @Sendable (_ partition: Int, _ body: @Sendable (Scratch) async throws -> Report) async throws -> Report

@@ -225,7 +225,8 @@ actor OrderedComparison<Log: ChangeLog> {
         let item = "ordered offset \(found.offset)"
         guard found.key == expected.key else {
             return Difference(
-                item + ", key", expected: Words.quoted(expected.key), found: Words.quoted(found.key))
+                item + ", key", expected: DifferenceFormatter.quoted(expected.key),
+                found: DifferenceFormatter.quoted(found.key))
         }
         do {
             let made = try OrderedPiece(decoding: expected.value)

@@ -36,7 +36,7 @@ struct OutcomeDifference {
     }
 
     private static func words(_ result: ChangeResult) -> String {
-        let words = "id \(result.id): \(result.status), held from \(Words.optional(result.heldFrom))"
+        let words = "id \(result.id): \(result.status), held from \(DifferenceFormatter.optional(result.heldFrom))"
         return result.place.map { "\(words), row of \($0.knowledgeID) at \($0.timeStamp)" } ?? words
     }
 

@@ -20,7 +20,7 @@ struct PieceDifference {
             ("owner", expected.owner.text, found.owner.text),
             ("caller", expected.device.caller.text, found.device.caller.text),
             ("device", expected.device.knowledgeID.text, found.device.knowledgeID.text),
-            ("batch", Words.optional(expected.batch), Words.optional(found.batch)),
+            ("batch", DifferenceFormatter.optional(expected.batch), DifferenceFormatter.optional(found.batch)),
             ("verdict", "\(expected.verdict)", "\(found.verdict)"),
             ("content hash", hexadecimal(expected.contentHash), hexadecimal(found.contentHash)),
             ("rows", "\(expected.rows.count)", "\(found.rows.count)"),

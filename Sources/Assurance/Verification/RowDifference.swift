@@ -20,7 +20,10 @@ struct RowDifference {
             ("updated_at", "\(expected.updatedAt)", "\(found.updatedAt)"),
             ("writer's sync_id", expected.writer.caller.text, found.writer.caller.text),
             ("writer's knowledge_id", expected.writer.knowledgeID.text, found.writer.knowledgeID.text),
-            ("writer's batch", Words.optional(expected.writerBatch), Words.optional(found.writerBatch)),
+            (
+                "writer's batch", DifferenceFormatter.optional(expected.writerBatch),
+                DifferenceFormatter.optional(found.writerBatch)
+            ),
             ("exact", "\(expected.isExact)", "\(found.isExact)"),
             ("others' time_stamp", "\(expected.othersTimeStamp)", "\(found.othersTimeStamp)"),
         ]
@@ -33,8 +36,9 @@ struct RowDifference {
             let right = number < there.count ? there[number] : nil
             if left == right { continue }
             return Difference(
-                "\(item), column \(names.column(number, of: expected.key.table))", expected: Words.json(left),
-                found: Words.json(right))
+                "\(item), column \(names.column(number, of: expected.key.table))",
+                expected: DifferenceFormatter.json(left),
+                found: DifferenceFormatter.json(right))
         }
         return Difference(item, expected: "the row", found: "another spelling of it")
     }

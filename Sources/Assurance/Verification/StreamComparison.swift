@@ -86,7 +86,9 @@ struct StreamComparison<Expected: RecordStore>: Sendable {
         of row: StreamAudit.Row, from made: OrderedRow?, _ ordinal: Int, _ names: RowNames
     ) -> Difference? {
         let item = names.row(row.key)
-        guard let made else { return Difference(item, expected: "no such row", found: Words.json(row.json)) }
+        guard let made else {
+            return Difference(item, expected: "no such row", found: DifferenceFormatter.json(row.json))
+        }
         if made.knowledgeID != row.knowledgeID {
             return Difference("\(item), device", expected: "\(made.knowledgeID)", found: "\(row.knowledgeID)")
         }
@@ -98,8 +100,8 @@ struct StreamComparison<Expected: RecordStore>: Sendable {
             return nil
         }
         return Difference(
-            "\(item), JSON", expected: Words.json(rendering.json(of: made, ordinal: ordinal)),
-            found: Words.json(row.json))
+            "\(item), JSON", expected: DifferenceFormatter.json(rendering.json(of: made, ordinal: ordinal)),
+            found: DifferenceFormatter.json(row.json))
     }
 
     // MARK: Outcomes

@@ -95,7 +95,7 @@ struct ChangeRules {
         for (position, result) in results.enumerated() where result.status.isObjection {
             let key = RowKey(table: result.table, owner: part.owner, id: result.id)
             let row = written[key].map { rows[$0].row } ?? lookup(key)
-            results[position].place = row.map(RowPlace.init(of:))
+            results[position].place = row.map(RowLocator.init(of:))
         }
     }
 

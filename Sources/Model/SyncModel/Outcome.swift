@@ -35,11 +35,11 @@ package struct ChangeResult: Sendable, Hashable {
     package var heldFrom: TimeStamp?
     /// With a conflict or a refusal: where the row stood after the part, from where on it is found as it stands now; `nil`
     /// when there was none.
-    package var place: RowPlace?
+    package var place: RowLocator?
 
     /// States a result.
     package init(
-        index: Int, table: Int, id: RowID, status: Status, heldFrom: TimeStamp? = nil, place: RowPlace? = nil
+        index: Int, table: Int, id: RowID, status: Status, heldFrom: TimeStamp? = nil, place: RowLocator? = nil
     ) {
         self.index = index
         self.table = table

@@ -15,7 +15,7 @@ package struct WrittenRow: Sendable, Hashable {
 }
 
 /// Where a row stands in its owner's stream.
-package struct RowPlace: Sendable, Hashable {
+package struct RowLocator: Sendable, Hashable {
     /// The device that made the row; a row stays in that device's part of the stream.
     package let knowledgeID: KnowledgeID
     /// The timeStamp of the row's newest version; each version has another.

@@ -99,7 +99,7 @@ extension ChangeResult {
         guard let id else { throw reader.missing(3) }
         guard let number else { throw reader.missing(4) }
         let status: Status
-        var place: RowPlace?
+        var place: RowLocator?
         switch number {
         case .applied where isWithoutRow:
             status = .applied(timeStamp: timeStamp, version: version, knowledgeID: nil)
@@ -116,7 +116,7 @@ extension ChangeResult {
         }
         if status.isObjection, timeStamp > .zero {
             guard let knowledgeID else { throw reader.missing(7) }
-            place = RowPlace(knowledgeID: knowledgeID, timeStamp: timeStamp)
+            place = RowLocator(knowledgeID: knowledgeID, timeStamp: timeStamp)
         }
         self.init(index: index, table: table, id: id, status: status, heldFrom: heldFrom, place: place)
     }

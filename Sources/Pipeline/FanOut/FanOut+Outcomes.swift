@@ -10,7 +10,7 @@ extension FanOut {
     /// same number, and gets its outcome.
     package func outcome(of part: PartReference, within limit: Duration) async throws(FanOutError) -> PartOutcome {
         let partition = try served(part.key.owner)
-        let place = OutcomeBoard.Part(upload: part.upload, number: part.part)
+        let place = OutcomeRegistry.Part(upload: part.upload, number: part.part)
         switch await partition.outcomes.answer(for: place, within: limit, clock: clock) {
         case .verdict(.ordered(let results, let summary, let timeStamp)):
             let search = RowSearch(results, of: part.key.owner, after: timeStamp)

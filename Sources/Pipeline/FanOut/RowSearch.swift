@@ -44,7 +44,7 @@ struct RowSearch: Sendable {
     /// - Parameter timeStamp: the partition's newest after the part, above which rows have moved.
     init(_ results: [ChangeResult], of owner: SyncID, after timeStamp: TimeStamp) {
         self.owner = owner
-        var changes: [RowPlace: [ChangeResult]] = [:]
+        var changes: [RowLocator: [ChangeResult]] = [:]
         for result in results {
             if let place = result.place { changes[place, default: []].append(result) }
         }

@@ -7,7 +7,7 @@ extension StreamFile {
     ///
     /// - Throws: ``StreamFailure``; `CancellationError` when the task is cancelled.
     func checkContent() throws {
-        try connection.heedingCancellation {
+        try connection.withCancellation {
             var integrity = try connection.prepare("PRAGMA integrity_check(10)")
             while try integrity.step() {
                 let fault = try integrity.text(at: 0)

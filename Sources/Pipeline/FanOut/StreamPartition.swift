@@ -45,7 +45,7 @@ final class StreamPartition: Sendable {
     /// Where its file lies.
     let path: String
     /// Who waits for results.
-    let outcomes: OutcomeBoard
+    let outcomes: OutcomeRegistry
     /// Who wants to know of moves.
     let subscriptions = Subscriptions()
     private let maximumWaiters: Int
@@ -55,7 +55,7 @@ final class StreamPartition: Sendable {
         self.number = number
         path = "\(configuration.directory)/fanout-\(number).db"
         maximumWaiters = configuration.maximumWaiters
-        outcomes = OutcomeBoard(limits: configuration)
+        outcomes = OutcomeRegistry(limits: configuration)
     }
 
     // MARK: Reading

@@ -12,7 +12,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     let limits: SyncLimits
     let configuration: GatewayConfiguration
     let link: Link
-    let time: GatewayTime
+    let time: GatewayDeadline
     let uploads: Uploads<Log>
     let pending: PendingBatches
     let outcomes: OutcomeCollector<Link>
@@ -28,7 +28,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     package init(
         log: Log, link: Link, authenticator: Auth, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
         limits: SyncLimits, configuration: GatewayConfiguration, backlog: UploadBacklog?, logger: Logger,
-        metrics: GatewayMetrics, time: GatewayTime
+        metrics: GatewayMetrics, time: GatewayDeadline
     ) {
         self.history = history
         self.schemas = schemas

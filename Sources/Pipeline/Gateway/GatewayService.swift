@@ -16,7 +16,7 @@ package final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     private let trustsEverybody: Bool
     private let keepAlive: Duration
     private let patience: Duration
-    private let time: GatewayTime
+    private let time: GatewayDeadline
     private let logger: Logger
     /// Keeps the event streams alive while the service runs.
     private let timer = Mutex<Task<Void, Never>?>(nil)
@@ -42,7 +42,7 @@ package final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         logger: Logger = .disabled, metrics: GatewayMetrics = GatewayMetrics(),
         clock: some Clock<Duration> = ContinuousClock(), patience: Duration = .seconds(10)
     ) {
-        time = GatewayTime(clock)
+        time = GatewayDeadline(clock)
         handler = GatewayHandler(
             log: log, link: link, authenticator: authenticator, history: history, schemas: schemas, limits: limits,
             configuration: configuration, backlog: backlog, logger: logger, metrics: metrics, time: time)

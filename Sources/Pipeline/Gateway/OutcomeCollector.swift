@@ -4,7 +4,7 @@ import SyncModel
 /// Puts together what became of a batch from the fan-outs of its owners.
 struct OutcomeCollector<Link: FanOutLink>: Sendable {
     let link: Link
-    let time: GatewayTime
+    let time: GatewayDeadline
 
     /// Waits for the outcome of an upload.
     func outcome(

@@ -29,10 +29,10 @@ final class PendingBatches: Sendable {
     /// Much longer than ordering takes, so that no device asks for ever for an outcome that nobody keeps.
     private static let patience: Duration = .seconds(300)
 
-    private let time: GatewayTime
+    private let time: GatewayDeadline
     private let state = Mutex(State())
 
-    init(time: GatewayTime) { self.time = time }
+    init(time: GatewayDeadline) { self.time = time }
 
     /// Where a batch was appended, if it was here and lately.
     func upload(of batch: Int64, by device: Device) -> UploadReference? {

@@ -26,7 +26,7 @@ final class UploadQuota: Sendable {
     private let maximumBytesOfCaller: Int
     private let changesPerSecond: Int
     private let maximumCallers: Int
-    private let time: GatewayTime
+    private let time: GatewayDeadline
     private let state = Mutex(State())
 
     /// Makes a quota.
@@ -37,7 +37,7 @@ final class UploadQuota: Sendable {
     ///   - changesPerSecond: of one caller, on average over ten seconds; 0 for no limit.
     ///   - maximumCallers: remembered at a time.
     init(
-        maximumBytes: Int, maximumBytesOfCaller: Int, changesPerSecond: Int, time: GatewayTime,
+        maximumBytes: Int, maximumBytesOfCaller: Int, changesPerSecond: Int, time: GatewayDeadline,
         maximumCallers: Int = UploadQuota.maximumCallers
     ) {
         self.maximumBytes = maximumBytes

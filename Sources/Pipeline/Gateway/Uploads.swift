@@ -27,10 +27,10 @@ final class Uploads<Log: ChangeLog>: Sendable {
     private let log: Log
     private let logger: Logger
     private let partitioning: Partitioning
-    private let time: GatewayTime
+    private let time: GatewayDeadline
     private let state = Mutex(State())
 
-    init(log: Log, history: History, logger: Logger, time: GatewayTime) {
+    init(log: Log, history: History, logger: Logger, time: GatewayDeadline) {
         self.log = log
         self.logger = logger
         self.time = time

@@ -22,10 +22,10 @@ final class Watchers: Sendable {
     private static let bufferBytes = 4 << 10
 
     private let maximum: Int
-    private let time: GatewayTime
+    private let time: GatewayDeadline
     private let state = Mutex(State())
 
-    init(maximum: Int, time: GatewayTime) {
+    init(maximum: Int, time: GatewayDeadline) {
         self.maximum = maximum
         self.time = time
     }

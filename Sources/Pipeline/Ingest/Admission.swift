@@ -71,7 +71,7 @@ package struct Admission: ~Copyable {
         guard batch.rules <= RulesVersion.current else { throw .unknownRules(upload, batch.rules) }
         guard let schema = schema(batch.schema, known) else { throw .unknownSchema(upload, batch.schema) }
         let isOtherHistory = !batch.epoch.isEmpty && !batch.epoch.utf8.elementsEqual(epoch.utf8)
-        var letter = BatchLetter(
+        var letter = BatchSplitter(
             batch, upload: upload, logTime: record.time, schema: schema, isOtherHistory: isOtherHistory)
         if !isOtherHistory, let refusal = read(batch.changes, into: &letter) {
             return refused(record, upload, refusal)
@@ -103,7 +103,7 @@ package struct Admission: ~Copyable {
     }
 
     /// Reads the JSON of a batch; the answer is why it is no array of changes.
-    private mutating func read(_ changes: [UInt8], into letter: inout BatchLetter) -> RecordRefusal? {
+    private mutating func read(_ changes: [UInt8], into letter: inout BatchSplitter) -> RecordRefusal? {
         let maximum = limits.maxChanges
         do throws(JSONError) {
             let document = try parser.parse(changes.span)
@@ -123,7 +123,7 @@ package struct Admission: ~Copyable {
     }
 
     private func admitted(
-        _ letter: BatchLetter, _ parts: [BatchLetter.Part], _ batch: ChangeBatch, _ upload: UploadReference,
+        _ letter: BatchSplitter, _ parts: [BatchSplitter.Part], _ batch: ChangeBatch, _ upload: UploadReference,
         _ logTime: Int64
     ) -> Admitted {
         var admitted = Admitted(changeCount: letter.changeCount)

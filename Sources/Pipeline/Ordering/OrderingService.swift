@@ -15,7 +15,7 @@ package struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
     private let schemas: @Sendable () -> SchemaHistory
     private let schemaWait: SchemaWait
     private let configuration: OrderingConfiguration
-    private let room: OverlayRoom
+    private let room: OverlayBudget
     private let clock: any Clock<Duration>
     private let logger: Logger
     private let hasFailed: @Sendable (Int, any Error) -> Void
@@ -47,7 +47,7 @@ package struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
         self.schemas = schemas
         self.schemaWait = schemaWait
         self.configuration = configuration
-        room = OverlayRoom(limit: configuration.overlayBytes)
+        room = OverlayBudget(limit: configuration.overlayBytes)
         self.clock = clock
         self.logger = logger
         self.hasFailed = hasFailed

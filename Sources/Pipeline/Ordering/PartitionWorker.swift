@@ -20,7 +20,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     private let configuration: OrderingConfiguration
     private let clock: any Clock<Duration>
     private let logger: Logger
-    private let room: OverlayRoom
+    private let room: OverlayBudget
     private let hasFailed: @Sendable (Int, any Error) -> Void
     private let metrics: OrderingMetrics
     private let position: Gauge
@@ -47,7 +47,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
 
     init(
         partition: Int, log: Log, store: Store, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
-        configuration: OrderingConfiguration, room: OverlayRoom, clock: any Clock<Duration>, logger: Logger,
+        configuration: OrderingConfiguration, room: OverlayBudget, clock: any Clock<Duration>, logger: Logger,
         metrics: OrderingMetrics, hasFailed: @escaping @Sendable (Int, any Error) -> Void
     ) {
         self.partition = partition

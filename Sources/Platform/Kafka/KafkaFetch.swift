@@ -41,7 +41,7 @@ package struct KafkaMessage: ~Copyable {
 
 /// A partition that a client reads without a group.
 ///
-/// Messages are taken without waiting; a ``KafkaBell`` tells when there are some again. ``stop()`` ends it.
+/// Messages are taken without waiting; a ``KafkaWakeup`` tells when there are some again. ``stop()`` ends it.
 package final class KafkaFetch: Sendable {
     private let client: KafkaClient
     private let topic: SendablePointer
@@ -52,8 +52,8 @@ package final class KafkaFetch: Sendable {
 
     /// Begins to read at an offset; a client reads a partition once at a time.
     package init(
-        _ client: KafkaClient, topic topicName: String, partition: Int32, from offset: Int64, bell: KafkaBell,
-        ring: KafkaBell.Number
+        _ client: KafkaClient, topic topicName: String, partition: Int32, from offset: Int64, bell: KafkaWakeup,
+        ring: KafkaWakeup.Number
     ) throws(KafkaError) {
         let (topic, queue) = try client.use { (handle) throws(KafkaError) in
             let topic = try client.topic(topicName, handle)

@@ -5,7 +5,7 @@ import ThreadExecutor
 /// A call takes a free connection or waits in line for one. A caller who is cancelled while it waits leaves the line with
 /// `CancellationError`; a closure that has begun runs to its end.
 package final class PostgresPool: Sendable {
-    private let hosts: LendingPool<ConnectionHost>
+    private let hosts: ResourcePool<ConnectionHost>
 
     /// Starts the threads; connects to nothing yet.
     ///
@@ -43,10 +43,10 @@ package final class PostgresPool: Sendable {
             throw error
         }
         // The first is used first.
-        return PostgresPool(LendingPool(hosts.reversed(), waitingLimit: waitingLimit))
+        return PostgresPool(ResourcePool(hosts.reversed(), waitingLimit: waitingLimit))
     }
 
-    private init(_ hosts: LendingPool<ConnectionHost>) {
+    private init(_ hosts: ResourcePool<ConnectionHost>) {
         self.hosts = hosts
     }
 

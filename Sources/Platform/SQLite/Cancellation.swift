@@ -9,7 +9,7 @@ extension Connection {
     /// For one that takes long, such as the check of a whole file. A transaction around it is rolled back.
     ///
     /// - Throws: what the closure throws; `CancellationError` instead, once the task is cancelled.
-    package func heedingCancellation<Value>(_ body: () throws -> Value) throws -> Value {
+    package func withCancellation<Value>(_ body: () throws -> Value) throws -> Value {
         sqlite3_progress_handler(openDatabase, Self.stepsBetweenLooks, { _ in Task.isCancelled ? 1 : 0 }, nil)
         defer { sqlite3_progress_handler(openDatabase, 0, nil, nil) }
         do {

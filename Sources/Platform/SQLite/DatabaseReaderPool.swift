@@ -8,7 +8,7 @@ import ThreadExecutor
 ///
 /// Close the readers before the writer: only a writing connection that closes last can tidy the write-ahead log away.
 package final class DatabaseReaderPool: Sendable {
-    private let connections: LendingPool<HostedConnection>
+    private let connections: ResourcePool<HostedConnection>
     /// How many calls may be in the database or wait for it.
     private let limit: Int
     private let closing = ClosingOnce()
@@ -37,10 +37,10 @@ package final class DatabaseReaderPool: Sendable {
             throw cause
         }
         return DatabaseReaderPool(
-            LendingPool(connections, waitingLimit: waitingLimit), limit: count + waitingLimit)
+            ResourcePool(connections, waitingLimit: waitingLimit), limit: count + waitingLimit)
     }
 
-    private init(_ connections: LendingPool<HostedConnection>, limit: Int) {
+    private init(_ connections: ResourcePool<HostedConnection>, limit: Int) {
         self.connections = connections
         self.limit = limit
     }

@@ -1,7 +1,7 @@
 import CSQLite
 import Glibc
 
-/// Words for a database that cannot be opened: what is wrong and what to do.
+/// DifferenceFormatter for a database that cannot be opened: what is wrong and what to do.
 enum OpenFailure {
     /// Explains an error of an attempt to open a file.
     static func explain(_ error: SQLiteError, forWriting: Bool) -> String {

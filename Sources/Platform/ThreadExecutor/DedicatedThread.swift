@@ -16,7 +16,7 @@ package final class DedicatedThread: SerialExecutor, TaskExecutor {
 
     /// Runs the jobs in place of a thread of the system, where there is one.
     private let host: (any DedicatedThreadHost)?
-    private let line = JobLine()
+    private let line = JobQueue()
 
     /// Starts the thread, which waits for its first job; none where the current task has a ``DedicatedThreadHost``.
     ///

@@ -28,7 +28,7 @@ package struct CurveKeys: Sendable {
 }
 
 extension ZeroMQSocket {
-    /// Has peers prove that they know this server's public key; who they are is asked of ``ZeroMQDoor``.
+    /// Has peers prove that they know this server's public key; who they are is asked of ``ZAPAuthenticator``.
     ///
     /// - Parameter domain: what the questions are asked under, not empty.
     package func serveCurve(_ keys: CurveKeys, domain: String) throws(ZeroMQError) {

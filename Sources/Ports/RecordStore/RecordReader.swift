@@ -25,7 +25,7 @@ package protocol RecordReader: Sendable {
 }
 
 /// Tables that can be read as of one moment for as long as it takes, while others go on writing them.
-package protocol MomentaryReads: RecordStore {
+package protocol SnapshotReads: RecordStore {
     /// A partition as it stood at one moment.
     associatedtype Moment: RecordReader
 

@@ -10,7 +10,7 @@ import ServiceLifecycle
 enum ClusterRun {
     /// Runs what the settings are for.
     static func run(_ settings: ClusterSettings, _ logging: LogConfiguration) async -> ExitCode {
-        await ProcessFrame.run(logging, settings.operations) { logger, monitoring, stop in
+        await ServiceRunner.run(logging, settings.operations) { logger, monitoring, stop in
             let storage = monitoring.conditions.storage()
             let folder = try settings.data.map { try DataFolder(path: $0) }
             let parts = try await open(stop) {

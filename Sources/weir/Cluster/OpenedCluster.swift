@@ -11,7 +11,7 @@ import Verification
 /// rather than waiting for it to pass.
 struct OpenedCluster: Sendable {
     /// A moment without brokers does not end what takes hours.
-    let log: PatientLog<KafkaChangeLog>
+    let log: RetryingLog<KafkaChangeLog>
     let control: ControlTopic
     let tables: PostgresRecordStore
 
@@ -25,7 +25,7 @@ struct OpenedCluster: Sendable {
             let tables = try await PostgresRecordStore.open(settings.postgres, logger: logger.labeled("postgres"))
             let result = await Result.capturing {
                 try await tables.prepare(control.schemas, epoch: control.history.epoch)
-                let patient = PatientLog(log, logger: logger.labeled("kafka"))
+                let patient = RetryingLog(log, logger: logger.labeled("kafka"))
                 return try await body(OpenedCluster(log: patient, control: control, tables: tables))
             }
             await tables.close()

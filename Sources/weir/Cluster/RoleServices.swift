@@ -55,7 +55,7 @@ struct RoleServices: Sendable {
 
     /// Learns of schema versions, and looks after the topics that the process works with.
     private func control(_ topics: [Topic]) -> ServiceGroup.Member {
-        let watch = HistoryWatch(
+        let watch = EpochMonitor(
             parts: parts, topics: topics, interval: settings.kafka.checkInterval,
             condition: monitoring.conditions.history(), logger: logger.labeled("control"))
         return .init("control", CancelledService(watch.run))

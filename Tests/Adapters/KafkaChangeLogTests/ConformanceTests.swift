@@ -3,30 +3,30 @@ import Testing
 
 @Suite(.timeLimit(.minutes(3))) struct ConformanceTests {
     @Test(arguments: behaviours(of: .any))
-    func behavesAsEveryLog(_ behaviour: LogBehaviour<KafkaLogPlace>) async throws {
+    func behavesAsEveryLog(_ behaviour: LogBehaviour<KafkaLogHarness>) async throws {
         try await check(behaviour)
     }
 
     @Test(.enabled(if: TestCluster.canStall, "these brokers cannot be held up"), arguments: behaviours(of: .ownBroker))
-    func behavesAsEveryLogThatIsHeldUp(_ behaviour: LogBehaviour<KafkaLogPlace>) async throws {
+    func behavesAsEveryLogThatIsHeldUp(_ behaviour: LogBehaviour<KafkaLogHarness>) async throws {
         try await check(behaviour)
     }
 
     @Test(.enabled(if: TestCluster.isReal, "the mock cluster has no retention"), arguments: behaviours(of: .retention))
-    func behavesAsEveryLogWithRetention(_ behaviour: LogBehaviour<KafkaLogPlace>) async throws {
+    func behavesAsEveryLogWithRetention(_ behaviour: LogBehaviour<KafkaLogHarness>) async throws {
         try await check(behaviour)
     }
 
     @Test(
         .enabled(if: TestCluster.isReal, "the mock cluster's groups take seconds for each new member"),
         arguments: behaviours(of: .groups))
-    func behavesAsEveryLogWithGroups(_ behaviour: LogBehaviour<KafkaLogPlace>) async throws {
+    func behavesAsEveryLogWithGroups(_ behaviour: LogBehaviour<KafkaLogHarness>) async throws {
         try await check(behaviour)
     }
 
-    private func check(_ behaviour: LogBehaviour<KafkaLogPlace>) async throws {
+    private func check(_ behaviour: LogBehaviour<KafkaLogHarness>) async throws {
         try await TestCluster.whenFree {
-            let place = try await KafkaLogPlace.make()
+            let place = try await KafkaLogHarness.make()
             try await behaviour.check(place)
             try await place.remove()
         }
@@ -39,12 +39,12 @@ import Testing
         case any
     }
 
-    private static func behaviours(of need: Need) -> [LogBehaviour<KafkaLogPlace>] {
-        LogBehaviour<KafkaLogPlace>.all.filter { self.need(of: $0) == need }
+    private static func behaviours(of need: Need) -> [LogBehaviour<KafkaLogHarness>] {
+        LogBehaviour<KafkaLogHarness>.all.filter { self.need(of: $0) == need }
     }
 
     /// What a behaviour needs of its cluster; what is new in the suite is taken to need nothing.
-    private static func need(of behaviour: LogBehaviour<KafkaLogPlace>) -> Need {
+    private static func need(of behaviour: LogBehaviour<KafkaLogHarness>) -> Need {
         let words: [(Need, [String])] = [
             (.retention, ["retention", "removes only", "keeps what a group", "keeps what stands"]),
             (

@@ -11,7 +11,7 @@ struct GroupTests {
     @Test func leavesAroundAssignmentsWithoutHanging() async throws {
         let isLong = ProcessInfo.processInfo.environment["WEIR_TEST_LONG"] != nil
         try await TestCluster.whenFree {
-            let place = try await KafkaLogPlace.make()
+            let place = try await KafkaLogHarness.make()
             let log = try await place.open(LogSettings())
             let staying = try await log.join(group: "g", topic: .changes)
             let workers = Workers()
@@ -41,7 +41,7 @@ struct GroupTests {
     /// A worker that does nothing for longer than the group would wait for a silent member stays in its group.
     @Test func keepsAMemberWhosePartitionsArePaused() async throws {
         try await TestCluster.whenFree {
-            let place = try await KafkaLogPlace.make()
+            let place = try await KafkaLogHarness.make()
             try await place.createTopics(partitions: 4)
             var configuration = place.configuration()
             configuration.sessionTimeout = .seconds(6)

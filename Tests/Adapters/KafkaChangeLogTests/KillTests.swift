@@ -12,7 +12,7 @@ struct KillTests {
     /// Requests are on their way whenever the broker dies, and each record is there once, in order.
     @Test func keepsEveryRecordOnceAndInOrderWhenABrokerDies() async throws {
         let broker = try await KafkaServer.start()
-        let subject = KafkaLogPlace(broker: broker)
+        let subject = KafkaLogHarness(broker: broker)
         let log = try await subject.open(LogSettings())
         let producer = try await log.producer()
         let reader = try await log.reader(of: place, from: 0)

@@ -14,9 +14,9 @@ import Testing
     }
 
     /// A cluster of the test's own, with its log.
-    private func open() async throws -> (KafkaLogPlace, MockCluster, KafkaChangeLog) {
+    private func open() async throws -> (KafkaLogHarness, MockCluster, KafkaChangeLog) {
         let cluster = MockCluster()
-        let subject = KafkaLogPlace(mock: cluster)
+        let subject = KafkaLogHarness(mock: cluster)
         return (subject, cluster, try await subject.open(LogSettings()))
     }
 
@@ -116,7 +116,7 @@ import Testing
 
     @Test func boundsWhatWaitsForBrokersThatAreDownAndGivesItUpWithTheLog() async throws {
         let cluster = MockCluster()
-        let subject = KafkaLogPlace(mock: cluster)
+        let subject = KafkaLogHarness(mock: cluster)
         try await subject.createTopics(partitions: 4)
         var configuration = subject.configuration()
         configuration.queueBytes = 10_000

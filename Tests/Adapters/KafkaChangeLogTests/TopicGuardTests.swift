@@ -38,7 +38,7 @@ struct TopicGuardTests {
     }
 
     private static func withLog(_ body: (KafkaChangeLog, TopicPartition) async throws -> Void) async throws {
-        let place = try await KafkaLogPlace.make()
+        let place = try await KafkaLogHarness.make()
         let log = try await place.open(LogSettings())
         let result = await Result.capturing { try await body(log, TopicPartition(.uploads, 0)) }
         await log.close()

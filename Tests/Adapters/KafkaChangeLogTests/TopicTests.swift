@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct TopicTests {
     @Test func namesTheTopicThatIsMissing() async throws {
         let cluster = MockCluster()
-        let place = KafkaLogPlace(mock: cluster)
+        let place = KafkaLogHarness(mock: cluster)
         for topic in Topic.allCases where topic != .ordered {
             cluster.createTopic(place.prefix + topic.rawValue, partitions: topic == .control ? 1 : 4)
         }
@@ -24,7 +24,7 @@ import Testing
     @Test func refusesTopicsWhosePartitionsDiffer() async throws {
         for (odd, count) in [(Topic.changes, 3), (.control, 2)] {
             let cluster = MockCluster()
-            let place = KafkaLogPlace(mock: cluster)
+            let place = KafkaLogHarness(mock: cluster)
             for topic in Topic.allCases {
                 let usual = topic == .control ? 1 : 4
                 cluster.createTopic(place.prefix + topic.rawValue, partitions: topic == odd ? count : usual)
@@ -39,7 +39,7 @@ import Testing
 
     /// The mock cluster keeps the producers' times, which nobody may take for the log's.
     @Test func refusesRecordsWithTheTimeOfTheirProducers() async throws {
-        let place = KafkaLogPlace(mock: MockCluster())
+        let place = KafkaLogHarness(mock: MockCluster())
         try await place.createTopics(partitions: 4)
         var configuration = place.configuration()
         configuration.acceptsProducersTime = false
@@ -56,7 +56,7 @@ import Testing
     @Test(.enabled(if: TestCluster.isReal, "the mock cluster has no settings of topics"))
     func makesTopicsThatItFindsNothingWrongWith() async throws {
         try await TestCluster.whenFree {
-            let place = try await KafkaLogPlace.make()
+            let place = try await KafkaLogHarness.make()
             try await place.createTopics(partitions: 4)
             // Again: what is there stays.
             try await place.createTopics(partitions: 6)
@@ -73,7 +73,7 @@ import Testing
     @Test(.enabled(if: TestCluster.isReal, "the mock cluster has no settings of topics"))
     func findsWhatWouldBreakItsPromises() async throws {
         try await TestCluster.whenFree {
-            let place = try await KafkaLogPlace.make()
+            let place = try await KafkaLogHarness.make()
             try await place.createTopics(partitions: 4)
             let prefix = place.prefix
             try await place.administering { client in

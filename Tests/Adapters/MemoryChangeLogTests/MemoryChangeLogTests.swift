@@ -6,9 +6,9 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct MemoryChangeLogTests {
     private let place = TopicPartition(.uploads, 0)
 
-    @Test(arguments: LogBehaviour<MemoryLogPlace>.all)
-    func behavesAsEveryLog(_ behaviour: LogBehaviour<MemoryLogPlace>) async throws {
-        try await behaviour.check(MemoryLogPlace())
+    @Test(arguments: LogBehaviour<MemoryLogHarness>.all)
+    func behavesAsEveryLog(_ behaviour: LogBehaviour<MemoryLogHarness>) async throws {
+        try await behaviour.check(MemoryLogHarness())
     }
 
     @Test func givesTheTimeOfItsClock() async throws {

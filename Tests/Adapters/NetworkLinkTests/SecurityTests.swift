@@ -62,7 +62,7 @@ import ZeroMQ
             let server = try CurveKeys(secret: Array(repeating: 1, count: 32))
             let known = try CurveKeys(secret: Array(repeating: 2, count: 32))
             let stranger = try CurveKeys(secret: Array(repeating: 3, count: 32))
-            let door = try ZeroMQDoor(context, admitting: known.publicKey)
+            let door = try ZAPAuthenticator(context, admitting: known.publicKey)
             defer { door.close() }
             let router = try context.socket(.router)
             defer { router.close() }
@@ -75,7 +75,7 @@ import ZeroMQ
             let monitor = try ZeroMQMonitor(dealer, in: context, name: "dealer")
             defer { monitor.close() }
             try dealer.connect(try router.lastEndpoint())
-            let bell = try ZeroMQBell()
+            let bell = try ZeroMQWakeup()
             #expect(try bell.wait(for: [door.socket]) == [true])
             let refused = try door.answer()
             _ = try bell.wait(for: [monitor.socket])

@@ -30,13 +30,14 @@ struct AccessTests {
 
     /// A user with a password, who may make a schema.
     private struct Account {
-        let place: StorePlace
+        let place: PostgresStoreHarness
         let name: String
         let password: String
 
         init() async throws {
             let id = UUID().uuidString.lowercased().filter { $0 != "-" }.prefix(12)
-            place = StorePlace(server: try await AccessTests.server.value, schema: "weir \(id)", database: "postgres")
+            place = PostgresStoreHarness(
+                server: try await AccessTests.server.value, schema: "weir \(id)", database: "postgres")
             name = "app \(id)"
             password = "hunter2 \(UUID().uuidString)"
             try await change("CREATE ROLE \"\(name)\" LOGIN PASSWORD '\(password)'")

@@ -7,7 +7,7 @@ import Testing
 struct ConformanceTests {
     @Test(arguments: RecordStoreConformance.cases)
     func conforms(_ test: ConformanceCase) async throws {
-        let configuration = try await StorePlace.make().configuration
+        let configuration = try await PostgresStoreHarness.make().configuration
         try await test.run { try await PostgresRecordStore.open(configuration) }
     }
 }

@@ -72,7 +72,7 @@ struct ForeignObjectsTests {
 
     /// The tables prepared, changed by another hand and prepared again, for a version more.
     private func prepareAgain(after sql: String) async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         try await place.withStore { try await $0.prepare(Samples.first) }
         try await place.execute(sql)
         try await place.withStore { try await $0.prepare(Samples.second) }
@@ -98,7 +98,7 @@ struct ForeignObjectsTests {
     }
 
     @Test func whatIsAddedWhileWeirRunsIsNamedWithTheRowItRefuses() async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         try await place.withStore { store in
             try await store.prepare(Samples.first)
             try await place.execute("ALTER TABLE person ADD CONSTRAINT grown CHECK (age > 17)")
@@ -147,7 +147,7 @@ struct ForeignObjectsTests {
 
     /// A store whose table got a trigger after the start, which fails at the row `stop`.
     private func withTrigger(raising state: String, _ body: (PostgresRecordStore) async throws -> Void) async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         try await place.withStore { store in
             try await store.prepare(Samples.first)
             try await place.execute(

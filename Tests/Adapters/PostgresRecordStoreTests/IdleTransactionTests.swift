@@ -9,7 +9,7 @@ import Testing
 struct IdleTransactionTests {
     /// A migration stands between two of its statements and holds the lock that another one waits for.
     @Test func aSessionThatStandsInATransactionIsEndedAndTheStoreGoesOn() async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         let proxy = try CuttingProxy(to: place.server)
         try await place.withStore { configuration in
             configuration.shards[0]["host"] = proxy.folder

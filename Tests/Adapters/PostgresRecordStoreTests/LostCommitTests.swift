@@ -16,7 +16,7 @@ struct LostCommitTests {
     /// The connection is cut at a byte of the request or of the answer; whether the transaction was done depends on it.
     @Test(arguments: seeds)
     func aCommitWhoseAnswerIsLostIsWrittenOnce(seed: UInt64) async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         var random = SeededRandom(seed: seed)
         try await place.withProxiedStore { store, proxy in
             try await store.prepare(Samples.first)
@@ -44,7 +44,7 @@ struct LostCommitTests {
     /// The first answer is lost at its last byte, and so is the session after it: the caller is told to try again, and its
     /// repeat finds its own position.
     @Test func aRepeatByTheCallerFindsWhatWasWritten() async throws {
-        let place = try await StorePlace.makeDatabase()
+        let place = try await PostgresStoreHarness.makeDatabase()
         try await place.withProxiedStore { store, proxy in
             try await store.prepare(Samples.first)
             try await store.commit([Samples.step(1, [Samples.row("a")])])
@@ -79,7 +79,7 @@ struct LostCommitTests {
     /// Calls that share a transaction share its loss.
     @Test(arguments: seeds)
     func callsThatAreLostTogetherAreWrittenOnceEach(seed: UInt64) async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         var random = SeededRandom(seed: seed)
         try await place.withProxiedStore { store, proxy in
             try await store.prepare(Samples.first)
@@ -102,7 +102,7 @@ struct LostCommitTests {
 
     @Test(arguments: seeds)
     func backendsThatAreEndedAtRandomLoseAndRepeatNothing(seed: UInt64) async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         var random = SeededRandom(seed: seed)
         let ends = (0..<20).map { _ in random.next() % 4 }
         try await place.withStore {
@@ -142,10 +142,10 @@ struct LostCommitTests {
     }
 }
 
-extension StorePlace {
+extension PostgresStoreHarness {
     /// Runs a closure while the place's database takes no new sessions, or takes them as ever.
     fileprivate func withLogins(allowed: Bool, _ body: () async throws -> Void) async throws {
-        let admin = StorePlace(server: server, schema: schema, database: "postgres")
+        let admin = PostgresStoreHarness(server: server, schema: schema, database: "postgres")
         try await admin.execute("ALTER DATABASE \(database) ALLOW_CONNECTIONS \(allowed)")
         let outcome: Result<Void, any Error>
         do {

@@ -9,7 +9,7 @@ import Testing
 @Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
 struct MigrationTests {
     @Test func aDryRunSaysWhatIsMissingAndChangesNothing() async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         try await place.withStore { store in
             let plans = try await store.migrationPlans(Samples.first)
             #expect(plans.count == 1)
@@ -21,7 +21,7 @@ struct MigrationTests {
     }
 
     @Test func theScriptOfADryRunMakesTheSameTables() async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         try await place.withStore { store in
             for schemas in [Samples.first, Samples.second] {
                 let plan = try await store.migrationPlans(schemas)[0]
@@ -36,7 +36,7 @@ struct MigrationTests {
     }
 
     @Test func aVersionMoreOnlyAdds() async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         try await place.withStore { store in
             try await store.prepare(Samples.first)
             try await store.commit([Samples.step(1, [Samples.row("a")])])
@@ -54,7 +54,7 @@ struct MigrationTests {
     }
 
     @Test func aRefusedVersionLeavesEverythingAsItWas() async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         try await place.withStore { store in
             try await store.prepare(Samples.first)
             let renamed = Schema(tables: [Table(name: "people", columns: Samples.person.columns)])
@@ -72,7 +72,7 @@ struct MigrationTests {
     }
 
     @Test func aStartThatDoesNotMigrateSaysWhatToRun() async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         try await place.withStore { configuration in
             configuration.migratesAtStart = false
         } _: { store in
@@ -86,7 +86,7 @@ struct MigrationTests {
     }
 
     @Test func workersThatStartTogetherMakeTheTablesOnce() async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<6 { group.addTask { try await place.withStore { try await $0.prepare(Samples.second) } } }
             try await group.waitForAll()
@@ -97,8 +97,9 @@ struct MigrationTests {
     @Test func aDatabaseOfAnotherEncodingIsRefused() async throws {
         let server = try await PostgresServer.shared()
         let name = "latin_\(UUID().uuidString.lowercased().prefix(8))"
-        try await StorePlace.make().execute("CREATE DATABASE \(name) ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'")
-        let place = StorePlace(server: server, schema: "weir", database: name)
+        try await PostgresStoreHarness.make().execute(
+            "CREATE DATABASE \(name) ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'")
+        let place = PostgresStoreHarness(server: server, schema: "weir", database: name)
         try await place.withStore { store in
             let error = await #expect(throws: RecordStoreError.self) { try await store.prepare(Samples.first) }
             #expect(error?.code == .incompatibleTables)
@@ -109,7 +110,7 @@ struct MigrationTests {
     // MARK: For operators
 
     @Test func aRoleMayBeGrantedToReadAndNoMore() async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         let role = "reader_\(UUID().uuidString.lowercased().prefix(8))"
         let missing = await #expect(throws: RecordStoreError.self) {
             try await place.withStore {
@@ -139,7 +140,7 @@ struct MigrationTests {
     }
 
     @Test func aWorkerNeedsNoMoreThanToReadAndWriteTheTables() async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         let role = "worker_\(UUID().uuidString.lowercased().prefix(8))"
         try await place.withStore { try await $0.prepare(Samples.first) }
         let all = "ALL TABLES IN SCHEMA \"\(place.schema)\" TO \(role)"
@@ -165,7 +166,7 @@ struct MigrationTests {
     }
 
     @Test func valuesCanBeQueriedAsWhatTheyAre() async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         try await place.withStore { store in
             try await store.prepare(Samples.second)
             let json = [
@@ -196,7 +197,7 @@ struct MigrationTests {
     }
 
     @Test func referencesGetAnIndexWhereAskedFor() async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         try await place.withStore {
             $0.indexesReferences = true
         } _: { store in

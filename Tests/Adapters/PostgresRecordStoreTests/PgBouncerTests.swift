@@ -17,7 +17,7 @@ struct PgBouncerTests {
 
     @Test(arguments: RecordStoreConformance.cases)
     func conforms(_ test: ConformanceCase) async throws {
-        var configuration = try await StorePlace.make().configuration
+        var configuration = try await PostgresStoreHarness.make().configuration
         configuration.shards = [try ConnectionParameters(try await Self.shared.value.connectionString())]
         let behind = configuration
         try await test.run { try await PostgresRecordStore.open(behind) }
@@ -25,7 +25,7 @@ struct PgBouncerTests {
 
     /// What a session was set to does not stay behind for the next client, and the next one is set to the same.
     @Test func aSessionThatAnotherClientHadIsSetToWhatTheStoreNeeds() async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         let bouncer = try await PgBouncer.start(inFrontOf: place.server, sessions: 1)
         let parameters = try ConnectionParameters(bouncer.connectionString())
         let other = try await PostgresPool.start(parameters, count: 1)
@@ -44,7 +44,7 @@ struct PgBouncerTests {
 
     /// A pooler that dies takes the sessions with it; steps are written once all the same.
     @Test func aPoolerThatDiesIsAServerThatCanBeTriedAgain() async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         let bouncer = try await PgBouncer.start(inFrontOf: place.server, sessions: 20)
         try await place.withStore {
             $0.shards = [try ConnectionParameters(bouncer.connectionString())]

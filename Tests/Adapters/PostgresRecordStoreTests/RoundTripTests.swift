@@ -39,7 +39,7 @@ struct RoundTripTests {
         let expected = try await roundTrip(rows, embedded)
         await embedded.close()
         try FileManager.default.removeItem(at: folder)
-        let found = try await StorePlace.make().withStore { try await roundTrip(rows, $0) }
+        let found = try await PostgresStoreHarness.make().withStore { try await roundTrip(rows, $0) }
         for row in rows {
             #expect(found[row.key]?.values == row.values, "row \(row.key.id)")
             #expect(found[row.key] == expected[row.key], "row \(row.key.id)")
@@ -63,7 +63,7 @@ struct RoundTripTests {
         values[column] = json
         let good = Samples.row("good")
         let bad = Samples.row("bad", values)
-        try await StorePlace.make().withStore { store in
+        try await PostgresStoreHarness.make().withStore { store in
             try await store.prepare(Samples.first)
             let error = await #expect(throws: RecordStoreError.self) {
                 try await store.commit([Samples.step(1, [good, bad])])
@@ -79,7 +79,7 @@ struct RoundTripTests {
     @Test func aRowThatStandsThoughItsFirstVersionIsWrittenIsOverwritten() async throws {
         let standing = Samples.row("a", [#""old""#, "1", "null", "null", "null", "null"])
         let rows = [Samples.row("a"), Samples.row("b"), Samples.row("c", version: 7)]
-        try await StorePlace.make().withStore { store in
+        try await PostgresStoreHarness.make().withStore { store in
             try await store.prepare(Samples.first)
             try await store.commit([Samples.step(1, [standing])])
             try await store.commit([Samples.step(2, rows)])
@@ -90,7 +90,7 @@ struct RoundTripTests {
     }
 
     @Test func largeValuesAreCompressedByTheFasterMethodThatTheServerHas() async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         let long = "\"" + String(repeating: "river stone ", count: 1000) + "\""
         try await place.withStore { store in
             try await store.prepare(Samples.first)

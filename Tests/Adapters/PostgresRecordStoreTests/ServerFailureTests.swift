@@ -13,7 +13,7 @@ struct ServerFailureTests {
     @Test func aServerThatIsStartedAgainIsFoundAtAPositionWithItsRows() async throws {
         // The disk is written to so rarely that a crash takes commits back.
         let server = try await PostgresServer.start(settings: ["wal_writer_delay": "10s"])
-        let place = StorePlace(server: server, schema: "weir", database: "postgres")
+        let place = PostgresStoreHarness(server: server, schema: "weir", database: "postgres")
         try await place.withStore { store in
             try await store.prepare(Samples.first)
             func step(_ number: Int64) -> StoreStep {
@@ -83,7 +83,7 @@ struct ServerFailureTests {
 
     @Test func aDatabaseThatIsMissingIsNamed() async throws {
         let server = try await PostgresServer.shared()
-        let place = StorePlace(server: server, schema: "weir", database: "none")
+        let place = PostgresStoreHarness(server: server, schema: "weir", database: "none")
         try await place.withStore { store in
             let error = await #expect(throws: RecordStoreError.self) { try await store.prepare(Samples.first) }
             #expect(error?.message.contains("\"none\" does not exist") == true)
@@ -93,7 +93,7 @@ struct ServerFailureTests {
     }
 
     @Test func aServerThatTakesNoWritesCanBeTriedAgain() async throws {
-        let place = try await StorePlace.makeDatabase()
+        let place = try await PostgresStoreHarness.makeDatabase()
         try await place.withStore { store in
             try await store.prepare(Samples.first)
             try await place.execute("ALTER DATABASE \(place.database) SET default_transaction_read_only = on")
@@ -103,14 +103,14 @@ struct ServerFailureTests {
             let error = await #expect(throws: RecordStoreError.self) { try await store.commit([Samples.step(1)]) }
             #expect(error?.isRetriable == true)
             #expect(error?.message.contains("read-only") == true)
-            let admin = StorePlace(server: place.server, schema: place.schema, database: "postgres")
+            let admin = PostgresStoreHarness(server: place.server, schema: place.schema, database: "postgres")
             try await admin.execute("ALTER DATABASE \(place.database) RESET default_transaction_read_only")
             try await store.commit([Samples.step(1)])
         }
     }
 
     @Test func anOwnerCannotComeInAnotherPartition() async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         try await place.withStore { store in
             try await store.prepare(Samples.first)
             try await store.commit([Samples.step(1, [Samples.row("a")])])

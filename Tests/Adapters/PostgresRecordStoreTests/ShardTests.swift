@@ -9,8 +9,8 @@ import Testing
 struct ShardTests {
     @Test func aPartitionLivesInTheDatabaseOfItsRemainder() async throws {
         let places = [
-            try await StorePlace.makeDatabase(), try await StorePlace.makeDatabase(),
-            try await StorePlace.makeDatabase(),
+            try await PostgresStoreHarness.makeDatabase(), try await PostgresStoreHarness.makeDatabase(),
+            try await PostgresStoreHarness.makeDatabase(),
         ]
         func configuration(_ order: [Int]) throws -> PostgresRecordStoreConfiguration {
             let shards = try order.map { try places[$0].configuration.shards[0] }

@@ -8,7 +8,7 @@ import Testing
 @Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
 struct SizeTests {
     @Test func theSizeOfALargeTableIsEstimatedForEachPartition() async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         try await place.withStore { store in
             try await store.prepare(Samples.first)
             // A partition with a quarter of the rows and one with the rest; some 20 MB, of which 8 are looked at.

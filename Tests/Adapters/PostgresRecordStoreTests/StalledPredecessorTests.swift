@@ -11,7 +11,7 @@ struct StalledPredecessorTests {
     /// The predecessor has taken the lock and stalls with half of its rows sent, with its first step or a later one.
     @Test(arguments: [1, 2] as [Int64])
     func aSuccessorEndsTheSessionThatHoldsItsPartition(number: Int64) async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         try await place.withProxiedStore { predecessor, proxy in
             try await predecessor.prepare(Samples.first)
             if number > 1 { try await predecessor.commit([Samples.step(1)]) }
@@ -38,7 +38,7 @@ struct StalledPredecessorTests {
 
     /// What holds up others' statements and is no predecessor stays.
     @Test func anOperatorsLockIsWaitedForAndNotEnded() async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         try await place.withStore {
             $0.stalledAfter = .milliseconds(100)
         } _: { store in
@@ -56,7 +56,7 @@ struct StalledPredecessorTests {
 
     /// Another partition of the same store goes on meanwhile.
     @Test func otherPartitionsDoNotWait() async throws {
-        let place = try await StorePlace.make()
+        let place = try await PostgresStoreHarness.make()
         try await place.withProxiedStore { stalled, proxy in
             try await stalled.prepare(Samples.first)
             proxy.hold(.toServer, after: 20_000)

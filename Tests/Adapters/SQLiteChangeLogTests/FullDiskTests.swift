@@ -7,7 +7,7 @@ import Testing
     private let place = TopicPartition(.uploads, 0)
     private let other = TopicPartition(.uploads, 1)
 
-    private func open(_ directory: SQLiteLogPlace) async throws -> SQLiteChangeLog {
+    private func open(_ directory: SQLiteLogHarness) async throws -> SQLiteChangeLog {
         try await SQLiteChangeLog(
             SQLiteChangeLogConfiguration(path: directory.path, partitions: 2, maximumFileBytes: 1_600_000))
     }
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test func failsWhenThereIsNoRoomAndGoesOnWhenThereIs() async throws {
-        let directory = try SQLiteLogPlace()
+        let directory = try SQLiteLogHarness()
         let log = try await open(directory)
         var taken = 0
         var producer = try await log.producer()
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test func uploadsAloneLeaveTheReserve() async throws {
-        let directory = try SQLiteLogPlace()
+        let directory = try SQLiteLogHarness()
         // More than any disk has.
         let log = try await SQLiteChangeLog(
             SQLiteChangeLogConfiguration(path: directory.path, partitions: 2, reserveBytes: 1 << 60))
@@ -57,7 +57,7 @@ import Testing
 
     /// One append that has no room fails alone, though it waits in the middle of others.
     @Test func failsOnlyTheAppendThatHasNoRoom() async throws {
-        let directory = try SQLiteLogPlace()
+        let directory = try SQLiteLogHarness()
         let log = try await open(directory)
         let small = try await log.producer()
         let large = try await log.producer()

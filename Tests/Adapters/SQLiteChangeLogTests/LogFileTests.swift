@@ -10,7 +10,7 @@ import Testing
     private let place = TopicPartition(.uploads, 0)
 
     @Test func syncsTheWriteAheadLogAtEveryCommit() throws {
-        let directory = try SQLiteLogPlace()
+        let directory = try SQLiteLogHarness()
         let file = try LogFile(SQLiteChangeLogConfiguration(path: directory.path))
         try check(file.connection)
         try file.connection.close()
@@ -27,7 +27,7 @@ import Testing
 
     @Test func refusesADatabaseOfSomethingElseAndLeavesItAsItWas() async throws {
         for sql in ["CREATE TABLE notes (text TEXT)", "PRAGMA application_id = 5", "PRAGMA user_version = 1"] {
-            let directory = try SQLiteLogPlace()
+            let directory = try SQLiteLogHarness()
             try await directory.edit(sql)
             let error = await #expect(throws: ChangeLogError.self) { try await directory.open(LogSettings()) }
             #expect(error?.message.contains("database of something else") == true)
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func refusesANewerFormatAndNamesBoth() async throws {
-        let directory = try SQLiteLogPlace()
+        let directory = try SQLiteLogHarness()
         try await directory.open(LogSettings()).close()
         try await directory.edit("PRAGMA user_version = 2")
         let error = await #expect(throws: ChangeLogError.self) { try await directory.open(LogSettings()) }
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func refusesAFileThatIsNoDatabaseAndAFolderThatIsMissing() async throws {
-        let directory = try SQLiteLogPlace()
+        let directory = try SQLiteLogHarness()
         try Data(repeating: 65, count: 5000).write(to: URL(filePath: directory.path))
         let error = await #expect(throws: ChangeLogError.self) { try await directory.open(LogSettings()) }
         #expect(error?.code == .corrupt)
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: [0, -1, 1025]) func refusesANumberOfPartitionsThatItCannotHave(count: Int) async throws {
-        let directory = try SQLiteLogPlace()
+        let directory = try SQLiteLogHarness()
         let error = await #expect(throws: ChangeLogError.self) {
             try await SQLiteChangeLog(SQLiteChangeLogConfiguration(path: directory.path, partitions: count))
         }
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func leavesCancellationWhatItIs() async throws {
-        let directory = try SQLiteLogPlace()
+        let directory = try SQLiteLogHarness()
         try await directory.open(LogSettings()).close()
         let files = try await LogFileReaders(path: directory.path, threads: 1)
         let read = Task {
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test func tellsOfRecordsThatAreMissingInTheFile() async throws {
-        let directory = try SQLiteLogPlace()
+        let directory = try SQLiteLogHarness()
         var log = try await directory.open(LogSettings())
         try await log.producer().append((0..<5).map { NewRecord(to: place, value: [UInt8($0)]) })
         try await log.close()
@@ -94,7 +94,7 @@ import Testing
 
     /// Another process that appends makes this one's offsets wrong: it must not overwrite, nor invent an order.
     @Test func failsRatherThanOverwriteWhatAnotherProcessAppended() async throws {
-        let directory = try SQLiteLogPlace()
+        let directory = try SQLiteLogHarness()
         let log = try await directory.open(LogSettings())
         try await directory.edit("INSERT INTO uploads_0 VALUES (0, 0, x'', x'01')")
         await #expect(throws: ChangeLogError.self) {

@@ -9,7 +9,7 @@ import Testing
     private let place = TopicPartition(.uploads, 0)
 
     @Test func countsTransactionsWithWhatTheyCarry() async throws {
-        let directory = try SQLiteLogPlace()
+        let directory = try SQLiteLogHarness()
         let log = try await SQLiteChangeLog(
             SQLiteChangeLogConfiguration(path: directory.path), metrics: SQLiteLogMetrics(registry))
         let producer = try await log.producer()
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func countsFailures() async throws {
-        let directory = try SQLiteLogPlace()
+        let directory = try SQLiteLogHarness()
         let log = try await SQLiteChangeLog(
             SQLiteChangeLogConfiguration(path: directory.path), metrics: SQLiteLogMetrics(registry))
         try await directory.whileAppendsFail(log) {
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test func givesASignOfLifeOpenOrClosed() async throws {
-        let directory = try SQLiteLogPlace()
+        let directory = try SQLiteLogHarness()
         let log = try await SQLiteChangeLog(SQLiteChangeLogConfiguration(path: directory.path))
         await log.beat()
         try await log.close()

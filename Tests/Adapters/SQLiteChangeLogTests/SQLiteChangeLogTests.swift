@@ -6,14 +6,14 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct SQLiteChangeLogTests {
     private let place = TopicPartition(.uploads, 0)
 
-    @Test(arguments: LogBehaviour<SQLiteLogPlace>.all)
-    func behavesAsEveryLog(_ behaviour: LogBehaviour<SQLiteLogPlace>) async throws {
-        try await behaviour.check(SQLiteLogPlace())
+    @Test(arguments: LogBehaviour<SQLiteLogHarness>.all)
+    func behavesAsEveryLog(_ behaviour: LogBehaviour<SQLiteLogHarness>) async throws {
+        try await behaviour.check(SQLiteLogHarness())
     }
 
     /// What waits while the writer is held up goes into one transaction.
     @Test func sharesTransactionsAmongProducers() async throws {
-        let directory = try SQLiteLogPlace()
+        let directory = try SQLiteLogHarness()
         let log = try await directory.open(LogSettings())
         let producers = try await withThrowingTaskGroup(of: LogProducerOfTest.self) { group in
             for _ in 0..<64 { group.addTask { try await log.producer() } }
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func givesTheTimeOfItsClock() async throws {
-        let directory = try SQLiteLogPlace()
+        let directory = try SQLiteLogHarness()
         let log = try await SQLiteChangeLog(SQLiteChangeLogConfiguration(path: directory.path), clock: { 77 })
         try await log.producer().append([NewRecord(to: place, value: [])])
         let records = try await log.reader(of: place, from: 0).next(maximumBytes: 1)
@@ -48,7 +48,7 @@ import Testing
 
     /// A tail of a few records: most reads come from the file, some cross over.
     @Test(arguments: [1, 500, 1 << 20]) func readsFromTheFileWhatMemoryDoesNotHold(maximumBytes: Int) async throws {
-        let directory = try SQLiteLogPlace()
+        let directory = try SQLiteLogHarness()
         let log = try await SQLiteChangeLog(SQLiteChangeLogConfiguration(path: directory.path, tailBytes: 1000))
         let producer = try await log.producer()
         for number in 0..<50 { try await producer.append([NewRecord(to: place, key: [UInt8(number)], value: [])]) }
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test func closesTwiceAndAtOnce() async throws {
-        let directory = try SQLiteLogPlace()
+        let directory = try SQLiteLogHarness()
         let log = try await directory.open(LogSettings())
         let producer = try await log.producer()
         let receipt = try await producer.enqueue([NewRecord(to: place, value: [1])])
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func removesMoreThanOneSliceWhileAppendsGoOn() async throws {
-        let directory = try SQLiteLogPlace()
+        let directory = try SQLiteLogHarness()
         let log = try await directory.open(LogSettings())
         let producer = try await log.producer()
         try await producer.append((0..<2000).map { NewRecord(to: place, value: [UInt8(truncatingIfNeeded: $0)]) })

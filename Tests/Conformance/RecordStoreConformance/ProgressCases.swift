@@ -78,7 +78,7 @@ extension RecordStoreConformance {
             heldFrom: TimeStamp(4)),
         ChangeResult(
             index: 4, table: 0, id: RowID(unchecked: "b"), status: .conflict,
-            place: RowPlace(knowledgeID: KnowledgeID(unchecked: "third"), timeStamp: TimeStamp(9))),
+            place: RowLocator(knowledgeID: KnowledgeID(unchecked: "third"), timeStamp: TimeStamp(9))),
         ChangeResult(index: 5, table: 1, id: RowID(unchecked: "c"), status: .refused(.rowGone, message: "gone")),
     ]
 }

@@ -56,11 +56,11 @@ import Testing
         let clock = HandClock()
         let (beats, asked) = AsyncStream.makeStream(of: CheckedContinuation<Void, Never>.self)
         var incoming = beats.makeAsyncIterator()
-        let liveness = Liveness(tasks: Pulse("tasks", limit: .seconds(30), clock: clock) {})
+        let liveness = Liveness(tasks: Watchdog("tasks", limit: .seconds(30), clock: clock) {})
         let (answered, answer) = AsyncStream.makeStream(of: Void.self)
         var answers = answered.makeAsyncIterator()
         liveness.add(
-            Pulse("log", limit: .seconds(30), clock: clock) {
+            Watchdog("log", limit: .seconds(30), clock: clock) {
                 await withCheckedContinuation { asked.yield($0) }
                 answer.yield()
             })

@@ -21,7 +21,7 @@ import Testing
                     try connection.transaction(.immediate) {
                         try connection.execute("INSERT INTO t VALUES (1)")
                         begin.finish()
-                        try connection.heedingCancellation { try connection.execute(Self.long) }
+                        try connection.withCancellation { try connection.execute(Self.long) }
                     }
                 }
                 #expect(!connection.inTransaction)
@@ -37,8 +37,8 @@ import Testing
 
     @Test func whileTheTaskGoesOnResultsAndErrorsComeThrough() throws {
         try withConnection { connection throws in
-            #expect(try connection.heedingCancellation { try connection.number("SELECT 7") } == 7)
-            let error = sqliteError { try connection.heedingCancellation { try connection.execute("nonsense") } }
+            #expect(try connection.withCancellation { try connection.number("SELECT 7") } == 7)
+            let error = sqliteError { try connection.withCancellation { try connection.execute("nonsense") } }
             #expect(error?.code == .error)
         }
     }

@@ -16,7 +16,7 @@ import ZeroMQ
             router.set(.routerMandatory, 1)
             try router.bind("tcp://127.0.0.1:0")
             try dealer.connect(try router.lastEndpoint())
-            let bell = try ZeroMQBell()
+            let bell = try ZeroMQWakeup()
             bell.ring()
             bell.ring()
             #expect(try bell.wait(for: [router]) == [false])

@@ -4,7 +4,7 @@ import Seeded
 struct Mutation {
     /// What pieces are taken from.
     let corpus: [[UInt8]]
-    /// Words of the format: its punctuation, keywords and extremes.
+    /// DifferenceFormatter of the format: its punctuation, keywords and extremes.
     let words: [[UInt8]]
 
     /// More bytes than this do not come of growing.

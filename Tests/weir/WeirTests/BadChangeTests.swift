@@ -83,7 +83,7 @@ import Testing
 
     @Test func eachIsRefusedByItselfAndTheOthersAreApplied() async throws {
         let weir = try await Self.start()
-        var bystander = Bystander(weir, table: "thing")
+        var bystander = HealthyDevice(weir, table: "thing")
         let client = DeviceClient(port: weir.port, syncID: "abc", links: "readable:read")
         // All at once, each beside a good one.
         let all = Self.batch(1, Self.refused.flatMap { [$0.0, Self.good] })

@@ -138,7 +138,7 @@ import Testing
 
     @Test func eachGetsItsCodedAnswerAndNothingIsApplied() async throws {
         let weir = try await TestServer.start()
-        var bystander = Bystander(weir)
+        var bystander = HealthyDevice(weir)
         let client = DeviceClient(port: weir.port, syncID: "abc")
         for wrong in Self.malformed + Self.envelopes + Self.vectors + Self.sizes {
             let answer = try await bystander.watch {
@@ -170,7 +170,7 @@ import Testing
 
     @Test func aBodyWithoutAnAnnouncedLengthIsBoundedAsWell() async throws {
         let weir = try await TestServer.start()
-        var bystander = Bystander(weir)
+        var bystander = HealthyDevice(weir)
         let head = "POST /v1/sync HTTP/1.1\r\nHost: a\r\nX-Sync-Id: abc\r\nConnection: close\r\n"
         let port = weir.port
         for (name, headers, chunk) in [
@@ -197,7 +197,7 @@ import Testing
 
     @Test func aBodyThatBreaksOffAppliesNothing() async throws {
         let weir = try await TestServer.start()
-        var bystander = Bystander(weir)
+        var bystander = HealthyDevice(weir)
         let port = weir.port
         let body = #"{"knowledgeId":"k1","batch":1,"changes":[{"table":"person","id":"p1","values":{"name":"A"}}]}"#
         let head = "POST /v1/sync HTTP/1.1\r\nHost: a\r\nX-Sync-Id: abc\r\n"
@@ -229,7 +229,7 @@ import Testing
 
     @Test func whatIsNoHTTPIsRefusedAndItsConnectionEnds() async throws {
         let weir = try await TestServer.start()
-        var bystander = Bystander(weir)
+        var bystander = HealthyDevice(weir)
         let port = weir.port
         for (request, status) in Self.noHTTP {
             let data = try await bystander.watch { try await RawConnection.exchange(Data(request.utf8), port: port) }

@@ -8,7 +8,7 @@ import Testing
 
     @Test func requestsThatTrickleForEverAreCutInTime() async throws {
         let weir = try await TestServer.start(settings: ["gateway.request-timeout": "2s"])
-        var bystander = Bystander(weir)
+        var bystander = HealthyDevice(weir)
         let port = weir.port
         try await bystander.watch {
             try await withThrowingTaskGroup { group in
@@ -48,7 +48,7 @@ import Testing
             }
             try await group.waitForAll()
         }
-        var bystander = Bystander(weir)
+        var bystander = HealthyDevice(weir)
         try await bystander.sync()
         try await bystander.check(weir)
         #expect(await weir.stop() == 0)
@@ -57,7 +57,7 @@ import Testing
     @Test func oneAddressCannotTakeTheConnectionsOfOthers() async throws {
         let weir = try await TestServer.start(
             settings: ["gateway.max-connections-per-address": "20", "gateway.max-connections": "100"])
-        var bystander = Bystander(weir)
+        var bystander = HealthyDevice(weir)
         let port = weir.port
         try await bystander.watch {
             try await RawConnection.onThread {
@@ -88,7 +88,7 @@ import Testing
                 "gateway.request-timeout": "1h", "gateway.max-connections": "\(count + 1000)",
                 "gateway.max-connections-per-address": "0",
             ])
-        var bystander = Bystander(weir)
+        var bystander = HealthyDevice(weir)
         for _ in 0..<20 { try await bystander.sync() }
         let before = try weir.residentBytes()
         let port = weir.port

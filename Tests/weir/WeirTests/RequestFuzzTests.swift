@@ -38,7 +38,7 @@ import Testing
             "gateway.request-timeout": "2s", "gateway.idle-timeout": "2s",
         ])
         let port = weir.port
-        var bystander = Bystander(weir)
+        var bystander = HealthyDevice(weir)
         let fuzzer = Fuzzer(
             "HTTP", count: TestLength.count(480, long: 15_000), corpus: Self.corpus, words: Self.words)
         let statuses = try await bystander.watch {

@@ -58,7 +58,7 @@ import Testing
     }
 
     private func play(_ weir: WeirProcess, seed: UInt64, rounds: Int) async throws -> [TestDevice] {
-        try await Quarrel.play(port: weir.port, seed: seed, rounds: rounds)
+        try await ConflictingWrites.play(port: weir.port, seed: seed, rounds: rounds)
     }
 
     // MARK: Verifying

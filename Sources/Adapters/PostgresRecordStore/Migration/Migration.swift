@@ -11,14 +11,14 @@ struct Migration {
     private let schemas: SchemaHistory
     private let epoch: String
     private let settings: ShardSettings
-    private let own: OwnTables
+    private let own: SystemTables
 
     init(_ connection: PostgresConnection, _ schemas: SchemaHistory, epoch: String, _ settings: ShardSettings) {
         self.connection = connection
         self.schemas = schemas
         self.epoch = epoch
         self.settings = settings
-        own = OwnTables(schema: settings.schema)
+        own = SystemTables(schema: settings.schema)
     }
 
     /// What is to be done; nothing is changed.
@@ -97,7 +97,7 @@ struct Migration {
             statements += table.creation
         }
         statements += own.indexes
-        statements.append("INSERT INTO \(own.migrations.qualifiedName) (format) VALUES (\(OwnTables.format))")
+        statements.append("INSERT INTO \(own.migrations.qualifiedName) (format) VALUES (\(SystemTables.format))")
         statements.append(
             "INSERT INTO \(own.shard.qualifiedName) (shard, shards, epoch) VALUES (\(settings.number), \(settings.count), "
                 + "\(SQLText.literal(epoch)))")
@@ -161,12 +161,12 @@ struct Migration {
     private func checkFormat() throws {
         let rows = try connection.query("SELECT max(format) FROM \(own.migrations.qualifiedName)")
         let format = rows.isNull(0, 0) ? 0 : Int(try rows.integer(0, 0))
-        guard format <= OwnTables.format else {
+        guard format <= SystemTables.format else {
             throw refusal(
-                "the tables are in format \(format) of a newer Weir, this one knows format \(OwnTables.format); run the "
+                "the tables are in format \(format) of a newer Weir, this one knows format \(SystemTables.format); run the "
                     + "newer version")
         }
-        guard format == OwnTables.format else {
+        guard format == SystemTables.format else {
             throw refusal("weir_migrations says format \(format), which never was; restore the database from a copy")
         }
     }

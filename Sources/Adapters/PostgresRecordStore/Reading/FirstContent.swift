@@ -9,7 +9,7 @@ extension PostgresRecordStore {
     package func firstContent() async throws(RecordStoreError) -> String? {
         let tables = try preparedTables()
         for shard in shards {
-            let own = OwnTables(schema: shard.settings.schema)
+            let own = SystemTables(schema: shard.settings.schema)
             let kept = [own.partitions, own.owners, own.devices, own.outcomes].map(\.qualifiedName)
             let all = kept + tables.layouts.map { $0.shape(columns: $0.table.columns.count).qualifiedName }
             let filled = try await shard.read { connection in

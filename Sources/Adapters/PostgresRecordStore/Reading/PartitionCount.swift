@@ -14,13 +14,13 @@ struct PartitionCount {
 
     private let connection: PostgresConnection
     private let tables: PreparedTables
-    private let own: OwnTables
+    private let own: SystemTables
     private let partition: Int
 
     init(_ connection: PostgresConnection, _ tables: PreparedTables, schema: String, of partition: Int) {
         self.connection = connection
         self.tables = tables
-        own = OwnTables(schema: schema)
+        own = SystemTables(schema: schema)
         self.partition = partition
     }
 

@@ -13,20 +13,20 @@ struct PartitionSnapshot {
 
     private let connection: PostgresConnection
     private let tables: PreparedTables
-    private let own: OwnTables
+    private let own: SystemTables
     private let partition: Int
     private let columnCounts: [Int]
-    private let moment: HeldMoment?
+    private let moment: ExportedSnapshot?
     private let body: (SnapshotPiece) throws -> Void
 
     init(
         _ connection: PostgresConnection, _ tables: PreparedTables, schema: String, of partition: Int,
-        schemaOrdinal: Int, at moment: HeldMoment?, _ body: @escaping (SnapshotPiece) throws -> Void
+        schemaOrdinal: Int, at moment: ExportedSnapshot?, _ body: @escaping (SnapshotPiece) throws -> Void
     ) throws(RecordStoreError) {
         self.connection = connection
         self.tables = tables
         self.moment = moment
-        own = OwnTables(schema: schema)
+        own = SystemTables(schema: schema)
         self.partition = partition
         columnCounts = try tables.columnCounts(ordinal: schemaOrdinal)
         self.body = body

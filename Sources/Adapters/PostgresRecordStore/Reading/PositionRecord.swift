@@ -7,7 +7,7 @@ import SyncWire
 enum PositionRecord {
     /// Where a partition stands.
     static func read(
-        _ partition: Int, _ connection: PostgresConnection, _ statements: OwnStatements
+        _ partition: Int, _ connection: PostgresConnection, _ statements: SystemStatements
     ) throws -> StoredPosition? {
         var parameters = PostgresParameters()
         parameters.append(Int32(partition))

@@ -7,7 +7,7 @@ import SyncWire
 enum ProgressLookUp {
     /// The progress of devices, one for each request.
     static func read(
-        _ requests: [ProgressRequest], _ connection: PostgresConnection, _ statements: OwnStatements
+        _ requests: [ProgressRequest], _ connection: PostgresConnection, _ statements: SystemStatements
     ) throws -> [DeviceProgress] {
         var owners = BinaryArray(.text)
         var callers = BinaryArray(.text)

@@ -9,9 +9,9 @@ struct PreparedTables: Sendable {
     /// The tables of the newest version prepared.
     let layouts: [TableLayout]
     /// The statements of the store's own tables.
-    let statements: OwnStatements
+    let statements: SystemStatements
 
-    init(_ schemas: SchemaHistory, _ layouts: [TableLayout], _ statements: OwnStatements) {
+    init(_ schemas: SchemaHistory, _ layouts: [TableLayout], _ statements: SystemStatements) {
         self.schemas = schemas
         self.layouts = layouts
         self.statements = statements

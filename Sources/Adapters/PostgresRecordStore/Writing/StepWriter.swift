@@ -12,12 +12,12 @@ final class StepWriter {
         case position
         case owners
         /// Rows, as places in the steps: the step's and the row's.
-        case rows([RowPlace])
+        case rows([RowLocator])
         case outcomes
     }
 
     /// A row among the steps.
-    struct RowPlace {
+    struct RowLocator {
         let step: Int
         let row: Int
     }
@@ -79,7 +79,7 @@ final class StepWriter {
 
     // MARK: Preparation
 
-    private struct OwnNames {
+    private struct SystemNames {
         let move: String
         let begin: String
         let settle: String
@@ -87,9 +87,9 @@ final class StepWriter {
         let keep: String
     }
 
-    private func prepareOwn() throws(PostgresError) -> OwnNames {
+    private func prepareOwn() throws(PostgresError) -> SystemNames {
         let statements = tables.statements
-        return OwnNames(
+        return SystemNames(
             move: try connection.prepare(statements.move), begin: try connection.prepare(statements.begin),
             settle: try connection.prepare(statements.settle), raise: try connection.prepare(statements.raise),
             keep: try connection.prepare(statements.keep))
@@ -131,7 +131,7 @@ final class StepWriter {
         return parameters
     }
 
-    private func positions(_ round: [Int], _ own: OwnNames) -> [(String, PostgresParameters)] {
+    private func positions(_ round: [Int], _ own: SystemNames) -> [(String, PostgresParameters)] {
         let (moving, new) = (
             round.filter { steps[$0].expected != nil }, round.filter { steps[$0].expected == nil }
         )
@@ -186,7 +186,7 @@ final class StepWriter {
     private func sendRows(
         _ round: [Int], _ send: (String, PostgresParameters, Purpose) throws -> Void
     ) throws {
-        var open: [RowArrays.Shape: (arrays: RowArrays, places: [RowPlace])] = [:]
+        var open: [RowArrays.Shape: (arrays: RowArrays, places: [RowLocator])] = [:]
         func flush(_ shape: RowArrays.Shape) throws {
             guard let name = names[shape], let rows = open[shape], !rows.places.isEmpty else { return }
             try send(name, rows.arrays.parameters, .rows(rows.places))
@@ -201,7 +201,7 @@ final class StepWriter {
                     open[shape] = (RowArrays(layout.table, columns: shape.columns), [])
                 }
                 try open[shape]?.arrays.append(row)
-                open[shape]?.places.append(RowPlace(step: index, row: place))
+                open[shape]?.places.append(RowLocator(step: index, row: place))
                 if open[shape]?.arrays.isFull ?? false { try flush(shape) }
             }
         }
@@ -209,7 +209,7 @@ final class StepWriter {
     }
 
     /// The first of some rows that Postgres refuses by itself; all is rolled back.
-    func refusedRow(among places: [RowPlace]) throws -> (RowKey, PostgresError)? {
+    func refusedRow(among places: [RowLocator]) throws -> (RowKey, PostgresError)? {
         let begin = try connection.prepare("BEGIN")
         let rows = places.map { steps[$0.step].rows[$0.row] }
         do {

@@ -20,7 +20,7 @@ struct Preparation {
     }
 
     func run() throws {
-        for (name, sql) in OwnTables.all { try TableCheck(connection, table: name).run(creation: sql) }
+        for (name, sql) in SystemTables.all { try TableCheck(connection, table: name).run(creation: sql) }
         let isRecorded = try checkEpoch()
         try recorded.check(schemas)
         for (index, table) in recorded.wanted(schemas).enumerated() {

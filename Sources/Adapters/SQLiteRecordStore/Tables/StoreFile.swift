@@ -21,14 +21,14 @@ enum StoreFile {
     static func create(_ connection: Connection) throws {
         guard try isNew(connection) else {
             if try connection.userVersion() == 1 {
-                try connection.execute(OwnTables.history)
-                try connection.setUserVersion(OwnTables.format)
+                try connection.execute(SystemTables.history)
+                try connection.setUserVersion(SystemTables.format)
             }
             return
         }
-        for (_, sql) in OwnTables.all { try connection.execute(sql) }
-        try connection.execute("PRAGMA application_id = \(OwnTables.applicationID)")
-        try connection.setUserVersion(OwnTables.format)
+        for (_, sql) in SystemTables.all { try connection.execute(sql) }
+        try connection.execute("PRAGMA application_id = \(SystemTables.applicationID)")
+        try connection.setUserVersion(SystemTables.format)
     }
 
     /// Whether the file is empty.
@@ -39,17 +39,17 @@ enum StoreFile {
         let format = try integer("PRAGMA user_version", connection)
         let objects = try integer("SELECT count(*) FROM sqlite_schema", connection)
         if application == 0 && format == 0 && objects == 0 { return true }
-        guard application == Int64(OwnTables.applicationID) else {
+        guard application == Int64(SystemTables.applicationID) else {
             throw RecordStoreError(
                 .incompatibleTables,
                 message: "\(connection.path) is an SQLite file of another application; name another path for the "
                     + "tables")
         }
-        guard format <= Int64(OwnTables.format) else {
+        guard format <= Int64(SystemTables.format) else {
             throw RecordStoreError(
                 .incompatibleTables,
                 message: "\(connection.path) is in format \(format) of a newer Weir, this one knows format "
-                    + "\(OwnTables.format); run the newer version, or name another path and let the tables be made "
+                    + "\(SystemTables.format); run the newer version, or name another path and let the tables be made "
                     + "again")
         }
         return false

@@ -84,7 +84,7 @@ struct RawTopic: Sendable {
     }
 
     private static func consume(_ offsets: Offsets, of topic: String, _ client: KafkaClient) async throws -> Double {
-        let bell = try KafkaBell()
+        let bell = try KafkaWakeup()
         let rung = DispatchSemaphore(value: 0)
         let number = bell.add { rung.signal() }
         let result: Result<Double, any Error>

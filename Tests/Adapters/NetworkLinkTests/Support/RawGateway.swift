@@ -11,13 +11,13 @@ final class RawGateway: @unchecked Sendable {
     private let thread: DedicatedThread
     private let context: ZeroMQContext
     private let socket: ZeroMQSocket
-    private let bell: ZeroMQBell
+    private let bell: ZeroMQWakeup
 
     init(_ address: NetworkAddress) async throws {
         thread = try DedicatedThread(name: "raw gateway")
         context = try ZeroMQContext()
         socket = try context.socket(.dealer)
-        bell = try ZeroMQBell()
+        bell = try ZeroMQWakeup()
         try socket.connect("tcp://\(address)")
     }
 

@@ -86,7 +86,7 @@ import Testing
         for result in results {
             let row = model.row(RowKey(table: result.table, owner: part.owner, id: result.id))
             let isShown = !["applied", "deleted"].contains(result.status.name)
-            let expected = isShown ? row.map { RowPlace(knowledgeID: $0.knowledgeID, timeStamp: $0.timeStamp) } : nil
+            let expected = isShown ? row.map { RowLocator(knowledgeID: $0.knowledgeID, timeStamp: $0.timeStamp) } : nil
             try #require(result.place == expected, place)
         }
     }

@@ -9,8 +9,8 @@ struct ClusterReplayTests {
     @Test func lostTablesAreMadeAgainAndWorkersGoOn() async throws {
         let cluster = try await WeirCluster.make(.init(partitions: 2))
         let weir = try await cluster.start(.run, named: "all")
-        var device = try await Quarrel.play(port: weir.port, seed: 7, rounds: 12)[0]
-        let before = try await Quarrel.fresh(port: weir.port)
+        var device = try await ConflictingWrites.play(port: weir.port, seed: 7, rounds: 12)[0]
+        let before = try await ConflictingWrites.fresh(port: weir.port)
         await weir.stop()
         let tables = try await cluster.verify().lines(of: "tables", " equal: ")
         #expect(tables.count == 2)
@@ -28,7 +28,7 @@ struct ClusterReplayTests {
         device.turn(to: weir.port)
         let answer = try await device.sync([TestDevice.change("after", ["name": "x"])])
         #expect(TestDevice.verdicts(answer) == ["applied"])
-        let after = try await Quarrel.fresh(port: weir.port)
+        let after = try await ConflictingWrites.fresh(port: weir.port)
         #expect(after.rows.count == before.rows.count + 1)
         #expect(after.rows.filter { before.rows[$0.key] != nil } == before.rows)
         await weir.stop()
@@ -36,7 +36,7 @@ struct ClusterReplayTests {
         try FileManager.default.removeItem(atPath: weir.data)
         try weir.startAgain()
         try await weir.untilReady()
-        let rebuilt = try await Quarrel.fresh(port: weir.port)
+        let rebuilt = try await ConflictingWrites.fresh(port: weir.port)
         #expect(rebuilt.rows == after.rows)
         await weir.stop()
         // Only the new result was published.
@@ -50,7 +50,7 @@ struct ClusterReplayTests {
     @Test func tablesThatHoldSomethingAreRefused() async throws {
         let cluster = try await WeirCluster.make(.init(partitions: 2))
         let weir = try await cluster.start(.run, named: "all")
-        _ = try await Quarrel.play(port: weir.port, seed: 8, rounds: 3)
+        _ = try await ConflictingWrites.play(port: weir.port, seed: 8, rounds: 3)
         await weir.stop()
         let tables = try await cluster.verify().lines(of: "tables", " equal: ")
         let refused = try await cluster.replay()

@@ -9,7 +9,7 @@ struct ClusterVerifyTests {
     @Test func tablesThatAreWrittenMeanwhileAreEqual() async throws {
         let cluster = try await WeirCluster.make(.init(partitions: 2))
         let weir = try await cluster.start(.run, named: "all")
-        var device = try await Quarrel.play(port: weir.port, seed: 1, rounds: 12)[0]
+        var device = try await ConflictingWrites.play(port: weir.port, seed: 1, rounds: 12)[0]
         async let verified = cluster.verify()
         for round in 0..<20 {
             _ = try await device.sync([TestDevice.change("busy\(round % 3)", ["name": JSON("n\(round)")])])
@@ -29,7 +29,7 @@ struct ClusterVerifyTests {
     @Test func whatSomebodyChangedInPostgresIsNamed() async throws {
         let cluster = try await WeirCluster.make(.init(partitions: 2))
         let weir = try await cluster.start(.run, named: "all")
-        _ = try await Quarrel.play(port: weir.port, seed: 2, rounds: 12)
+        _ = try await ConflictingWrites.play(port: weir.port, seed: 2, rounds: 12)
         let found = try await cluster.database.query(
             """
             SELECT sync_id, id, name, partition::text FROM person JOIN weir_owners USING (sync_id)
@@ -77,7 +77,7 @@ struct ClusterVerifyTests {
     @Test func whoMayOnlyReadTheTablesCanVerify() async throws {
         let cluster = try await WeirCluster.make(.init(partitions: 2))
         let weir = try await cluster.start(.run, named: "all")
-        _ = try await Quarrel.play(port: weir.port, seed: 3, rounds: 3)
+        _ = try await ConflictingWrites.play(port: weir.port, seed: 3, rounds: 3)
         let role = "auditor_" + cluster.database.name
         try await cluster.database.execute("CREATE ROLE \(role) LOGIN")
         let login = [

@@ -29,7 +29,7 @@ struct FullDiskOfPostgresTests {
         let members = try await cluster.startOneOfEach()
         let ordering = try #require(members.first { $0.role == .ordering })
         let port = members[0].port
-        var device = PatientDevice(port: port)
+        var device = RetryingDevice(port: port)
         try await device.write()
         try disk.fill()
         // So large, and so hard to compress, that the table must grow.

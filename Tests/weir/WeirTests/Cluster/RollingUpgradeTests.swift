@@ -10,7 +10,7 @@ struct RollingUpgradeTests {
         let cluster = try await WeirCluster.make(.init(partitions: 2))
         let members = try await cluster.startTwoOfEach()
         let gateways = members.filter { $0.role == .gateway }
-        var device = PatientDevice(port: gateways[0].port)
+        var device = RetryingDevice(port: gateways[0].port)
         try await device.write()
         try cluster.folder.write(
             TestServer.schema.replacing("email: text", with: "email: text\n      phone: text"), to: "schema.yaml")

@@ -58,7 +58,7 @@ struct StalledWorkerTests {
         let members = try await cluster.startOneOfEach()
         let stalled = try #require(members.first { $0.role == .ordering })
         let port = members[0].port
-        var device = PatientDevice(port: port)
+        var device = RetryingDevice(port: port)
         for _ in 0..<3 { try await device.write() }
         let written = try await halt(cluster, stalled, port)
         let successor = try await cluster.start(.ordering, named: "successor")

@@ -2,13 +2,15 @@ import Foundation
 import Testing
 
 /// What others do with the topics: an edge that writes `uploads` by what docs/kafka.md says, and tools that read all topics.
-@Suite(.timeLimit(.minutes(5)), .enabled(if: ContractPlace.skipReason == nil, "\(ContractPlace.skipReason ?? "")"))
+@Suite(
+    .timeLimit(.minutes(5)),
+    .enabled(if: UploadsContractHarness.skipReason == nil, "\(UploadsContractHarness.skipReason ?? "")"))
 struct UploadsContractTests {
     /// The program that docs/kafka.md shows, over the classes that protoc makes of the contract.
     @Test func aProducerWrittenFromTheDocumentsReachesTheTablesOnceAndToolsReadEveryTopic() async throws {
         let cluster = try await WeirCluster.make()
         let weir = try await cluster.start(.run, named: "weir")
-        let place = ContractPlace(cluster)
+        let place = UploadsContractHarness(cluster)
         let producer = try await place.makeProducer()
 
         // The second has another partition, most of all a name that is no ASCII.
@@ -48,7 +50,7 @@ struct UploadsContractTests {
     }
 
     /// kcat and Kafka's own tools see the same records, with keys and the log's own time.
-    private func expectTools(_ place: ContractPlace, _ owners: [String]) async throws {
+    private func expectTools(_ place: UploadsContractHarness, _ owners: [String]) async throws {
         let counts = try await place.counts()
         #expect(counts["uploads"] == 9)
         // A part for each batch, repeats included; what was no batch, or in the wrong place, has none.

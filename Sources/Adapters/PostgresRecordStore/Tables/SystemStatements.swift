@@ -1,0 +1,117 @@
+import SyncModel
+
+/// The SQL that reads and writes the store's own tables.
+///
+/// Plans are made for few rows and kept (see ``SessionSettings``): `LATERAL` with `OFFSET 0` keeps the planner from walking
+/// over a table that it takes for small, so that each row is found through a primary key.
+struct SystemStatements: Sendable {
+    /// Locks partitions for this transaction, by the space of this store's locks and the partitions in rising order.
+    ///
+    /// Before the rows: whoever holds up a partition can then be found by its lock, also when the partition is new.
+    let lock = """
+        SELECT pg_advisory_xact_lock($1::integer, wanted.partition) FROM unnest($2::integer[]) AS wanted (partition)
+        """
+
+    /// Ends the sessions that hold partitions, and says how many were ended.
+    let endHolders = """
+        SELECT count(*) FROM (
+            SELECT pg_terminate_backend(held.pid, 5000) AS ended
+            FROM pg_locks AS held JOIN pg_stat_activity AS session ON session.pid = held.pid
+            WHERE held.locktype = 'advisory' AND held.granted AND held.objsubid = 2
+                AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                AND held.classid::bigint = ($1::integer::bigint & 4294967295)
+                AND held.objid::bigint = ANY ($2::bigint[])
+                AND session.usename = current_user AND held.pid <> pg_backend_pid()
+        ) AS holders WHERE ended
+        """
+
+    /// Where one partition stands.
+    let position: String
+    /// Moves partitions that stand where they are expected to: new values, then expected ones, as arrays, and how many.
+    let move: String
+    /// Gives partitions their first position.
+    let begin: String
+    /// Notes the partitions of owners.
+    let settle: String
+    /// Raises devices' highest batch numbers and counts their outcomes.
+    let raise: String
+    /// Keeps outcomes, each in the place of its device's oldest.
+    let keep: String
+    /// Devices' progress, each with one outcome.
+    let progress: String
+
+    /// How many places a device has for outcomes.
+    private static let places = Outcome.kept
+
+    init(_ tables: SystemTables) {
+        let partitions = tables.partitions.qualifiedName
+        let owners = tables.owners.qualifiedName
+        let devices = tables.devices.qualifiedName
+        let outcomes = tables.outcomes.qualifiedName
+        position = """
+            SELECT ordered_offset, next_offset, time_stamp, schema_ordinal, uploads FROM \(partitions)
+            WHERE partition = $1::integer
+            """
+        // A count that is not the expected one divides by zero, which ends the pipeline and with it the transaction.
+        move = """
+            WITH moved AS (
+                UPDATE \(partitions) AS found SET ordered_offset = new.ordered_offset, next_offset = new.next_offset,
+                    time_stamp = new.time_stamp, schema_ordinal = new.schema_ordinal, uploads = new.uploads
+                FROM unnest($1::integer[], $2::bigint[], $3::bigint[], $4::bigint[], $5::integer[], $6::bytea[],
+                        $7::bigint[], $8::bigint[], $9::bigint[], $10::integer[], $11::bytea[])
+                    AS new (partition, ordered_offset, next_offset, time_stamp, schema_ordinal, uploads,
+                        old_ordered_offset, old_next_offset, old_time_stamp, old_schema_ordinal, old_uploads)
+                WHERE found.partition = new.partition AND found.ordered_offset = new.old_ordered_offset
+                    AND found.next_offset = new.old_next_offset AND found.time_stamp = new.old_time_stamp
+                    AND found.schema_ordinal = new.old_schema_ordinal AND found.uploads = new.old_uploads
+                RETURNING 1)
+            SELECT 1 / (count(*) = $12::bigint)::integer FROM moved
+            """
+        begin = """
+            WITH begun AS (
+                INSERT INTO \(partitions)
+                    (partition, ordered_offset, next_offset, time_stamp, schema_ordinal, uploads)
+                SELECT * FROM unnest($1::integer[], $2::bigint[], $3::bigint[], $4::bigint[], $5::integer[],
+                    $6::bytea[])
+                ON CONFLICT (partition) DO NOTHING RETURNING 1)
+            SELECT 1 / (count(*) = $7::bigint)::integer FROM begun
+            """
+        settle = """
+            WITH settled AS (
+                INSERT INTO \(owners) (sync_id, partition) SELECT * FROM unnest($1::text[], $2::integer[])
+                ON CONFLICT (sync_id) DO NOTHING)
+            SELECT 1 / (count(*) = 0)::integer
+            FROM unnest($1::text[], $2::integer[]) AS new (sync_id, partition)
+            CROSS JOIN LATERAL (SELECT * FROM \(owners) AS stored
+                WHERE stored.sync_id = new.sync_id OFFSET 0) AS found
+            WHERE found.partition <> new.partition
+            """
+        raise = """
+            INSERT INTO \(devices) AS found (owner, caller, knowledge_id, highest_batch, outcomes)
+            SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])
+            ON CONFLICT (owner, caller, knowledge_id) DO UPDATE SET
+                highest_batch = greatest(found.highest_batch, excluded.highest_batch),
+                outcomes = found.outcomes + excluded.outcomes
+            """
+        keep = """
+            INSERT INTO \(outcomes) (device, place, batch, outcome)
+            SELECT found.device, (found.outcomes - new.behind) % \(Self.places), new.batch, new.outcome
+            FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bytea[])
+                AS new (owner, caller, knowledge_id, behind, batch, outcome)
+            CROSS JOIN LATERAL (SELECT * FROM \(devices) AS stored WHERE stored.owner = new.owner
+                AND stored.caller = new.caller AND stored.knowledge_id = new.knowledge_id OFFSET 0) AS found
+            ON CONFLICT (device, place) DO UPDATE SET batch = excluded.batch, outcome = excluded.outcome
+            """
+        // A new batch, the usual case, has no outcome yet: then the key is NULL, and no index is looked into.
+        progress = """
+            SELECT asked.place, found.highest_batch, kept.outcome
+            FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
+                WITH ORDINALITY AS asked (owner, caller, knowledge_id, batch, place)
+            CROSS JOIN LATERAL (SELECT * FROM \(devices) AS stored WHERE stored.owner = asked.owner
+                AND stored.caller = asked.caller AND stored.knowledge_id = asked.knowledge_id OFFSET 0) AS found
+            LEFT JOIN LATERAL (SELECT * FROM \(outcomes) AS stored
+                WHERE stored.device = CASE WHEN asked.batch <= found.highest_batch THEN found.device END
+                AND stored.batch = asked.batch OFFSET 0) AS kept ON true
+            """
+    }
+}

@@ -1,0 +1,127 @@
+import ChangeLog
+import Foundation
+import KafkaServer
+import PostgresServer
+import Testing
+
+/// Topics are removed and made anew, or other brokers answer, while processes run.
+@Suite(
+    .timeLimit(.minutes(5)),
+    .enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
+struct RecreatedTopicsTests {
+    /// Each in turn, under the same processes; what cannot be made again is restored, and they go on by themselves.
+    @Test func aTopicMadeAnewIsNoticedAndNothingAcknowledgedIsLost() async throws {
+        let cluster = try await WeirCluster.make(.init(partitions: 2))
+        let members = try await cluster.startOneOfEach()
+        let (gateway, ordering, ingest, fanOut) = (members[0], members[1], members[2], members[3])
+        var device = RetryingDevice(port: gateway.port)
+        try await device.write()
+        let control = try await TopicRecords.read(.control, of: cluster)
+
+        // Results come from the tables again, and go on in the new topic.
+        try await cluster.makeAnew("ordered", partitions: 2)
+        await ordering.expectLogged("The topic ordered was made anew")
+        await fanOut.expectLogged("Stream must be rebuilt")
+        for member in members { try await member.untilReadyAgain() }
+        try await device.write()
+        _ = try await device.drained()
+
+        // What the new topic takes first would count as seen.
+        let uploads = try await TopicRecords.read(.uploads, of: cluster)
+        try await cluster.makeAnew("uploads", partitions: 2)
+        for member in [gateway, ingest] {
+            try await member.untilUnready("uploads was made anew")
+            await member.expectLogged("append records of any content to it")
+        }
+        try await Self.expectRefusal(gateway)
+        try await uploads.fill(cluster)
+        for member in members { try await member.untilReadyAgain() }
+        try await device.write()
+
+        // The truth itself: uploads are taken, and wait.
+        let changes = try await TopicRecords.read(.changes, of: cluster)
+        try await cluster.makeAnew("changes", partitions: 2)
+        for member in [ordering, ingest] { try await member.untilUnready("changes was made anew") }
+        let before = device
+        async let during = before.written()
+        try await changes.restore(to: cluster)
+        device = try await during
+        for member in members { try await member.untilReadyAgain() }
+
+        try await cluster.makeAnew("control", partitions: 1)
+        for member in members { try await member.untilUnready("control does not hold this history any more") }
+        try await Self.expectRefusal(gateway)
+        try await control.restore(to: cluster)
+        for member in members { try await member.untilReadyAgain() }
+        try await device.write()
+
+        let fresh = try await device.drained()
+        for member in members.reversed() { await member.stop() }
+        try await cluster.expectRows(fresh)
+    }
+
+    @Test func anotherHistoryInTopicsMadeAnewEndsEveryProcess() async throws {
+        let cluster = try await WeirCluster.make(.init(partitions: 2))
+        let members = try await cluster.startOneOfEach()
+        var device = RetryingDevice(port: members[0].port)
+        try await device.write()
+        try await cluster.remove(Topic.allCases.map(\.rawValue))
+        for member in members { try await member.untilUnready("control does not hold this history any more") }
+        try await cluster.createTopics()
+        try await Self.expectRefusal(members[0])
+        // The tables are of the history that is gone, so no other one is begun beside them.
+        let migration = try await CommandRun.run("migrate", "--config", "weir.yaml", in: cluster.folder)
+        #expect(migration.code == 1)
+        #expect(migration.errors.contains("history"), "\(migration.errors)")
+        #expect(try await TopicRecords.read(.control, of: cluster).partitions == [[]])
+        try await Self.beginAnotherHistory(cluster)
+        try await Self.expectEnd(members)
+    }
+
+    @Test(
+        .enabled(
+            if: WeirCluster.skipReasonForOwnBrokers == nil, "\(WeirCluster.skipReasonForOwnBrokers ?? "")"))
+    func otherBrokersAtTheSameAddressGetNothing() async throws {
+        let kafka = try await KafkaServer.start()
+        let result = await Result.capturing {
+            let cluster = try await WeirCluster.make(.init(partitions: 2, kafka: kafka))
+            let members = try await cluster.startOneOfEach()
+            var device = RetryingDevice(port: members[0].port)
+            try await device.write()
+            try await kafka.replace()
+            for member in members { try await member.untilUnready("control does not hold this history any more") }
+            try await cluster.createTopics()
+            try await Self.expectRefusal(members[0])
+            try await Self.beginAnotherHistory(cluster)
+            try await Self.expectEnd(members)
+            for topic in [Topic.uploads, .changes, .ordered] {
+                #expect(try await TopicRecords.read(topic, of: cluster).partitions == [[], []], "\(topic)")
+            }
+        }
+        await kafka.end()
+        try result.get()
+    }
+
+    /// Expects that an upload is not taken.
+    private static func expectRefusal(_ gateway: ClusterMember) async throws {
+        var device = TestDevice(port: gateway.port, syncID: "abc", knowledgeID: "refused")
+        let failure = await #expect(throws: DeviceClient.Failure.self) {
+            _ = try await device.sync([TestDevice.change("refused", ["name": "Nobody"])])
+        }
+        #expect(failure?.status == 503, "\(failure?.description ?? "")")
+    }
+
+    /// Begins a history in the topics, with tables of its own.
+    private static func beginAnotherHistory(_ cluster: WeirCluster) async throws {
+        let database = try await TestDatabase.make(on: cluster.database.server)
+        try await cluster.command("migrate", "--postgres.shards", database.connectionString)
+    }
+
+    /// Expects that the processes end and say what to do.
+    private static func expectEnd(_ members: [ClusterMember]) async throws {
+        for member in members {
+            #expect(await member.process.untilEnd() == 1)
+            await member.expectLogged("start this process again to take part in the new history")
+        }
+    }
+}

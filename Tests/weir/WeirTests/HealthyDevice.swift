@@ -1,0 +1,39 @@
+import Testing
+
+/// A device that goes on syncing while something else goes wrong, and must not notice.
+struct HealthyDevice {
+    private var device: TestDevice
+    private let table: String
+    private var rows = 0
+
+    /// Makes a device that writes to a table with a column `name`.
+    init(_ weir: WeirProcess, table: String = "person") {
+        device = TestDevice(weir, syncID: "bystander", knowledgeID: "k1")
+        self.table = table
+    }
+
+    /// Runs something, with a sync at the same time.
+    mutating func watch<Result: Sendable>(
+        _ work: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        async let result = work()
+        try await sync()
+        return try await result
+    }
+
+    /// Writes a row and expects that it is applied.
+    mutating func sync() async throws {
+        rows += 1
+        let answer = try await device.sync([TestDevice.change("row\(rows)", ["name": JSON("\(rows)")], table: table)])
+        #expect(TestDevice.verdicts(answer) == ["applied"], "row \(rows)")
+    }
+
+    /// Syncs once more, and checks that everything it wrote is on the server, and nothing else.
+    mutating func check(_ weir: WeirProcess) async throws {
+        try await sync()
+        var other = TestDevice(weir, syncID: "bystander", knowledgeID: "k2")
+        try await other.drain()
+        #expect(other.rows.count == rows)
+        #expect(device.visible == other.visible)
+    }
+}
