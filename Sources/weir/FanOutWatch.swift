@@ -44,7 +44,7 @@ final class FanOutWatch: FanOutObserver {
         listener.withLock { $0 = Listener(passed: passed, ready: ready) }
     }
 
-    func note(_ event: FanOutEvent, partition: Int) {
+    func record(_ event: FanOutEvent, partition: Int) {
         tell(event, partition: partition)
         switch event {
         case .ready: change { $0.remove(partition) }

@@ -72,7 +72,7 @@ package final class MemoryRecordStore: RecordStore {
 
     /// Reads a partition whole, as it was when the read began.
     package func snapshot(
-        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
+        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws {
         try requirePrepared()
         let (partition, schema) = try change { content throws(RecordStoreError) in

@@ -81,7 +81,7 @@ extension MemoryTables.Content {
                 var (highest, outcomes) = partition.progress[stored.key] ?? (0, [])
                 highest = max(highest, stored.outcome.batch)
                 outcomes.append(stored.outcome)
-                partition.progress[stored.key] = (highest, outcomes.suffix(Outcome.kept))
+                partition.progress[stored.key] = (highest, outcomes.suffix(Outcome.keptPerDevice))
             }
             partitions[step.partition] = partition
         }

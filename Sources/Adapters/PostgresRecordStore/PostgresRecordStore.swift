@@ -159,7 +159,7 @@ package final class PostgresRecordStore: RecordStore {
     ///
     /// - Throws: `RecordStoreError`, `CancellationError`, and what the body throws.
     package func snapshot(
-        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
+        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws {
         let tables = try preparedTables()
         try await shard(of: partition).snapshot(of: partition, tables, schemaOrdinal: schemaOrdinal, body)

@@ -101,7 +101,7 @@ struct Shard: Sendable {
     /// - Throws: `RecordStoreError`, `CancellationError`, and what the body throws.
     func snapshot(
         of partition: Int, _ tables: PreparedTables, schemaOrdinal: Int, at moment: ExportedSnapshot? = nil,
-        _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
+        _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws {
         try await readSnapshot(for: body) {
             RecordStoreError($0, place: place)

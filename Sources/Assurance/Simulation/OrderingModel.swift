@@ -52,7 +52,7 @@ final class OrderingModel: @unchecked Sendable {
     }
 
     private func verdict(on part: ChangePart) -> OrderedPiece.Verdict {
-        if part.isOtherHistory { return .refused(.historyChanged) }
+        if part.hasOtherEpoch { return .refused(.historyChanged) }
         guard let batch = part.batch, let known = progress[part.deviceKey], batch <= known.highest else {
             return .ordered
         }
@@ -146,14 +146,14 @@ final class OrderingModel: @unchecked Sendable {
     private func comparePlaces(_ results: [ChangeResult], _ touched: [RowKey: Row], _ part: ChangePart) {
         for result in results {
             var expected: RowLocator?
-            if result.status.isObjection {
+            if result.status.isRejected {
                 let key = RowKey(table: result.table, owner: part.owner, id: result.id)
                 expected = (touched[key] ?? rows[key]).map {
                     RowLocator(knowledgeID: $0.state.knowledgeID, timeStamp: $0.state.timeStamp)
                 }
             }
-            if result.place != expected {
-                let found = "\(String(describing: result.place))"
+            if result.locator != expected {
+                let found = "\(String(describing: result.locator))"
                 world.fail(
                     .rules,
                     "\(result.id) is at \(found), and should be at \(String(describing: expected)); \(name(part))")

@@ -162,7 +162,7 @@ private struct StreamWatch: FanOutObserver {
     let world: World
     let process: SimulatedProcess
 
-    func note(_ event: FanOutEvent, partition: Int) {
+    func record(_ event: FanOutEvent, partition: Int) {
         // The folder's name is another one each time.
         world.note("\(process.name), stream \(partition): \(event.description.replacing(world.folder.path, with: ""))")
     }

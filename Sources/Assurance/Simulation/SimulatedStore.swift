@@ -50,7 +50,7 @@ struct SimulatedStore: RecordStore {
     }
 
     func snapshot(
-        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
+        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws {
         try await arrive()
         let breaks = world.faults.strikes(.request)

@@ -58,7 +58,7 @@ final class StreamModel: @unchecked Sendable {
             }
             switch page.content {
             case .historyChanged:
-                if pull.knowledge.reach <= head(of: page.owner) {
+                if pull.knowledge.requiredHead <= head(of: page.owner) {
                     world.fail(
                         .drainedEqual, "\(page.owner) is to begin anew, though the log has what the device has seen")
                 }

@@ -178,7 +178,7 @@ private struct Tables: Equatable {
     private var state: PartitionState?
 
     init(of partition: Int, in store: MemoryRecordStore, _ schema: Schema) async {
-        let pieces = Mutex<[SnapshotPiece]>([])
+        let pieces = Mutex<[SnapshotChunk]>([])
         do {
             let ordinal = try await store.position(of: partition)?.state.schemaOrdinal ?? 0
             try await store.snapshot(of: partition, schemaOrdinal: ordinal) { piece in

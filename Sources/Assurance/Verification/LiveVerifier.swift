@@ -86,7 +86,7 @@ package struct LiveVerifier<Log: ChangeLog, Tables: SnapshotReads, Scratch: Reco
             logger: logger, progress: progress)
         do {
             try await follow(partition, replay)
-            report = try await tables.atOneMoment(of: partition) { moment in try await judge(moment, replay) }
+            report = try await tables.withSnapshot(of: partition) { moment in try await judge(moment, replay) }
             let end = try await PartitionReplay<Log, Scratch>.publishedEnd(of: partition, in: log)
             try await replay.published.extend()
             try await replay.advance(to: end)
@@ -116,7 +116,7 @@ package struct LiveVerifier<Log: ChangeLog, Tables: SnapshotReads, Scratch: Reco
     }
 
     /// Compares the tables of a moment.
-    private func judge(_ moment: Tables.Moment, _ replay: PartitionReplay<Log, Scratch>) async throws -> Report {
+    private func judge(_ moment: Tables.Snapshot, _ replay: PartitionReplay<Log, Scratch>) async throws -> Report {
         let partition = replay.partition
         var report = Report(partition: partition)
         let position: StoredPosition

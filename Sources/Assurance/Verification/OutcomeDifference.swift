@@ -37,7 +37,7 @@ struct OutcomeDifference {
 
     private static func words(_ result: ChangeResult) -> String {
         let words = "id \(result.id): \(result.status), held from \(DifferenceFormatter.optional(result.heldFrom))"
-        return result.place.map { "\(words), row of \($0.knowledgeID) at \($0.timeStamp)" } ?? words
+        return result.locator.map { "\(words), row of \($0.knowledgeID) at \($0.timeStamp)" } ?? words
     }
 
     static func summary(_ summary: BatchSummary?) -> String {

@@ -127,7 +127,7 @@ struct ReplayStore<Base: RecordStore>: RecordStore {
     }
 
     func snapshot(
-        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
+        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws {
         try await base.snapshot(of: partition, schemaOrdinal: schemaOrdinal, body)
     }

@@ -9,7 +9,7 @@ import Synchronization
 final class SnapshotPieces: Sendable {
     private enum Slot {
         case empty
-        case piece(SnapshotPiece)
+        case piece(SnapshotChunk)
         case ended(Result<Void, any Error>)
     }
 
@@ -27,7 +27,7 @@ final class SnapshotPieces: Sendable {
 
     /// Reads a partition of a store, handing each piece to a body.
     static func forEach(
-        of store: some RecordReader, partition: Int, schemaOrdinal: Int, _ body: (SnapshotPiece) async throws -> Void
+        of store: some RecordReader, partition: Int, schemaOrdinal: Int, _ body: (SnapshotChunk) async throws -> Void
     ) async throws {
         let pieces = SnapshotPieces()
         let reading = Task {
@@ -51,7 +51,7 @@ final class SnapshotPieces: Sendable {
     }
 
     /// Called on the store's thread, which waits until the piece before was taken.
-    private func put(_ piece: SnapshotPiece) throws {
+    private func put(_ piece: SnapshotChunk) throws {
         room.wait()
         let taker = try state.withLock { state in
             if state.isAbandoned { throw CancellationError() }
@@ -70,7 +70,7 @@ final class SnapshotPieces: Sendable {
         taker?.resume()
     }
 
-    private func next() async throws -> SnapshotPiece? {
+    private func next() async throws -> SnapshotChunk? {
         await withCheckedContinuation { continuation in
             let isReady = state.withLock { state in
                 if case .empty = state.slot {

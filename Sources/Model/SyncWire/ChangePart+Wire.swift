@@ -39,7 +39,7 @@ extension ChangePart: WireDecodable {
         var contentHash: [UInt8]?
         var isAtomic = false
         var hasIngestRefusal = false
-        var isOtherHistory = false
+        var hasOtherEpoch = false
         var summary: BatchSummary?
         while let field = try reader.next() {
             switch field.number {
@@ -61,7 +61,7 @@ extension ChangePart: WireDecodable {
                 try reader.skip(field)
                 changeCount += 1
             case 16: hasIngestRefusal = try reader.flag(field)
-            case 17: isOtherHistory = try reader.flag(field)
+            case 17: hasOtherEpoch = try reader.flag(field)
             case 18: _ = try reader.buffer(field)
             case 19:
                 guard summary == nil else { throw reader.failure(.repeated, field) }
@@ -81,7 +81,7 @@ extension ChangePart: WireDecodable {
             upload: UploadReference(partition: uploadPartition, offset: uploadOffset), logTime: logTime, part: part,
             owner: owner, device: Device(caller: caller, knowledgeID: knowledgeID), batch: batch,
             contentHash: contentHash, isAtomic: isAtomic, hasIngestRefusal: hasIngestRefusal,
-            isOtherHistory: isOtherHistory, changes: [], summary: summary)
+            hasOtherEpoch: hasOtherEpoch, changes: [], summary: summary)
     }
 
     /// The record of `changes`; equal parts give equal bytes.
@@ -112,7 +112,7 @@ extension ChangePart: WireDecodable {
         let device = device.knowledgeID
         for change in changes { writer.message(15) { change.write(to: &$0, device: device) } }
         writer.flag(16, hasIngestRefusal)
-        writer.flag(17, isOtherHistory)
+        writer.flag(17, hasOtherEpoch)
         names.write(to: &writer, field: 18)
         if let summary { writer.message(19) { summary.write(to: &$0) } }
     }

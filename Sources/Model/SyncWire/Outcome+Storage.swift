@@ -47,7 +47,7 @@ extension Outcome: WireEncodable, WireDecodable {
     /// Writes an outcome to store.
     package func write(to writer: inout WireWriter) {
         // Most rows that a batch wrote are its own device's: the id is written once for all of them.
-        let written = results.lazy.filter { $0.place == nil }.compactMap(\.knowledgeID).first
+        let written = results.lazy.filter { $0.locator == nil }.compactMap(\.knowledgeID).first
         let knowledgeID = written ?? results.lazy.compactMap(\.knowledgeID).first
         writer.number(1, WireFormat.current)
         writer.number(2, batch)

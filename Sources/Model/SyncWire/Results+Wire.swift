@@ -99,7 +99,7 @@ extension ChangeResult {
         guard let id else { throw reader.missing(3) }
         guard let number else { throw reader.missing(4) }
         let status: Status
-        var place: RowLocator?
+        var locator: RowLocator?
         switch number {
         case .applied where isWithoutRow:
             status = .applied(timeStamp: timeStamp, version: version, knowledgeID: nil)
@@ -114,11 +114,11 @@ extension ChangeResult {
             guard let code else { throw reader.missing(9) }
             status = .refused(code, message: message)
         }
-        if status.isObjection, timeStamp > .zero {
+        if status.isRejected, timeStamp > .zero {
             guard let knowledgeID else { throw reader.missing(7) }
-            place = RowLocator(knowledgeID: knowledgeID, timeStamp: timeStamp)
+            locator = RowLocator(knowledgeID: knowledgeID, timeStamp: timeStamp)
         }
-        self.init(index: index, table: table, id: id, status: status, heldFrom: heldFrom, place: place)
+        self.init(index: index, table: table, id: id, status: status, heldFrom: heldFrom, locator: locator)
     }
 
     /// Writes a result into a message that gives a device for a knowledgeId left out, if any.
@@ -134,10 +134,10 @@ extension ChangeResult {
             write(.deleted, timeStamp, version, knowledgeID, to: &writer, device: device)
         case .conflict:
             writer.member(4, StatusNumber.conflict)
-            writePlace(to: &writer, device: device)
+            writeLocator(to: &writer, device: device)
         case .refused(let code, let message):
             writer.member(4, StatusNumber.refused)
-            writePlace(to: &writer, device: device)
+            writeLocator(to: &writer, device: device)
             writer.member(9, code)
             writer.text(10, message)
         }
@@ -159,10 +159,10 @@ extension ChangeResult {
         }
     }
 
-    private func writePlace(to writer: inout WireWriter, device: KnowledgeID?) {
-        guard let place else { return }
-        writer.timeStamp(5, place.timeStamp)
-        if device != place.knowledgeID { writer.id(7, place.knowledgeID) }
+    private func writeLocator(to writer: inout WireWriter, device: KnowledgeID?) {
+        guard let locator else { return }
+        writer.timeStamp(5, locator.timeStamp)
+        if device != locator.knowledgeID { writer.id(7, locator.knowledgeID) }
     }
 
     /// The device of the row that the result tells, if it tells one.
@@ -170,7 +170,7 @@ extension ChangeResult {
         switch status {
         case .applied(_, _, let knowledgeID): knowledgeID
         case .deleted(_, _, let knowledgeID): knowledgeID
-        case .conflict, .refused: place?.knowledgeID
+        case .conflict, .refused: locator?.knowledgeID
         }
     }
 }

@@ -19,7 +19,7 @@ package final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
 
     private struct State {
         var phase = Phase.idle
-        var readers: StreamReaders?
+        var readers: ReaderPool?
         /// Those who wait in ``stop()``; as many as callers.
         var stoppers: [Waiter<Void>] = []
     }
@@ -30,7 +30,7 @@ package final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
     let metrics: FanOutMetrics
     private let epoch: String
     private let partitioning: Partitioning
-    private let partitions: [Int: StreamPartition]
+    private let partitions: [Int: ServedPartition]
     private let store: Store
     private let schemas: @Sendable () -> SchemaHistory
     private let schemaWait: SchemaWait
@@ -63,7 +63,7 @@ package final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
         epoch = history.epoch
         partitioning = Partitioning(count: history.partitions)
         self.partitions = Dictionary(
-            Set(partitions).map { ($0, StreamPartition(number: $0, configuration)) },
+            Set(partitions).map { ($0, ServedPartition(number: $0, configuration)) },
             uniquingKeysWith: { first, _ in first })
         self.log = log
         self.store = store
@@ -88,7 +88,7 @@ package final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
         guard isFirst else { return }
         defer { end() }
         try FileOnDisk.makeFolder(configuration.directory)
-        let readers = try await StreamReaders(configuration)
+        let readers = try await ReaderPool(configuration)
         var workers: [PartitionWorker<Log, Store>] = []
         do {
             for partition in ordered { workers.append(try worker(partition, readers)) }
@@ -124,13 +124,13 @@ package final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
     // MARK: Partitions
 
     /// All of them, by number: what is done to one after the other is done in no order of chance.
-    private var ordered: [StreamPartition] { partitions.values.sorted { $0.number < $1.number } }
+    private var ordered: [ServedPartition] { partitions.values.sorted { $0.number < $1.number } }
 
     /// The partition that an owner lives in; `nil` where another fan-out serves it.
-    func partition(of owner: SyncID) -> StreamPartition? { partitions[partitioning.partition(of: owner)] }
+    func partition(of owner: SyncID) -> ServedPartition? { partitions[partitioning.partition(of: owner)] }
 
     /// The same, for callers that cannot go on without.
-    func served(_ owner: SyncID) throws(FanOutError) -> StreamPartition {
+    func served(_ owner: SyncID) throws(FanOutError) -> ServedPartition {
         guard let partition = partition(of: owner) else {
             throw .notReady("partition \(partitioning.partition(of: owner)) is not served here")
         }
@@ -139,7 +139,7 @@ package final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
 
     /// Runs a closure over one state of a partition's file.
     func read<Result: Sendable>(
-        _ partition: StreamPartition, generation: Int, _ body: @escaping @Sendable (StreamReader) throws -> Result
+        _ partition: ServedPartition, generation: Int, _ body: @escaping @Sendable (FileReader) throws -> Result
     ) async throws(FanOutError) -> Result {
         guard let readers = state.withLock({ $0.readers }) else { throw .notReady("the fan-out is not running") }
         return try await readers.read(partition, generation: generation, body)
@@ -148,18 +148,18 @@ package final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
     // MARK: Life
 
     private func worker(
-        _ partition: StreamPartition, _ readers: StreamReaders
+        _ partition: ServedPartition, _ readers: ReaderPool
     ) throws(ThreadStartError) -> PartitionWorker<Log, Store> {
         let identity = StreamFile.Identity(path: partition.path, epoch: epoch, partition: partition.number)
         return PartitionWorker(
             partition: partition, identity: identity,
-            writer: try StreamWriter(partition, identity: identity, metrics: metrics),
+            writer: try FileWriter(partition, identity: identity, metrics: metrics),
             readers: readers, log: log, store: store, schemas: schemas, schemaWait: schemaWait,
             configuration: configuration,
-            clock: clock, observer: observer, partitionMetrics: metrics.ofPartition(partition.number))
+            clock: clock, observer: observer, partitionMetrics: metrics.partition(partition.number))
     }
 
-    private func close(_ workers: [PartitionWorker<Log, Store>], _ readers: StreamReaders) async {
+    private func close(_ workers: [PartitionWorker<Log, Store>], _ readers: ReaderPool) async {
         await readers.close()
         for worker in workers { await worker.close() }
     }

@@ -49,7 +49,7 @@ extension FanOutConfiguration: ConfigurationComponent {
     }
 }
 
-extension ConfigurationType where Value == ServedPartitions {
+extension ConfigurationType where Value == PartitionSelection {
     /// `all`, or partitions by number: a sequence in the file, too.
     fileprivate static var servedPartitions: ConfigurationType {
         ConfigurationType(
@@ -57,8 +57,8 @@ extension ConfigurationType where Value == ServedPartitions {
             expected: "all, or numbers and ranges of partitions, separated by commas: 0-31,40",
             parse: { text in
                 switch text {
-                case .one(let text): ServedPartitions(text)
-                case .many(let elements): ServedPartitions(elements.joined(separator: ","))
+                case .one(let text): PartitionSelection(text)
+                case .many(let elements): PartitionSelection(elements.joined(separator: ","))
                 }
             }, render: \.description)
     }

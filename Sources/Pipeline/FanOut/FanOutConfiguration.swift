@@ -10,8 +10,8 @@ package struct FanOutConfiguration: Sendable, Hashable {
 
     /// The folder of the files `fanout-<partition>.db`; made when it does not exist.
     package var directory: String
-    /// Which partitions of the history are served, for whoever makes the fan-out (``ServedPartitions/numbers(in:)``).
-    package var partitions: ServedPartitions
+    /// Which partitions of the history are served, for whoever makes the fan-out (``PartitionSelection/numbers(in:)``).
+    package var partitions: PartitionSelection
     /// What is looked at when a partition's file is opened.
     package var check: Check
     /// How many bytes of `ordered` become one transaction, about; a single record may be larger.
@@ -43,7 +43,7 @@ package struct FanOutConfiguration: Sendable, Hashable {
 
     /// Sets what differs from the defaults; numbers below 1 trap.
     package init(
-        directory: String, partitions: ServedPartitions = .all, check: Check = .full, batchBytes: Int = 1 << 20,
+        directory: String, partitions: PartitionSelection = .all, check: Check = .full, batchBytes: Int = 1 << 20,
         readerThreads: Int = 2,
         maximumReads: Int = 1024, maximumWaiters: Int = 16_384, recentResults: Int = 8192,
         recentResultBytes: Int = 4 << 20, rebuildRows: Int = 4096, rebuildReports: Duration = .seconds(5),

@@ -43,7 +43,7 @@ package struct FanOutMetrics: Sendable {
     }
 
     /// Counts a transaction of a stream, which pulls are about to see.
-    func note(_ applied: AppliedRecords, _ watch: Stopwatch) {
+    func record(_ applied: AppliedRecords, _ watch: Stopwatch) {
         applyDuration.record(watch.nanoseconds)
         applyRecords.record(applied.pieces.count)
         rows.add(applied.rowCount)
@@ -55,7 +55,7 @@ package struct FanOutMetrics: Sendable {
     }
 
     /// Counts a pull that was answered.
-    func note(_ pages: [OwnerPage], _ watch: Stopwatch) {
+    func record(_ pages: [OwnerPage], _ watch: Stopwatch) {
         readPulls.add()
         pullDuration.record(watch.nanoseconds)
         var (count, bytes) = (0, 0)
@@ -68,13 +68,13 @@ package struct FanOutMetrics: Sendable {
     }
 
     /// Counts a pull that was not answered.
-    func noteFailedPull(_ watch: Stopwatch) {
+    func recordFailedPull(_ watch: Stopwatch) {
         failedPulls.add()
         pullDuration.record(watch.nanoseconds)
     }
 
     /// What is counted of one partition.
-    struct OfPartition: Sendable {
+    struct Partition: Sendable {
         fileprivate let position: Gauge
         fileprivate let serving: Gauge
         fileprivate let paused: Gauge
@@ -84,49 +84,49 @@ package struct FanOutMetrics: Sendable {
         fileprivate let retries: Counter
 
         /// Counts what happened to it.
-        func note(_ event: FanOutEvent) {
+        func record(_ event: FanOutEvent) {
             switch event {
             case .ready(_, let nextOffset):
                 position.set(Int(nextOffset))
                 serving.set(1)
             case .applied(_, _, let nextOffset, _): position.set(Int(nextOffset))
-            case .damaged: stopsServing()
+            case .damaged: stopServing()
             case .stopped:
-                stopsServing()
+                stopServing()
                 position.forget()
-                endsRebuild()
+                endRebuild()
             case .rebuilt:
                 rebuilds.add()
-                endsRebuild()
+                endRebuild()
             case .retrying:
                 retries.add()
-                endsRebuild()
+                endRebuild()
             case .waiting: paused.set(1)
             case .rebuilding: break
             }
         }
 
         /// Takes note of how far a rebuild has come.
-        func note(_ progress: RebuildProgress) {
+        func record(_ progress: RebuildProgress) {
             rebuildRows.set(progress.done)
             rebuildExpectedRows.set(progress.total)
         }
 
-        private func endsRebuild() {
+        private func endRebuild() {
             rebuildRows.set(0)
             rebuildExpectedRows.set(0)
         }
 
         /// Says that what the partition waited for has come.
-        func goesOn() { paused.set(0) }
+        func resumed() { paused.set(0) }
 
         /// Says that pulls are not answered until it is ready again.
-        func stopsServing() { serving.set(0) }
+        func stopServing() { serving.set(0) }
     }
 
     /// The numbers of one partition.
-    func ofPartition(_ number: Int) -> OfPartition {
-        OfPartition(
+    func partition(_ number: Int) -> Partition {
+        Partition(
             position: registry.position(of: .fanOut, in: number),
             serving: registry.gauge(.fanOutServing, [.partition: "\(number)"]),
             paused: registry.gauge(.fanOutPaused, [.partition: "\(number)"]), rebuilds: rebuilds,

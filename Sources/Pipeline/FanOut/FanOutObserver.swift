@@ -5,7 +5,7 @@ import SyncModel
 /// Calls come from several threads and must return at once.
 package protocol FanOutObserver: Sendable {
     /// Takes note of an event in a partition.
-    func note(_ event: FanOutEvent, partition: Int)
+    func record(_ event: FanOutEvent, partition: Int)
 
     /// Takes note that the results of all uploads of the partition up to this one can be pulled; by default does nothing.
     func passed(_ upload: UploadReference)

@@ -22,7 +22,7 @@ struct Envelope: Sendable {
     /// Seconds; more is taken as this.
     static let maximumWait = 50
     /// Batches that a pull may ask to include: as many outcomes as are kept.
-    static let maximumInclude = Outcome.kept
+    static let maximumInclude = Outcome.keptPerDevice
 
     var knowledgeID: KnowledgeID?
     var epoch: String?

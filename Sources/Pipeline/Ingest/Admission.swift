@@ -70,10 +70,10 @@ package struct Admission: ~Copyable {
         if let refusal = refusal(of: batch.device.caller, in: partition) { return refused(record, upload, refusal) }
         guard batch.rules <= RulesVersion.current else { throw .unknownRules(upload, batch.rules) }
         guard let schema = schema(batch.schema, known) else { throw .unknownSchema(upload, batch.schema) }
-        let isOtherHistory = !batch.epoch.isEmpty && !batch.epoch.utf8.elementsEqual(epoch.utf8)
+        let hasOtherEpoch = !batch.epoch.isEmpty && !batch.epoch.utf8.elementsEqual(epoch.utf8)
         var letter = BatchSplitter(
-            batch, upload: upload, logTime: record.time, schema: schema, isOtherHistory: isOtherHistory)
-        if !isOtherHistory, let refusal = read(batch.changes, into: &letter) {
+            batch, upload: upload, logTime: record.time, schema: schema, hasOtherEpoch: hasOtherEpoch)
+        if !hasOtherEpoch, let refusal = read(batch.changes, into: &letter) {
             return refused(record, upload, refusal)
         }
         guard let parts = letter.encodedParts(epoch: epoch, maximumSize: maximumRecordSize) else {

@@ -9,7 +9,7 @@ struct BatchSplitter {
     private let logTime: Int64
     private let schema: IngestSchema
     /// The device's epoch is another history's: nothing applies.
-    private let isOtherHistory: Bool
+    private let hasOtherEpoch: Bool
     private var content: BatchContent
     private var parts: OwnerParts
     private var reader: ChangeReader
@@ -19,13 +19,13 @@ struct BatchSplitter {
     private(set) var refusals: [Refusal] = []
 
     init(
-        _ batch: ChangeBatch, upload: UploadReference, logTime: Int64, schema: IngestSchema, isOtherHistory: Bool
+        _ batch: ChangeBatch, upload: UploadReference, logTime: Int64, schema: IngestSchema, hasOtherEpoch: Bool
     ) {
         self.batch = batch
         self.upload = upload
         self.logTime = logTime
         self.schema = schema
-        self.isOtherHistory = isOtherHistory
+        self.hasOtherEpoch = hasOtherEpoch
         content = BatchContent(isAtomic: batch.isAtomic)
         parts = OwnerParts(caller: batch.device.caller, grants: batch.grants)
         reader = ChangeReader(schema: schema, device: batch.device)
@@ -117,7 +117,7 @@ struct BatchSplitter {
         let part = ChangePart(
             epoch: epoch, rules: batch.rules, schema: schema.version.hash, upload: upload, logTime: logTime,
             part: number, owner: owner.id, device: batch.device, batch: batch.batch, contentHash: hash,
-            isAtomic: batch.isAtomic, hasIngestRefusal: owner.hasRefusal, isOtherHistory: isOtherHistory,
+            isAtomic: batch.isAtomic, hasIngestRefusal: owner.hasRefusal, hasOtherEpoch: hasOtherEpoch,
             changes: owner.changes, summary: summary)
         return Part(owner: owner.id, value: part.encode(naming: schema.schema))
     }

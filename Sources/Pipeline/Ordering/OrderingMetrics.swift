@@ -82,8 +82,8 @@ struct OrderedCounts: Sendable {
     var messages: Int { ordered + repeated + refused + dropped }
 
     /// Counts a message; `nil` for one that was seen before.
-    mutating func add(_ verdict: Verdict?) {
-        switch verdict {
+    mutating func add(_ decision: OrderingDecision?) {
+        switch decision {
         case .ordered(let results, _):
             ordered += 1
             for result in results { add(result.status) }

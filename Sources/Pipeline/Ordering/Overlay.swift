@@ -48,7 +48,7 @@ struct Overlay {
         entry.highestBatch = max(entry.highestBatch, outcome.batch)
         entry.step = step
         entry.outcomes.append((outcome, step))
-        if entry.outcomes.count > Outcome.kept { entry.outcomes.removeFirst() }
+        if entry.outcomes.count > Outcome.keptPerDevice { entry.outcomes.removeFirst() }
         progress[key] = entry
     }
 

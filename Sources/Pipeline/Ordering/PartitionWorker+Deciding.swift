@@ -131,7 +131,7 @@ extension PartitionWorker {
     private func publication(
         of step: OrderingMachine.Step, for message: PartAtOffset, schemas: SchemaHistory
     ) throws(OrderingMachine.Pause) -> [NewRecord] {
-        guard let verdict = step.verdict else { return [] }
+        guard let decision = step.decision else { return [] }
         let part = message.part
         guard let schema = schemas[step.state.schemaOrdinal] else {
             throw .unknownSchemaNumber(step.state.schemaOrdinal)
@@ -140,7 +140,7 @@ extension PartitionWorker {
             epoch: part.epoch, changesOffset: message.offset, schema: schema.version.hash, upload: part.upload,
             uploadPart: part.part, logTime: part.logTime, timeStamp: step.state.timeStamp, owner: part.owner,
             device: part.device, batch: part.batch, verdict: .repeated, contentHash: part.contentHash)
-        switch verdict {
+        switch decision {
         case .ordered(let results, let summary):
             result.verdict = .ordered
             result.rows = step.written

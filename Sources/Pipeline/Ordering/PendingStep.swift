@@ -32,7 +32,7 @@ struct PendingStep: Sendable {
     /// Takes in the result of the next message, and the records that tell of it.
     mutating func add(_ step: OrderingMachine.Step, _ newRecords: [NewRecord], key: DeviceKey) {
         state = step.state
-        counts.add(step.verdict)
+        counts.add(step.decision)
         records += newRecords
         for written in step.written {
             rows.append(written.row)

@@ -8,7 +8,7 @@
 /// gives them to one `write`.
 package final class DatabaseWriter: Sendable {
     private let host: HostedConnection
-    private let admission: Admission
+    private let callLimiter: CallLimiter
     private let closing = ClosingOnce()
 
     /// Opens a file for writing, making it where there is none.
@@ -20,15 +20,15 @@ package final class DatabaseWriter: Sendable {
         path: String, write: WriteOptions = WriteOptions(), options: ConnectionOptions = ConnectionOptions(),
         limit: Int = 1024
     ) async throws -> DatabaseWriter {
-        let admission = Admission(limit: limit)
+        let callLimiter = CallLimiter(limit: limit)
         let host = try await HostedConnection.open(
             path: path, access: .readWriteCreate(write), options: options, threadName: "sqlite-writer")
-        return DatabaseWriter(host: host, admission: admission)
+        return DatabaseWriter(host: host, callLimiter: callLimiter)
     }
 
-    private init(host: HostedConnection, admission: Admission) {
+    private init(host: HostedConnection, callLimiter: CallLimiter) {
         self.host = host
-        self.admission = admission
+        self.callLimiter = callLimiter
     }
 
     /// Runs a closure in one immediate transaction, and returns when it is committed.
@@ -44,8 +44,8 @@ package final class DatabaseWriter: Sendable {
     ///
     /// A transaction that it leaves open is rolled back and reported as misuse.
     package func perform<Value: Sendable>(_ body: @Sendable (Connection) throws -> Value) async throws -> Value {
-        try admission.enter()
-        defer { admission.leave() }
+        try callLimiter.enter()
+        defer { callLimiter.leave() }
         return try await host.perform(body)
     }
 
@@ -53,9 +53,9 @@ package final class DatabaseWriter: Sendable {
     ///
     /// - Throws: `SQLiteError` of the closing.
     package func close() async throws {
-        admission.close()
-        try await closing.run { [admission, host] in
-            await admission.drain()
+        callLimiter.close()
+        try await closing.run { [callLimiter, host] in
+            await callLimiter.drain()
             try await host.close()
         }
     }

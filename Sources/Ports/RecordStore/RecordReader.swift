@@ -20,14 +20,14 @@ package protocol RecordReader: Sendable {
     /// - Parameter body: called with the pieces as they are read, the position first, on a thread of the store's own, which
     ///   it may hold; what it throws ends the read.
     func snapshot(
-        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
+        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws
 }
 
 /// Tables that can be read as of one moment for as long as it takes, while others go on writing them.
 package protocol SnapshotReads: RecordStore {
     /// A partition as it stood at one moment.
-    associatedtype Moment: RecordReader
+    associatedtype Snapshot: RecordReader
 
     /// Calls a body with a reader of a partition as it stands now: position, rows and progress fit each other in all that it
     /// reads, however often.
@@ -35,7 +35,7 @@ package protocol SnapshotReads: RecordStore {
     /// What the store must keep for the moment grows with what is written meanwhile: hold it no longer than needed.
     ///
     /// - Throws: `RecordStoreError`, and what the body throws.
-    func atOneMoment<Value: Sendable>(
-        of partition: Int, _ body: @Sendable (Moment) async throws -> Value
+    func withSnapshot<Value: Sendable>(
+        of partition: Int, _ body: @Sendable (Snapshot) async throws -> Value
     ) async throws -> Value
 }

@@ -112,7 +112,7 @@ package struct PartitionSize: Sendable, Hashable {
 }
 
 /// A piece of a partition's snapshot.
-package enum SnapshotPiece: Sendable, Hashable {
+package enum SnapshotChunk: Sendable, Hashable {
     /// The position that all other pieces stand for; comes first.
     case position(StoredPosition)
     /// Rows of one owner.

@@ -7,8 +7,8 @@
 ///   - read: reads, and hands the pieces on.
 /// - Throws: what the body throws, `CancellationError`, and the failures.
 package func readSnapshot(
-    for body: @escaping @Sendable (SnapshotPiece) throws -> Void, failure: (any Error) -> RecordStoreError,
-    reading read: (@escaping @Sendable (SnapshotPiece) throws -> Void) async throws -> Void
+    for body: @escaping @Sendable (SnapshotChunk) throws -> Void, failure: (any Error) -> RecordStoreError,
+    reading read: (@escaping @Sendable (SnapshotChunk) throws -> Void) async throws -> Void
 ) async throws {
     do {
         try await read { piece in

@@ -26,7 +26,7 @@ enum ClusterVerify {
             return .usage
         }
         let list = invocation.option(partitions.name)?.value ?? "all"
-        guard let wanted = ServedPartitions(list) else {
+        guard let wanted = PartitionSelection(list) else {
             Output.complain("Error: --partitions is all, or numbers and ranges as 0-31,40, not \(list)")
             return .usage
         }
@@ -45,7 +45,7 @@ enum ClusterVerify {
     }
 
     private static func compare(
-        _ settings: OfflineClusterSettings, _ logger: Logger, _ wanted: ServedPartitions, in folder: DataFolder
+        _ settings: OfflineClusterSettings, _ logger: Logger, _ wanted: PartitionSelection, in folder: DataFolder
     ) async throws -> [Report] {
         try await OpenedCluster.with(settings, logger) { cluster in
             let (history, schemas) = (cluster.control.history, cluster.control.schemas)

@@ -55,7 +55,7 @@ enum LinkSamples {
                 status: .deleted(timeStamp: TimeStamp(6), version: 3, knowledgeID: device)),
             ChangeResult(
                 index: 3, table: 0, id: RowID(unchecked: "r"), status: .conflict,
-                place: RowLocator(knowledgeID: device, timeStamp: TimeStamp(4))),
+                locator: RowLocator(knowledgeID: device, timeStamp: TimeStamp(4))),
             ChangeResult(
                 index: 4, table: 0, id: RowID(unchecked: "r"), status: .refused(.rowGone, message: "gone")),
         ],

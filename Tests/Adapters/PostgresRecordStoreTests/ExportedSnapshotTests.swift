@@ -53,7 +53,7 @@ struct ExportedSnapshotTests {
             #expect(before.versions == [1, 1])
             #expect(before.scanned == [1, 1])
             #expect(before.highestBatch == 1)
-            try await store.atOneMoment(of: 0) { moment in
+            try await store.withSnapshot(of: 0) { moment in
                 try await write(2, to: store)
                 #expect(try await Sight(moment) == before)
                 try await write(3, to: store)
@@ -73,7 +73,7 @@ struct ExportedSnapshotTests {
         try await place.withStore { store in
             try await store.prepare(Samples.first)
             await #expect(throws: Cause.self) {
-                try await store.atOneMoment(of: 0) { _ in throw Cause() }
+                try await store.withSnapshot(of: 0) { _ in throw Cause() }
             }
             // Nothing is held any more.
             let open = try await place.query(
@@ -92,7 +92,7 @@ struct ExportedSnapshotTests {
             try await store.prepare(Samples.first)
             try proxy.end()
             await #expect(throws: RecordStoreError.self) {
-                try await store.atOneMoment(of: 0) { _ in }
+                try await store.withSnapshot(of: 0) { _ in }
             }
         }
     }
@@ -116,7 +116,7 @@ struct ExportedSnapshotTests {
         } _: { store in
             let seen = try await prepared(store)
             #expect(seen == before)
-            let held = try await store.atOneMoment(of: 0) { try await Sight($0) }
+            let held = try await store.withSnapshot(of: 0) { try await Sight($0) }
             #expect(held == before)
             // Nobody else's rights help.
             let refused = await #expect(throws: RecordStoreError.self) { try await write(2, to: store) }

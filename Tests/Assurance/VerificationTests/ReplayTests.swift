@@ -23,9 +23,9 @@ import Verification
         }
     }
 
-    private func snapshot(_ world: World, of name: String) async throws -> [SnapshotPiece] {
+    private func snapshot(_ world: World, of name: String) async throws -> [SnapshotChunk] {
         try await world.withTables(at: "\(world.folder)/\(name)") { store in
-            let (pieces, continuation) = AsyncStream.makeStream(of: SnapshotPiece.self)
+            let (pieces, continuation) = AsyncStream.makeStream(of: SnapshotChunk.self)
             try await store.snapshot(of: 0, schemaOrdinal: 1) { continuation.yield($0) }
             continuation.finish()
             return await pieces.reduce(into: []) { $0.append($1) }

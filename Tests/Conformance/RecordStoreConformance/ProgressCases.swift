@@ -78,7 +78,7 @@ extension RecordStoreConformance {
             heldFrom: TimeStamp(4)),
         ChangeResult(
             index: 4, table: 0, id: RowID(unchecked: "b"), status: .conflict,
-            place: RowLocator(knowledgeID: KnowledgeID(unchecked: "third"), timeStamp: TimeStamp(9))),
+            locator: RowLocator(knowledgeID: KnowledgeID(unchecked: "third"), timeStamp: TimeStamp(9))),
         ChangeResult(index: 5, table: 1, id: RowID(unchecked: "c"), status: .refused(.rowGone, message: "gone")),
     ]
 }
@@ -90,7 +90,7 @@ extension PartitionHand {
         let requests = batches.map { ProgressRequest(key: key, batch: $0) }
         let answers = try await store.progress(requests, in: partition)
         for (batch, answer) in zip(batches, answers) {
-            let isKept = batches.suffix(Outcome.kept).contains(batch)
+            let isKept = batches.suffix(Outcome.keptPerDevice).contains(batch)
             #expect(
                 answer == DeviceProgress(highestBatch: highest, outcome: isKept ? outcome(batch) : nil),
                 "batch \(batch)")

@@ -17,7 +17,7 @@ private struct Snapshot {
         of partition: Int, ordinal: Int = 1, _ store: any RecordStore,
         onPiece: @escaping @Sendable (Int) -> Void = { _ in }
     ) async throws {
-        let pieces = Mutex<[SnapshotPiece]>([])
+        let pieces = Mutex<[SnapshotChunk]>([])
         try await store.snapshot(of: partition, schemaOrdinal: ordinal) { piece in
             let index = pieces.withLock { pieces in
                 pieces.append(piece)
@@ -92,7 +92,7 @@ extension RecordStoreConformance {
             let snapshot = try await Snapshot(of: 1, store)
             let found = Dictionary(grouping: snapshot.outcomes, by: \.key)
             #expect(found.count == keys.count)
-            for key in keys { #expect(found[key] == stored.filter { $0.key == key }.suffix(Outcome.kept)) }
+            for key in keys { #expect(found[key] == stored.filter { $0.key == key }.suffix(Outcome.keptPerDevice)) }
         },
         ConformanceCase("a snapshot is of one moment, and commits go on meanwhile") { harness in
             let store = try await harness.open(Sample.first)
@@ -170,7 +170,7 @@ extension RecordStoreConformance {
             try await other.commit([orderRow("a", "elsewhere", of: "other", timeStamp: 1)])
             let snapshot = try await Snapshot(of: 1, store)
             let size = try await store.size(of: 1)
-            #expect(size == PartitionSize(rows: 60, outcomes: 3 + 2 * Outcome.kept))
+            #expect(size == PartitionSize(rows: 60, outcomes: 3 + 2 * Outcome.keptPerDevice))
             #expect(size.rows == snapshot.rows.count)
             #expect(size.outcomes == snapshot.outcomes.count)
             #expect(try await store.size(of: 2) == PartitionSize(rows: 1, outcomes: 0))

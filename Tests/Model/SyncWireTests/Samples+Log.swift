@@ -47,7 +47,7 @@ extension Sample {
                 epoch: epoch, rules: Int(Int32.max), schema: hash,
                 upload: UploadReference(partition: Int(Int32.max), offset: .max), logTime: .min, part: Int(Int32.max),
                 owner: SyncID(unchecked: longest), device: device, batch: .max, contentHash: contentHash,
-                isOtherHistory: true, changes: [], summary: BatchSummary(changeCount: 0)),
+                hasOtherEpoch: true, changes: [], summary: BatchSummary(changeCount: 0)),
             json: """
                 {"format": 1, "epoch": "\(epoch)", "rules": 2147483647, "schema": "\(hash)",
                  "upload_partition": 2147483647, "upload_offset": "9223372036854775807",

@@ -16,10 +16,10 @@ extension Sample {
         result(2, "r3", .applied(timeStamp: .maximum, version: .max, knowledgeID: other), .maximum),
         result(3, "r4", .deleted(timeStamp: TimeStamp(7), version: 2, knowledgeID: device.knowledgeID)),
         result(4, "r5", .deleted(timeStamp: TimeStamp(8), version: 3, knowledgeID: other), TimeStamp(5)),
-        result(5, "r6", .conflict, place: RowLocator(knowledgeID: device.knowledgeID, timeStamp: .maximum)),
+        result(5, "r6", .conflict, locator: RowLocator(knowledgeID: device.knowledgeID, timeStamp: .maximum)),
         result(
             6, "r7", .refused(.batchAborted, message: ""),
-            place: RowLocator(knowledgeID: other, timeStamp: TimeStamp(9))),
+            locator: RowLocator(knowledgeID: other, timeStamp: TimeStamp(9))),
         result(7, longest, .refused(.missingValue, message: "a new row needs \u{E9}")),
     ]
 
@@ -112,9 +112,10 @@ extension Sample {
 
     private static func result(
         _ index: Int, _ id: String, _ status: ChangeResult.Status, _ heldFrom: TimeStamp? = nil,
-        place: RowLocator? = nil
+        locator: RowLocator? = nil
     ) -> ChangeResult {
-        ChangeResult(index: index, table: 0, id: RowID(unchecked: id), status: status, heldFrom: heldFrom, place: place)
+        ChangeResult(
+            index: index, table: 0, id: RowID(unchecked: id), status: status, heldFrom: heldFrom, locator: locator)
     }
 
     private static func bare(_ verdict: OrderedPiece.Verdict) -> OrderedPiece {

@@ -23,14 +23,14 @@ struct ByHand {
         state = step.state
         for row in step.rows { rows[row.key] = row }
         if let outcome = step.outcome {
-            outcomes[part.deviceKey] = (kept + [outcome]).suffix(Outcome.kept)
+            outcomes[part.deviceKey] = (kept + [outcome]).suffix(Outcome.keptPerDevice)
         }
-        guard let verdict = step.verdict, let schema = Fixture.schemas[state.schemaOrdinal] else { return }
+        guard let decision = step.decision, let schema = Fixture.schemas[state.schemaOrdinal] else { return }
         var piece = OrderedPiece(
             epoch: part.epoch, changesOffset: offset, schema: schema.version.hash, upload: part.upload,
             uploadPart: part.part, logTime: part.logTime, timeStamp: state.timeStamp, owner: part.owner,
             device: part.device, batch: part.batch, verdict: .repeated, contentHash: part.contentHash)
-        switch verdict {
+        switch decision {
         case .ordered(let results, let summary):
             piece.verdict = .ordered
             (piece.rows, piece.results, piece.summary) = (step.written, results, summary)
@@ -67,7 +67,7 @@ extension WatchedStore {
     /// Reads a partition whole.
     func tables(of partition: Int) async throws -> Tables {
         guard let position = try await position(of: partition) else { return Tables() }
-        let pieces = Signal<SnapshotPiece>()
+        let pieces = Signal<SnapshotChunk>()
         try await snapshot(of: partition, schemaOrdinal: position.state.schemaOrdinal) { pieces.add($0) }
         var tables = Tables()
         for piece in pieces.facts {

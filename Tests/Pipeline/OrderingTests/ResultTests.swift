@@ -69,7 +69,7 @@ struct ResultTests {
     func forgetsAnOutcomeThatNewerOnesPushOutBeforeTheyAreWritten(stepBytes: Int) async throws {
         try await withLogAndTables { log, tables in
             var maker = PartMaker()
-            var parts = maker.creations(Outcome.kept)
+            var parts = maker.creations(Outcome.keptPerDevice)
             try await log.append(parts)
             let first = Stage(log, WatchedStore(tables))
             await first.store.until(16)

@@ -85,7 +85,7 @@ final class HeldStore<Base: RecordStore>: RecordStore {
     }
 
     func snapshot(
-        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
+        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws {
         try await base.snapshot(of: partition, schemaOrdinal: schemaOrdinal) { [self] piece in
             let hold = state.withLock { state -> DispatchSemaphore? in

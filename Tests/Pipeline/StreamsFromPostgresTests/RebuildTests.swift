@@ -142,7 +142,7 @@ struct RebuildTests {
     }
 
     @Test func servesTheConfiguredPartitionsAlone() async throws {
-        let served = try #require(ServedPartitions("1-2"))
+        let served = try #require(PartitionSelection("1-2"))
         try await Pipeline.with { pipeline, folder in
             try await pipeline.order(60)
             let numbers = try served.numbers(in: Uploads.history)

@@ -39,7 +39,7 @@ final class Signal<Value: Sendable>: Sendable {
 final class Events: FanOutObserver {
     let all = Signal<(partition: Int, event: FanOutEvent)>()
 
-    func note(_ event: FanOutEvent, partition: Int) { all.add((partition, event)) }
+    func record(_ event: FanOutEvent, partition: Int) { all.add((partition, event)) }
 
     /// Waits until a partition has applied all records before an offset.
     func applied(upTo offset: Int64, of partition: Int) async {

@@ -101,7 +101,7 @@ package struct PostgresSnapshot: RecordReader {
 
     /// Reads the partition whole.
     package func snapshot(
-        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
+        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws {
         try await shard.snapshot(of: partition, tables, schemaOrdinal: schemaOrdinal, at: held, body)
     }
@@ -122,7 +122,7 @@ extension PostgresRecordStore: SnapshotReads {
     /// Holds a partition's database at one moment, with two sessions beside the others.
     ///
     /// Postgres keeps what is deleted or replaced meanwhile until the body has ended.
-    package func atOneMoment<Value: Sendable>(
+    package func withSnapshot<Value: Sendable>(
         of partition: Int, _ body: @Sendable (PostgresSnapshot) async throws -> Value
     ) async throws -> Value {
         let tables = try preparedTables()

@@ -33,7 +33,7 @@ struct PartitionCount {
             size.isExact = size.isExact && isExact
         }
         // Each device has its newest outcomes, and counts all that it ever had.
-        let kept = "least(found.outcomes, \(Outcome.kept))"
+        let kept = "least(found.outcomes, \(Outcome.keptPerDevice))"
         let (outcomes, isExact) = try sum(kept, of: own.devices.qualifiedName, owner: "owner")
         size.outcomes = outcomes
         size.isExact = size.isExact && isExact

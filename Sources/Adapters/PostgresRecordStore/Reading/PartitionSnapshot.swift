@@ -17,11 +17,11 @@ struct PartitionSnapshot {
     private let partition: Int
     private let columnCounts: [Int]
     private let moment: ExportedSnapshot?
-    private let body: (SnapshotPiece) throws -> Void
+    private let body: (SnapshotChunk) throws -> Void
 
     init(
         _ connection: PostgresConnection, _ tables: PreparedTables, schema: String, of partition: Int,
-        schemaOrdinal: Int, at moment: ExportedSnapshot?, _ body: @escaping (SnapshotPiece) throws -> Void
+        schemaOrdinal: Int, at moment: ExportedSnapshot?, _ body: @escaping (SnapshotChunk) throws -> Void
     ) throws(RecordStoreError) {
         self.connection = connection
         self.tables = tables

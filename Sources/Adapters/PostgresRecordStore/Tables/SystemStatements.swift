@@ -41,7 +41,7 @@ struct SystemStatements: Sendable {
     let progress: String
 
     /// How many places a device has for outcomes.
-    private static let places = Outcome.kept
+    private static let places = Outcome.keptPerDevice
 
     init(_ tables: SystemTables) {
         let partitions = tables.partitions.qualifiedName

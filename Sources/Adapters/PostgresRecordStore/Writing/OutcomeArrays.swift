@@ -41,7 +41,7 @@ struct OutcomeArrays {
             guard let gain = gains[entry.key] else { continue }
             // Counted down to 1 for the device's newest.
             gains[entry.key] = (gain.highest, gain.count - 1)
-            guard gain.count <= Int64(Outcome.kept) else { continue }
+            guard gain.count <= Int64(Outcome.keptPerDevice) else { continue }
             keptKeys.append(entry.key)
             behind.append(gain.count)
             batches.append(entry.outcome.batch)

@@ -22,7 +22,7 @@ struct PartitionCount {
             size.rows += try sum("1", of: layout.name, owner: "sync_id")
         }
         // Each device has its newest outcomes, and counts all that it ever had.
-        size.outcomes = try sum("min(found.outcomes, \(Outcome.kept))", of: "weir_devices", owner: "owner")
+        size.outcomes = try sum("min(found.outcomes, \(Outcome.keptPerDevice))", of: "weir_devices", owner: "owner")
         return size
     }
 

@@ -14,7 +14,7 @@ struct PartitionSnapshot {
 
     private let connection: Connection
     private let partition: Int
-    private let body: (SnapshotPiece) throws -> Void
+    private let body: (SnapshotChunk) throws -> Void
     private var scans: [OwnerScan] = []
     private var reader = RowReader()
     private var outcomes: [StoredOutcome] = []
@@ -22,7 +22,7 @@ struct PartitionSnapshot {
 
     init(
         _ connection: Connection, _ tables: PreparedTables, of partition: Int, schemaOrdinal: Int,
-        _ body: @escaping (SnapshotPiece) throws -> Void
+        _ body: @escaping (SnapshotChunk) throws -> Void
     ) throws {
         self.connection = connection
         self.partition = partition

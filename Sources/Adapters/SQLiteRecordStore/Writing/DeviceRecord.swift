@@ -5,7 +5,7 @@ import SyncWire
 
 /// A device's progress with one owner: its row in `weir_devices`, and its outcomes in 16 places of `weir_outcomes`.
 enum DeviceRecord {
-    private static let places = Int64(Outcome.kept)
+    private static let places = Int64(Outcome.keptPerDevice)
 
     /// Raises the device's highest batch number and puts the outcome in the place of its oldest.
     static func write(_ stored: StoredOutcome, _ connection: Connection) throws {

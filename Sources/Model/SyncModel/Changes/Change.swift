@@ -145,7 +145,7 @@ package struct ChangePart: Sendable, Hashable {
     /// Whether ingest refused a change of this owner: an atomic part then writes nothing.
     package var hasIngestRefusal: Bool
     /// The device's epoch was another history's: nothing is applied and no outcome kept.
-    package var isOtherHistory: Bool
+    package var hasOtherEpoch: Bool
     /// The admitted changes of this owner, in the request's order.
     package var changes: [Change]
     /// Part 0 only: what the whole batch holds.
@@ -155,7 +155,7 @@ package struct ChangePart: Sendable, Hashable {
     package init(
         epoch: String, rules: Int = RulesVersion.current, schema: String, upload: UploadReference, logTime: Int64,
         part: Int, owner: SyncID, device: Device, batch: Int64?, contentHash: [UInt8], isAtomic: Bool = false,
-        hasIngestRefusal: Bool = false, isOtherHistory: Bool = false, changes: [Change], summary: BatchSummary? = nil
+        hasIngestRefusal: Bool = false, hasOtherEpoch: Bool = false, changes: [Change], summary: BatchSummary? = nil
     ) {
         self.epoch = epoch
         self.rules = rules
@@ -169,7 +169,7 @@ package struct ChangePart: Sendable, Hashable {
         self.contentHash = contentHash
         self.isAtomic = isAtomic
         self.hasIngestRefusal = hasIngestRefusal
-        self.isOtherHistory = isOtherHistory
+        self.hasOtherEpoch = hasOtherEpoch
         self.changes = changes
         self.summary = summary
     }

@@ -30,7 +30,7 @@ package struct OwnerKnowledge: Sendable, Hashable {
     package var highest: TimeStamp { entries.values.reduce(floor, max) }
 
     /// The head that a stream must have reached to answer (I7): the greatest number named, that of a page which was cut included.
-    package var reach: TimeStamp { max(highest, cutFrom ?? .zero) }
+    package var requiredHead: TimeStamp { max(highest, cutFrom ?? .zero) }
 }
 
 /// The knowledge vector: (syncId, knowledgeId) → last timeStamp a device holds.

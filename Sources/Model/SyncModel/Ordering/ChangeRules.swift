@@ -14,7 +14,7 @@ struct ChangeRules {
     /// Where in `rows` a row stands.
     private var written: [RowKey: Int] = [:]
     /// Whether a change is a conflict or refused; of an atomic part, by ingest, too.
-    private var hasObjection = false
+    private var hasRejection = false
     /// The results that wrote a row, and the row's place in `rows`.
     private var writes: [(result: Int, row: Int)] = []
     /// Whether a later change moved what the device holds of a row already written.
@@ -43,7 +43,7 @@ struct ChangeRules {
         results.reserveCapacity(part.changes.count)
         rows.reserveCapacity(part.changes.count)
         written.reserveCapacity(part.changes.count)
-        hasObjection = part.isAtomic && part.hasIngestRefusal
+        hasRejection = part.isAtomic && part.hasIngestRefusal
     }
 
     /// Rules 3 to 6 for one change; an atomic part that must abort only looks for what else stands against it.
@@ -69,20 +69,20 @@ struct ChangeRules {
     mutating func finish(
         row lookup: (RowKey) -> OrderedRow?
     ) -> (results: [ChangeResult], written: [WrittenRow], timeStamp: TimeStamp) {
-        if part.isAtomic, hasObjection { abort() }
+        if part.isAtomic, hasRejection { abort() }
         var written = rows.map { WrittenRow($0.row, before: $0.before) }
         if mustSettle {
             written.sort { $0.row.timeStamp < $1.row.timeStamp }
             settleHeld()
         }
-        if hasObjection { placeRowsShown(lookup) }
+        if hasRejection { locateShownRows(lookup) }
         return (results, written, timeStamp)
     }
 
     /// Takes back what an atomic part wrote.
     private mutating func abort() {
         let message = "another change of this owner in the atomic batch was refused or in conflict"
-        for position in results.indices where !results[position].status.isObjection {
+        for position in results.indices where !results[position].status.isRejected {
             results[position].status = .refused(.batchAborted, message: message)
             results[position].heldFrom = nil
         }
@@ -91,11 +91,11 @@ struct ChangeRules {
     }
 
     /// Says with every conflict and refusal where the part leaves the row.
-    private mutating func placeRowsShown(_ lookup: (RowKey) -> OrderedRow?) {
-        for (position, result) in results.enumerated() where result.status.isObjection {
+    private mutating func locateShownRows(_ lookup: (RowKey) -> OrderedRow?) {
+        for (position, result) in results.enumerated() where result.status.isRejected {
             let key = RowKey(table: result.table, owner: part.owner, id: result.id)
             let row = written[key].map { rows[$0].row } ?? lookup(key)
-            results[position].place = row.map(RowLocator.init(of:))
+            results[position].locator = row.map(RowLocator.init(of:))
         }
     }
 
@@ -218,7 +218,7 @@ struct ChangeRules {
     }
 
     private mutating func add(_ change: Change, _ status: ChangeResult.Status, heldFrom: TimeStamp? = nil) {
-        if status.isObjection { hasObjection = true }
+        if status.isRejected { hasRejection = true }
         results.append(
             ChangeResult(index: change.index, table: change.table, id: change.id, status: status, heldFrom: heldFrom))
     }

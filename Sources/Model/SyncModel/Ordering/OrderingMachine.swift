@@ -1,5 +1,5 @@
 /// Ordering as one deterministic state machine: (rows touched, device progress, partition state) + message → (new rows,
-/// verdict, new state).
+/// decision, new state).
 ///
 /// It knows no store, no log and no clock. The same messages give the same results on every machine, for ever (I4).
 package struct OrderingMachine: Sendable {
@@ -26,7 +26,7 @@ package struct OrderingMachine: Sendable {
         /// The rows written, each once in its final state, in the order of their timeStamps.
         package var written: [WrittenRow]
         /// What to tell the device; `nil` when the message was a repeated delivery, which is dropped.
-        package var verdict: Verdict?
+        package var decision: OrderingDecision?
         /// The outcome to keep for the device; `nil` when there is none to add.
         package var outcome: Outcome?
 
@@ -62,11 +62,11 @@ package struct OrderingMachine: Sendable {
         guard let version = schemas[part.schema] else { throw .unknownSchema(part.schema) }
         var next = state
         next.nextOffset += 1
-        if state.hasSeen(part) { return Step(state: next, written: [], verdict: nil, outcome: nil) }
+        if state.hasSeen(part) { return Step(state: next, written: [], decision: nil, outcome: nil) }
         next.uploads[part.upload.partition] = UploadProgress(offset: part.upload.offset, part: part.part)
         next.schemaOrdinal = max(state.schemaOrdinal, version.version.ordinal)
-        if let known = verdictBefore(part, progress) {
-            return Step(state: next, written: [], verdict: known, outcome: nil)
+        if let known = decisionBeforeRules(part, progress) {
+            return Step(state: next, written: [], decision: known, outcome: nil)
         }
         guard let reached = schemas[next.schemaOrdinal]?.schema else {
             throw .unknownSchemaNumber(next.schemaOrdinal)
@@ -82,13 +82,13 @@ package struct OrderingMachine: Sendable {
                 batch: $0, contentHash: part.contentHash, timeStamp: ordered.timeStamp, results: ordered.results,
                 summary: part.summary)
         }
-        let verdict = Verdict.ordered(results: ordered.results, summary: part.summary)
-        return Step(state: next, written: ordered.written, verdict: verdict, outcome: outcome)
+        let decision = OrderingDecision.ordered(results: ordered.results, summary: part.summary)
+        return Step(state: next, written: ordered.written, decision: decision, outcome: outcome)
     }
 
     /// Rule 1, and what else decides a batch before its changes are looked at.
-    private func verdictBefore(_ part: ChangePart, _ progress: DeviceProgress) -> Verdict? {
-        if part.isOtherHistory { return .refused(.historyChanged) }
+    private func decisionBeforeRules(_ part: ChangePart, _ progress: DeviceProgress) -> OrderingDecision? {
+        if part.hasOtherEpoch { return .refused(.historyChanged) }
         guard let batch = part.batch, batch <= progress.highestBatch else { return nil }
         guard let first = progress.outcome, first.batch == batch else { return .refused(.outcomeExpired) }
         return first.contentHash == part.contentHash ? .repeated(first) : .refused(.batchMismatch)

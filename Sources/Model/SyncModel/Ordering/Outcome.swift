@@ -12,7 +12,7 @@ package struct ChangeResult: Sendable, Hashable {
         case refused(RefusalCode, message: String)
 
         /// Whether something stands against the change: the answer shows the row instead.
-        package var isObjection: Bool {
+        package var isRejected: Bool {
             switch self {
             case .applied, .deleted: false
             case .conflict, .refused: true
@@ -35,25 +35,25 @@ package struct ChangeResult: Sendable, Hashable {
     package var heldFrom: TimeStamp?
     /// With a conflict or a refusal: where the row stood after the part, from where on it is found as it stands now; `nil`
     /// when there was none.
-    package var place: RowLocator?
+    package var locator: RowLocator?
 
     /// States a result.
     package init(
-        index: Int, table: Int, id: RowID, status: Status, heldFrom: TimeStamp? = nil, place: RowLocator? = nil
+        index: Int, table: Int, id: RowID, status: Status, heldFrom: TimeStamp? = nil, locator: RowLocator? = nil
     ) {
         self.index = index
         self.table = table
         self.id = id
         self.status = status
         self.heldFrom = heldFrom
-        self.place = place
+        self.locator = locator
     }
 }
 
 /// What became of one owner's part of a batch; kept for the newest 16 batches of a device (I2).
 package struct Outcome: Sendable, Hashable {
     /// How many a device's progress keeps with each owner.
-    package static let kept = 16
+    package static let keptPerDevice = 16
 
     /// The device's batch number.
     package var batch: Int64
@@ -89,7 +89,7 @@ package enum BatchRefusal: String, Sendable, Hashable, CaseIterable {
 }
 
 /// What one message of `changes` came to.
-package enum Verdict: Sendable, Hashable {
+package enum OrderingDecision: Sendable, Hashable {
     /// Ordered now.
     case ordered(results: [ChangeResult], summary: BatchSummary?)
     /// Sent before: the first outcome counts, and is found under its number.

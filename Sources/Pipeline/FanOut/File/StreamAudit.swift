@@ -74,7 +74,7 @@ package final class StreamAudit: Sendable {
     /// - Throws: ``Failure``; `ThreadStartError`.
     package static func open(directory: String, partition: Int, epoch: String) async throws -> StreamAudit {
         let configuration = FanOutConfiguration(directory: directory)
-        let path = StreamPartition(number: partition, configuration).path
+        let path = ServedPartition(number: partition, configuration).path
         let audit = StreamAudit(try DedicatedThread(name: "weir-audit"))
         do {
             try await audit.thread.run {
@@ -173,7 +173,7 @@ package final class StreamAudit: Sendable {
                 """)
             try statement.bind(integer: number, at: 1)
             // Each has up to 16.
-            try statement.bind(integer: Int64(Self.count / Outcome.kept), at: 2)
+            try statement.bind(integer: Int64(Self.count / Outcome.keptPerDevice), at: 2)
             var devices: [DeviceOutcomes] = []
             while try statement.step() {
                 let number = try statement.integer(at: 0)

@@ -36,7 +36,7 @@ extension StreamFile {
         _ records: ArraySlice<OrderedRecord>, schemas: SchemaHistory, committed: @escaping (SyncID) -> OwnerHeads?,
         stoppedBy earlier: LogFault? = nil
     ) throws -> AppliedRecords {
-        var transaction = StreamTransaction(state, committed: committed)
+        var transaction = FileTransaction(state, committed: committed)
         var applied: [OrderedPiece] = []
         var failed: (position: Int, fault: LogFault)?
         do {
@@ -66,7 +66,7 @@ extension StreamFile {
 
     /// Applies one record; false when it was applied before.
     private func apply(
-        _ record: OrderedRecord, _ schemas: SchemaHistory, _ transaction: inout StreamTransaction
+        _ record: OrderedRecord, _ schemas: SchemaHistory, _ transaction: inout FileTransaction
     ) throws -> Bool {
         let piece = record.piece
         guard piece.epoch.utf8.elementsEqual(identity.epoch.utf8) else { throw LogFault.otherEpoch(piece.epoch) }

@@ -19,17 +19,17 @@ extension StreamFile {
             digest &+= Self.checksum(ofUpload: Int64(partition), progress.offset, Int64(progress.part))
         }
         try sum("SELECT owner_no, sync_id, head, checksum FROM owners", into: &digest) {
-            let owner = try StreamRecords.owner($0)
-            return StreamRecords.checksum(ofOwner: owner.number, owner.head, owner.id)
+            let owner = try FileRecords.owner($0)
+            return FileRecords.checksum(ofOwner: owner.number, owner.head, owner.id)
         }
         try sum("SELECT owner_no, device_no, knowledge_id, head, checksum FROM knowledge", into: &digest) {
-            let device = try StreamRecords.device($0)
-            return StreamRecords.checksum(
+            let device = try FileRecords.device($0)
+            return FileRecords.checksum(
                 ofDevice: device.number, try $0.integer(at: 0), device.head, device.knowledgeID)
         }
         try sum(
             "SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum FROM stream", into: &digest
-        ) { try StreamRecords.checkRow($0) }
+        ) { try FileRecords.checkRow($0) }
         try sum("SELECT dev_no, owner_no, count, caller, knowledge_id, checksum FROM devices", into: &digest) {
             var checksum = Checksum(.device, try $0.integer(at: 0), try $0.integer(at: 1), try $0.integer(at: 2))
             try $0.withBytes(at: 3) { checksum.add(bytes: $0) }
@@ -65,7 +65,7 @@ extension StreamFile {
     }
 }
 
-extension StreamRecords {
+extension FileRecords {
     /// Makes sure that a row is the one that a search by its place was for: in a damaged tree it may find another, of another
     /// owner even (I9).
     ///

@@ -4,16 +4,16 @@ import SyncModel
 extension StreamFile {
     /// Reads the heads of all owners.
     func readOwners() throws -> [SyncID: OwnerHeads] {
-        var devices: [Int64: [OwnerHeads.Device]] = [:]
+        var devices: [Int64: [OwnerHeads.DeviceHead]] = [:]
         var knowledge = try connection.statement(
             "SELECT owner_no, device_no, knowledge_id, head, checksum FROM knowledge")
         while try knowledge.step() {
-            devices[try knowledge.integer(at: 0), default: []].append(try StreamRecords.device(knowledge))
+            devices[try knowledge.integer(at: 0), default: []].append(try FileRecords.device(knowledge))
         }
         var result: [SyncID: OwnerHeads] = [:]
         var owners = try connection.statement("SELECT owner_no, sync_id, head, checksum FROM owners")
         while try owners.step() {
-            let owner = try StreamRecords.owner(owners)
+            let owner = try FileRecords.owner(owners)
             let heads = OwnerHeads(
                 number: owner.number, head: owner.head, devices: devices.removeValue(forKey: owner.number) ?? [])
             guard heads.devices.reduce(.zero, { max($0, $1.head) }) == owner.head else {
@@ -26,15 +26,15 @@ extension StreamFile {
     }
 
     /// Writes the heads of an owner that a transaction touched.
-    func write(_ touched: TouchedOwner, of owner: SyncID, _ state: inout StreamState) throws {
+    func write(_ touched: TouchedOwner, of owner: SyncID, _ state: inout FileState) throws {
         let number = touched.heads.number
         for (device, old) in touched.moved {
             guard let moved = touched.heads[device] else { continue }
             try writeDevice(moved, owner: number, from: old, &state)
         }
         if !touched.isNew, touched.heads.head == touched.oldHead { return }
-        if !touched.isNew { state.remove(StreamRecords.checksum(ofOwner: number, touched.oldHead, owner)) }
-        let checksum = StreamRecords.checksum(ofOwner: number, touched.heads.head, owner)
+        if !touched.isNew { state.remove(FileRecords.checksum(ofOwner: number, touched.oldHead, owner)) }
+        let checksum = FileRecords.checksum(ofOwner: number, touched.heads.head, owner)
         state.add(checksum)
         if touched.isNew {
             var statement = try connection.statement(
@@ -51,10 +51,10 @@ extension StreamFile {
     }
 
     private func writeDevice(
-        _ device: OwnerHeads.Device, owner: Int64, from old: TimeStamp?, _ state: inout StreamState
+        _ device: OwnerHeads.DeviceHead, owner: Int64, from old: TimeStamp?, _ state: inout FileState
     ) throws {
-        if let old { state.remove(StreamRecords.checksum(ofDevice: device.number, owner, old, device.knowledgeID)) }
-        let checksum = StreamRecords.checksum(ofDevice: device.number, owner, device.head, device.knowledgeID)
+        if let old { state.remove(FileRecords.checksum(ofDevice: device.number, owner, old, device.knowledgeID)) }
+        let checksum = FileRecords.checksum(ofDevice: device.number, owner, device.head, device.knowledgeID)
         state.add(checksum)
         if old == nil {
             var statement = try connection.statement(

@@ -5,10 +5,10 @@ extension StreamFile {
     /// Checks that the file's tables are those of this format, to the byte.
     func checkSchema() throws {
         let format = try connection.userVersion()
-        guard format == StreamSchema.format else {
-            throw StreamFailure.damaged("the file has format \(format), this code \(StreamSchema.format)")
+        guard format == FileSchema.format else {
+            throw StreamFailure.damaged("the file has format \(format), this code \(FileSchema.format)")
         }
-        var expected = Dictionary(uniqueKeysWithValues: StreamSchema.tables.map { ($0.name, Array($0.sql.utf8)) })
+        var expected = Dictionary(uniqueKeysWithValues: FileSchema.tables.map { ($0.name, Array($0.sql.utf8)) })
         var statement = try connection.statement("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
         while try statement.step() {
             let name = try statement.text(at: 0)
@@ -69,7 +69,7 @@ extension StreamFile {
     /// Writes the meta record of a transaction: the first one finishes the file.
     ///
     /// - Returns: its checksum, to keep once the transaction is committed.
-    func writeMeta(_ state: StreamState) throws -> Int64 {
+    func writeMeta(_ state: FileState) throws -> Int64 {
         let position = state.position
         let epoch = Array(identity.epoch.utf8)
         let checksum = checksum(
@@ -97,7 +97,7 @@ extension StreamFile {
     }
 
     /// Writes how far a partition of `uploads` is now covered.
-    func writeUpload(_ partition: Int, from old: UploadProgress?, to new: UploadProgress, _ state: inout StreamState)
+    func writeUpload(_ partition: Int, from old: UploadProgress?, to new: UploadProgress, _ state: inout FileState)
         throws
     {
         if let old { state.remove(Self.checksum(ofUpload: Int64(partition), old.offset, Int64(old.part))) }

@@ -40,11 +40,11 @@ struct OutcomePiece {
 
 extension StreamFile {
     /// Keeps a piece of a device's newest outcome; its first piece takes the place of the outcome 16 before it.
-    func keep(_ piece: OutcomePiece, _ transaction: inout StreamTransaction) throws {
+    func keep(_ piece: OutcomePiece, _ transaction: inout FileTransaction) throws {
         let owner = transaction.number(of: piece.key.owner)
         let isFirst = piece.number == 0
         let uploader = try count(piece.key.device, owner: owner, isNew: isFirst, &transaction.state)
-        let slot = (uploader.count - 1) % Int64(Outcome.kept)
+        let slot = (uploader.count - 1) % Int64(Outcome.keptPerDevice)
         if isFirst { try clear(slot, of: uploader.number, &transaction.state) }
         let record = OutcomeRecord(
             device: uploader.number, slot: slot, piece: Int64(piece.number), batch: piece.outcome.batch,
@@ -66,7 +66,7 @@ extension StreamFile {
 
     /// Finds a device, or makes it, and counts a new outcome.
     private func count(
-        _ device: Device, owner: Int64, isNew: Bool, _ state: inout StreamState
+        _ device: Device, owner: Int64, isNew: Bool, _ state: inout FileState
     ) throws -> (number: Int64, count: Int64) {
         let known = try uploader(device, owner: owner)
         if let known, !isNew { return known }
@@ -99,7 +99,7 @@ extension StreamFile {
         return try OutcomeRecord.device(device, owner: owner, &statement)
     }
 
-    private func clear(_ slot: Int64, of device: Int64, _ state: inout StreamState) throws {
+    private func clear(_ slot: Int64, of device: Int64, _ state: inout FileState) throws {
         var statement = try connection.statement(
             "DELETE FROM outcomes WHERE dev_no = ?1 AND slot = ?2 RETURNING checksum")
         try statement.bind(integer: device, at: 1)

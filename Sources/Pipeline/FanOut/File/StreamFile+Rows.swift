@@ -6,7 +6,7 @@ extension StreamFile {
     ///
     /// - Parameter before: where the older one stands, in the same device's part of the stream; zero for a new row.
     func put(
-        _ row: OrderedRow, _ renderer: RowJSON, over before: TimeStamp, _ transaction: inout StreamTransaction
+        _ row: OrderedRow, _ renderer: RowJSON, over before: TimeStamp, _ transaction: inout FileTransaction
     ) throws {
         var json: [UInt8] = []
         swap(&json, &self.json)
@@ -46,7 +46,7 @@ extension StreamFile {
 
     /// Takes a row's older state out of the stream, which must have it.
     private func removeRow(
-        _ key: RowKey, owner: Int64, device: Int64, at timeStamp: TimeStamp, _ state: inout StreamState
+        _ key: RowKey, owner: Int64, device: Int64, at timeStamp: TimeStamp, _ state: inout FileState
     ) throws {
         var statement = try connection.statement(
             """
@@ -59,7 +59,7 @@ extension StreamFile {
         guard try statement.step() else {
             throw StreamFailure.damaged("the stream lacks the row \(timeStamp) of owner \(owner)")
         }
-        try StreamRecords.requireRow(
+        try FileRecords.requireRow(
             statement, owner: owner, device: device, at: timeStamp, table: Int64(key.table), id: key.id)
         state.remove(try statement.integer(at: 5))
         while try statement.step() {}

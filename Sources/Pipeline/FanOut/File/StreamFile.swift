@@ -20,7 +20,7 @@ final class StreamFile {
     /// The connection, which this file closes.
     let connection: Connection
     /// What was committed last.
-    var state = StreamState()
+    var state = FileState()
     /// The checksum of the meta record, by which another writer is noticed; `nil` while the file is being made.
     var metaChecksum: Int64?
     /// How rows of the schema versions met so far are rendered, by ordinal.
@@ -38,8 +38,8 @@ final class StreamFile {
         connection = try Connection(path: identity.path, access: .readWriteCreate(Self.writing), options: Self.options)
         do {
             try connection.transaction(.immediate) {
-                for table in StreamSchema.tables { try connection.execute(table.sql) }
-                try connection.setUserVersion(StreamSchema.format)
+                for table in FileSchema.tables { try connection.execute(table.sql) }
+                try connection.setUserVersion(FileSchema.format)
             }
         } catch {
             throw Self.close(connection, after: error)
@@ -108,7 +108,7 @@ final class StreamFile {
 }
 
 /// What a stream file's transactions change, besides its records.
-struct StreamState: Sendable {
+struct FileState: Sendable {
     /// How far the stream has followed `ordered`.
     var position = StreamPosition()
     /// The sum of all records' checksums, modulo 2^64.

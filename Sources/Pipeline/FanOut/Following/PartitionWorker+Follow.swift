@@ -7,7 +7,7 @@ extension PartitionWorker {
     ///
     /// - Throws: `CancellationError`.
     /// - Returns: why it cannot go on.
-    func follow() async throws(CancellationError) -> StreamPartition.Interruption {
+    func follow() async throws(CancellationError) -> ServedPartition.Interruption {
         var backoff = Backoff(configuration.retryDelay)
         while true {
             do {
@@ -80,7 +80,7 @@ extension PartitionWorker {
         }
         let applied = try await writer.apply(decoded, schemas: schemas())
         if !applied.pieces.isEmpty, let newest = decoded.last {
-            note(
+            record(
                 .applied(
                     records: applied.pieces.count, rows: applied.rowCount, nextOffset: applied.position.nextOffset,
                     logTime: newest.time))

@@ -5,10 +5,10 @@ import ThreadExecutor
 
 /// Runs one partition: opens or rebuilds its file, follows `ordered`, and begins again when the file is damaged.
 struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
-    let partition: StreamPartition
+    let partition: ServedPartition
     let identity: StreamFile.Identity
-    let writer: StreamWriter
-    let readers: StreamReaders
+    let writer: FileWriter
+    let readers: ReaderPool
     let log: Log
     let store: Store
     let schemas: @Sendable () -> SchemaHistory
@@ -16,7 +16,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
     let configuration: FanOutConfiguration
     let clock: any Clock<Duration>
     let observer: any FanOutObserver
-    let partitionMetrics: FanOutMetrics.OfPartition
+    let partitionMetrics: FanOutMetrics.Partition
 
     /// Runs until the partition is stopped or the task is cancelled.
     func run() async {
@@ -28,15 +28,15 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
             switch await serve(from: start, after: pause.take(), until: interruption) {
             case .stop: partition.stop()
             case .damage(let reason):
-                note(.damaged(reason: reason))
-                partition.becomeNotReady("the stream is being rebuilt: \(reason)")
+                record(.damaged(reason: reason))
+                partition.markNotReady("the stream is being rebuilt: \(reason)")
                 start = .rebuild
                 // One that is damaged again where it was before may be so however often it is made.
                 if damagedAt == partition.nextOffset { pause = backoff.next() } else { backoff.reset() }
                 damagedAt = partition.nextOffset
             case .reopen:
-                partition.becomeNotReady("the stream is being opened again")
-                partitionMetrics.stopsServing()
+                partition.markNotReady("the stream is being opened again")
+                partitionMetrics.stopServing()
                 // Its content was checked when it was opened first.
                 start = .open(.heads)
             }
@@ -47,9 +47,9 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
     func close() async {
         do {
             try await writer.close()
-            note(.stopped(problem: nil))
+            record(.stopped(problem: nil))
         } catch {
-            note(.stopped(problem: "\(error)"))
+            record(.stopped(problem: "\(error)"))
         }
         await writer.thread.close()
     }
@@ -62,9 +62,9 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
         case rebuild
     }
 
-    func note(_ event: FanOutEvent) {
-        partitionMetrics.note(event)
-        observer.note(event, partition: partition.number)
+    func record(_ event: FanOutEvent) {
+        partitionMetrics.record(event)
+        observer.record(event, partition: partition.number)
     }
 
     /// Tells how far the callers' own uploads have come: their own parts go through the partition of the same number.
@@ -75,9 +75,9 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
 
     /// Serves until something interrupts.
     private func serve(
-        from start: Start, after pause: Duration?, until interruption: Waiter<StreamPartition.Interruption>
-    ) async -> StreamPartition.Interruption {
-        await withTaskGroup(of: StreamPartition.Interruption.self) { group in
+        from start: Start, after pause: Duration?, until interruption: Waiter<ServedPartition.Interruption>
+    ) async -> ServedPartition.Interruption {
+        await withTaskGroup(of: ServedPartition.Interruption.self) { group in
             group.addTask {
                 do {
                     if let pause { try await clock.sleep(for: pause) }
@@ -101,18 +101,18 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
         var backoff = Backoff(configuration.retryDelay)
         while true {
             do {
-                if mustRebuild { note(.rebuilt(rows: try await rebuild())) }
+                if mustRebuild { record(.rebuilt(rows: try await rebuild())) }
                 // What was made just now needs no full check.
                 let check: FanOutConfiguration.Check =
                     if case .open(let check) = start, !mustRebuild { check } else { .heads }
                 let opened = try await writer.open(check: check)
-                partition.becomeReady(opened.owners, position: opened.position)
-                note(.ready(owners: opened.owners.count, nextOffset: opened.position.nextOffset))
+                partition.markReady(opened.owners, position: opened.position)
+                record(.ready(owners: opened.owners.count, nextOffset: opened.position.nextOffset))
                 notePassed(opened.position)
                 return
             } catch let failure as StreamFailure where failure.needsRebuild && !mustRebuild {
-                note(.damaged(reason: failure.description))
-                partition.becomeNotReady("the stream is being rebuilt: \(failure)")
+                record(.damaged(reason: failure.description))
+                partition.markNotReady("the stream is being rebuilt: \(failure)")
                 mustRebuild = true
             } catch {
                 if Task.isCancelled { throw CancellationError() }
@@ -124,16 +124,16 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
     /// Waits before another attempt: for a schema version that is lacking, else for a while.
     func pause(_ backoff: inout Backoff, _ reason: any Error) async throws(CancellationError) {
         if let isKnown = (reason as? LogFault)?.schemaAwaited {
-            note(.waiting(reason: "\(reason)"))
+            record(.waiting(reason: "\(reason)"))
             do {
                 try await schemaWait(isKnown)
             } catch {
                 throw CancellationError()
             }
-            return partitionMetrics.goesOn()
+            return partitionMetrics.resumed()
         }
         let pause = backoff.next()
-        note(.retrying(reason: "\(reason)", after: pause))
+        record(.retrying(reason: "\(reason)", after: pause))
         do {
             try await clock.sleep(for: pause)
         } catch {

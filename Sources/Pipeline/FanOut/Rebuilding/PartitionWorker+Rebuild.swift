@@ -45,8 +45,8 @@ extension PartitionWorker {
 
     private func makeRebuild(schema: SchemaHistory.Entry?, size: PartitionSize) -> Rebuild {
         Rebuild(identity, schema: schema, size: size, configuration, clock: clock) { progress, isReport in
-            partitionMetrics.note(progress)
-            if isReport { note(.rebuilding(progress)) }
+            partitionMetrics.record(progress)
+            if isReport { record(.rebuilding(progress)) }
         }
     }
 

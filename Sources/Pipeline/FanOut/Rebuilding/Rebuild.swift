@@ -73,7 +73,7 @@ final class Rebuild: Sendable {
     }
 
     /// Takes a piece.
-    func add(_ piece: SnapshotPiece) throws {
+    func add(_ piece: SnapshotChunk) throws {
         try state.withLock { state in
             if state.isCancelled { throw CancellationError() }
             switch piece {
@@ -155,7 +155,7 @@ final class Rebuild: Sendable {
 extension StreamFile {
     /// Writes rows and outcomes of the tables into a file that is being made, in one transaction.
     fileprivate func load(_ rows: [OrderedRow], _ outcomes: [StoredOutcome], schema: SchemaHistory.Entry?) throws {
-        var transaction = StreamTransaction(state) { self.loaded[$0] }
+        var transaction = FileTransaction(state) { self.loaded[$0] }
         _ = try connection.transaction(.immediate) {
             if let schema {
                 let renderer = renderer(schema)
@@ -170,7 +170,7 @@ extension StreamFile {
 
     /// Writes the position, with which a file is whole.
     func finish(at position: StreamPosition) throws {
-        var transaction = StreamTransaction(state) { _ in nil }
+        var transaction = FileTransaction(state) { _ in nil }
         transaction.state.position = position
         metaChecksum = try connection.transaction(.immediate) {
             _ = try transaction.finish(in: self)

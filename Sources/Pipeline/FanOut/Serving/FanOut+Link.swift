@@ -22,10 +22,10 @@ extension FanOut: FanOutLink {
         let watch = Stopwatch()
         do throws(FanOutError) {
             let pages = try await pages(of: request, within: limit)
-            metrics.note(pages, watch)
+            metrics.record(pages, watch)
             return pages
         } catch {
-            metrics.noteFailedPull(watch)
+            metrics.recordFailedPull(watch)
             throw error
         }
     }
@@ -36,26 +36,26 @@ extension FanOut: FanOutLink {
         let changed = try await waitForStreams(request.owners, within: limit)
         for (position, pull) in request.owners.enumerated() {
             let partition = try served(pull.owner)
-            let standing = try partition.standing(of: pull.owner)
-            if changed.contains(position), standing.heads.head < pull.knowledge.reach {
+            let snapshot = try partition.headSnapshot(of: pull.owner)
+            if changed.contains(position), snapshot.heads.head < pull.knowledge.requiredHead {
                 pages[position] = OwnerPage(owner: pull.owner, content: .historyChanged)
-            } else if let page = idlePage(pull, standing.heads) {
+            } else if let page = idlePage(pull, snapshot.heads) {
                 pages[position] = page
-            } else if standing.heads.head < pull.knowledge.reach {
+            } else if snapshot.heads.head < pull.knowledge.requiredHead {
                 throw .notReady("the stream was rebuilt meanwhile")
             } else {
-                reads.append(OwnerRead(position: position, pull: pull, partition: partition, standing: standing))
+                reads.append(OwnerRead(position: position, pull: pull, partition: partition, snapshot: snapshot))
             }
         }
         var budget = PageBudget(
             rows: request.limit, bytes: request.maximumBytes, isContinued: request.isContinued)
         for group in reads.groupedByFile {
             let first = group[0]
-            let (rows, rest) = try await read(first.partition, generation: first.standing.generation) {
+            let (rows, rest) = try await read(first.partition, generation: first.snapshot.generation) {
                 [budget] reader in
                 var budget = budget
                 let rows = try group.map {
-                    try reader.rows(of: $0.pull, known: $0.standing.heads, budget: &budget)
+                    try reader.rows(of: $0.pull, known: $0.snapshot.heads, budget: &budget)
                 }
                 return (rows, budget)
             }
@@ -71,7 +71,7 @@ extension FanOut: FanOutLink {
     package func heads(of owners: [SyncID]) async throws(FanOutError) -> [TimeStamp] {
         var heads: [TimeStamp] = []
         heads.reserveCapacity(owners.count)
-        for owner in owners { heads.append(try served(owner).standing(of: owner).heads.head) }
+        for owner in owners { heads.append(try served(owner).headSnapshot(of: owner).heads.head) }
         return heads
     }
 
@@ -86,7 +86,7 @@ extension FanOut: FanOutLink {
     }
 
     private func idlePage(_ pull: OwnerPull, _ heads: OwnerHeads) -> OwnerPage? {
-        guard pull.knowledge.reach <= heads.head else { return nil }
+        guard pull.knowledge.requiredHead <= heads.head else { return nil }
         let plan = PullPlan(pull.knowledge, heads: heads)
         guard plan.sources.isEmpty else { return nil }
         return OwnerPage(owner: pull.owner, content: .rows(OwnerRows(entries: plan.drainedEntries, head: heads.head)))
@@ -98,8 +98,8 @@ extension FanOut: FanOutLink {
     private func waitForStreams(_ pulls: [OwnerPull], within limit: Duration) async throws(FanOutError) -> Set<Int> {
         var ahead: [(position: Int, pull: OwnerPull)] = []
         for (position, pull) in pulls.enumerated() {
-            let head = try served(pull.owner).standing(of: pull.owner).heads.head
-            if pull.knowledge.reach > head { ahead.append((position, pull)) }
+            let head = try served(pull.owner).headSnapshot(of: pull.owner).heads.head
+            if pull.knowledge.requiredHead > head { ahead.append((position, pull)) }
         }
         if ahead.isEmpty { return [] }
         let waiter = Waiter<Result<Set<Int>, FanOutError>>()
@@ -132,11 +132,11 @@ extension FanOut: FanOutLink {
         } catch {
             throw .notReady("the end of ordered is not known: \(error)")
         }
-        let reach = pull.knowledge.reach
+        let reach = pull.knowledge.requiredHead
         guard try await partition.catchUp(pull.owner, to: reach, or: end, within: limit, clock: clock) else {
             throw .notReady("the stream is behind what the device has seen")
         }
-        return try partition.standing(of: pull.owner).heads.head < reach
+        return try partition.headSnapshot(of: pull.owner).heads.head < reach
     }
 }
 
@@ -145,8 +145,8 @@ private struct OwnerRead: Sendable {
     /// The owner's position in the page.
     let position: Int
     let pull: OwnerPull
-    let partition: StreamPartition
-    let standing: StreamPartition.Standing
+    let partition: ServedPartition
+    let snapshot: ServedPartition.HeadSnapshot
 }
 
 extension [OwnerRead] {
@@ -155,7 +155,7 @@ extension [OwnerRead] {
         var groups: [[OwnerRead]] = []
         for read in self {
             if let last = groups.last?.last, last.partition === read.partition,
-                last.standing.generation == read.standing.generation
+                last.snapshot.generation == read.snapshot.generation
             {
                 groups[groups.count - 1].append(read)
             } else {

@@ -52,18 +52,18 @@ extension FanOut {
 
     /// Makes a search to its end.
     private func rows(
-        of search: RowSearch, in partition: StreamPartition
+        of search: RowSearch, in partition: ServedPartition
     ) async throws(FanOutError) -> [Int: [UInt8]] {
         if search.isOver { return [:] }
         // Not another file halfway.
-        let standing = try partition.standing(of: search.owner)
-        guard search.isCovered(by: standing.heads) else {
+        let snapshot = try partition.headSnapshot(of: search.owner)
+        guard search.isCovered(by: snapshot.heads) else {
             throw .notReady("the stream was made again and has not come to that result yet")
         }
         var search = search
         while !search.isOver {
             if Task.isCancelled { throw .closed }
-            search = try await read(partition, generation: standing.generation) { [search] reader in
+            search = try await read(partition, generation: snapshot.generation) { [search] reader in
                 var search = search
                 try search.step(in: reader)
                 return search
@@ -73,7 +73,7 @@ extension FanOut {
     }
 
     private func kept(
-        _ batch: Int64?, _ key: DeviceKey, _ partition: StreamPartition
+        _ batch: Int64?, _ key: DeviceKey, _ partition: ServedPartition
     ) async throws(FanOutError) -> KeptOutcome? {
         guard let batch else { return nil }
         return try await read(partition, generation: partition.generation()) {
@@ -83,7 +83,7 @@ extension FanOut {
 
     /// A kept outcome with the rows that it shows, as they stand.
     private func answer(
-        _ kept: KeptOutcome, isRepeat: Bool = true, of owner: SyncID, in partition: StreamPartition
+        _ kept: KeptOutcome, isRepeat: Bool = true, of owner: SyncID, in partition: ServedPartition
     ) async throws(FanOutError) -> PartOutcome {
         let outcome = kept.outcome
         let search = RowSearch(outcome.results, of: owner, after: outcome.timeStamp)

@@ -45,7 +45,7 @@ final class OutcomeRegistry: Sendable {
 
     fileprivate struct State {
         var recent = RecentDecisions()
-        var joining: JoinDecision?
+        var joining: DecisionAssembly?
         var position = StreamPosition()
         /// As many as ``FanOutConfiguration/maximumWaiters``.
         var waiters: [Subject: [Waiter<Answer>]] = [:]
@@ -101,7 +101,7 @@ final class OutcomeRegistry: Sendable {
         let answers = state.withLock { state -> [(Waiter<Answer>, Answer)] in
             var answers: [(Waiter<Answer>, Answer)] = []
             for piece in pieces {
-                if piece.piece == 0 { state.joining = JoinDecision(piece) } else { state.joining?.add(piece) }
+                if piece.piece == 0 { state.joining = DecisionAssembly(piece) } else { state.joining?.add(piece) }
                 guard piece.isLast else { continue }
                 let part = Part(upload: piece.upload, number: piece.uploadPart)
                 // A result whose first pieces came before a restart is whole in the file alone.
@@ -176,7 +176,7 @@ extension OutcomeRegistry.State {
 }
 
 /// A result of which not all pieces have come.
-private struct JoinDecision {
+private struct DecisionAssembly {
     private(set) var verdict: PartDecision
 
     init(_ first: OrderedPiece) {

@@ -3,7 +3,7 @@ import SyncModel
 /// How far an owner's stream goes, in all and for each device that made rows: all that an idle pull needs.
 struct OwnerHeads: Sendable, Hashable {
     /// A device of the owner.
-    struct Device: Sendable, Hashable {
+    struct DeviceHead: Sendable, Hashable {
         /// Its name.
         let knowledgeID: KnowledgeID
         /// Its number in the file.
@@ -17,7 +17,7 @@ struct OwnerHeads: Sendable, Hashable {
     /// The newest timeStamp among the owner's rows.
     private(set) var head: TimeStamp
     /// The devices, by the bytes of their names.
-    private(set) var devices: [Device]
+    private(set) var devices: [DeviceHead]
 
     /// The heads of an owner without rows.
     init(number: Int64 = 0) {
@@ -27,14 +27,14 @@ struct OwnerHeads: Sendable, Hashable {
     }
 
     /// The heads as a file has them: each device once.
-    init(number: Int64, head: TimeStamp, devices: [Device]) {
+    init(number: Int64, head: TimeStamp, devices: [DeviceHead]) {
         self.number = number
         self.head = head
         self.devices = devices.sorted { $0.knowledgeID < $1.knowledgeID }
     }
 
     /// The device with this name.
-    subscript(device: KnowledgeID) -> Device? {
+    subscript(device: KnowledgeID) -> DeviceHead? {
         let position = position(of: device)
         guard position < devices.count, devices[position].knowledgeID == device else { return nil }
         return devices[position]
@@ -47,7 +47,7 @@ struct OwnerHeads: Sendable, Hashable {
         if position < devices.count, devices[position].knowledgeID == device {
             devices[position].head = max(devices[position].head, timeStamp)
         } else {
-            devices.insert(Device(knowledgeID: device, number: number, head: timeStamp), at: position)
+            devices.insert(DeviceHead(knowledgeID: device, number: number, head: timeStamp), at: position)
         }
     }
 

@@ -46,7 +46,7 @@ struct RowSearch: Sendable {
         self.owner = owner
         var changes: [RowLocator: [ChangeResult]] = [:]
         for result in results {
-            if let place = result.place { changes[place, default: []].append(result) }
+            if let place = result.locator { changes[place, default: []].append(result) }
         }
         for (knowledgeID, places) in Dictionary(grouping: changes, by: \.key.knowledgeID) {
             var search = DeviceSearch(knowledgeID: knowledgeID, reached: timeStamp)
@@ -70,7 +70,7 @@ struct RowSearch: Sendable {
     /// Goes on for one step, in one state of a stream that covers the rows.
     ///
     /// - Throws: ``StreamFailure/damaged(_:)`` where the stream lacks a row.
-    mutating func step(in reader: StreamReader) throws {
+    mutating func step(in reader: FileReader) throws {
         guard !searches.isEmpty else { return }
         guard let owner = try reader.number(of: owner) else {
             throw StreamFailure.damaged("an owner whose rows an outcome shows is gone")
@@ -93,7 +93,7 @@ struct RowSearch: Sendable {
 
     /// Passes the rows of a device that are newer than those passed; false when a next step has to go on.
     private mutating func follow(
-        _ search: inout DeviceSearch, in range: Range, _ rowsLeft: inout Int, _ reader: StreamReader
+        _ search: inout DeviceSearch, in range: Range, _ rowsLeft: inout Int, _ reader: FileReader
     ) throws -> Bool {
         if search.moved.isEmpty { return true }
         if rowsLeft == 0 { return false }
@@ -127,7 +127,7 @@ struct RowSearch: Sendable {
 
     /// The row that stands at a timeStamp, once it is known to be the one meant; `nil` where none does.
     private func json(
-        of row: Row, in range: Range, at timeStamp: TimeStamp, _ reader: StreamReader
+        of row: Row, in range: Range, at timeStamp: TimeStamp, _ reader: FileReader
     ) throws -> [UInt8]? {
         var statement = try reader.connection.statement(
             """
@@ -138,8 +138,8 @@ struct RowSearch: Sendable {
         try statement.bind(integer: range.device, at: 2)
         try statement.bind(integer: timeStamp.rawValue, at: 3)
         guard try statement.step() else { return nil }
-        _ = try StreamRecords.checkRow(statement)
-        try StreamRecords.requireRow(
+        _ = try FileRecords.checkRow(statement)
+        try FileRecords.requireRow(
             statement, owner: range.owner, device: range.device, at: timeStamp, table: row.table, id: row.id)
         return try statement.bytes(at: 5)
     }

@@ -49,7 +49,7 @@ struct NaiveModel {
         guard isAbove else { return .dropped }
         deliveries.append((upload.partition, upload.offset, part.part))
         named.insert(Int(part.schema.dropFirst()) ?? 0)
-        if part.isOtherHistory { return .refused("history_changed") }
+        if part.hasOtherEpoch { return .refused("history_changed") }
         let earlier = outcomes[part.deviceKey] ?? []
         if let batch = part.batch, earlier.contains(where: { $0.batch >= batch }) {
             guard let first = earlier.suffix(16).first(where: { $0.batch == batch }) else {

@@ -82,12 +82,12 @@ import Testing
     private func checkPlaces(
         _ part: ChangePart, _ step: OrderingMachine.Step, _ model: NaiveModel, _ place: Comment
     ) throws {
-        guard case .ordered(let results, _) = step.verdict else { return }
+        guard case .ordered(let results, _) = step.decision else { return }
         for result in results {
             let row = model.row(RowKey(table: result.table, owner: part.owner, id: result.id))
             let isShown = !["applied", "deleted"].contains(result.status.name)
             let expected = isShown ? row.map { RowLocator(knowledgeID: $0.knowledgeID, timeStamp: $0.timeStamp) } : nil
-            try #require(result.place == expected, place)
+            try #require(result.locator == expected, place)
         }
     }
 
@@ -134,7 +134,7 @@ import Testing
     }
 
     private static func verdict(of step: OrderingMachine.Step) -> NaiveModel.Verdict {
-        switch step.verdict {
+        switch step.decision {
         case nil: .dropped
         case .ordered(let results, _): .ordered(results.map(answer))
         case .repeated(let outcome): .repeated(outcome.results.map(answer))

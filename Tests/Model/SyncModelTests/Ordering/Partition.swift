@@ -31,8 +31,8 @@ struct Partition {
         for row in step.rows { rows[row.key] = row }
         if let outcome = step.outcome {
             devices[part.deviceKey, default: []].append(outcome)
-            if let count = devices[part.deviceKey]?.count, count > Outcome.kept {
-                devices[part.deviceKey]?.removeFirst(count - Outcome.kept)
+            if let count = devices[part.deviceKey]?.count, count > Outcome.keptPerDevice {
+                devices[part.deviceKey]?.removeFirst(count - Outcome.keptPerDevice)
             }
         }
         return step
@@ -79,7 +79,7 @@ extension OrderingMachine.Step {
 
     /// The results; empty when the message was not ordered.
     var results: [ChangeResult] {
-        guard case .ordered(let results, _) = verdict else { return [] }
+        guard case .ordered(let results, _) = decision else { return [] }
         return results
     }
 }

@@ -58,7 +58,7 @@ struct RandomParts {
             epoch: Partition.epoch, schema: "v\(schema)", upload: UploadReference(partition: 0, offset: 0),
             logTime: logTime, part: 0, owner: owner, device: device, batch: batch, contentHash: [0, content],
             isAtomic: generator.chance(30), hasIngestRefusal: generator.chance(15),
-            isOtherHistory: generator.chance(4), changes: changes)
+            hasOtherEpoch: generator.chance(4), changes: changes)
     }
 
     private mutating func change(

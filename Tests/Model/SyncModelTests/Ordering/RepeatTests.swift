@@ -8,7 +8,7 @@ import Testing
         try partition.send(.edit(.note, ["3", "4"]), from: .k2, batch: 1)
         let before = partition
         let again = try partition.send(.edit(.note, ["1", "2"]), batch: 1, hash: 7)
-        #expect(again.verdict == .repeated(try #require(first.outcome)))
+        #expect(again.decision == .repeated(try #require(first.outcome)))
         #expect(again.rows.isEmpty && again.outcome == nil)
         #expect(partition.rows == before.rows && partition.state.timeStamp == before.state.timeStamp)
         #expect(partition.state.nextOffset == before.state.nextOffset + 1)
@@ -19,10 +19,10 @@ import Testing
         try partition.send(.edit(.note, ["1", "2"]), batch: 1, hash: 7)
         let kept = partition.devices
         let other = try partition.send(.edit(.note, ["1", "2"]), batch: 1, isAtomic: true, hash: 8)
-        #expect(other.verdict == .refused(.batchMismatch))
+        #expect(other.decision == .refused(.batchMismatch))
         #expect(other.rows.isEmpty && other.outcome == nil && partition.devices == kept)
         let first = try partition.send(.edit(.note, ["1", "2"]), batch: 1, hash: 7)
-        #expect(first.verdict == .repeated(try #require(kept.values.first?.first)))
+        #expect(first.decision == .repeated(try #require(kept.values.first?.first)))
     }
 
     @Test func numbersMayStartAnywhereAndSkip() throws {
@@ -30,16 +30,16 @@ import Testing
         for batch: Int64 in [41, 42, 50] {
             #expect(try partition.send(.edit(.note, ["1", nil]), batch: batch).statuses.map(\.name) == ["applied"])
         }
-        #expect(try partition.send(.edit(.note, ["1", nil]), batch: 45).verdict == .refused(.outcomeExpired))
-        #expect(try partition.send(.edit(.note, ["1", nil]), batch: 1).verdict == .refused(.outcomeExpired))
+        #expect(try partition.send(.edit(.note, ["1", nil]), batch: 45).decision == .refused(.outcomeExpired))
+        #expect(try partition.send(.edit(.note, ["1", nil]), batch: 1).decision == .refused(.outcomeExpired))
         #expect(partition.row(.note)?.version == 3)
     }
 
     @Test func onlyTheNewestSixteenOutcomesAnswerARepeat() throws {
         var partition = Partition()
         for batch in Int64(1)...17 { try partition.send(.edit(.note, ["1", nil]), batch: batch) }
-        #expect(try partition.send(.edit(.note, ["1", nil]), batch: 1).verdict == .refused(.outcomeExpired))
-        guard case .repeated(let outcome) = try partition.send(.edit(.note, ["1", nil]), batch: 2).verdict else {
+        #expect(try partition.send(.edit(.note, ["1", nil]), batch: 1).decision == .refused(.outcomeExpired))
+        guard case .repeated(let outcome) = try partition.send(.edit(.note, ["1", nil]), batch: 2).decision else {
             Issue.record("the second of 17 is kept")
             return
         }
@@ -65,7 +65,7 @@ import Testing
             batch: 3, contentHash: Array(repeating: 0, count: 32), timeStamp: .zero, results: [],
             summary: BatchSummary(changeCount: 0))
         #expect(step.outcome == outcome)
-        #expect(try partition.send(batch: 2).verdict == .refused(.outcomeExpired))
+        #expect(try partition.send(batch: 2).decision == .refused(.outcomeExpired))
     }
 
     @Test func anOutcomeHoldsTheResultsAndTheSummaryOfTheBatch() throws {
@@ -76,7 +76,7 @@ import Testing
             refusals: [Refusal(index: 2, code: .unknownTable, message: "no table \"nots\"")])
         part.summary = summary
         let step = try partition.order(part)
-        #expect(step.verdict == .ordered(results: step.results, summary: summary))
+        #expect(step.decision == .ordered(results: step.results, summary: summary))
         #expect(step.outcome?.summary == summary)
         #expect(step.outcome?.results == step.results)
         #expect(step.results.map(\.index) == [0, 1])
@@ -92,15 +92,15 @@ import Testing
             #expect(step.statuses.map(\.name) == ["applied"])
         }
         #expect(partition.devices.count == 5)
-        #expect(try partition.send(.edit(.note, []), from: .k1, batch: 5).verdict == .refused(.batchMismatch))
+        #expect(try partition.send(.edit(.note, []), from: .k1, batch: 5).decision == .refused(.batchMismatch))
     }
 
     @Test func anotherHistorysBatchAppliesNothingAndLeavesNothing() throws {
         var partition = Partition()
         var part = partition.part([.edit(.note, ["1", "2"])], batch: 9)
-        part.isOtherHistory = true
+        part.hasOtherEpoch = true
         let step = try partition.order(part)
-        #expect(step.verdict == .refused(.historyChanged))
+        #expect(step.decision == .refused(.historyChanged))
         #expect(step.rows.isEmpty && step.outcome == nil && partition.devices.isEmpty)
         #expect(partition.state.timeStamp == .zero)
         #expect(try partition.send(.edit(.note, ["1", "2"]), batch: 9).statuses.map(\.name) == ["applied"])
@@ -110,8 +110,8 @@ import Testing
         var partition = Partition()
         try partition.send(.edit(.note, ["1", "2"]), batch: 1)
         var part = partition.part([.edit(.note, ["1", "2"])], batch: 1)
-        part.isOtherHistory = true
-        #expect(try partition.order(part).verdict == .refused(.historyChanged))
+        part.hasOtherEpoch = true
+        #expect(try partition.order(part).decision == .refused(.historyChanged))
     }
 }
 
@@ -131,7 +131,7 @@ import Testing
             let before = partition
             let step = try partition.order(part)
             if delivery.isNew { ordered += 1 }
-            #expect((step.verdict != nil) == delivery.isNew, "delivery \(index)")
+            #expect((step.decision != nil) == delivery.isNew, "delivery \(index)")
             #expect(partition.state.nextOffset == Int64(index) + 1)
             if !delivery.isNew {
                 #expect(step.rows.isEmpty && step.outcome == nil)
@@ -150,9 +150,9 @@ import Testing
     @Test func aBatchThatIsRefusedWholeCountsAsDelivered() throws {
         var partition = Partition()
         var part = partition.part([.edit(.note, ["1", nil])], batch: 1)
-        part.isOtherHistory = true
+        part.hasOtherEpoch = true
         try partition.order(part)
-        #expect(try partition.order(part).verdict == nil)
+        #expect(try partition.order(part).decision == nil)
     }
 
     @Test(arguments: [0, -1, RulesVersion.current + 1])

@@ -64,11 +64,11 @@ import Testing
     }
 
     @Test func reachesAsFarAsThePageThatWasCutCameFrom() {
-        #expect(OwnerKnowledge(entries: [k1: TimeStamp(3)]).reach == TimeStamp(3))
+        #expect(OwnerKnowledge(entries: [k1: TimeStamp(3)]).requiredHead == TimeStamp(3))
         let cut = OwnerKnowledge(floor: TimeStamp(2), entries: [k1: TimeStamp(3)], cutFrom: TimeStamp(9))
-        #expect(cut.reach == TimeStamp(9))
+        #expect(cut.requiredHead == TimeStamp(9))
         #expect(cut.highest == TimeStamp(3))
-        #expect(OwnerKnowledge(floor: TimeStamp(12), cutFrom: TimeStamp(9)).reach == TimeStamp(12))
+        #expect(OwnerKnowledge(floor: TimeStamp(12), cutFrom: TimeStamp(9)).requiredHead == TimeStamp(12))
     }
 
     @Test func takesTheGreatestHeadOfCutPagesForEachOwner() {

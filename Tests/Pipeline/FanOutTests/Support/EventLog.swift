@@ -15,7 +15,7 @@ final class EventLog: FanOutObserver {
 
     private let state = Mutex(State())
 
-    func note(_ event: FanOutEvent, partition: Int) {
+    func record(_ event: FanOutEvent, partition: Int) {
         let ready = state.withLock { state in
             state.events.append(event)
             if let offset = event.nextOffset { state.nextOffsets[partition] = offset }

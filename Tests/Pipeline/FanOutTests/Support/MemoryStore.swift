@@ -10,9 +10,9 @@ final class MemoryStore: RecordStore {
         var outcomes: [DeviceKey: [Outcome]] = [:]
 
         /// What a snapshot hands out: rows in small pieces, so that a rebuild takes several.
-        var pieces: [SnapshotPiece] {
+        var pieces: [SnapshotChunk] {
             guard let position else { return [] }
-            var pieces = [SnapshotPiece.position(position)]
+            var pieces = [SnapshotChunk.position(position)]
             for (_, rows) in Dictionary(grouping: rows.values, by: \.key.owner) {
                 var rows = rows.sorted { $0.timeStamp < $1.timeStamp }[...]
                 while !rows.isEmpty {
@@ -79,7 +79,7 @@ final class MemoryStore: RecordStore {
                 for row in step.rows { partition.rows[row.key] = row }
                 for stored in step.outcomes {
                     let outcomes = partition.outcomes[stored.key, default: []] + [stored.outcome]
-                    partition.outcomes[stored.key] = outcomes.suffix(Outcome.kept)
+                    partition.outcomes[stored.key] = outcomes.suffix(Outcome.keptPerDevice)
                 }
                 state.partitions[step.partition] = partition
             }
@@ -95,7 +95,7 @@ final class MemoryStore: RecordStore {
     }
 
     func snapshot(
-        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotPiece) throws -> Void
+        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws {
         let (content, failure, onPiece) = state.withLock { state in
             state.snapshotCount += 1

@@ -75,7 +75,7 @@ final class World {
             epoch: epoch, schema: schemas.newest?.version.hash ?? "", upload: upload, logTime: logTime, part: 0,
             owner: owner, device: device, batch: batch, contentHash: Array(repeating: content, count: 32),
             isAtomic: atomic,
-            isOtherHistory: otherHistory, changes: changes,
+            hasOtherEpoch: otherHistory, changes: changes,
             summary: BatchSummary(changeCount: changes.count + refusals.count, refusals: refusals))
         let reference = PartReference(upload: upload, part: 0, key: part.deviceKey, batch: batch)
         try order(part, in: partition, publishing: publishing)
@@ -101,13 +101,13 @@ final class World {
         ) { rows[$0] }
         states[partition] = step.state
         for row in step.rows { rows[row.key] = row }
-        if let outcome = step.outcome { progress[part.deviceKey] = (kept + [outcome]).suffix(Outcome.kept) }
-        guard let verdict = step.verdict, let reached = schemas[step.state.schemaOrdinal] else { return }
+        if let outcome = step.outcome { progress[part.deviceKey] = (kept + [outcome]).suffix(Outcome.keptPerDevice) }
+        guard let decision = step.decision, let reached = schemas[step.state.schemaOrdinal] else { return }
         var piece = OrderedPiece(
             epoch: epoch, changesOffset: state.nextOffset, schema: reached.version.hash, upload: part.upload,
             uploadPart: part.part, logTime: part.logTime, timeStamp: step.state.timeStamp, owner: part.owner,
             device: part.device, batch: part.batch, verdict: .repeated, contentHash: part.contentHash)
-        switch verdict {
+        switch decision {
         case .ordered(let results, let summary):
             piece.verdict = .ordered
             piece.rows = step.written

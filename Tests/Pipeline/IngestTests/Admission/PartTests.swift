@@ -16,7 +16,7 @@ import Testing
             #expect(part.upload == UploadReference(partition: 2, offset: 42))
             #expect(part.logTime == 1_767_323_045_000_000)
             #expect(part.device.caller.text == "ann" && part.device.knowledgeID.text == "k1")
-            #expect(part.batch == 7 && part.isAtomic && !part.isOtherHistory && !part.hasIngestRefusal)
+            #expect(part.batch == 7 && part.isAtomic && !part.hasOtherEpoch && !part.hasIngestRefusal)
             #expect(part.contentHash == decoded.parts[0].contentHash && part.contentHash.count == 32)
         }
         #expect(decoded.parts[0].summary == BatchSummary(changeCount: 2, otherOwners: [SyncID(unchecked: "bob")]))
@@ -161,10 +161,10 @@ import Testing
         let upload = Upload([#"{"table":"note","id":"1"}"#, #"{"table":"note","id":"2","syncId":"bob"}"#, "3"])
         let other = try upload.with(\.epoch, "h2").admitted()
         #expect(other.outline == ["ann"] && other.letters.isEmpty)
-        #expect(other.parts[0].isOtherHistory && other.parts[0].epoch == "h1")
+        #expect(other.parts[0].hasOtherEpoch && other.parts[0].epoch == "h1")
         // One that says nothing of it is of this one.
         let silent = try upload.with(\.epoch, "").admitted()
-        #expect(silent.outline == ["ann 0 !", "bob 1"] && !silent.parts[0].isOtherHistory)
+        #expect(silent.outline == ["ann 0 !", "bob 1"] && !silent.parts[0].hasOtherEpoch)
     }
 
     @Test func keepsABatchWithoutANumberWithoutOne() throws {

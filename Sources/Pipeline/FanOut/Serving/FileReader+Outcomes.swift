@@ -3,7 +3,7 @@ import SQLite
 import SyncModel
 import SyncWire
 
-extension StreamReader {
+extension FileReader {
     /// The outcome kept for a device's batch, `nil` where there is none, or not all of it yet.
     func keptOutcome(of batch: Int64, for key: DeviceKey) throws -> KeptOutcome? {
         guard let owner = try number(of: key.owner) else { return nil }
@@ -35,7 +35,7 @@ extension StreamReader {
             "SELECT owner_no, sync_id, head, checksum FROM owners WHERE sync_id = ?1")
         try statement.bind(id: owner, at: 1)
         guard try statement.step() else { return nil }
-        let found = try StreamRecords.owner(statement)
+        let found = try FileRecords.owner(statement)
         guard found.id == owner else { throw StreamFailure.damaged("the index by owners leads to another owner") }
         return found.number
     }
@@ -52,7 +52,7 @@ extension StreamReader {
         try statement.bind(integer: owner, at: 1)
         try statement.bind(id: device, at: 2)
         guard try statement.step() else { throw StreamFailure.damaged("a device of owner \(owner) is gone") }
-        let found = try StreamRecords.device(statement)
+        let found = try FileRecords.device(statement)
         guard found.knowledgeID == device, try statement.integer(at: 0) == owner else {
             throw StreamFailure.damaged("the index by devices leads to another device")
         }

@@ -12,21 +12,21 @@ import Testing
         ("4, 0 - 1 ,1", "0-1,4", [0, 1, 4]), ("2-3,0-1,3-4", "0-4", [0, 1, 2, 3, 4]), ("5-5,0", "0,5", [0, 5]),
     ])
     func readsNumbersAndRanges(text: String, spelled: String, numbers: [Int]) throws {
-        let served = try #require(ServedPartitions(text))
+        let served = try #require(PartitionSelection(text))
         #expect(served.description == spelled)
-        #expect(ServedPartitions(spelled) == served)
+        #expect(PartitionSelection(spelled) == served)
         #expect(try served.numbers(in: history(6)) == numbers)
     }
 
     @Test(arguments: ["", ",", "1,", "-", "1-", "-1", "3-2", "1-2-3", "a", "1;2", "All", "1 2", "100000", "+1", "٣"])
     func refusesOtherTexts(text: String) {
-        #expect(ServedPartitions(text) == nil)
+        #expect(PartitionSelection(text) == nil)
     }
 
     @Test func refusesNumbersThatTheHistoryDoesNotHave() throws {
-        let served = try #require(ServedPartitions("0-3,6-7"))
+        let served = try #require(PartitionSelection("0-3,6-7"))
         #expect(try served.numbers(in: history(8)) == [0, 1, 2, 3, 6, 7])
-        let error = try #require(throws: ServedPartitions.OutOfRange.self) { try served.numbers(in: history(3)) }
+        let error = try #require(throws: PartitionSelection.OutOfRange.self) { try served.numbers(in: history(3)) }
         #expect(
             error.description
                 == "fanout.partitions names 3,6-7; the history has 3 partitions, numbered from 0 to 2")
@@ -35,7 +35,7 @@ import Testing
     @Test func isAKeyOfTheFanOut() throws {
         var schema = ConfigurationSchema(program: "weir")
         schema.add(FanOutConfiguration.self, as: "fanout", "Fan-out")
-        func read(_ text: String) throws -> ServedPartitions {
+        func read(_ text: String) throws -> PartitionSelection {
             let sources = ConfigurationSources(defaultFile: "weir.yaml") { (_, _) throws(FileFault) in Array(text.utf8)
             }
             return try Configuration.load(schema, from: sources).read(FanOutConfiguration.self, from: "fanout")

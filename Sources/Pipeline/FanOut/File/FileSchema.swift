@@ -9,7 +9,7 @@
 /// - stream: the newest state of each row, in the order in which pulls read it. Nothing finds a row by its id: whoever looks
 ///   for one knows where it stood.
 /// - devices, outcomes: the newest 16 outcomes of each device with each owner, as the pieces that they came in.
-enum StreamSchema {
+enum FileSchema {
     /// Raised whenever the tables change: a file of another format is made anew.
     static let format: Int32 = 2
 

@@ -31,7 +31,7 @@ struct PageBudget: Sendable {
     }
 }
 
-extension StreamReader {
+extension FileReader {
     /// Reads an owner's part of a page, within a snapshot (I6, I7).
     ///
     /// - Parameter known: the owner's heads as memory has them, which may be older than the snapshot.
@@ -39,7 +39,7 @@ extension StreamReader {
         let heads = try heads(of: pull.owner, known: known)
         let plan = PullPlan(pull.knowledge, heads: heads)
         defer { cursors.reset() }
-        var merge = try StreamMerge(plan, cursors)
+        var merge = try RowMerge(plan, cursors)
         var rows = OwnerRows(head: heads.head)
         var passed = plan.sources.map(\.from)
         // Rows that the device holds, behind the last one sent: on a cut page they do not count as passed (I7).

@@ -5,16 +5,16 @@ import SyncWire
 import ThreadExecutor
 
 /// Writes a partition's stream file, on a thread of its own.
-actor StreamWriter {
+actor FileWriter {
     nonisolated let thread: DedicatedThread
-    private let partition: StreamPartition
+    private let partition: ServedPartition
     private let identity: StreamFile.Identity
     private let metrics: FanOutMetrics
     private var file: StreamFile?
 
     /// Starts the thread.
     init(
-        _ partition: StreamPartition, identity: StreamFile.Identity, metrics: FanOutMetrics
+        _ partition: ServedPartition, identity: StreamFile.Identity, metrics: FanOutMetrics
     ) throws(ThreadStartError) {
         thread = try DedicatedThread(name: "weir-fan-w\(partition.number)")
         self.partition = partition
@@ -47,8 +47,8 @@ actor StreamWriter {
         let applied = try file.apply(
             records[...], schemas: schemas, committed: { partition.committedHeads(of: $0) })
         // Before anybody learns of it: whoever has an answer finds it counted.
-        metrics.note(applied, watch)
-        partition.note(applied)
+        metrics.record(applied, watch)
+        partition.publish(applied)
         return applied
     }
 

@@ -4,7 +4,7 @@ import SyncModel
 ///
 /// The first devices keep a cursor each. The others share one, which goes back to a device for each run of its rows that
 /// no other device's row interrupts.
-struct StreamMerge {
+struct RowMerge {
     /// The row that is next.
     struct Row {
         /// The position of its device among the plan's sources.

@@ -2,7 +2,7 @@ import SQLite
 import SyncModel
 
 /// Reads records of a stream file, each held against its checksum.
-enum StreamRecords {
+enum FileRecords {
     /// The columns `owner_no, sync_id, head, checksum`.
     static func owner(_ row: borrowing Statement) throws -> (number: Int64, id: SyncID, head: TimeStamp) {
         let number = try row.integer(at: 0)
@@ -13,13 +13,13 @@ enum StreamRecords {
     }
 
     /// The columns `owner_no, device_no, knowledge_id, head, checksum`.
-    static func device(_ row: borrowing Statement) throws -> OwnerHeads.Device {
+    static func device(_ row: borrowing Statement) throws -> OwnerHeads.DeviceHead {
         let owner = try row.integer(at: 0)
         let number = try row.integer(at: 1)
         guard let id = KnowledgeID(utf8: try row.bytes(at: 2)), let head = TimeStamp(rawValue: try row.integer(at: 3)),
             checksum(ofDevice: number, owner, head, id) == (try row.integer(at: 4))
         else { throw StreamFailure.damaged("the record of device \(number) is damaged") }
-        return OwnerHeads.Device(knowledgeID: id, number: number, head: head)
+        return OwnerHeads.DeviceHead(knowledgeID: id, number: number, head: head)
     }
 
     static func checksum(ofOwner number: Int64, _ head: TimeStamp, _ id: SyncID) -> Int64 {

@@ -3,7 +3,7 @@ import Synchronization
 import ThreadExecutor
 
 /// The threads that read stream files: each has a connection of its own to every file that it was asked for.
-final class StreamReaders: Sendable {
+final class ReaderPool: Sendable {
     private struct State {
         /// How many reads each thread has under way or in line; all together at most ``FanOutConfiguration/maximumReads``.
         var loads: [Int]
@@ -36,8 +36,8 @@ final class StreamReaders: Sendable {
     ///
     /// - Parameter generation: the file that the caller means.
     func read<Result: Sendable>(
-        _ partition: StreamPartition, generation: Int,
-        _ body: @escaping @Sendable (StreamReader) throws -> Result
+        _ partition: ServedPartition, generation: Int,
+        _ body: @escaping @Sendable (FileReader) throws -> Result
     ) async throws(FanOutError) -> Result {
         let chosen = try choose()
         defer { release(chosen) }
@@ -57,7 +57,7 @@ final class StreamReaders: Sendable {
     }
 
     /// Closes all connections to a partition's file; reads of it that have not begun will fail.
-    func evict(_ partition: StreamPartition) async {
+    func evict(_ partition: ServedPartition) async {
         let generation = partition.newestGeneration
         for thread in threads { await thread.evict(partition: partition.number, generation: generation) }
     }
@@ -102,7 +102,7 @@ final class StreamReaders: Sendable {
 /// One thread that reads, and its connections.
 private actor ReaderThread {
     nonisolated let thread: DedicatedThread
-    private var files: [Int: (generation: Int, reader: StreamReader)] = [:]
+    private var files: [Int: (generation: Int, reader: FileReader)] = [:]
     /// The newest generation of each partition that must not be read any more.
     private var evicted: [Int: Int] = [:]
 
@@ -111,7 +111,7 @@ private actor ReaderThread {
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
     func read<Result: Sendable>(
-        partition: Int, path: String, generation: Int, _ body: @Sendable (StreamReader) throws -> Result
+        partition: Int, path: String, generation: Int, _ body: @Sendable (FileReader) throws -> Result
     ) throws -> Result {
         if let gone = evicted[partition], generation <= gone {
             throw FanOutError.notReady("the stream is being rebuilt")
@@ -135,10 +135,10 @@ private actor ReaderThread {
         for partition in Array(files.keys) { closeFile(partition) }
     }
 
-    private func reader(_ partition: Int, _ path: String, _ generation: Int) throws -> StreamReader {
+    private func reader(_ partition: Int, _ path: String, _ generation: Int) throws -> FileReader {
         if let file = files[partition], file.generation == generation { return file.reader }
         closeFile(partition)
-        let reader = try StreamReader(path: path)
+        let reader = try FileReader(path: path)
         files[partition] = (generation, reader)
         return reader
     }

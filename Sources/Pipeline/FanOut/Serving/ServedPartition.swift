@@ -5,7 +5,7 @@ import Synchronization
 /// What a partition's fan-out keeps in memory: whether it serves, the heads of all owners, and who waits.
 ///
 /// A (owner, device) pair takes 32 bytes in memory, an owner about 100 more with its place in the table; ids come on top.
-final class StreamPartition: Sendable {
+final class ServedPartition: Sendable {
     /// Why serving is interrupted.
     enum Interruption: Sendable, Hashable {
         /// The fan-out stops.
@@ -17,7 +17,7 @@ final class StreamPartition: Sendable {
     }
 
     /// An owner's heads, and the file that they are of.
-    struct Standing: Sendable {
+    struct HeadSnapshot: Sendable {
         /// The heads; those of an owner without rows where there is nothing.
         let heads: OwnerHeads
         /// Counts the files: a reader of another one must not be asked.
@@ -61,10 +61,10 @@ final class StreamPartition: Sendable {
     // MARK: Reading
 
     /// An owner's heads.
-    func standing(of owner: SyncID) throws(FanOutError) -> Standing {
+    func headSnapshot(of owner: SyncID) throws(FanOutError) -> HeadSnapshot {
         try state.withLock { state throws(FanOutError) in
             try state.requireReady()
-            return Standing(heads: state.owners[owner] ?? OwnerHeads(), generation: state.generation)
+            return HeadSnapshot(heads: state.owners[owner] ?? OwnerHeads(), generation: state.generation)
         }
     }
 
@@ -148,7 +148,7 @@ final class StreamPartition: Sendable {
     }
 
     /// Serves a file from now on.
-    func becomeReady(_ owners: [SyncID: OwnerHeads], position: StreamPosition) {
+    func markReady(_ owners: [SyncID: OwnerHeads], position: StreamPosition) {
         let subscribed = subscriptions.owners
         let (moved, reached) = state.withLock { state -> ([SyncID: OwnerHeads], [CatchUp]) in
             if case .stopped = state.phase { return ([:], []) }
@@ -169,7 +169,7 @@ final class StreamPartition: Sendable {
     }
 
     /// Serves no longer, until there is a file again.
-    func becomeNotReady(_ reason: String) {
+    func markNotReady(_ reason: String) {
         state.withLock { state in
             if case .stopped = state.phase { return }
             state.phase = .notReady(reason)
@@ -177,7 +177,7 @@ final class StreamPartition: Sendable {
     }
 
     /// Takes in what a transaction did, once it was committed.
-    func note(_ applied: AppliedRecords) {
+    func publish(_ applied: AppliedRecords) {
         let (moved, reached) = state.withLock { state -> ([SyncID: OwnerHeads], [CatchUp]) in
             var moved: [SyncID: OwnerHeads] = [:]
             for (owner, heads) in applied.heads {
@@ -216,7 +216,7 @@ final class StreamPartition: Sendable {
     }
 }
 
-extension StreamPartition.State {
+extension ServedPartition.State {
     fileprivate func requireReady() throws(FanOutError) {
         switch phase {
         case .ready: return

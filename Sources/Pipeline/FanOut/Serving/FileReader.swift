@@ -3,7 +3,7 @@ import SQLite
 import SyncModel
 
 /// A stream file open for reading, by one thread.
-final class StreamReader {
+final class FileReader {
     /// The connection, which this reader closes.
     let connection: Connection
     /// Where rows are read; a device that has more to give than there are cursors shares the last one.
@@ -46,7 +46,7 @@ final class StreamReader {
             guard known.number == 0 else { throw StreamFailure.damaged("owner \(known.number) is gone") }
             return known
         }
-        let found = try StreamRecords.owner(statement)
+        let found = try FileRecords.owner(statement)
         let isKnown = known.number == 0 || (found.number == known.number && found.head >= known.head)
         guard found.id == owner, isKnown else {
             throw StreamFailure.damaged("the record of owner \(found.number) is not the one that was written last")
@@ -58,12 +58,12 @@ final class StreamReader {
         var statement = try connection.statement(
             "SELECT owner_no, device_no, knowledge_id, head, checksum FROM knowledge WHERE owner_no = ?1")
         try statement.bind(integer: owner, at: 1)
-        var devices: [OwnerHeads.Device] = []
+        var devices: [OwnerHeads.DeviceHead] = []
         while try statement.step() {
             guard try statement.integer(at: 0) == owner else {
                 throw StreamFailure.damaged("a device of another owner stands among those of owner \(owner)")
             }
-            devices.append(try StreamRecords.device(statement))
+            devices.append(try FileRecords.device(statement))
         }
         guard devices.reduce(.zero, { max($0, $1.head) }) == head else {
             throw StreamFailure.damaged("the head of an owner is not that of its devices")
@@ -117,11 +117,11 @@ final class RowCursor {
     func reset() { statement.reset() }
 
     /// Makes sure that the current row is what was written.
-    func check() throws { _ = try StreamRecords.checkRow(statement) }
+    func check() throws { _ = try FileRecords.checkRow(statement) }
 
     /// Lends the current row's JSON, once it is known to be what was written.
     func withJSON<Result>(_ body: (RawSpan) throws -> Result) throws -> Result {
-        _ = try StreamRecords.checkRow(statement)
+        _ = try FileRecords.checkRow(statement)
         return try statement.withBytes(at: 5, body)
     }
 }
@@ -158,7 +158,7 @@ final class CursorSet {
         try statement.bind(integer: owner, at: 1)
         try statement.bind(integer: device, at: 2)
         try statement.bind(integer: timeStamp.rawValue, at: 3)
-        if try statement.step() { _ = try StreamRecords.checkRow(statement) }
+        if try statement.step() { _ = try FileRecords.checkRow(statement) }
     }
 
     /// Leaves all rows.

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Counts the calls inside a database, refuses those above a limit, and tells when the last one has left.
-final class Admission: Sendable {
+final class CallLimiter: Sendable {
     private struct State {
         var inside = 0
         var isClosed = false
@@ -45,7 +45,7 @@ final class Admission: Sendable {
     func drain() async {
         await withCheckedContinuation { continuation in
             let isDrained = state.withLock { state in
-                precondition(state.isClosed && state.drained == nil, "an admission is closed, then drained once")
+                precondition(state.isClosed && state.drained == nil, "an callLimiter is closed, then drained once")
                 if state.inside > 0 { state.drained = continuation }
                 return state.inside == 0
             }

@@ -2,9 +2,9 @@ import SQLite
 import SyncModel
 
 /// What one transaction on a stream file has come to, before it is committed.
-struct StreamTransaction {
+struct FileTransaction {
     /// The file's state after it.
-    var state: StreamState
+    var state: FileState
     /// The owners that it met.
     private(set) var owners: [SyncID: TouchedOwner] = [:]
     /// How many rows it wrote.
@@ -15,7 +15,7 @@ struct StreamTransaction {
     private let committed: (SyncID) -> OwnerHeads?
 
     /// Begins with a file's state.
-    init(_ state: StreamState, committed: @escaping (SyncID) -> OwnerHeads?) {
+    init(_ state: FileState, committed: @escaping (SyncID) -> OwnerHeads?) {
         self.state = state
         self.committed = committed
         uploadsBefore = state.position.uploads

@@ -1,7 +1,7 @@
 import SyncModel
 
 /// Some of a history's partitions: all, or those with certain numbers, so that several fan-outs can share them.
-package struct ServedPartitions: Sendable, Hashable, CustomStringConvertible {
+package struct PartitionSelection: Sendable, Hashable, CustomStringConvertible {
     /// Numbers that a history does not have.
     package struct OutOfRange: Error, CustomStringConvertible {
         /// Says which, and what the history has.
@@ -9,7 +9,7 @@ package struct ServedPartitions: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Every partition.
-    package static let all = ServedPartitions(ranges: nil)
+    package static let all = PartitionSelection(ranges: nil)
 
     /// The greatest number that can be written, far above what a history has.
     static let maximum = 99_999
@@ -68,7 +68,7 @@ package struct ServedPartitions: Sendable, Hashable, CustomStringConvertible {
         }
         guard beyond.isEmpty else {
             throw OutOfRange(
-                description: "\(key) names \(ServedPartitions(ranges: beyond)); the history has "
+                description: "\(key) names \(PartitionSelection(ranges: beyond)); the history has "
                     + "\(history.partitions) partitions, numbered from 0 to \(history.partitions - 1)")
         }
         return ranges.flatMap(Array.init)
