@@ -70,7 +70,10 @@ let package = Package(
     name: "weir",
     products: [
         // A library of its own, for a process to be started with; nothing links it.
-        .library(name: "FaultyDisk", type: .dynamic, targets: ["FaultyDisk"])
+        .library(name: "FaultyDisk", type: .dynamic, targets: ["FaultyDisk"]),
+        // Programs beside the server.
+        .executable(name: "weir-bench", targets: ["Benchmark"]),
+        .executable(name: "weir-simulate", targets: ["Simulation"]),
     ],
     targets: [
         // Pipeline: The stages, in the order of a change, and the topic that they agree on.
@@ -187,17 +190,18 @@ let package = Package(
                 "ChangeLog", "Digest", "FanOut", "Ingest", "Observability", "Ordering", "RecordStore", "SyncModel",
                 "SyncWire",
             ]),
-        library(
+        program(
             "Assurance/Simulation",
             [
-                "ChangeLog", "CJobCapture", "FanOut", "FanOutLink", "Gateway", "HTTP", "Ingest", "JSON",
+                "ChangeLog", "CJobCapture", "Commands", "FanOut", "FanOutLink", "Gateway", "HTTP", "Ingest", "JSON",
                 "MemoryChangeLog", "MemoryRecordStore", "Observability", "Ordering", "RecordStore", "SyncModel",
                 "SyncWire", "ThreadExecutor",
             ]),
-        library(
+        program(
             "Assurance/Benchmark",
             [
-                "Commands", "JSONText", "Kafka", "Postgres", "SQLite", "SyncModel", "ThreadExecutor",
+                "Commands", "JSONText", "Kafka", "Postgres", "ServiceLifecycle", "SQLite", "SyncModel",
+                "ThreadExecutor",
             ]),
         cLibrary("Assurance/CJobCapture"),
 
@@ -205,10 +209,10 @@ let package = Package(
         program(
             "weir",
             [
-                "Benchmark", "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink",
-                "Gateway", "HTTP", "Ingest", "KafkaChangeLog", "LinkWire", "Metrics", "NetworkLink",
+                "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink", "Gateway",
+                "HTTP", "Ingest", "KafkaChangeLog", "LinkWire", "Metrics", "NetworkLink",
                 "Observability", "Operations", "Ordering", "PostgresRecordStore", "RecordStore", "SchemaFile",
-                "ServiceLifecycle", "Simulation", "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SyncModel",
+                "ServiceLifecycle", "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SyncModel",
                 "SyncWire", "Verification",
             ]),
 
@@ -311,8 +315,10 @@ let package = Package(
         tests("Platform/ThreadExecutorTests", ["CThreadName", "ThreadExecutor"]),
         tests("Platform/YAMLTests", ["Fuzzing", "YAML"]),
         tests("Platform/ZeroMQTests", ["ThreadExecutor", "ZeroMQ"]),
-        tests("Assurance/BenchmarkTests", ["Benchmark", "Commands"]),
-        tests("Assurance/SimulationTests", ["Simulation"]),
+        tests(
+            "Assurance/BenchmarkTests",
+            ["Benchmark", "Commands", "KafkaServer", "Postgres", "PostgresServer", "ProgramRun", "weir"]),
+        tests("Assurance/SimulationTests", ["ProgramRun", "Simulation"]),
         tests(
             "Assurance/VerificationTests",
             [
@@ -323,8 +329,8 @@ let package = Package(
             "weir/WeirTests",
             [
                 "ChangeLog", "CZlib", "Fuzzing", "Kafka", "KafkaChangeLog", "KafkaServer", "Postgres",
-                "PostgresServer", "Seeded", "ServerShell", "SQLite", "SyncModel", "SyncWire", "ThreadExecutor",
-                "weir", "YAML",
+                "PostgresServer", "ProgramRun", "Seeded", "ServerShell", "SQLite", "SyncModel", "SyncWire",
+                "ThreadExecutor", "weir", "YAML",
             ]),
         support("Conformance/ChangeLogConformance", ["ChangeLog"]),
         support("Conformance/RecordStoreConformance", ["RecordStore", "Seeded", "SyncModel", "SyncWire"]),
@@ -332,6 +338,7 @@ let package = Package(
         support("Support/Fuzzing", ["Seeded"]),
         support("Support/TestClocks"),
         support("Support/ServerShell"),
+        support("Support/ProgramRun", ["ServerShell"]),
         support("Support/KafkaServer", ["ServerShell", "ThreadExecutor"]),
         support("Support/MockKafka", ["CRdkafka", "ThreadSanitizer"]),
         support("Support/PostgresServer", ["ServerShell", "ThreadExecutor"]),
@@ -354,5 +361,11 @@ if let names = Context.environment["WEIR_TARGETS"] {
         for case .byNameItem(let dependency, _) in target.dependencies { wanted.append(dependency) }
     }
     package.targets.removeAll { !kept.contains($0.name) }
-    if !kept.contains("FaultyDisk") { package.products = [] }
+    package.products.removeAll { product in
+        switch product {
+        case let library as Product.Library: !kept.isSuperset(of: library.targets)
+        case let executable as Product.Executable: !kept.isSuperset(of: executable.targets)
+        default: true
+        }
+    }
 }

@@ -63,7 +63,7 @@ enum ConfiguredCommands {
             let settings = try MigrateSettings(configuration)
             let isDry = invocation.option(MigrateCommand.dryRun.name) != nil
             return await logging.withLogger { await MigrateCommand.run(settings, $0, isDry: isDry) }
-        case .configurationReference, .checkSchema, .bench, .simulate:
+        case .configurationReference, .checkSchema:
             preconditionFailure("the command has no settings")
         }
     }

@@ -1,4 +1,5 @@
 import ChangeLog
+import Commands
 import Gateway
 import HTTP
 import Metrics

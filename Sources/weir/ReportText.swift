@@ -1,3 +1,4 @@
+import Commands
 import Verification
 
 /// Reports on standard output.

@@ -15,8 +15,6 @@ enum Weir {
         case checkSchema
         case verify
         case replay
-        case bench
-        case simulate
         case role(ClusterRole)
         case createTopics
         case checkTopics
@@ -88,32 +86,12 @@ enum Weir {
                 ],
                 options: Settings.schema.options, discussion: "Takes the same flags; secrets are masked."),
             Command(
-                "bench", "Measure this machine and Weir on it.", .bench, options: Bench.options,
-                discussion: "Starts servers of its own; docs/operations.md says how to read the figures."),
-            Command(
-                "simulate", "Play the whole pipeline in memory, with faults that a seed decides.", .simulate,
-                options: Simulate.options,
-                discussion:
-                    "Ends at the first seed with which something does not hold, and prints how to see it again."),
-            Command(
                 "config-reference", "Print the reference of all settings, in Markdown.", .configurationReference),
         ]
     }
 
     static func main() async {
-        exit(await outcome(Array(CommandLine.arguments.dropFirst())).rawValue)
-    }
-
-    private static func outcome(_ arguments: [String]) async -> ExitCode {
-        switch command.parse(arguments, version: Version.text) {
-        case .print(let text):
-            Output.write(text)
-            return .success
-        case .refuse(let text):
-            Output.complain(text)
-            return .usage
-        case .invoke(let invocation): return await carryOut(invocation)
-        }
+        exit(await command.run(carryOut).rawValue)
     }
 
     private static func carryOut(_ invocation: CommandInvocation<Action>) async -> ExitCode {
@@ -121,9 +99,7 @@ enum Weir {
         case .configurationReference:
             Output.write(Settings.schema.markdown())
             return .success
-        case .simulate: return await Simulate.run(invocation)
         case .checkSchema: return SchemaCheck.run(path: invocation.arguments[0])
-        case .bench: return await Bench.run(invocation)
         case .configuration, .run, .verify, .replay, .role, .createTopics, .checkTopics, .migrate:
             do {
                 return try await ConfiguredCommands.run(invocation)
@@ -132,47 +108,5 @@ enum Weir {
                 return .usage
             }
         }
-    }
-}
-
-/// The version of the program.
-enum Version {
-    static let text = "0.1.0"
-}
-
-/// Standard output and standard error.
-enum Output {
-    /// Writes a text, with a line break at its end.
-    static func write(_ text: String) { put(text, STDOUT_FILENO) }
-
-    /// Writes a complaint.
-    static func complain(_ text: String) { put(text, STDERR_FILENO) }
-
-    private static func put(_ text: String, _ descriptor: Int32) {
-        var bytes = Array(text.utf8)[...]
-        if bytes.last != UInt8(ascii: "\n") { bytes.append(UInt8(ascii: "\n")) }
-        while !bytes.isEmpty {
-            let written = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            // Nobody reads any more: there is nobody to tell either.
-            guard written > 0 || errno == EINTR else { return }
-            if written > 0 { bytes = bytes.dropFirst(written) }
-        }
-    }
-}
-
-/// The environment of the process.
-enum Environment {
-    /// Name and value of every variable; read once, before anything else runs.
-    static var variables: [String: String] {
-        var variables: [String: String] = [:]
-        var place = environ
-        while let entry = place.pointee {
-            let text = String(cString: entry)
-            if let equals = text.firstIndex(of: "=") {
-                variables[String(text[..<equals])] = String(text[text.index(after: equals)...])
-            }
-            place += 1
-        }
-        return variables
     }
 }

@@ -9,14 +9,14 @@ struct Bench: Sendable {
     /// How long the soak takes.
     let soakSeconds: Int
     private let output: ProgressBar.Output
-    let interruption: Interruption
+    let weir: WeirProgram
 
     init(
         folder: WorkFolder, scale: Scale, cluster: Cluster?, soakSeconds: Int, output: ProgressBar.Output,
-        interruption: Interruption
+        weir: WeirProgram
     ) {
         self.cluster = cluster
-        self.interruption = interruption
+        self.weir = weir
         self.folder = folder
         self.scale = scale
         self.soakSeconds = soakSeconds
@@ -35,7 +35,7 @@ struct Bench: Sendable {
     /// Measures against a server of its own, which is stopped afterwards.
     func withServer<Value>(_ name: String, _ body: (ServerProcess) async throws -> Value) async throws -> Value {
         guard let cluster else { return try await withServer(name, in: nil, body) }
-        return try await ClusterSpace.with(cluster, interruption: interruption) { space in
+        return try await ClusterSpace.with(cluster, weir) { space in
             try await withServer(name, in: space, body)
         }
     }
@@ -44,7 +44,7 @@ struct Bench: Sendable {
     func withServer<Value>(
         _ name: String, in space: ClusterSpace?, _ body: (ServerProcess) async throws -> Value
     ) async throws -> Value {
-        let server = try await ServerProcess.start(in: folder, name: name, space: space, interruption: interruption)
+        let server = try await ServerProcess.start(weir, in: folder, name: name, space: space)
         let value = try await body(server)
         try await server.stop()
         return value

@@ -1,9 +1,9 @@
 import Commands
 
-/// `weir bench`: measures what Weir promises, against what the same disk and the same SQLite do without it, or the same
+/// `weir-bench`: measures what Weir promises, against what the same disk and the same SQLite do without it, or the same
 /// brokers and the same Postgres.
 ///
-/// Each figure starts a `weir run` of its own, this same program, in a temporary folder, and loads it from this process
+/// Each figure starts a `weir run` of its own in a temporary folder, and loads it from this process
 /// over HTTP, so that both share the machine.
 package struct Benchmark: Sendable {
     /// What to measure.
@@ -18,6 +18,9 @@ package struct Benchmark: Sendable {
         package var soakMinutes: Int?
         /// Brokers and a database for log and tables; `nil` for the embedded ones.
         package var cluster: Cluster?
+
+        /// The program that is measured; `nil` for `weir` beside this one.
+        package var weir: String?
 
         /// All figures in the folder for temporary files, as `small` as usual.
         package init(
@@ -103,7 +106,7 @@ package struct Benchmark: Sendable {
         let bench = Bench(
             folder: folder, scale: options.scale, cluster: options.cluster,
             soakSeconds: options.soakMinutes.map { $0 * 60 } ?? options.scale.pick(1, 60, 600), output: output,
-            interruption: interruption)
+            weir: WeirProgram(path: try options.weir ?? WeirProgram.besideThisProgram(), interruption: interruption))
         let load = try SystemCall.contents(of: "/proc/loadavg").split(separator: " ").prefix(3)
         var report = Report(
             version: version, scale: options.scale, isRelease: isReleaseBuild, processors: MachineAccount.processors,

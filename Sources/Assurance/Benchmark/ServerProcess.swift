@@ -35,11 +35,11 @@ final class ServerProcess: Sendable {
 
     /// Starts a server with an empty folder and returns when it is ready for requests.
     static func start(
-        in folder: WorkFolder, name: String, space: ClusterSpace? = nil, interruption: Interruption
+        _ weir: WeirProgram, in folder: WorkFolder, name: String, space: ClusterSpace? = nil
     ) async throws -> ServerProcess {
         let schema = try folder.write(Workload.schema, to: name + ".yaml")
         let data = folder.path + "/" + name
-        let start = Start(schema: schema, data: data, interruption: interruption)
+        let start = Start(schema: schema, data: data, program: weir)
         guard let space else { return try await start.alone(storage: [], space: nil) }
         if space.cluster.isTogether {
             return try await start.alone(
@@ -69,7 +69,7 @@ final class ServerProcess: Sendable {
     private struct Start {
         let schema: String
         let data: String
-        let interruption: Interruption
+        let program: WeirProgram
 
         private static let gateway = [
             "--address", "127.0.0.1:0",
@@ -90,9 +90,7 @@ final class ServerProcess: Sendable {
 
         /// In a process for each role.
         func roles(in space: ClusterSpace) async throws -> ServerProcess {
-            try await WeirProcess.run(
-                ["weir", "migrate", "--schema", schema] + space.logFlags + space.tableFlags,
-                interruption: interruption)
+            try await program.run(["migrate", "--schema", schema] + space.logFlags + space.tableFlags)
             let fanOut = try process(
                 "fanout", ["--data", data, "--link.address", "127.0.0.1:0"] + space.logFlags + space.tableFlags)
             let link = try await port(of: fanOut, saying: "The link's server listens")
@@ -113,9 +111,9 @@ final class ServerProcess: Sendable {
         private func process(_ command: String, _ flags: [String]) throws -> WeirProcess {
             // Several may run beside each other, and beside one that serves.
             let always = [
-                "weir", command, "--log-format", "json", "--log.level", "info", "--operations.address", "off",
+                command, "--log-format", "json", "--log.level", "info", "--operations.address", "off",
             ]
-            return try WeirProcess(always + flags, interruption: interruption)
+            return try program.start(always + flags)
         }
 
         private func port(of weir: WeirProcess, saying words: String) async throws -> UInt16 {

@@ -10,7 +10,7 @@ struct StreamRebuild: Figure {
 
     func measure(_ bench: Bench) async throws -> FigureResult {
         guard let cluster = bench.cluster else { return try await measure(bench, in: nil) }
-        return try await ClusterSpace.with(cluster, interruption: bench.interruption) { space in
+        return try await ClusterSpace.with(cluster, bench.weir) { space in
             try await measure(bench, in: space)
         }
     }
@@ -43,8 +43,7 @@ struct StreamRebuild: Figure {
         let (plans, _) = try await load.plan(batches: batches)
         let total = devices * batches * batchSize
         return try await bench.showing("\(name): loading", total: total, unit: "changes") { bar in
-            let server = try await ServerProcess.start(
-                in: bench.folder, name: name, space: space, interruption: bench.interruption)
+            let server = try await ServerProcess.start(bench.weir, in: bench.folder, name: name, space: space)
             _ = try await Upload.run(plans, to: server, bar)
             if let space { _ = try await TablePositions(space: space).wait(for: devices * batches) }
             try await server.stop(keepsData: true)
@@ -77,12 +76,12 @@ struct StreamRebuild: Figure {
         }
         let command =
             if let space {
-                ["weir", "fanout", "--link.address", "127.0.0.1:0"] + space.logFlags + space.tableFlags
+                ["fanout", "--link.address", "127.0.0.1:0"] + space.logFlags + space.tableFlags
             } else {
-                ["weir", "run", "--schema", data + ".yaml", "--address", "127.0.0.1:0"]
+                ["run", "--schema", data + ".yaml", "--address", "127.0.0.1:0"]
             }
         let flags = ["--data", data, "--log-format", "json", "--log.level", "info", "--operations.address", "off"]
-        let server = try WeirProcess(command + flags, interruption: bench.interruption)
+        let server = try bench.weir.start(command + flags)
         _ = try await lines(1, of: server, saying: "Stream must be rebuilt")
         let start = SystemCall.nanoseconds()
         let used = try neighbours.cpu()

@@ -1,7 +1,31 @@
 import Glibc
 import Synchronization
 
-/// A process of this same program, which ends with whoever started it.
+/// The program `weir` that is measured.
+struct WeirProgram: Sendable {
+    let path: String
+    let interruption: Interruption
+
+    /// `weir` in the folder of this program.
+    static func besideThisProgram() throws(BenchmarkFailure) -> String {
+        guard let path = realpath("/proc/self/exe", nil) else { throw .system("realpath of /proc/self/exe", errno) }
+        defer { free(path) }
+        let own = String(cString: path)
+        return own[..<(own.lastIndex(of: "/") ?? own.startIndex)] + "/weir"
+    }
+
+    /// Starts a process; the caller reads its log.
+    func start(_ arguments: [String]) throws -> WeirProcess { try WeirProcess(arguments, of: self) }
+
+    /// Runs a command to its end.
+    func run(_ arguments: [String]) async throws {
+        let command = try start(arguments)
+        command.lines.readOn()
+        try await command.untilEnd()
+    }
+}
+
+/// A process of `weir`, which is killed when its last reference goes.
 final class WeirProcess: Sendable {
     let process: pid_t
     /// What it says, read to its end so that it never waits for its reader.
@@ -9,15 +33,12 @@ final class WeirProcess: Sendable {
     private let hasEnded = Mutex(false)
     private let interruption: Interruption
 
-    /// Starts a process; its log is read by whoever calls.
-    ///
-    /// - Parameter arguments: the program's name and what follows.
-    init(_ arguments: [String], interruption: Interruption) throws {
-        let (process, errors) = try interruption.start { () throws(BenchmarkFailure) in
-            try ChildProcess.start(arguments, at: "/proc/self/exe", reading: STDERR_FILENO)
+    fileprivate init(_ arguments: [String], of program: WeirProgram) throws {
+        let (process, errors) = try program.interruption.start { () throws(BenchmarkFailure) in
+            try ChildProcess.start(["weir"] + arguments, at: program.path, reading: STDERR_FILENO)
         }
         self.process = process
-        self.interruption = interruption
+        interruption = program.interruption
         lines = LogLines(errors)
     }
 
@@ -35,11 +56,8 @@ final class WeirProcess: Sendable {
         try await end { kill($0, SIGTERM) }
     }
 
-    /// Runs a command to its end.
-    static func run(_ arguments: [String], interruption: Interruption) async throws {
-        let command = try WeirProcess(arguments, interruption: interruption)
-        command.lines.readOn()
-        try await command.end { _ in }
+    fileprivate func untilEnd() async throws {
+        try await end { _ in }
     }
 
     private func end(_ ask: (pid_t) -> Void) async throws {

@@ -85,7 +85,7 @@ package struct SimulationFailure: Sendable, CustomStringConvertible {
     package let trace: [String]
 
     /// The command that plays the run again.
-    package var command: String { "weir simulate --seed \(seed) --steps \(steps)" }
+    package var command: String { "weir-simulate --seed \(seed) --steps \(steps)" }
 
     /// The end of the trace, the reason and the command.
     package var description: String {

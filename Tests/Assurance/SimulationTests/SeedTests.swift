@@ -1,6 +1,8 @@
 import Foundation
-import Simulation
+import ProgramRun
 import Testing
+
+@testable import Simulation
 
 struct SeedTests {
     /// Short runs: what a seed finds, it mostly finds early, and more seeds find more than longer runs.
@@ -39,5 +41,18 @@ struct SeedTests {
         let trace = try Simulation.run(seed: 1, steps: 5, keepsTrace: true).trace
         #expect(trace.contains { $0.contains("gateway 1.1 starts") })
         #expect(trace.contains { $0.contains("no more faults") })
+    }
+
+    @Test func theProgramPlaysTheSameRunInEachProcess() async throws {
+        let folder = try TestFolder()
+        let arguments = ["--seed", "3", "--steps", "20"]
+        let first = try await CommandRun.run(arguments, of: .simulate, in: folder)
+        let second = try await CommandRun.run(arguments, of: .simulate, in: folder)
+        #expect(first.code == 0, "\(first.output)")
+        #expect(first.output.contains("seed 3 has the hash "))
+        #expect(first.output == second.output)
+        let wrong = try await CommandRun.run("--seeds", "none", of: .simulate, in: folder)
+        #expect(wrong.code == 64)
+        #expect(wrong.errors.contains("--seeds is a number from 1"))
     }
 }

@@ -14,6 +14,14 @@ package final class KafkaServer: Sendable {
         return home
     }()
 
+    /// The brokers that `KAFKA_BOOTSTRAP_SERVERS` names, which run outside the tests; `nil` where it names none.
+    package static let named: String? = {
+        guard let servers = ProcessInfo.processInfo.environment["KAFKA_BOOTSTRAP_SERVERS"], !servers.isEmpty else {
+            return nil
+        }
+        return servers
+    }()
+
     /// Why tests that start, hold up or kill brokers are skipped.
     package static let skipReason = "there is no Kafka to start brokers of: KAFKA_HOME names none"
 

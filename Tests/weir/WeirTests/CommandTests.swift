@@ -11,7 +11,7 @@ import Testing
         let help = try await CommandRun.run("--help", in: folder)
         #expect(help.code == 0)
         #expect(help.errors.isEmpty)
-        for command in ["run", "verify", "replay", "schema", "config", "bench", "simulate", "config-reference"] {
+        for command in ["run", "verify", "replay", "schema", "config", "config-reference"] {
             #expect(help.output.contains("\n  \(command) "))
         }
         let run = try await CommandRun.run("run", "--help", in: folder)
@@ -21,19 +21,6 @@ import Testing
         }
         #expect(try await CommandRun.run("help", "run", in: folder).output == run.output)
         #expect(try await CommandRun.run("run", "-h", in: folder).output == run.output)
-    }
-
-    @Test func simulatePlaysTheSameRunInEachProcess() async throws {
-        let arguments = ["simulate", "--seed", "3", "--steps", "20"]
-        let (first, second) = (
-            try await CommandRun.run(arguments, in: folder), try await CommandRun.run(arguments, in: folder)
-        )
-        #expect(first.code == 0, "\(first.output)")
-        #expect(first.output.contains("seed 3 has the hash "))
-        #expect(first.output == second.output)
-        let wrong = try await CommandRun.run("simulate", "--seeds", "none", in: folder)
-        #expect(wrong.code == 64)
-        #expect(wrong.errors.contains("--seeds is a number from 1"))
     }
 
     @Test func theVersionNamesTheProgramOnce() async throws {

@@ -12,10 +12,10 @@ final class ProgramProcess: Sendable {
     /// Starts a process in a folder; it takes no settings from the tests' surroundings.
     init(_ arguments: [String], in folder: TestFolder, environment: [String: String] = [:]) throws {
         let process = Process()
-        process.executableURL = try Self.executable()
+        process.executableURL = try TestedProgram.weir.executable()
         process.arguments = arguments
         process.currentDirectoryURL = URL(fileURLWithPath: folder.path)
-        process.environment = Self.environment.merging(environment) { $1 }
+        process.environment = TestedProgram.environment.merging(environment) { $1 }
         process.standardOutput = FileHandle.nullDevice
         let lines = ProgramLines()
         let (ended, continuation) = AsyncStream.makeStream(of: Int32.self)
@@ -75,29 +75,4 @@ final class ProgramProcess: Sendable {
 
     /// Waits until the process has ended by itself; its exit code, or the signal that ended it.
     func untilEnd() async -> Int32 { await ended.value }
-
-    /// The environment of the tests without what would be a setting: a program takes nothing from its surroundings.
-    ///
-    /// But for the operations port, which is anywhere: processes that run beside each other must not meet at the usual one.
-    static var environment: [String: String] {
-        var variables = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("WEIR_") }
-        variables["WEIR_OPERATIONS_ADDRESS"] = "127.0.0.1:0"
-        return variables
-    }
-
-    /// The program beside the tests' own.
-    static func executable() throws -> URL {
-        var folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-        for _ in 0..<4 {
-            let candidate = folder.appendingPathComponent("weir")
-            if FileManager.default.isExecutableFile(atPath: candidate.path) { return candidate }
-            folder.deleteLastPathComponent()
-        }
-        throw StartFailure(description: "there is no weir beside \(CommandLine.arguments[0])")
-    }
-
-    /// Why a process did not start.
-    struct StartFailure: Error, CustomStringConvertible {
-        let description: String
-    }
 }

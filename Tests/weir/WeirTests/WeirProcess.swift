@@ -37,7 +37,7 @@ final class WeirProcess: Sendable {
         let program = try ProgramProcess(arguments, in: folder, environment: environment)
         if let meanwhile, let operations = await program.port(of: .operations) { try await meanwhile(operations) }
         guard let port = await program.port(of: .gateway) else {
-            throw ProgramProcess.StartFailure(
+            throw StartFailure(
                 description: "weir did not start:\n" + program.log.joined(separator: "\n"))
         }
         return WeirProcess(folder: folder, port: port, program: program)

@@ -16,7 +16,7 @@ struct ClusterSpace: Sendable {
 
     /// Makes topics, runs a body and removes whatever came to be there, however the body ends.
     static func with<Value>(
-        _ cluster: Cluster, interruption: Interruption, _ body: (ClusterSpace) async throws -> Value
+        _ cluster: Cluster, _ weir: WeirProgram, _ body: (ClusterSpace) async throws -> Value
     ) async throws -> Value {
         // A wrong connection string is said before anything is made.
         try await LoadThreads.run { try cluster.session { _ in } }
@@ -25,7 +25,7 @@ struct ClusterSpace: Sendable {
             cluster: cluster, name: "weir_bench_" + String(UInt64.random(in: 0...(.max)), radix: 36))
         let result: Result<Value, any Error>
         do {
-            try await space.make(interruption)
+            try await space.make(weir)
             result = .success(try await body(space))
         } catch {
             result = .failure(error)
@@ -51,11 +51,11 @@ struct ClusterSpace: Sendable {
     /// The topic of the baseline, with as many partitions as the others.
     var rawTopic: String { "\(name).\(Self.raw)" }
 
-    private func make(_ interruption: Interruption) async throws {
+    private func make(_ weir: WeirProgram) async throws {
         let create =
-            ["weir", "topics", "create", "--partitions", "\(Owners.partitions)"]
+            ["topics", "create", "--partitions", "\(Owners.partitions)"]
             + ["--replication", "\(cluster.replication)"] + logFlags
-        try await WeirProcess.run(create, interruption: interruption)
+        try await weir.run(create)
         try await asking { client in
             let topic = KafkaNewTopic(
                 name: rawTopic, partitionCount: Owners.partitions, replicationFactor: cluster.replication, settings: [])

@@ -12,7 +12,7 @@ struct Replay: Figure {
         guard let cluster = bench.cluster else { preconditionFailure("replay is a figure of clusters") }
         let batches = bench.scale.pick(4, 200, 500)
         let repetitions = bench.scale.repetitions
-        return try await ClusterSpace.with(cluster, interruption: bench.interruption) { space in
+        return try await ClusterSpace.with(cluster, bench.weir) { space in
             var load = Devices(owners: Owners.spread(devices), batchSize: batchSize)
             let changes = devices * batches * batchSize
             let (plans, firstBatch) = try await load.plan(batches: batches)
@@ -61,10 +61,10 @@ struct Replay: Figure {
         _ messages: Int, _ space: ClusterSpace, _ neighbours: Neighbours, _ bench: Bench
     ) async throws -> Repetition {
         let arguments =
-            ["weir", "ordering", "--log-format", "json", "--operations.address", "off"] + space.logFlags
+            ["ordering", "--log-format", "json", "--operations.address", "off"] + space.logFlags
             + space.tableFlags
         let start = TablePositions.Moment(messages: 0, nanoseconds: SystemCall.nanoseconds())
-        let ordering = try WeirProcess(arguments, interruption: bench.interruption)
+        let ordering = try bench.weir.start(arguments)
         ordering.lines.readOn()
         let positions = TablePositions(space: space)
         let seen = try await positions.wait(for: 1)

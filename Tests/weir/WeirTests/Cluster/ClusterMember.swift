@@ -53,7 +53,7 @@ final class ClusterMember: Sendable {
     func untilReady() async throws {
         let process = process
         guard await process.hasLogged("Every service is ready") else {
-            throw ProgramProcess.StartFailure(
+            throw StartFailure(
                 description: "weir \(role) did not start:\n" + process.log.joined(separator: "\n"))
         }
         if role.takesRequests { cluster.gateways.add(port) }
@@ -117,7 +117,7 @@ extension ClusterMember {
     /// What the operations port says: why the process is not ready; `nil` where it is.
     func unreadiness() async throws -> String? {
         guard let port = await process.port(of: .operations) else {
-            throw ProgramProcess.StartFailure(description: process.log.joined(separator: "\n"))
+            throw StartFailure(description: process.log.joined(separator: "\n"))
         }
         let answer = try await DeviceClient(port: port, headers: [:]).get("/readyz")
         return answer.status == 200 ? nil : String(decoding: answer.body, as: UTF8.self)

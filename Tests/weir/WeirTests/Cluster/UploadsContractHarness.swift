@@ -70,7 +70,7 @@ struct UploadsContractHarness: Sendable {
                 return Producer(place: self, python: python)
             }
         }
-        throw ProgramProcess.StartFailure(
+        throw StartFailure(
             description: "no python3 has google.protobuf; install python3-protobuf (apt) or protobuf (pip)")
     }
 
@@ -137,7 +137,7 @@ private struct ToolRun: Sendable {
     func run(_ arguments: [String], in folder: TestFolder) async throws -> String {
         let (status, output, errors) = try await start(arguments, in: folder)
         guard status == 0 else {
-            throw ProgramProcess.StartFailure(description: "\(arguments.joined(separator: " ")): \(errors)")
+            throw StartFailure(description: "\(arguments.joined(separator: " ")): \(errors)")
         }
         return output
     }

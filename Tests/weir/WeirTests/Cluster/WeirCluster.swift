@@ -9,7 +9,7 @@ final class WeirCluster: Sendable {
     /// Why tests of processes on Kafka and Postgres are skipped; `nil` where both are at hand.
     static let skipReason: String? = {
         if PostgresServer.programs == nil { return PostgresServer.skipReason }
-        if KafkaServer.home == nil && namedServers == nil {
+        if KafkaServer.home == nil && KafkaServer.named == nil {
             return "processes cannot share a mock cluster: KAFKA_HOME or KAFKA_BOOTSTRAP_SERVERS is needed"
         }
         return nil
@@ -19,14 +19,6 @@ final class WeirCluster: Sendable {
     static let skipReasonForOwnBrokers: String? =
         PostgresServer.programs == nil
         ? PostgresServer.skipReason : KafkaServer.home == nil ? KafkaServer.skipReason : nil
-
-    /// Brokers that somebody else runs.
-    static let namedServers: String? = {
-        guard let servers = ProcessInfo.processInfo.environment["KAFKA_BOOTSTRAP_SERVERS"], !servers.isEmpty else {
-            return nil
-        }
-        return servers
-    }()
 
     /// Where the processes keep their files.
     let folder: TestFolder
@@ -69,7 +61,7 @@ final class WeirCluster: Sendable {
         let servers: String
         if let kafka = plan.kafka {
             servers = kafka.servers
-        } else if let named = namedServers {
+        } else if let named = KafkaServer.named {
             servers = named
         } else {
             servers = try await KafkaServer.shared().servers
@@ -107,7 +99,7 @@ final class WeirCluster: Sendable {
             "  properties: [reconnect.backoff.ms=20, reconnect.backoff.max.ms=200]", "  check-interval: 200ms",
         ]
         // Brokers of the tests' own allow what others may not.
-        if KafkaServer.home != nil, Self.namedServers == nil { lines.append("  session-timeout: 3s") }
+        if KafkaServer.home != nil, KafkaServer.named == nil { lines.append("  session-timeout: 3s") }
         lines += [
             "postgres:", "  shards: [\"\(database.connectionString)\"]", "  connections: 3",
         ]

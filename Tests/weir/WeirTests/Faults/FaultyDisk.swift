@@ -32,7 +32,7 @@ final class FaultyDisk: Sendable {
         let path = folder.path + "/disk"
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
-        let library = try ProgramProcess.executable().deletingLastPathComponent().path + "/libFaultyDisk.so"
+        let library = try TestedProgram.weir.executable().deletingLastPathComponent().path + "/libFaultyDisk.so"
         let data = URL(fileURLWithPath: folder.path).resolvingSymlinksInPath().path + "/data/"
         environment = [
             "LD_PRELOAD": library, "FAULTY_DISK_CONTROL": path, "FAULTY_DISK_FOLDER": data,

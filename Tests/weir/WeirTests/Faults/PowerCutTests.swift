@@ -26,7 +26,7 @@ import Testing
             let weir: WeirProcess
             do {
                 weir = try await TestServer.start(in: folder, environment: disk.environment)
-            } catch is ProgramProcess.StartFailure where disk.hasEnded {
+            } catch is StartFailure where disk.hasEnded {
                 continue
             }
             var playing = fleet ?? Fleet(weir, seed: seed)

@@ -1,34 +1,35 @@
 import Foundation
 import ServerShell
-import Testing
 
 /// A run of the program that ends by itself: what it wrote, and its exit code.
-struct CommandRun: Sendable {
+package struct CommandRun: Sendable {
     /// Standard output.
-    let output: String
+    package let output: String
     /// Standard error.
-    let errors: String
-    let code: Int32
+    package let errors: String
+    package let code: Int32
 
-    /// Runs the program in a folder and waits for its end; a cancelled wait ends the program.
-    static func run(
-        _ arguments: String..., in folder: TestFolder, environment: [String: String] = [:]
+    /// Runs a program in a folder and waits for its end; a cancelled wait kills the program.
+    package static func run(
+        _ arguments: String..., of program: TestedProgram = .weir, in folder: TestFolder,
+        environment: [String: String] = [:]
     ) async throws -> CommandRun {
-        try await run(arguments, in: folder, environment: environment)
+        try await run(arguments, of: program, in: folder, environment: environment)
     }
 
-    /// Runs the program in a folder and waits for its end; a cancelled wait ends the program.
-    static func run(
-        _ arguments: [String], in folder: TestFolder, environment: [String: String] = [:]
+    /// Runs a program in a folder and waits for its end; a cancelled wait kills the program.
+    package static func run(
+        _ arguments: [String], of program: TestedProgram = .weir, in folder: TestFolder,
+        environment: [String: String] = [:]
     ) async throws -> CommandRun {
-        // Files, not pipes: nothing is left in a buffer when the program has ended, however much it wrote.
+        // Files, not pipes: a program that writes more than a pipe holds would wait for a reader.
         let output = try Capture(in: folder)
         let errors = try Capture(in: folder)
         let process = Process()
-        process.executableURL = try ProgramProcess.executable()
+        process.executableURL = try program.executable()
         process.arguments = arguments
         process.currentDirectoryURL = URL(fileURLWithPath: folder.path)
-        process.environment = ProgramProcess.environment.merging(environment) { $1 }
+        process.environment = TestedProgram.environment.merging(environment) { $1 }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = output.handle
         process.standardError = errors.handle
@@ -44,11 +45,12 @@ struct CommandRun: Sendable {
         } onCancel: {
             _ = kill(identifier, SIGKILL)
         }
-        return CommandRun(output: try output.text(), errors: try errors.text(), code: try #require(code))
+        guard let code else { throw CancellationError() }
+        return CommandRun(output: try output.text(), errors: try errors.text(), code: code)
     }
 
     /// The lines of standard error.
-    var errorLines: [String] { errors.split(separator: "\n").map(String.init) }
+    package var errorLines: [String] { errors.split(separator: "\n").map(String.init) }
 }
 
 /// A file that a program writes to.
@@ -72,7 +74,7 @@ private struct Capture {
 extension TestFolder {
     /// Writes a file into the folder; its path.
     @discardableResult
-    func write(_ text: String, to name: String) throws -> String {
+    package func write(_ text: String, to name: String) throws -> String {
         try text.write(toFile: path + "/" + name, atomically: true, encoding: .utf8)
         return path + "/" + name
     }

@@ -2,14 +2,19 @@ import Foundation
 import KafkaServer
 import Postgres
 import PostgresServer
+import ProgramRun
 import Testing
 
-/// `weir bench` on brokers and a database, at its smallest: that it counts right, reports in its stable form and leaves
+/// `weir-bench` on brokers and a database, at its smallest: that it counts right, reports in its stable form and leaves
 /// nothing behind.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct ClusterBenchTests {
     private let folder: TestFolder
 
     init() throws { folder = try TestFolder() }
+
+    private static let skipReason =
+        PostgresServer.programs == nil
+        ? PostgresServer.skipReason : KafkaServer.home == nil && KafkaServer.named == nil ? KafkaServer.skipReason : nil
 
     private static let endToEnd = [
         "changes_per_second", "raw_upsert_per_second", "ratio_to_raw_upsert", "raw_produce_per_second",
@@ -48,13 +53,13 @@ import Testing
         "brokers_cpu_per_change", "database_cpu_per_change", "database_cpu_per_row",
     ]
 
-    @Test(.enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
+    @Test(.enabled(if: skipReason == nil, "\(skipReason ?? "")"))
     func theFiguresOfProcessesOfEachRoleAreReportedWithTheirCounts() async throws {
         try await measures(Self.numbers.filter { Self.isLong || ["end-to-end", "replay"].contains($0.key) })
     }
 
     @Test(
-        .enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"),
+        .enabled(if: skipReason == nil, "\(skipReason ?? "")"),
         .enabled(if: isLong, "WEIR_TEST_LONG asks for it"))
     func theFiguresOfOneProcessAreReportedWithTheirCounts() async throws {
         try await measures(["end-to-end-growing": Self.endToEnd], "--together")
@@ -63,12 +68,12 @@ import Testing
     /// Measures figures and compares the names of their numbers.
     private func measures(_ expected: [String: [String]], _ flags: String...) async throws {
         let postgres = try await PostgresServer.shared()
-        let brokers = if let named = WeirCluster.namedServers { named } else { try await KafkaServer.shared().servers }
+        let brokers = if let named = KafkaServer.named { named } else { try await KafkaServer.shared().servers }
         let run = try await CommandRun.run(
             [
-                "bench", "--kafka", brokers, "--postgres", postgres.connectionString(), "--scale", "smoke", "--only",
+                "--kafka", brokers, "--postgres", postgres.connectionString(), "--scale", "smoke", "--only",
                 expected.keys.sorted().joined(separator: ","), "--folder", folder.path, "--json", "figures.json",
-            ] + flags, in: folder)
+            ] + flags, of: .bench, in: folder)
         #expect(run.code == 0, "\(run.errors)")
         let file = try Data(contentsOf: URL(fileURLWithPath: folder.path + "/figures.json"))
         let report = JSON(try JSONSerialization.jsonObject(with: file))
@@ -102,7 +107,7 @@ import Testing
         (["--kafka", "127.0.0.1:1", "--postgres", "dbname=weir", "--only", "stream"], "no figure \"stream\""),
         (["--only", "replay"], "no figure \"replay\""),
     ]) func aWrongCallIsExplained(arguments: [String], explanation: String) async throws {
-        let run = try await CommandRun.run(["bench"] + arguments, in: folder)
+        let run = try await CommandRun.run(arguments, of: .bench, in: folder)
         #expect(run.code == 64)
         #expect(run.output.isEmpty)
         #expect(run.errors.contains(explanation), "\(run.errors)")
@@ -111,8 +116,8 @@ import Testing
 
     @Test func aDatabaseThatCannotBeReachedIsNamed() async throws {
         let run = try await CommandRun.run(
-            "bench", "--kafka", "127.0.0.1:1", "--postgres", "host=/nowhere dbname=weir", "--scale", "smoke",
-            "--folder", folder.path, in: folder)
+            "--kafka", "127.0.0.1:1", "--postgres", "host=/nowhere dbname=weir", "--scale", "smoke",
+            "--folder", folder.path, of: .bench, in: folder)
         #expect(run.code == 1)
         #expect(run.errors.contains("host=/nowhere dbname=weir cannot be used"), "\(run.errors)")
         let left = try FileManager.default.contentsOfDirectory(atPath: folder.path)

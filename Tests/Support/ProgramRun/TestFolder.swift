@@ -1,10 +1,10 @@
 import Foundation
 
 /// A folder that is removed with its last reference.
-final class TestFolder: Sendable {
-    let path: String
+package final class TestFolder: Sendable {
+    package let path: String
 
-    init() throws {
+    package init() throws {
         path = NSTemporaryDirectory() + "weir-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }

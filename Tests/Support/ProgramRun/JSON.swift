@@ -2,11 +2,11 @@ import Foundation
 
 /// A JSON value in a test: readable by keys and positions, comparable, printable.
 // Unchecked: what JSONSerialization makes is never changed.
-struct JSON: @unchecked Sendable, Equatable, CustomStringConvertible, ExpressibleByDictionaryLiteral,
+package struct JSON: @unchecked Sendable, Equatable, CustomStringConvertible, ExpressibleByDictionaryLiteral,
     ExpressibleByArrayLiteral, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
     ExpressibleByNilLiteral, ExpressibleByFloatLiteral
 {
-    let value: Any
+    package let value: Any
 
     init(_ value: Any) { self.value = value }
 
@@ -24,24 +24,24 @@ struct JSON: @unchecked Sendable, Equatable, CustomStringConvertible, Expressibl
     subscript(key: String) -> JSON { JSON((value as? [String: Any])?[key] ?? NSNull()) }
     subscript(index: Int) -> JSON { JSON((value as? [Any])?[index] ?? NSNull()) }
 
-    var array: [JSON] { ((value as? [Any]) ?? []).map(JSON.init) }
-    var object: [String: JSON] { ((value as? [String: Any]) ?? [:]).mapValues(JSON.init) }
-    var string: String? { value as? String }
-    var int: Int? { (value as? NSNumber)?.intValue }
-    var bool: Bool? { (value as? NSNumber)?.boolValue }
-    var isNull: Bool { value is NSNull }
+    package var array: [JSON] { ((value as? [Any]) ?? []).map(JSON.init) }
+    package var object: [String: JSON] { ((value as? [String: Any]) ?? [:]).mapValues(JSON.init) }
+    package var string: String? { value as? String }
+    package var int: Int? { (value as? NSNumber)?.intValue }
+    package var bool: Bool? { (value as? NSNumber)?.boolValue }
+    package var isNull: Bool { value is NSNull }
 
     /// A copy with a member set.
-    func with(_ key: String, _ member: JSON) -> JSON {
+    package func with(_ key: String, _ member: JSON) -> JSON {
         var object = (value as? [String: Any]) ?? [:]
         object[key] = member.value
         return JSON(object)
     }
 
-    static func == (left: JSON, right: JSON) -> Bool { left.description == right.description }
+    package static func == (left: JSON, right: JSON) -> Bool { left.description == right.description }
 
     /// Canonical text: keys sorted.
-    var description: String {
+    package var description: String {
         guard let data = try? JSONSerialization.data(withJSONObject: value, options: [.sortedKeys, .fragmentsAllowed])
         else { return "\(value)" }
         return String(decoding: data, as: UTF8.self)
@@ -50,5 +50,5 @@ struct JSON: @unchecked Sendable, Equatable, CustomStringConvertible, Expressibl
 
 extension [JSON] {
     /// The values as a set: payloads and vectors have no order.
-    var sortedByText: [JSON] { sorted { $0.description < $1.description } }
+    package var sortedByText: [JSON] { sorted { $0.description < $1.description } }
 }

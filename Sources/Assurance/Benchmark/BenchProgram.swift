@@ -1,11 +1,11 @@
-import Benchmark
 import Commands
 import Glibc
 import ServiceLifecycle
 
-/// `weir bench`.
-enum Bench {
-    static let options = [
+/// The program `weir-bench`.
+@main
+enum BenchProgram {
+    private static let options = [
         CommandOption(
             "only", .required("NAME,..."),
             "Only these figures: \(Benchmark.figureNames.joined(separator: ", ")); in a cluster: "
@@ -26,11 +26,18 @@ enum Bench {
         CommandOption("soak", .required("MINUTES"), "How long the soak takes."),
         CommandOption(
             "folder", .required("DIR"), "Where temporary data goes, on the disk to be measured; TMPDIR or /tmp."),
+        CommandOption("weir", .required("PATH"), "The program that is measured; by default weir beside this program."),
         CommandOption("json", .required("FILE"), "Writes the figures as JSON, too; - for standard output alone."),
     ]
 
-    /// Measures and prints.
-    static func run(_ invocation: CommandInvocation<Weir.Action>) async -> ExitCode {
+    static func main() async {
+        let command = Command(
+            "weir-bench", "Measure this machine and Weir on it.", (), options: options,
+            discussion: "Starts servers of its own; docs/operations.md explains the figures.")
+        exit(await command.run(measure).rawValue)
+    }
+
+    private static func measure(_ invocation: CommandInvocation<Void>) async -> ExitCode {
         let options: Benchmark.Options
         do {
             options = try read(invocation)
@@ -65,7 +72,7 @@ enum Bench {
         let description: String
     }
 
-    private static func read(_ invocation: CommandInvocation<Weir.Action>) throws(Refusal) -> Benchmark.Options {
+    private static func read(_ invocation: CommandInvocation<Void>) throws(Refusal) -> Benchmark.Options {
         var options = Benchmark.Options(
             folder: Environment.variables["TMPDIR"] ?? "/tmp", cluster: try cluster(invocation))
         if let names = invocation.option("only")?.value {
@@ -89,11 +96,12 @@ enum Bench {
             }
             options.soakMinutes = minutes
         }
+        options.weir = invocation.option("weir")?.value
         if let folder = invocation.option("folder")?.value { options.folder = folder }
         return options
     }
 
-    private static func cluster(_ invocation: CommandInvocation<Weir.Action>) throws(Refusal) -> Cluster? {
+    private static func cluster(_ invocation: CommandInvocation<Void>) throws(Refusal) -> Cluster? {
         let (brokers, database) = (invocation.option("kafka")?.value, invocation.option("postgres")?.value)
         let copies = invocation.option("replication")?.value
         let isTogether = invocation.option("together") != nil

@@ -1,10 +1,10 @@
 import Commands
 import Glibc
-import Simulation
 
-/// `weir simulate`.
-enum Simulate {
-    static let options = [
+/// The program `weir-simulate`.
+@main
+enum SimulateProgram {
+    private static let options = [
         CommandOption("seeds", .required("N"), "How many seeds to play; one with --seed, else 100."),
         CommandOption("seed", .required("S"), "The first seed; by default a random one."),
         CommandOption(
@@ -13,8 +13,16 @@ enum Simulate {
         CommandOption("trace", .none, "Print all that happened in the last run, or in the one that failed."),
     ]
 
+    static func main() async {
+        let command = Command(
+            "weir-simulate", "Play the whole pipeline in memory, with faults that a seed decides.", (),
+            options: options,
+            discussion: "Ends at the first seed with which an invariant does not hold, and prints the command that repeats it.")
+        exit(await command.run(play).rawValue)
+    }
+
     /// Plays seeds until all are played or one fails.
-    static func run(_ invocation: CommandInvocation<Weir.Action>) async -> ExitCode {
+    private static func play(_ invocation: CommandInvocation<Void>) async -> ExitCode {
         let (first, count, steps): (UInt64, Int, Int)
         do {
             let seed = try number("seed", in: 0...UInt64.max - 1_000_000_000, of: invocation)
@@ -56,7 +64,7 @@ enum Simulate {
     }
 
     private static func number(
-        _ name: String, in range: ClosedRange<UInt64>, of invocation: CommandInvocation<Weir.Action>
+        _ name: String, in range: ClosedRange<UInt64>, of invocation: CommandInvocation<Void>
     ) throws(Refusal) -> UInt64? {
         guard let text = invocation.option(name)?.value else { return nil }
         guard let value = UInt64(text), range.contains(value) else {

@@ -1,7 +1,8 @@
 import Foundation
+import ProgramRun
 import Testing
 
-/// `weir bench` at its smallest: that it counts right and reports in its stable form, never how fast anything is.
+/// `weir-bench` at its smallest: that it counts right and reports in its stable form, never how fast anything is.
 @Suite(.timeLimit(.minutes(5))) struct BenchTests {
     private let folder: TestFolder
 
@@ -42,7 +43,8 @@ import Testing
 
     @Test(arguments: measures.keys.sorted()) func aFigureIsReportedWithItsCounts(name: String) async throws {
         let run = try await CommandRun.run(
-            "bench", "--scale", "smoke", "--only", name, "--folder", folder.path, "--json", "figures.json", in: folder)
+            "--scale", "smoke", "--only", name, "--folder", folder.path, "--json", "figures.json", of: .bench,
+            in: folder)
         #expect(run.code == 0, "\(run.errors)")
         #expect(run.output.contains("\n\(name): "), "\(run.output)")
         let file = try Data(contentsOf: URL(fileURLWithPath: folder.path + "/figures.json"))
@@ -74,14 +76,14 @@ import Testing
         (["--only", "speed"], "there is no figure \"speed\""), (["--scale", "huge"], "there is no scale \"huge\""),
         (["--soak", "0"], "--soak takes minutes"),
     ]) func aWrongCallIsExplained(arguments: [String], explanation: String) async throws {
-        let run = try await CommandRun.run(["bench"] + arguments, in: folder)
+        let run = try await CommandRun.run(arguments, of: .bench, in: folder)
         #expect(run.code == 64)
         #expect(run.output.isEmpty)
         #expect(run.errors.contains(explanation), "\(run.errors)")
     }
 
     @Test func aFolderThatIsMissingIsNamed() async throws {
-        let run = try await CommandRun.run(["bench", "--folder", "/nowhere", "--scale", "smoke"], in: folder)
+        let run = try await CommandRun.run("--folder", "/nowhere", "--scale", "smoke", of: .bench, in: folder)
         #expect(run.code == 1)
         #expect(run.errors.contains("no folder can be made in /nowhere"), "\(run.errors)")
     }

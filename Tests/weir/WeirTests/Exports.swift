@@ -1,0 +1,2 @@
+// Runs of the programs, folders and JSON values, which the tests of all programs share.
+@_exported import ProgramRun
