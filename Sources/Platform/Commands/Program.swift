@@ -3,11 +3,8 @@ import Glibc
 extension Command {
     /// Runs a program whose outermost command this is: prints help, version or what is wrong with the call, or runs the
     /// command called.
-    package func run(
-        _ arguments: [String] = Array(CommandLine.arguments.dropFirst()),
-        _ body: (CommandInvocation<Action>) async -> ExitCode
-    ) async -> ExitCode {
-        switch parse(arguments, version: Version.text) {
+    package func run(_ body: (CommandInvocation<Action>) async -> ExitCode) async -> ExitCode {
+        switch parse(Array(CommandLine.arguments.dropFirst()), version: Version.text) {
         case .print(let text):
             Output.write(text)
             return .success

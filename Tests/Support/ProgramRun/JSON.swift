@@ -8,21 +8,21 @@ package struct JSON: @unchecked Sendable, Equatable, CustomStringConvertible, Ex
 {
     package let value: Any
 
-    init(_ value: Any) { self.value = value }
+    package init(_ value: Any) { self.value = value }
 
-    init(dictionaryLiteral elements: (String, JSON)...) {
+    package init(dictionaryLiteral elements: (String, JSON)...) {
         value = Dictionary(uniqueKeysWithValues: elements.map { ($0, $1.value) })
     }
 
-    init(arrayLiteral elements: JSON...) { value = elements.map(\.value) }
-    init(stringLiteral string: String) { value = string }
-    init(integerLiteral number: Int) { value = number }
-    init(floatLiteral number: Double) { value = number }
-    init(booleanLiteral flag: Bool) { value = flag }
-    init(nilLiteral: ()) { value = NSNull() }
+    package init(arrayLiteral elements: JSON...) { value = elements.map(\.value) }
+    package init(stringLiteral string: String) { value = string }
+    package init(integerLiteral number: Int) { value = number }
+    package init(floatLiteral number: Double) { value = number }
+    package init(booleanLiteral flag: Bool) { value = flag }
+    package init(nilLiteral: ()) { value = NSNull() }
 
-    subscript(key: String) -> JSON { JSON((value as? [String: Any])?[key] ?? NSNull()) }
-    subscript(index: Int) -> JSON { JSON((value as? [Any])?[index] ?? NSNull()) }
+    package subscript(key: String) -> JSON { JSON((value as? [String: Any])?[key] ?? NSNull()) }
+    package subscript(index: Int) -> JSON { JSON((value as? [Any])?[index] ?? NSNull()) }
 
     package var array: [JSON] { ((value as? [Any]) ?? []).map(JSON.init) }
     package var object: [String: JSON] { ((value as? [String: Any]) ?? [:]).mapValues(JSON.init) }
