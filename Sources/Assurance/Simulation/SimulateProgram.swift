@@ -17,7 +17,7 @@ enum SimulateProgram {
         let command = Command(
             "weir-simulate", "Play the whole pipeline in memory, with faults that a seed decides.", (),
             options: options,
-            discussion: "Ends at the first seed with which an invariant does not hold, and prints the command that repeats it.")
+            discussion: "Ends at the first seed that breaks an invariant, and prints the command that repeats it.")
         exit(await command.run(play).rawValue)
     }
 
