@@ -265,7 +265,7 @@ let package = Package(
         tests(
             "Adapters/KafkaChangeLogTests",
             [
-                "ChangeLog", "ChangeLogConformance", "Commands", "Configuration", "Kafka", "KafkaChangeLog",
+                "ChangeLog", "ChangeLogConformance", "Commands", "Configuration", "Fuzzing", "Kafka", "KafkaChangeLog",
                 "KafkaServer", "MockKafka", "Observability", "Seeded", "ServerShell", "ThreadExecutor",
             ]),
         tests("Adapters/LinkWireTests", ["FanOutLink", "Fuzzing", "LinkWire", "SyncModel", "SyncWire"]),
@@ -281,7 +281,7 @@ let package = Package(
         tests(
             "Adapters/PostgresRecordStoreTests",
             [
-                "Commands", "Configuration", "JSONText", "Observability", "Postgres", "PostgresRecordStore",
+                "Commands", "Configuration", "Fuzzing", "JSONText", "Observability", "Postgres", "PostgresRecordStore",
                 "PostgresServer", "RecordStore", "RecordStoreConformance", "Seeded", "SQLiteRecordStore",
                 "SyncModel", "SyncWire",
             ]),
@@ -317,14 +317,15 @@ let package = Package(
         tests("Platform/ZeroMQTests", ["ThreadExecutor", "ZeroMQ"]),
         tests(
             "Assurance/BenchmarkTests",
-            ["Benchmark", "Commands", "KafkaServer", "Postgres", "PostgresServer", "ProgramRun", "weir"]),
-        tests("Assurance/SimulationTests", ["ProgramRun", "Simulation"]),
+            ["Benchmark", "Commands", "Fuzzing", "KafkaServer", "Postgres", "PostgresServer", "ProgramRun", "weir"]),
+        tests("Assurance/SimulationTests", ["Fuzzing", "ProgramRun", "Simulation"]),
         tests(
             "Assurance/VerificationTests",
             [
                 "ChangeLog", "FanOut", "MemoryChangeLog", "Observability", "Ordering", "RecordStore", "SQLite",
                 "SQLiteRecordStore", "SyncModel", "SyncWire", "TestClocks", "Verification",
             ]),
+        tests("weir/ArchitectureTests", []),
         tests(
             "weir/WeirTests",
             [

@@ -1,7 +1,7 @@
 #include "CSimdjson.h"
 
 #if !__has_include(<simdjson.h>)
-#error "simdjson is missing: apt install libsimdjson-dev, or brew install simdjson"
+#error "simdjson is missing: apt install libsimdjson-dev"
 #endif
 
 #include <simdjson.h>

@@ -119,6 +119,9 @@ final class Watcher: Sendable {
         return .over
     }
 
+    /// Whether a head waits that no task has taken to send it.
+    var hasUnsentHeads: Bool { state.withLock { !$0.waiting.isEmpty } }
+
     /// Ends the stream properly.
     func finish() { state.withLock { $0.stream }?.finish() }
 

@@ -1,6 +1,7 @@
 import ChangeLog
 import ChangeLogConformance
 import Foundation
+import Fuzzing
 import KafkaChangeLog
 import Synchronization
 import Testing
@@ -9,7 +10,6 @@ import Testing
 struct GroupTests {
     /// Each round joins, and leaves at another point of the assignment: before it, in it, behind it.
     @Test func leavesAroundAssignmentsWithoutHanging() async throws {
-        let isLong = ProcessInfo.processInfo.environment["WEIR_TEST_LONG"] != nil
         try await TestCluster.whenFree {
             let place = try await KafkaLogHarness.make()
             let log = try await place.open(LogSettings())
@@ -17,7 +17,7 @@ struct GroupTests {
             let workers = Workers()
             let running = Task { try await staying.run { await workers.work($0) } }
             await workers.wait { $0 == 4 }
-            for round in 0..<(isLong ? 100 : 20) {
+            for round in 0..<TestLength.count(20, short: 8, long: 100) {
                 let member = try await log.join(group: "g", topic: .changes)
                 let assigned = Workers()
                 let task = Task.immediate { try await member.run { await assigned.work($0) } }

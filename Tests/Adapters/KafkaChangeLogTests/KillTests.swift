@@ -5,7 +5,7 @@ import KafkaServer
 import Testing
 
 /// What a broker's death does, with a broker for this alone.
-@Suite(.timeLimit(.minutes(5)), .enabled(if: TestCluster.mayKill, "WEIR_TEST_LONG and KAFKA_HOME ask for it"))
+@Suite(.timeLimit(.minutes(5)), .enabled(if: TestCluster.mayKill, "WEIR_TEST_LENGTH=long and KAFKA_HOME ask for it"))
 struct KillTests {
     private let place = TopicPartition(.uploads, 0)
 

@@ -9,7 +9,7 @@ import Testing
 import ThreadExecutor
 
 /// Brokers that prove who they are and let nobody in without a password, as settings say it.
-@Suite(.timeLimit(.minutes(5)), .enabled(if: TestCluster.mayKill, "WEIR_TEST_LONG and KAFKA_HOME ask for it"))
+@Suite(.timeLimit(.minutes(5)), .enabled(if: TestCluster.mayKill, "WEIR_TEST_LENGTH=long and KAFKA_HOME ask for it"))
 struct SecurityTests {
     /// Makes an authority, the broker's certificate from it, and an authority that signed nothing.
     private static let certificates = """

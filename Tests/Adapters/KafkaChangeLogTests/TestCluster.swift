@@ -1,5 +1,6 @@
 import ChangeLog
 import Foundation
+import Fuzzing
 import KafkaChangeLog
 import KafkaServer
 
@@ -33,7 +34,7 @@ enum TestCluster {
     static var canStall: Bool { !isReal || isOwn }
 
     /// Whether there is a broker to start and minutes to spend on killing it.
-    static var mayKill: Bool { KafkaServer.home != nil && ProcessInfo.processInfo.environment["WEIR_TEST_LONG"] != nil }
+    static var mayKill: Bool { KafkaServer.home != nil && TestLength.current == .long }
 }
 
 extension TestCluster {

@@ -1,4 +1,5 @@
 import Foundation
+import Fuzzing
 import Postgres
 import PostgresRecordStore
 import PostgresServer
@@ -10,11 +11,8 @@ import Testing
 /// Sessions that end while a transaction commits.
 @Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
 struct LostCommitTests {
-    private static let seeds: ClosedRange<UInt64> =
-        ProcessInfo.processInfo.environment["WEIR_TEST_LONG"] == nil ? 1...2 : 1...60
-
     /// The connection is cut at a byte of the request or of the answer; whether the transaction was done depends on it.
-    @Test(arguments: seeds)
+    @Test(arguments: TestLength.seeds(2, long: 60))
     func aCommitWhoseAnswerIsLostIsWrittenOnce(seed: UInt64) async throws {
         let place = try await PostgresStoreHarness.make()
         var random = SeededRandom(seed: seed)
@@ -77,7 +75,7 @@ struct LostCommitTests {
     }
 
     /// Calls that share a transaction share its loss.
-    @Test(arguments: seeds)
+    @Test(arguments: TestLength.seeds(2, long: 60))
     func callsThatAreLostTogetherAreWrittenOnceEach(seed: UInt64) async throws {
         let place = try await PostgresStoreHarness.make()
         var random = SeededRandom(seed: seed)
@@ -100,7 +98,7 @@ struct LostCommitTests {
         #expect(try await place.query("SELECT DISTINCT version::text FROM person") == [["10"]])
     }
 
-    @Test(arguments: seeds)
+    @Test(arguments: TestLength.seeds(2, long: 60))
     func backendsThatAreEndedAtRandomLoseAndRepeatNothing(seed: UInt64) async throws {
         let place = try await PostgresStoreHarness.make()
         var random = SeededRandom(seed: seed)

@@ -1,4 +1,5 @@
 import Foundation
+import Fuzzing
 import JSONText
 import PostgresRecordStore
 import PostgresServer
@@ -22,10 +23,7 @@ struct RoundTripTests {
         return Samples.history(Schema(tables: [Table(name: "values", columns: columns)]))
     }()
 
-    private static let seeds: ClosedRange<UInt64> =
-        ProcessInfo.processInfo.environment["WEIR_TEST_LONG"] == nil ? 1...3 : 1...200
-
-    @Test(arguments: seeds)
+    @Test(arguments: TestLength.seeds(3, long: 200))
     func randomValuesOfEveryTypeComeBackFromBothStoresAlike(seed: UInt64) async throws {
         var random = SeededRandom(seed: seed)
         let columns = Self.schemas.entries[0].schema.tables[0].columns

@@ -1,4 +1,5 @@
 import Foundation
+import Fuzzing
 import KafkaServer
 import Postgres
 import PostgresServer
@@ -22,7 +23,7 @@ import Testing
     ]
 
     /// Whether there is time for every figure, each of which starts processes of its own.
-    private static let isLong = ProcessInfo.processInfo.environment["WEIR_TEST_LONG"] != nil
+    private static let isLong = TestLength.current == .long
 
     private static let roles = ["gateway", "ingest", "ordering", "fanout"]
 
@@ -60,7 +61,7 @@ import Testing
 
     @Test(
         .enabled(if: skipReason == nil, "\(skipReason ?? "")"),
-        .enabled(if: isLong, "WEIR_TEST_LONG asks for it"))
+        .enabled(if: isLong, "WEIR_TEST_LENGTH=long asks for it"))
     func theFiguresOfOneProcessAreReportedWithTheirCounts() async throws {
         try await measures(["end-to-end-growing": Self.endToEnd], "--together")
     }

@@ -1,4 +1,5 @@
 import Foundation
+import Fuzzing
 import ProgramRun
 import Testing
 
@@ -7,9 +8,9 @@ import Testing
 struct SeedTests {
     /// Short runs: what a seed finds, it mostly finds early, and more seeds find more than longer runs.
     @Test func everyInvariantHoldsWithEverySeed() async throws {
-        let isLong = ProcessInfo.processInfo.environment["WEIR_TEST_LONG"] != nil
         let round = SeedRound(
-            1..<(isLong ? 5_001 : 2_001), steps: isLong ? Simulation.defaultSteps : 30,
+            1..<(TestLength.count(2000, short: 100, long: 5000) + 1),
+            steps: TestLength.current == .long ? Simulation.defaultSteps : 30,
             threads: ProcessInfo.processInfo.activeProcessorCount)
         let result = try await round.play()
         #expect(result.failed == nil, "\(result.failed?.failure?.description ?? "")")

@@ -39,7 +39,7 @@ import Testing
         let protoc = try await Command.run(
             ["protoc", "--python_out=\(folder.path())", "-I\(protos.path())"] + files.sorted(), in: folder)
         try #require(
-            protoc.status == 0, "protoc failed; install protobuf-compiler (apt) or protobuf (brew): \(protoc.errors)")
+            protoc.status == 0, "protoc failed; install protobuf-compiler: \(protoc.errors)")
 
         let questions = try samples.map {
             try JSONEncoder().encode(

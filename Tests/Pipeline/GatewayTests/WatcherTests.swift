@@ -10,13 +10,14 @@ import Testing
         "event: head\ndata: {\"syncId\":\"\(owner)\",\"head\":\(head)}\n\n"
     }
 
-    @Test func letsAReaderGoThatStandsStill() {
+    @Test func abortsAStreamWhoseReaderTakesNothing() async {
         let stream = HTTPBodyStream(capacity: 60)
         let watcher = Watcher(stream, until: nil)
         watcher.begin([(.abc, .zero)])
         #expect(watcher.tick(at: .zero) == .alive)
-        // No room: it waits from here on.
+        // The buffer has no capacity left: a task takes the head and waits.
         watcher.move(.abc, to: TimeStamp(1))
+        while watcher.hasUnsentHeads { await Task.yield() }
         #expect(watcher.tick(at: .seconds(15)) == .alive)
         #expect(!stream.hasEnded)
         #expect(watcher.tick(at: .seconds(30)) == .over)

@@ -11,7 +11,7 @@ package final class PgBouncer: Sendable {
     /// The program; `nil` where it is not installed, and then tests are skipped.
     package static let program: String? = {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
-        let folders = ["/usr/sbin", "/opt/homebrew/bin"] + path.split(separator: ":").map(String.init)
+        let folders = ["/usr/sbin"] + path.split(separator: ":").map(String.init)
         return folders.map { "\($0)/pgbouncer" }.first { FileManager.default.isExecutableFile(atPath: $0) }
     }()
 

@@ -9,7 +9,6 @@ enum PostgresInstallation {
         let versions = (14...20).reversed()
         let folders =
             versions.map { "/usr/lib/postgresql/\($0)/bin" }
-            + versions.map { "/opt/homebrew/opt/postgresql@\($0)/bin" }
             + (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
         return folders.first { folder in
             ["initdb", "pg_ctl", "postgres"].allSatisfy {

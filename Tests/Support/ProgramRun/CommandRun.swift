@@ -1,11 +1,9 @@
 import Foundation
 import ServerShell
 
-/// A run of the program that ends by itself: what it wrote, and its exit code.
+/// A finished run of a program: standard output, standard error and exit code.
 package struct CommandRun: Sendable {
-    /// Standard output.
     package let output: String
-    /// Standard error.
     package let errors: String
     package let code: Int32
 
@@ -22,15 +20,43 @@ package struct CommandRun: Sendable {
         _ arguments: [String], of program: TestedProgram = .weir, in folder: TestFolder,
         environment: [String: String] = [:]
     ) async throws -> CommandRun {
+        try await start(
+            try program.executable(), arguments, in: folder,
+            environment: TestedProgram.environment.merging(environment) { $1 })
+    }
+
+    /// Whether a program is on the path.
+    package static func isInstalled(_ program: String) -> Bool {
+        (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+            .contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(program)") }
+    }
+
+    /// Runs a program of the system, found on the path, and waits for its end.
+    ///
+    /// - Parameter input: a file in the folder, for its standard input.
+    package static func tool(
+        _ arguments: [String], input: String? = nil, in folder: TestFolder
+    ) async throws -> CommandRun {
+        try await start(
+            URL(filePath: "/usr/bin/env"), arguments, input: input, in: folder,
+            environment: ProcessInfo.processInfo.environment)
+    }
+
+    private static func start(
+        _ program: URL, _ arguments: [String], input: String? = nil, in folder: TestFolder,
+        environment: [String: String]
+    ) async throws -> CommandRun {
         // Files, not pipes: a program that writes more than a pipe holds would wait for a reader.
         let output = try Capture(in: folder)
         let errors = try Capture(in: folder)
         let process = Process()
-        process.executableURL = try program.executable()
+        process.executableURL = program
         process.arguments = arguments
-        process.currentDirectoryURL = URL(fileURLWithPath: folder.path)
-        process.environment = TestedProgram.environment.merging(environment) { $1 }
-        process.standardInput = FileHandle.nullDevice
+        process.currentDirectoryURL = URL(filePath: folder.path)
+        process.environment = environment
+        process.standardInput =
+            try input.map { try FileHandle(forReadingFrom: URL(filePath: folder.path + "/" + $0)) }
+            ?? FileHandle.nullDevice
         process.standardOutput = output.handle
         process.standardError = errors.handle
         let (ended, continuation) = AsyncStream.makeStream(of: Int32.self)
@@ -68,14 +94,5 @@ private struct Capture {
     func text() throws -> String {
         try handle.close()
         return String(decoding: try Data(contentsOf: url), as: UTF8.self)
-    }
-}
-
-extension TestFolder {
-    /// Writes a file into the folder; its path.
-    @discardableResult
-    package func write(_ text: String, to name: String) throws -> String {
-        try text.write(toFile: path + "/" + name, atomically: true, encoding: .utf8)
-        return path + "/" + name
     }
 }

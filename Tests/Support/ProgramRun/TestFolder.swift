@@ -9,6 +9,13 @@ package final class TestFolder: Sendable {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
 
+    /// Writes a file into the folder; its path.
+    @discardableResult
+    package func write(_ text: String, to name: String) throws -> String {
+        try text.write(toFile: path + "/" + name, atomically: true, encoding: .utf8)
+        return path + "/" + name
+    }
+
     deinit {
         do { try FileManager.default.removeItem(atPath: path) } catch { print("not removed: \(path): \(error)") }
     }

@@ -61,10 +61,9 @@ import Testing
         let port = weir.port
         try await bystander.watch {
             try await RawConnection.onThread {
-                var held = HeldConnections(room: 200)
-                for _ in 0..<200 { held.add(try RawConnection(port: port, from: 2)) }
-                // Those above the limit have ended; a limit of all would be reached otherwise.
-                let answer = try DeviceClient.parse(try Self.get(port))
+                let held = try (0..<200).map { _ in try RawConnection(port: port, from: 2) }
+                // The server has closed those above the limit; otherwise they would reach the limit of all addresses.
+                let answer = try withExtendedLifetime(held) { try DeviceClient.parse(try Self.get(port)) }
                 #expect(answer.status == 200)
             }
         }
@@ -94,21 +93,22 @@ import Testing
         let port = weir.port
         let growth = try await bystander.watch {
             try await RawConnection.onThread {
-                var held = HeldConnections(room: count)
-                for number in 0..<count {
+                let held = try (0..<count).map { number in
                     let connection = try RawConnection(port: port)
                     connection.resetAtEnd()
                     if number % 2 == 0 { connection.send(Self.head.utf8) }
-                    held.add(connection)
+                    return connection
                 }
-                // Connections are taken in their order: when this is answered, the others have been.
-                let answer = try DeviceClient.parse(try Self.get(port))
-                #expect(answer.status == 200)
-                return try weir.residentBytes() - before
+                return try withExtendedLifetime(held) {
+                    // Connections are accepted in their order: when this one is answered, the others have been.
+                    let answer = try DeviceClient.parse(try Self.get(port))
+                    #expect(answer.status == 200)
+                    return try weir.residentBytes() - before
+                }
             }
         }
         #expect(growth < count * Self.bytesPerConnection + 32 << 20, "\(growth / count) bytes a connection")
-        if TestLength.isLong { print("\(count) silent connections: \(growth / count) bytes each") }
+        if TestLength.current == .long { print("\(count) silent connections: \(growth / count) bytes each") }
         try await bystander.check(weir)
         #expect(await weir.stop() == 0)
     }

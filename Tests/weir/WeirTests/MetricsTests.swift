@@ -1,5 +1,4 @@
 import Foundation
-import ServerShell
 import Testing
 
 /// `/metrics` of a running process.
@@ -132,55 +131,30 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: Promtool.path != nil)) func prometheusTakesTheRulesOfTheDocument() async throws {
+    @Test(.enabled(if: CommandRun.isInstalled("promtool"), "promtool is not installed")) func prometheusTakesTheRulesOfTheDocument() async throws {
         let page = try String(contentsOf: Self.document, encoding: .utf8)
         let rules = page.split(separator: "\n", omittingEmptySubsequences: false).drop { $0 != "    groups:" }
             .prefix { $0.hasPrefix("    ") || $0.isEmpty }.map { String($0.dropFirst(4)) }.joined(separator: "\n")
         #expect(rules.contains("alert: "))
         let folder = try TestFolder()
         let file = try folder.write(rules + "\n", to: "rules.yaml")
-        let answer = try await Promtool.run(["check", "rules", file], input: "", in: folder)
-        #expect(answer.code == 0, "\(answer.text)")
+        let run = try await CommandRun.tool(["promtool", "check", "rules", file], in: folder)
+        #expect(run.code == 0, "\(run.output)\(run.errors)")
     }
 
-    @Test(.enabled(if: Promtool.path != nil)) func prometheusFindsNoFault() async throws {
+    @Test(.enabled(if: CommandRun.isInstalled("promtool"), "promtool is not installed")) func prometheusFindsNoFault() async throws {
         let weir = try await TestServer.start()
         try await load(weir)
         let text = try await scrape(weir)
         #expect(await weir.stop() == 0)
-        let complaint = try await Promtool.run(["check", "metrics"], input: text, in: weir.folder)
-        #expect(complaint.code == 0)
-        #expect(complaint.text.isEmpty, "\(complaint.text)")
-        let broken = try await Promtool.run(
-            ["check", "metrics"], input: text.replacing("uploads_total", with: "uploads"), in: weir.folder)
-        #expect(broken.code != 0)
-    }
-}
-
-/// Prometheus's own checks.
-private enum Promtool {
-    static let path = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
-        .map { "\($0)/promtool" }.first { FileManager.default.isExecutableFile(atPath: $0) }
-
-    static func run(
-        _ arguments: [String], input text: String, in folder: TestFolder
-    ) async throws -> (code: Int32, text: String) {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: try #require(path))
-        process.arguments = arguments
-        let input = try folder.write(text, to: "input")
-        let output = try folder.write("", to: "output")
-        process.standardInput = try FileHandle(forReadingFrom: URL(fileURLWithPath: input))
-        let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: output))
-        process.standardOutput = handle
-        process.standardError = handle
-        let (ended, continuation) = AsyncStream.makeStream(of: Int32.self)
-        process.terminationHandler = { process in
-            continuation.yield(process.terminationStatus)
-            continuation.finish()
+        func check(_ text: String) async throws -> CommandRun {
+            try weir.folder.write(text, to: "metrics")
+            return try await CommandRun.tool(["promtool", "check", "metrics"], input: "metrics", in: weir.folder)
         }
-        try ProcessStart.run(process)
-        let code = await ended.first { _ in true }
-        return (try #require(code), try String(contentsOfFile: output, encoding: .utf8))
+        let right = try await check(text)
+        #expect(right.code == 0)
+        #expect((right.output + right.errors).isEmpty, "\(right.output)\(right.errors)")
+        let broken = try await check(text.replacing("uploads_total", with: "uploads"))
+        #expect(broken.code != 0)
     }
 }

@@ -1,3 +1,4 @@
+import Fuzzing
 import Seeded
 import Testing
 
@@ -37,7 +38,7 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
-    @Test(arguments: Seeds.count(2, long: 60)) func cutPagesLoseNothingWhateverIsWrittenMeanwhile(seed: UInt64)
+    @Test(arguments: TestLength.seeds(2, short: 1, long: 60)) func cutPagesLoseNothingWhateverIsWrittenMeanwhile(seed: UInt64)
         async throws
     {
         let weir = try await TestServer.start()

@@ -1,4 +1,5 @@
 import Foundation
+import Fuzzing
 import Seeded
 import Testing
 
@@ -52,7 +53,7 @@ import Testing
         try await Self.check(folder, device)
     }
 
-    @Test(arguments: Seeds.count(3, long: 100)) func streamsWithFlippedBytesAreNoticedAndMadeAgain(seed: UInt64)
+    @Test(arguments: TestLength.seeds(3, short: 1, long: 100)) func streamsWithFlippedBytesAreNoticedAndMadeAgain(seed: UInt64)
         async throws
     {
         let folder = try TestFolder()

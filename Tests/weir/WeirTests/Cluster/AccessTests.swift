@@ -54,7 +54,7 @@ struct AccessTests {
         try await cluster.command("migrate")
         let members = try await cluster.startOneOfEach()
         let (gateway, ordering, ingest) = (members[0], members[1], members[2])
-        var device = RetryingDevice(port: gateway.port)
+        var device = CountingDevice(port: gateway.port)
         try await device.write()
 
         let cases: [(KafkaAccessRule.Resource, KafkaAccessRule.Operation, ClusterMember, String)] = [

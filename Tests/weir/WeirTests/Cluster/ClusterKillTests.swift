@@ -1,5 +1,6 @@
 import ChangeLog
 import Foundation
+import Fuzzing
 import KafkaServer
 import PostgresServer
 import Seeded
@@ -17,8 +18,7 @@ struct ClusterKillTests {
     }
 
     @Test func nothingAcknowledgedIsLostOrDoubledWhoeverIsKilled() async throws {
-        let rounds = ProcessInfo.processInfo.environment["WEIR_TEST_LONG"] == nil ? 5 : 19
-        try await play(rounds: rounds, brokers: 1, seed: 1)
+        try await play(rounds: TestLength.count(5, short: 1, long: 19), brokers: 1, seed: 1)
     }
 
     @Test func nothingAcknowledgedIsLostOrDoubledWhenTheLeaderOfSeveralBrokersIsKilled() async throws {
@@ -31,7 +31,7 @@ struct ClusterKillTests {
         let result = await Result.capturing {
             let cluster = try await WeirCluster.make(.init(kafka: kafka, postgres: postgres))
             let members = try await cluster.startTwoOfEach()
-            var fleet = ClusterFleet(cluster, seed: seed)
+            var fleet = Fleet(cluster.gateways, owners: 8, seed: seed)
             try await fleet.play { progress in
                 var random = SeededRandom(seed: seed)
                 for round in 0..<rounds {
@@ -62,14 +62,14 @@ struct ClusterKillTests {
         let order = members.shuffled(using: &random)
         let moments = Array(0..<order.count).shuffled(using: &random)
         for (place, member) in order.enumerated() {
-            await progress.wait(for: Int.random(in: 1...25, using: &random))
+            await progress.wait(for: Int.random(in: 1...50, using: &random))
             await member.kill()
             try member.startAgain()
             if place == moments[0] {
                 let broker = Int.random(in: 1...kafka.brokers, using: &random)
                 if case .kill = ends[0] { try await kafka.kill(broker) } else { try await kafka.stop(broker) }
                 // Several brokers go on without the one, whoever led.
-                if kafka.brokers > 1 { await progress.wait(for: Int.random(in: 20...60, using: &random)) }
+                if kafka.brokers > 1 { await progress.wait(for: Int.random(in: 40...120, using: &random)) }
                 try await kafka.startAgain(broker)
             }
             if place == moments[1] {

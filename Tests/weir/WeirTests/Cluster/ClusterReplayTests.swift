@@ -25,7 +25,7 @@ struct ClusterReplayTests {
 
         try weir.startAgain()
         try await weir.untilReady()
-        device.turn(to: weir.port)
+        device.move(to: weir.port)
         let answer = try await device.sync([TestDevice.change("after", ["name": "x"])])
         #expect(TestDevice.verdicts(answer) == ["applied"])
         let after = try await ConflictingWrites.fresh(port: weir.port)

@@ -18,7 +18,7 @@ struct DamagedStreamTests {
         let cluster = try await WeirCluster.make(.init(partitions: 2))
         let members = try await cluster.startOneOfEach()
         let keeper = try #require(members.first { $0.role.keepsStreams })
-        var device = RetryingDevice(port: members[0].port)
+        var device = CountingDevice(port: members[0].port)
         var random = SeededRandom(seed: 1)
         for damage in Damage.allCases {
             for _ in 0..<3 { try await device.write() }
@@ -40,7 +40,7 @@ struct DamagedStreamTests {
         let cluster = try await WeirCluster.make(.init(partitions: 1))
         let members = try await cluster.startOneOfEach()
         let keeper = try #require(members.first { $0.role.keepsStreams })
-        var device = RetryingDevice(port: members[0].port)
+        var device = CountingDevice(port: members[0].port)
         var writer = TestDevice(port: members[0].port, syncID: "stock", knowledgeID: "k9")
         for batch in 0..<6 {
             let text = JSON(String(repeating: "\(batch) of many ", count: 60))
@@ -75,7 +75,7 @@ struct DamagedStreamTests {
     /// A new device that holds everything of the owner who is written no more.
     private static func drained(_ port: UInt16) async throws -> TestDevice {
         var fresh = TestDevice(port: port, syncID: "stock", knowledgeID: "new")
-        try await Patience.insist { try await fresh.drain() }
+        try await Retry.untilAnswered { try await fresh.drain() }
         return fresh
     }
 

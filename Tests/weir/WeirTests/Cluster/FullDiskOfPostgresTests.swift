@@ -29,7 +29,7 @@ struct FullDiskOfPostgresTests {
         let members = try await cluster.startOneOfEach()
         let ordering = try #require(members.first { $0.role == .ordering })
         let port = members[0].port
-        var device = RetryingDevice(port: port)
+        var device = CountingDevice(port: port)
         try await device.write()
         try disk.fill()
         // So large, and so hard to compress, that the table must grow.
@@ -53,7 +53,7 @@ struct FullDiskOfPostgresTests {
     private static func write(_ values: [String], _ port: UInt16) async throws {
         var device = TestDevice(port: port, syncID: "abc", knowledgeID: "k2")
         let changes = values.enumerated().map { TestDevice.change("large \($0)", ["name": JSON($1)]) }
-        let answer = try await Patience.insist {
+        let answer = try await Retry.untilAnswered {
             device.batch = 0
             return try await device.sync(changes)
         }

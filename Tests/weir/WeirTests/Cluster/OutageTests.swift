@@ -49,7 +49,7 @@ struct OutageTests {
         let cluster = try await WeirCluster.make(plan)
         let members = try await cluster.startOneOfEach()
         let port = members[0].port
-        var device = RetryingDevice(port: port)
+        var device = CountingDevice(port: port)
         try await device.write()
         try await begin(cluster)
         let before = device

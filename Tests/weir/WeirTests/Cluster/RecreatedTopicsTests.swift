@@ -14,7 +14,7 @@ struct RecreatedTopicsTests {
         let cluster = try await WeirCluster.make(.init(partitions: 2))
         let members = try await cluster.startOneOfEach()
         let (gateway, ordering, ingest, fanOut) = (members[0], members[1], members[2], members[3])
-        var device = RetryingDevice(port: gateway.port)
+        var device = CountingDevice(port: gateway.port)
         try await device.write()
         let control = try await TopicRecords.read(.control, of: cluster)
 
@@ -63,7 +63,7 @@ struct RecreatedTopicsTests {
     @Test func anotherHistoryInTopicsMadeAnewEndsEveryProcess() async throws {
         let cluster = try await WeirCluster.make(.init(partitions: 2))
         let members = try await cluster.startOneOfEach()
-        var device = RetryingDevice(port: members[0].port)
+        var device = CountingDevice(port: members[0].port)
         try await device.write()
         try await cluster.remove(Topic.allCases.map(\.rawValue))
         for member in members { try await member.untilUnready("control does not hold this history any more") }
@@ -86,7 +86,7 @@ struct RecreatedTopicsTests {
         let result = await Result.capturing {
             let cluster = try await WeirCluster.make(.init(partitions: 2, kafka: kafka))
             let members = try await cluster.startOneOfEach()
-            var device = RetryingDevice(port: members[0].port)
+            var device = CountingDevice(port: members[0].port)
             try await device.write()
             try await kafka.replace()
             for member in members { try await member.untilUnready("control does not hold this history any more") }

@@ -10,7 +10,7 @@ struct RollingUpgradeTests {
         let cluster = try await WeirCluster.make(.init(partitions: 2))
         let members = try await cluster.startTwoOfEach()
         let gateways = members.filter { $0.role == .gateway }
-        var device = RetryingDevice(port: gateways[0].port)
+        var device = CountingDevice(port: gateways[0].port)
         try await device.write()
         try cluster.folder.write(
             TestServer.schema.replacing("email: text", with: "email: text\n      phone: text"), to: "schema.yaml")
@@ -23,7 +23,7 @@ struct RollingUpgradeTests {
                 if String(decoding: answer.body, as: UTF8.self).contains("phone") { break }
             }
             let change = TestDevice.change("upgraded \(number)", ["phone": "555"])
-            let answer = try await Patience.insist {
+            let answer = try await Retry.untilAnswered {
                 try await client.sync([
                     "knowledgeId": "k2", "batch": JSON(number + 1), "changes": JSON([change.value]),
                 ])

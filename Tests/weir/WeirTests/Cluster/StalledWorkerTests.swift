@@ -40,7 +40,7 @@ struct StalledWorkerTests {
     private static func write(_ value: String, _ port: UInt16, batch: Int = 1) async throws {
         var device = TestDevice(port: port, syncID: "abc", knowledgeID: "k2")
         let changes = (0..<3).map { TestDevice.change("large \($0)", ["name": JSON(value)]) }
-        let answer = try await Patience.insist {
+        let answer = try await Retry.untilAnswered {
             device.batch = batch - 1
             return try await device.sync(changes)
         }
@@ -58,7 +58,7 @@ struct StalledWorkerTests {
         let members = try await cluster.startOneOfEach()
         let stalled = try #require(members.first { $0.role == .ordering })
         let port = members[0].port
-        var device = RetryingDevice(port: port)
+        var device = CountingDevice(port: port)
         for _ in 0..<3 { try await device.write() }
         let written = try await halt(cluster, stalled, port)
         let successor = try await cluster.start(.ordering, named: "successor")

@@ -1,6 +1,5 @@
 import Foundation
 import KafkaServer
-import ServerShell
 import Testing
 
 /// The tools of others that look at the topics of a cluster, and an edge that writes one.
@@ -8,23 +7,17 @@ struct UploadsContractHarness: Sendable {
     /// Why the tests are skipped; `nil` where everything is at hand.
     static let skipReason: String? = {
         if let reason = WeirCluster.skipReason ?? WeirCluster.skipReasonForOwnBrokers { return reason }
-        for program in ["kcat", "protoc"] where find(program) == nil { return "\(program) is not installed here" }
+        for program in ["kcat", "protoc"] where !CommandRun.isInstalled(program) { return "\(program) is not installed here" }
         return nil
     }()
 
     let cluster: WeirCluster
-    private let tools = ToolRun()
 
     private var folder: TestFolder { cluster.folder }
     private var servers: String { cluster.servers }
     private var prefix: String { cluster.prefix }
 
     init(_ cluster: WeirCluster) { self.cluster = cluster }
-
-    private static func find(_ program: String) -> String? {
-        (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map { "\($0)/\(program)" }
-            .first { FileManager.default.isExecutableFile(atPath: $0) }
-    }
 
     // MARK: The producer of the documents
 
@@ -40,9 +33,8 @@ struct UploadsContractHarness: Sendable {
             _ caller: String, _ device: String, batch: Int, _ changes: String, isMisplaced: Bool = false
         ) async throws {
             let program = isMisplaced ? "misplace.py" : "upload.py"
-            _ = try await place.tools.run(
-                [python, program, place.servers, place.prefix, caller, device, "\(batch)", changes],
-                in: place.folder)
+            _ = try await place.tool(
+                [python, program, place.servers, place.prefix, caller, device, "\(batch)", changes])
         }
     }
 
@@ -58,15 +50,15 @@ struct UploadsContractHarness: Sendable {
         try folder.write(
             code.replacing(right, with: right + " + 1) % history.partitions").replacing(
                 "partition = (", with: "partition = (("), to: "misplace.py")
-        _ = try await tools.run(
+        _ = try await tool(
             [
                 "protoc", "-I", root.appending(path: "Sources/Model/SyncWire/Protos").path, "--python_out=.",
                 "control.proto",
                 "uploads.proto", "values.proto",
-            ], in: folder)
+            ])
         // The Python that has protobuf: the system's, where its package puts it, else the one on the path.
         for python in ["/usr/bin/python3", "python3"] {
-            if try await tools.succeeds([python, "-c", "import google.protobuf"], in: folder) {
+            if try await CommandRun.tool([python, "-c", "import google.protobuf"], in: folder).code == 0 {
                 return Producer(place: self, python: python)
             }
         }
@@ -75,6 +67,15 @@ struct UploadsContractHarness: Sendable {
     }
 
     // MARK: Tools
+
+    /// Runs a tool, which must succeed; its standard output.
+    fileprivate func tool(_ arguments: [String]) async throws -> String {
+        let run = try await CommandRun.tool(arguments, in: folder)
+        guard run.code == 0 else {
+            throw StartFailure(description: "\(arguments.joined(separator: " ")): \(run.errors)")
+        }
+        return run.output
+    }
 
     /// A record as kcat shows it.
     struct Record: Sendable {
@@ -86,16 +87,14 @@ struct UploadsContractHarness: Sendable {
     /// Writes bytes as one record.
     func produce(_ value: Data, to topic: String, partition: Int, key: String) async throws {
         try value.write(to: URL(fileURLWithPath: folder.path + "/value"))
-        _ = try await tools.run(
-            ["kcat", "-P", "-q", "-b", servers, "-t", prefix + topic, "-p", "\(partition)", "-k", key, "value"],
-            in: folder)
+        _ = try await tool(
+            ["kcat", "-P", "-q", "-b", servers, "-t", prefix + topic, "-p", "\(partition)", "-k", key, "value"])
     }
 
     /// Reads as many records of a topic with kcat, waiting for them.
     func read(_ topic: String, count: Int) async throws -> [Record] {
-        let output = try await tools.run(
-            ["kcat", "-C", "-q", "-J", "-b", servers, "-t", prefix + topic, "-o", "beginning", "-c", "\(count)"],
-            in: folder)
+        let output = try await tool(
+            ["kcat", "-C", "-q", "-J", "-b", servers, "-t", prefix + topic, "-o", "beginning", "-c", "\(count)"])
         return try output.split(separator: "\n").map { line in
             let match = try #require(
                 line.firstMatch(of: /"partition":(\d+).*?"tstype":"([a-z]+)".*?"key":"(.*?)","payload"/), "\(line)")
@@ -106,8 +105,8 @@ struct UploadsContractHarness: Sendable {
 
     /// How many records each topic has, by Kafka's own tool.
     func counts() async throws -> [String: Int] {
-        let output = try await tools.run(
-            [home("kafka-get-offsets.sh"), "--bootstrap-server", servers, "--topic", prefix + ".*"], in: folder)
+        let output = try await tool(
+            [home("kafka-get-offsets.sh"), "--bootstrap-server", servers, "--topic", prefix + ".*"])
         var counts: [String: Int] = [:]
         for line in output.split(separator: "\n") {
             let parts = line.split(separator: ":")
@@ -119,59 +118,14 @@ struct UploadsContractHarness: Sendable {
 
     /// So many records of all topics, as Kafka's own tool prints them: the kind and time of each, and its key.
     func consoleConsumer(count: Int) async throws -> [Substring] {
-        let output = try await tools.run(
+        let output = try await tool(
             [
                 home("kafka-console-consumer.sh"), "--bootstrap-server", servers, "--include", prefix + ".*",
                 "--from-beginning", "--max-messages", "\(count)", "--property", "print.timestamp=true", "--property",
                 "print.key=true", "--property", "print.value=false",
-            ], in: folder)
+            ])
         return output.split(separator: "\n").filter { $0.contains("Time:") }
     }
 
     private func home(_ script: String) -> String { (KafkaServer.home ?? "") + "/bin/" + script }
-}
-
-/// Runs tools that are not the program itself.
-private struct ToolRun: Sendable {
-    /// Runs a tool, which must succeed; what it wrote to standard output.
-    func run(_ arguments: [String], in folder: TestFolder) async throws -> String {
-        let (status, output, errors) = try await start(arguments, in: folder)
-        guard status == 0 else {
-            throw StartFailure(description: "\(arguments.joined(separator: " ")): \(errors)")
-        }
-        return output
-    }
-
-    /// Whether a tool succeeds.
-    func succeeds(_ arguments: [String], in folder: TestFolder) async throws -> Bool {
-        try await start(arguments, in: folder).status == 0
-    }
-
-    private func start(
-        _ arguments: [String], in folder: TestFolder
-    ) async throws -> (status: Int32, output: String, errors: String) {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = arguments
-        process.currentDirectoryURL = URL(fileURLWithPath: folder.path)
-        process.standardInput = FileHandle.nullDevice
-        let names = ["output", "errors"].map { "\(folder.path)/\($0)-\(UUID().uuidString)" }
-        // Files, not pipes, which a tool can fill.
-        let handles = try names.map { name in
-            try Data().write(to: URL(fileURLWithPath: name))
-            return try FileHandle(forWritingTo: URL(fileURLWithPath: name))
-        }
-        process.standardOutput = handles[0]
-        process.standardError = handles[1]
-        let (ended, continuation) = AsyncStream.makeStream(of: Int32.self)
-        process.terminationHandler = { process in
-            continuation.yield(process.terminationStatus)
-            continuation.finish()
-        }
-        try ProcessStart.run(process)
-        let status = try #require(await ended.first { _ in true })
-        for handle in handles { try handle.close() }
-        let texts = try names.map { String(decoding: try Data(contentsOf: URL(fileURLWithPath: $0)), as: UTF8.self) }
-        return (status, texts[0], texts[1])
-    }
 }

@@ -1,10 +1,11 @@
 import Foundation
+import Fuzzing
 import Seeded
 import Testing
 
 /// Anything that devices and operators do, in any order, on real files and over HTTP.
 @Suite(.timeLimit(.minutes(10))) struct InterleavingTests {
-    @Test(arguments: Seeds.count(3, long: 60))
+    @Test(arguments: TestLength.seeds(3, short: 1, long: 60))
     func drainedDevicesEqualTheServerAndItsLogReplaysToTheSame(seed: UInt64) async throws {
         let folder = try TestFolder()
         var random = SeededRandom(seed: seed)
@@ -28,7 +29,7 @@ import Testing
                 try await devices[place].playAtTheEnd(of: weir, isClean: isClean, &random)
             }
             weir = try await TestServer.start(in: folder)
-            for place in devices.indices { devices[place].turn(to: weir) }
+            for place in devices.indices { devices[place].device.move(to: weir.port) }
         }
         for place in devices.indices { try await devices[place].settle(&random) }
         let marks = try await Self.mark(weir)

@@ -1,27 +1,26 @@
 import Foundation
 
-/// A connection to a server on this machine that says exactly what a test wants, however wrong.
+/// A connection to a server on this machine that sends exactly what a test wants, valid or not; closed with its last reference.
 ///
-/// Blocks: for threads of their own (`RawConnection.onThread`).
-struct RawConnection: ~Copyable {
-    // Invariant: an open socket until deinit.
+/// Its calls block: see ``onThread(_:)``.
+final class RawConnection: Sendable {
     private let descriptor: Int32
 
-    /// What keeps a broken server from stopping the tests for ever; nothing waits for it otherwise.
-    private static let patience = timeval(tv_sec: 120, tv_usec: 0)
+    /// Ends a test on a server that hangs; no test depends on it otherwise.
+    private static let timeout = timeval(tv_sec: 120, tv_usec: 0)
 
-    /// Connects, from an address of the loopback network: 127.0.0.N.
-    init(port: UInt16, from host: UInt8 = 1) throws {
+    /// Connects from 127.0.0.`host`.
+    ///
+    /// - Parameter receiveBuffer: its size in bytes; `nil` for the system's.
+    init(port: UInt16, from host: UInt8 = 1, receiveBuffer: Int32? = nil) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw DeviceClient.Failure(description: "socket: \(errno)") }
-        var patience = Self.patience
-        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
-        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+        set(SO_RCVTIMEO, Self.timeout)
+        set(SO_SNDTIMEO, Self.timeout)
+        if let receiveBuffer { set(SO_RCVBUF, receiveBuffer) }
         guard Self.call(bind, descriptor, host: host, port: 0), Self.call(connect, descriptor, host: 1, port: port)
         else {
-            let code = errno
-            close(descriptor)
-            throw DeviceClient.Failure(description: "connect: \(code)")
+            throw DeviceClient.Failure(description: "connect: \(errno)")
         }
     }
 
@@ -38,17 +37,20 @@ struct RawConnection: ~Copyable {
         } == 0
     }
 
-    /// Has the end of the connection leave no trace in the system: a reset instead of a farewell.
-    borrowing func resetAtEnd() {
-        var linger = linger(l_onoff: 1, l_linger: 0)
-        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Foundation.linger>.size))
-    }
-
     deinit { close(descriptor) }
 
-    /// Sends bytes; `false` when the server takes no more.
+    private func set<Value>(_ option: Int32, _ value: Value) {
+        withUnsafeBytes(of: value) {
+            _ = setsockopt(descriptor, SOL_SOCKET, option, $0.baseAddress, socklen_t($0.count))
+        }
+    }
+
+    /// Closes with a reset later, which leaves no state in the kernel.
+    func resetAtEnd() { set(SO_LINGER, linger(l_onoff: 1, l_linger: 0)) }
+
+    /// Sends bytes; `false` when the connection has ended.
     @discardableResult
-    borrowing func send(_ bytes: some Collection<UInt8>) -> Bool {
+    func send(_ bytes: some Collection<UInt8>) -> Bool {
         var rest = Array(bytes)[...]
         while !rest.isEmpty {
             let sent = rest.withUnsafeBytes {
@@ -60,21 +62,28 @@ struct RawConnection: ~Copyable {
         return true
     }
 
-    /// Says that nothing more comes.
-    borrowing func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+    /// Sends the end of the stream.
+    func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
     /// Sends a byte at a time, one every few milliseconds, until the server answers or ends the connection.
     ///
     /// - Returns: how many bytes the server let pass.
-    borrowing func trickle(_ byte: UInt8) -> Int {
+    func trickle(_ byte: UInt8) -> Int {
         var count = 0
         var state = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         while poll(&state, 1, 5) == 0, send([byte]) { count += 1 }
         return count
     }
 
+    /// The first bytes that arrive, which stay unread.
+    func peek(_ count: Int) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let received = recv(descriptor, &bytes, count, Int32(MSG_PEEK) | Int32(MSG_WAITALL))
+        return Array(bytes.prefix(max(0, received)))
+    }
+
     /// Everything up to the end of the connection.
-    borrowing func rest() throws -> Data {
+    func rest() throws -> Data {
         var data = Data()
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
@@ -86,14 +95,14 @@ struct RawConnection: ~Copyable {
         }
     }
 
-    /// Runs something that blocks beside Swift's own threads.
+    /// Runs blocking calls on a thread of their own.
     static func onThread<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result {
         try await withCheckedThrowingContinuation { continuation in
             Thread.detachNewThread { continuation.resume(with: Swift.Result { try work() }) }
         }
     }
 
-    /// Sends bytes on a connection of their own and reads what comes back, which may be nothing.
+    /// Sends bytes on a new connection and reads the answer, which may be empty.
     static func exchange(_ bytes: Data, port: UInt16, finishes: Bool = true) async throws -> Data {
         try await onThread {
             let connection = try RawConnection(port: port)
@@ -101,34 +110,5 @@ struct RawConnection: ~Copyable {
             if finishes { connection.finishSending() }
             return try connection.rest()
         }
-    }
-}
-
-/// Connections that are held open together.
-struct HeldConnections: ~Copyable {
-    private let places: UnsafeMutablePointer<RawConnection>
-    private var count = 0
-    private let room: Int
-
-    init(room: Int) {
-        self.room = room
-        places = .allocate(capacity: room)
-    }
-
-    deinit {
-        places.deinitialize(count: count)
-        places.deallocate()
-    }
-
-    mutating func add(_ connection: consuming RawConnection) {
-        precondition(count < room, "there is room for \(room)")
-        (places + count).initialize(to: connection)
-        count += 1
-    }
-
-    /// Everything that comes on a connection up to its end.
-    func rest(of index: Int) throws -> Data {
-        precondition((0..<count).contains(index), "there is such a connection")
-        return try places[index].rest()
     }
 }

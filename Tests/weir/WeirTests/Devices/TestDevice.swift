@@ -26,8 +26,8 @@ struct TestDevice: Sendable {
         self.knowledgeID = knowledgeID
     }
 
-    /// Turns to another server.
-    mutating func turn(to port: UInt16) { client = DeviceClient(port: port, headers: client.headers) }
+    /// Sends later requests to another server.
+    mutating func move(to port: UInt16) { client = DeviceClient(port: port, headers: client.headers) }
 
     /// A change of a row; further members by `with`.
     static func change(_ id: String, _ values: JSON, table: String = "person") -> JSON {

@@ -17,11 +17,6 @@ struct RandomDevice: Sendable {
         self.owners = owners
     }
 
-    /// Turns to another life of the server.
-    mutating func turn(to weir: WeirProcess) {
-        device.client = DeviceClient(port: weir.port, headers: device.client.headers)
-    }
-
     /// Does one thing.
     mutating func play(_ random: inout SeededRandom) async throws {
         switch Int.random(in: 0..<10, using: &random) {

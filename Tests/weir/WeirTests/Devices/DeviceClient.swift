@@ -1,8 +1,6 @@
-import ChangeLog
 import Foundation
-import ThreadExecutor
 
-/// Speaks HTTP to a server on this machine, one connection for each request, and reads JSON.
+/// Sends HTTP requests to a server on this machine, one connection for each, and reads JSON.
 struct DeviceClient: Sendable {
     let port: UInt16
     /// The caller: X-Sync-Id and X-Sync-Links.
@@ -19,22 +17,20 @@ struct DeviceClient: Sendable {
         self.headers = headers
     }
 
-    /// An answer.
     struct Answer: Sendable {
         let status: Int
         let headers: [String: String]
         let body: Data
 
-        /// The body as JSON's objects, arrays and values.
         func json() throws -> JSON {
             JSON(try JSONSerialization.jsonObject(with: body, options: .fragmentsAllowed))
         }
     }
 
-    /// A broken exchange.
+    /// A request without an answer, or with one that is no success.
     struct Failure: Error, CustomStringConvertible {
         let description: String
-        /// The answer's status; `nil` where none came: whether the server took the request is not known then.
+        /// The answer's status; `nil` where no answer arrived, and then the request may have been accepted.
         var status: Int?
     }
 
@@ -64,50 +60,24 @@ struct DeviceClient: Sendable {
     private func send(
         _ method: String, _ path: String, _ body: Data?, _ more: [String: String]
     ) async throws -> Answer {
-        var head = "\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+        let request = request(method, path, body, more.merging(["Connection": "close"]) { $1 })
+        let port = port
+        return try await RawConnection.onThread {
+            let connection = try RawConnection(port: port)
+            guard connection.send(request) else { throw Failure(description: "send: \(errno)") }
+            return try Self.parse(try connection.rest())
+        }
+    }
+
+    /// The bytes of a request.
+    func request(_ method: String, _ path: String, _ body: Data?, _ more: [String: String] = [:]) -> Data {
+        var head = "\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         for (name, value) in headers.merging(more, uniquingKeysWith: { $1 }) { head += "\(name): \(value)\r\n" }
         if let body {
             if more["Content-Type"] == nil { head += "Content-Type: application/json\r\n" }
             head += "Content-Length: \(body.count)\r\n"
         }
-        let request = Data((head + "\r\n").utf8) + (body ?? Data())
-        let port = port
-        let thread = try DedicatedThread(name: "client")
-        let result = await Result.capturing { try await thread.run { try Self.exchange(request, port: port) } }
-        await thread.close()
-        return try result.get()
-    }
-
-    private static func exchange(_ request: Data, port: UInt16) throws -> Answer {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        guard descriptor >= 0 else { throw Failure(description: "socket: \(errno)") }
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let connected = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
-        }
-        guard connected == 0 else { throw Failure(description: "connect: \(errno)") }
-        var rest = request[...]
-        while !rest.isEmpty {
-            let sent = rest.withUnsafeBytes {
-                Foundation.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-            }
-            guard sent > 0 else { throw Failure(description: "send: \(errno)") }
-            rest = rest.dropFirst(sent)
-        }
-        var answer = Data()
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = recv(descriptor, &buffer, buffer.count, 0)
-            if count == 0 { break }
-            guard count > 0 else { throw Failure(description: "recv: \(errno)") }
-            answer.append(contentsOf: buffer[..<count])
-        }
-        return try parse(answer)
+        return Data((head + "\r\n").utf8) + (body ?? Data())
     }
 
     /// Reads an answer that ended with its connection.
@@ -125,7 +95,7 @@ struct DeviceClient: Sendable {
         var body = Data(data[end.upperBound...])
         if headers["transfer-encoding"] == "chunked" { body = try unchunked(body) }
         if let length = headers["content-length"].flatMap({ Int($0) }), body.count < length {
-            throw Failure(description: "\(body.count) of \(length) bytes came")
+            throw Failure(description: "\(body.count) of \(length) bytes arrived")
         }
         return Answer(status: status, headers: headers, body: body)
     }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Counts answers, so that a test can do something after so many more of them.
+/// Counts what devices do, so that a test can act after so many more requests and answers, whatever the time.
 final class Progress: Sendable {
     private struct State {
         var count = 0
@@ -9,8 +9,8 @@ final class Progress: Sendable {
 
     private let state = Mutex(State())
 
-    /// An answer has come.
-    func note() {
+    /// Counts a request that is about to be sent, or an answer.
+    func record() {
         let met = state.withLock { state in
             state.count += 1
             let count = state.count
@@ -20,10 +20,19 @@ final class Progress: Sendable {
         for waiting in met { waiting.continuation.resume() }
     }
 
-    /// Waits for so many more answers, at least one.
+    /// Waits for so many more requests and answers, at least one.
     func wait(for more: Int) async {
         await withCheckedContinuation { continuation in
             state.withLock { $0.waiting.append(($0.count + more, continuation)) }
         }
     }
+}
+
+/// Set once, read by many.
+final class StopFlag: Sendable {
+    private let flag = Atomic(false)
+
+    var isSet: Bool { flag.load(ordering: .relaxed) }
+
+    func set() { flag.store(true, ordering: .relaxed) }
 }

@@ -1,0 +1,154 @@
+import Foundation
+import Testing
+
+/// The folders of `Sources` and what each may import.
+@Suite struct ArchitectureTests {
+    private let repository: Repository
+
+    init() throws { repository = try Repository() }
+
+    @Test func targetsDependOnlyOnTheFoldersThatTheirFolderMayImport() {
+        for target in repository.sources {
+            for name in target.dependencies.sorted() {
+                guard let dependency = repository.sources.first(where: { $0.name == name }) else {
+                    Issue.record("Package.swift: \(target.path) depends on \(name), which is no target under Sources")
+                    continue
+                }
+                if let objection = FolderRule.objection(to: dependency, from: target) {
+                    Issue.record("Package.swift: \(objection)")
+                }
+            }
+        }
+    }
+
+    @Test func filesImportOnlyWhatTheirTargetDeclaresAndTheirFolderMayImport() throws {
+        let modules = Dictionary(uniqueKeysWithValues: repository.targets.map { ($0.name, $0) })
+        for target in repository.targets {
+            let root = target.isTest ? "Tests" : "Sources"
+            for (file, text) in try Repository.texts(below: "\(root)/\(target.path)") {
+                for name in Repository.imports(of: text).sorted() {
+                    guard let imported = modules[name] else { continue }
+                    #expect(
+                        target.dependencies.contains(name),
+                        "\(file) imports \(name), which is not among the dependencies of \(target.path) in Package.swift")
+                    if !target.isTest, let objection = FolderRule.objection(to: imported, from: target) {
+                        Issue.record("\(file): \(objection)")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func everyFolderOnDiskIsADeclaredTarget() throws {
+        #expect(Set(repository.targets.map(\.name)).count == repository.targets.count, "two targets have the same name")
+        for target in repository.targets {
+            let path = "\(target.isTest ? "Tests" : "Sources")/\(target.path)"
+            let exists = FileManager.default.fileExists(atPath: Repository.root.appending(path: path).path)
+            #expect(exists, "Package.swift declares \(target.path), but there is no folder \(path)")
+        }
+        let folders = try Repository.folders(in: "Sources")
+        #expect(folders == FolderRule.folders, "the folders of Sources are not those of the architecture")
+        try expectDeclared(folders.subtracting(["weir"]).map { "Sources/\($0)" }, repository.sources)
+        // Fixtures are data; the probe is a program, which Package.swift declares without a helper function.
+        let exceptions: Set = ["Tests/Support/Fixtures", "Tests/Support/SignalProbe"]
+        try expectDeclared(
+            try Repository.folders(in: "Tests").map { "Tests/\($0)" }, repository.targets.filter(\.isTest),
+            except: exceptions)
+    }
+
+    private func expectDeclared(
+        _ folders: [String], _ targets: [Repository.DeclaredTarget], except exceptions: Set<String> = []
+    ) throws {
+        let declared = Set(targets.map(\.path))
+        for folder in folders {
+            for name in try Repository.folders(in: folder) where !exceptions.contains("\(folder)/\(name)") {
+                let path = "\(folder)/\(name)".split(separator: "/").dropFirst().joined(separator: "/")
+                #expect(declared.contains(path), "\(folder)/\(name) is no target of Package.swift")
+            }
+        }
+    }
+
+    /// Whoever runs the server installs neither the simulation nor what stands in for Kafka and Postgres.
+    @Test func theProgramContainsNoSimulationNoBenchmarkAndNoMemoryAdapter() throws {
+        let closure = repository.closure(of: "weir")
+        #expect(closure.contains("Gateway"), "Package.swift declares no program weir")
+        let unwanted = closure.filter { ["Simulation", "Benchmark", "CJobCapture"].contains($0) || $0.hasPrefix("Memory") }
+        #expect(unwanted.isEmpty, "the program weir contains \(unwanted.sorted().joined(separator: ", "))")
+    }
+
+    /// The first code block of the document lists the folders, each at the beginning of a line: `Pipeline/  the stages`.
+    @Test func theDocumentNamesTheFoldersOfSources() throws {
+        let lines = try Repository.text(of: "docs/architecture.md").split(
+            separator: "\n", omittingEmptySubsequences: false)
+        let block: [Substring]
+        if let fence = lines.firstIndex(where: { $0.hasPrefix("```") }) {
+            block = Array(lines[(fence + 1)...].prefix { !$0.hasPrefix("```") })
+        } else {
+            block = Array(lines.drop { !$0.hasPrefix("    ") }.prefix { $0.hasPrefix("    ") })
+        }
+        let named = Set(block.compactMap { $0.firstMatch(of: /^[^\w]*(?:Sources\/)?(\w+)\/?(?:\s|$)/).map { String($0.1) } })
+        #expect(
+            named.subtracting(["Sources"]) == (try Repository.folders(in: "Sources")),
+            "the first code block of docs/architecture.md names other folders than Sources has")
+    }
+
+    @Test func theContributorsGuideNamesFilesThatExist() throws {
+        let paths = try Repository.text(of: "docs/contributing.md")
+            .matches(of: /`((?:Sources|Tests|deploy|docs)(?:\/[\w.+\/-]+)?)`/).map { String($0.1) }
+        #expect(paths.count > 20)
+        for path in paths {
+            let exists = FileManager.default.fileExists(atPath: Repository.root.appending(path: path).path)
+            #expect(exists, "docs/contributing.md names \(path), which does not exist")
+        }
+    }
+
+    /// deploy/test runs these one after the other, all others in parallel.
+    @Test func targetsWhoseTestsStartProcessesAreListed() throws {
+        let script = try Repository.text(of: "deploy/test")
+        let list = try #require(script.firstMatch(of: /\nwith_processes=\(([^)]*)\)/)).1
+        let listed = Set(list.split(whereSeparator: \.isWhitespace).map(String.init))
+        let servers: Set = ["KafkaServer", "PostgresServer", "ServerShell"]
+        for target in repository.targets where target.isTest && target.name.hasSuffix("Tests") {
+            let startsOne = try Repository.texts(below: "Tests/\(target.path)").values.contains {
+                $0.contains(/=\s*Process\(\)/)
+            }
+            #expect(
+                listed.contains(target.name) == (startsOne || !target.dependencies.isDisjoint(with: servers)),
+                "deploy/test must list \(target.name) in with_processes exactly if its tests start processes")
+        }
+    }
+
+    @Test(arguments: [
+        ("import Kafka", "Kafka"), ("@testable import Gateway", "Gateway"), ("package import SyncModel", "SyncModel"),
+        ("@_spi(Tests) import HTTP", "HTTP"), ("import struct JSON.JSONWriter", "JSON"),
+    ]) func findsAnImport(line: String, module: String) {
+        #expect(Repository.imports(of: "// import Nothing\n\(line)\nlet text = \"import Nothing\"\n") == [module])
+    }
+
+    @Test func objectsToAStageThatImportsAnAdapterAndToAPortThatImportsAStage() throws {
+        let repository = try Repository(
+            manifest: """
+                library("Pipeline/Ingest", ["ChangeLog"]), library("Pipeline/PartitionSupervision"),
+                library("Ports/ChangeLog"), library(
+                    "Adapters/KafkaChangeLog",
+                    [
+                        "ChangeLog",
+                    ]), cLibrary("CLibraries/CSQLite", defines: ["A"])
+                """)
+        func objection(_ from: String, to: String) throws -> String? {
+            FolderRule.objection(
+                to: try #require(repository.sources.first { $0.name == to }),
+                from: try #require(repository.sources.first { $0.name == from }))
+        }
+        #expect(repository.closure(of: "KafkaChangeLog") == ["KafkaChangeLog", "ChangeLog"])
+        #expect(try objection("Ingest", to: "ChangeLog") == nil)
+        #expect(try objection("Ingest", to: "PartitionSupervision") == nil)
+        #expect(
+            try objection("Ingest", to: "KafkaChangeLog")
+                == "Pipeline/Ingest imports Adapters/KafkaChangeLog, but targets in Pipeline may import CLibraries, Model, "
+                + "Platform, Ports only (docs/architecture.md)")
+        #expect(try objection("ChangeLog", to: "Ingest") != nil)
+        #expect(try objection("CSQLite", to: "ChangeLog") != nil)
+        #expect(try objection("KafkaChangeLog", to: "CSQLite") == nil)
+    }
+}

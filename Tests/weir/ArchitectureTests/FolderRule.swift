@@ -1,0 +1,36 @@
+/// Which folders of `Sources` the targets of a folder may import; docs/architecture.md explains why.
+enum FolderRule {
+    private static let imports: [String: Set<String>] = [
+        "CLibraries": [],
+        "Platform": ["Platform", "CLibraries"],
+        "Model": ["Model", "Platform", "CLibraries"],
+        "Ports": ["Ports", "Model", "Platform"],
+        "Pipeline": ["Ports", "Model", "Platform", "CLibraries"],
+        "Adapters": ["Adapters", "Ports", "Model", "Platform", "CLibraries"],
+        "Assurance": everything,
+        "weir": everything,
+    ]
+
+    private static let everything: Set<String> = [
+        "Assurance", "weir", "Pipeline", "Adapters", "Ports", "Model", "Platform", "CLibraries",
+    ]
+
+    /// What every stage may import although it is in `Pipeline`: the supervision of partitions that the stages share.
+    private static let sharedByStages: Set<String> = ["PartitionSupervision"]
+
+    static var folders: Set<String> { Set(imports.keys) }
+
+    /// Why a target may not import another one; `nil` where it may.
+    static func objection(to imported: Repository.DeclaredTarget, from target: Repository.DeclaredTarget) -> String? {
+        guard let allowed = imports[target.folder] else {
+            return "Sources/\(target.folder) is no folder of the architecture: \(folders.sorted().joined(separator: ", "))"
+        }
+        if allowed.contains(imported.folder) { return nil }
+        if target.folder == "Pipeline", sharedByStages.contains(imported.name) { return nil }
+        let list = allowed.isEmpty ? "nothing" : allowed.sorted().joined(separator: ", ")
+        return """
+            \(target.path) imports \(imported.path), but targets in \(target.folder) may import \(list) only \
+            (docs/architecture.md)
+            """
+    }
+}
