@@ -1,4 +1,3 @@
-#if defined(__linux__)
 #define _GNU_SOURCE
 #include "faulty_disk.h"
 
@@ -17,7 +16,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/// What one call changed in a file, as long as no sync has made it durable.
+/// A write or truncation that no sync has made durable yet.
 struct change {
     struct change *older;
     struct change *newer;
@@ -39,7 +38,7 @@ struct file {
     struct change *oldest;
 };
 
-/// Held over each change and its record, so that the end finds both or neither.
+/// Held during each change and its record, so that the end of the process finds both or neither.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct file *files;
 static const char *folder;
@@ -84,7 +83,7 @@ static struct file *watched(int descriptor, struct stat *status) {
     if (length < 0) return NULL;
     path[length] = 0;
     if (strncmp(path, folder, strlen(folder)) != 0) return NULL;
-    // Memory that SQLite's connections share: made anew by the first of them, and mapped, so that it must not shrink.
+    // Shared memory of SQLite's connections: rebuilt by the first of them, and mapped, so that it must not shrink.
     if (length > 4 && strcmp(path + length - 4, "-shm") == 0) return NULL;
     struct file *file = copy(sizeof *file);
     memset(file, 0, sizeof *file);
@@ -96,7 +95,7 @@ static struct file *watched(int descriptor, struct stat *status) {
     return file;
 }
 
-/// Everything that was done to a file is durable.
+/// All changes of a file are durable.
 static void forget(struct file *file) {
     struct change *change = file->newest;
     while (change) {
@@ -109,7 +108,7 @@ static void forget(struct file *file) {
     file->newest = file->oldest = NULL;
 }
 
-static void note(struct file *file, struct change change) {
+static void record(struct file *file, struct change change) {
     struct change *kept = copy(sizeof *kept);
     *kept = change;
     kept->newer = NULL;
@@ -140,7 +139,7 @@ static uint64_t next(uint64_t *state) {
     return mixed ^ (mixed >> 31);
 }
 
-/// Takes back what was not synced, all of it, and puts some of it there again.
+/// Undoes all changes that were not synced, and repeats some of them.
 static void lose(struct file *file, uint64_t *random) {
     if (!file->newest) return;
     int descriptor = open(file->path, O_RDWR | O_CLOEXEC);
@@ -156,7 +155,7 @@ static void lose(struct file *file, uint64_t *random) {
     }
 }
 
-/// Counts an event and ends the process if it was the one; the lock is held.
+/// Counts an event, and ends the process if its time has come; the lock is held.
 static void count(int is_send) {
     uint64_t events = ++control->events;
     uint64_t sends = control->sends += (uint64_t)is_send;
@@ -171,41 +170,41 @@ static void count(int is_send) {
 
 // MARK: Calls that change files
 
-/// Whether a file may grow; takes the room.
+/// Whether a file may grow; if so, uses up the free bytes.
 static int grow(off_t from, off_t to) {
     if (to <= from) return 1;
-    if (control->room < to - from) return 0;
-    control->room -= to - from;
+    if (control->free_bytes < to - from) return 0;
+    control->free_bytes -= to - from;
     return 1;
 }
 
-static ssize_t change(int descriptor, const void *bytes, size_t length, off_t place, int is_at_end) {
+static ssize_t change(int descriptor, const void *bytes, size_t length, off_t offset, int is_at_end) {
     struct stat status;
     ssize_t result = -1;
     pthread_mutex_lock(&lock);
     struct file *file = watched(descriptor, &status);
     if (!file) {
         pthread_mutex_unlock(&lock);
-        return is_at_end ? REAL(write)(descriptor, bytes, length) : REAL(pwrite64)(descriptor, bytes, length, place);
+        return is_at_end ? REAL(write)(descriptor, bytes, length) : REAL(pwrite64)(descriptor, bytes, length, offset);
     }
-    if (is_at_end) place = lseek(descriptor, 0, SEEK_CUR);
-    off_t end = place + (off_t)length;
+    if (is_at_end) offset = lseek(descriptor, 0, SEEK_CUR);
+    off_t end = offset + (off_t)length;
     if (control->is_read_only) {
         errno = EROFS;
     } else if (!grow(status.st_size, end)) {
         errno = ENOSPC;
     } else {
-        off_t overlap = status.st_size - place;
-        struct change made = {.offset = place, .size_before = status.st_size, .new_count = length};
+        off_t overlap = status.st_size - offset;
+        struct change made = {.offset = offset, .size_before = status.st_size, .new_count = length};
         if (overlap > 0) made.old_count = (size_t)overlap < length ? (size_t)overlap : length;
         made.size_after = end > status.st_size ? end : status.st_size;
         made.old_bytes = copy(made.old_count);
         made.new_bytes = copy(length);
         memcpy(made.new_bytes, bytes, length);
-        if (pread(descriptor, made.old_bytes, made.old_count, place) != (ssize_t)made.old_count) abort();
-        put(descriptor, bytes, length, place);
+        if (pread(descriptor, made.old_bytes, made.old_count, offset) != (ssize_t)made.old_count) abort();
+        put(descriptor, bytes, length, offset);
         if (is_at_end) lseek(descriptor, end, SEEK_SET);
-        note(file, made);
+        record(file, made);
         count(0);
         result = (ssize_t)length;
     }
@@ -215,12 +214,12 @@ static ssize_t change(int descriptor, const void *bytes, size_t length, off_t pl
     return result;
 }
 
-ssize_t pwrite64(int descriptor, const void *bytes, size_t length, off64_t place) {
-    return change(descriptor, bytes, length, place, 0);
+ssize_t pwrite64(int descriptor, const void *bytes, size_t length, off64_t offset) {
+    return change(descriptor, bytes, length, offset, 0);
 }
 
-ssize_t pwrite(int descriptor, const void *bytes, size_t length, off_t place) {
-    return change(descriptor, bytes, length, place, 0);
+ssize_t pwrite(int descriptor, const void *bytes, size_t length, off_t offset) {
+    return change(descriptor, bytes, length, offset, 0);
 }
 
 ssize_t write(int descriptor, const void *bytes, size_t length) { return change(descriptor, bytes, length, 0, 1); }
@@ -242,13 +241,13 @@ int ftruncate64(int descriptor, off64_t size) {
         struct change made = {.offset = size, .size_before = status.st_size, .size_after = size};
         if (size < status.st_size) {
             made.old_count = (size_t)(status.st_size - size);
-            control->room += status.st_size - size;
+            control->free_bytes += status.st_size - size;
         }
         made.old_bytes = copy(made.old_count);
         made.new_bytes = copy(0);
         if (pread(descriptor, made.old_bytes, made.old_count, size) != (ssize_t)made.old_count) abort();
         resize(descriptor, size);
-        note(file, made);
+        record(file, made);
         count(0);
         result = 0;
     }
@@ -260,7 +259,7 @@ int ftruncate64(int descriptor, off64_t size) {
 
 int ftruncate(int descriptor, off_t size) { return ftruncate64(descriptor, size); }
 
-/// The disk is this library's: what it says is durable survives its power cuts, and no other happens in a test.
+/// Syncs nothing: only the power cuts of this library happen in a test, and they keep what was synced.
 static int sync_file(int descriptor, int (*otherwise)(int)) {
     struct stat status;
     pthread_mutex_lock(&lock);
@@ -283,11 +282,11 @@ int unlink(const char *path) {
     int is_there = control && stat(path, &status) == 0;
     int result = REAL(unlink)(path);
     if (result == 0 && is_there) {
-        for (struct file **place = &files; *place; place = &(*place)->next) {
-            struct file *file = *place;
+        for (struct file **link = &files; *link; link = &(*link)->next) {
+            struct file *file = *link;
             if (file->device != status.st_dev || file->number != status.st_ino) continue;
-            *place = file->next;
-            control->room += status.st_size;
+            *link = file->next;
+            control->free_bytes += status.st_size;
             forget(file);
             free(file);
             break;
@@ -297,19 +296,19 @@ int unlink(const char *path) {
     return result;
 }
 
-// MARK: Room
+// MARK: Free space
 
 int statvfs64(const char *path, struct statvfs64 *status) {
     int result = REAL(statvfs64)(path, status);
     if (result != 0 || !control) return result;
-    uint64_t blocks = control->room < 0 ? 0 : (uint64_t)control->room / status->f_frsize;
+    uint64_t blocks = control->free_bytes < 0 ? 0 : (uint64_t)control->free_bytes / status->f_frsize;
     if (blocks < status->f_bavail) status->f_bavail = blocks;
     return result;
 }
 
 int statvfs(const char *path, struct statvfs *status) { return statvfs64(path, (struct statvfs64 *)status); }
 
-// MARK: Answers
+// MARK: Sends
 
 static ssize_t sent(ssize_t result) {
     int failure = errno;
@@ -329,4 +328,3 @@ ssize_t send(int descriptor, const void *bytes, size_t length, int flags) {
 ssize_t sendmsg(int descriptor, const struct msghdr *message, int flags) {
     return sent(REAL(sendmsg)(descriptor, message, flags));
 }
-#endif

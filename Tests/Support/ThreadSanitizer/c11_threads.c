@@ -1,6 +1,6 @@
 #include "thread_sanitizer.h"
 
-#if defined(__linux__) && __has_feature(thread_sanitizer)
+#if __has_feature(thread_sanitizer)
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -8,8 +8,8 @@
 #include <threads.h>
 
 // In glibc an object of C11 has the size and alignment of pthreads' own.
-_Static_assert(sizeof(mtx_t) >= sizeof(pthread_mutex_t), "a mutex of C11 has room for one of pthreads");
-_Static_assert(sizeof(cnd_t) >= sizeof(pthread_cond_t), "a condition of C11 has room for one of pthreads");
+_Static_assert(sizeof(mtx_t) >= sizeof(pthread_mutex_t), "a mutex of C11 can hold one of pthreads");
+_Static_assert(sizeof(cnd_t) >= sizeof(pthread_cond_t), "a condition of C11 can hold one of pthreads");
 _Static_assert(sizeof(thrd_t) == sizeof(pthread_t), "a thread of C11 is one of pthreads");
 
 static int result(int code) {
@@ -27,9 +27,9 @@ struct start {
     void *argument;
 };
 
-static void *run(void *place) {
-    struct start start = *(struct start *)place;
-    free(place);
+static void *run(void *argument) {
+    struct start start = *(struct start *)argument;
+    free(argument);
     return (void *)(intptr_t)start.function(start.argument);
 }
 

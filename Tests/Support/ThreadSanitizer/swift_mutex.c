@@ -1,15 +1,15 @@
 #define _GNU_SOURCE
 #include "thread_sanitizer.h"
 
-#if defined(__linux__) && __has_feature(thread_sanitizer)
+#if __has_feature(thread_sanitizer)
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-// Methods of `Synchronization._MutexHandle`, whose only field is the atomic word at its beginning. A mutex that nobody else
-// wants is locked and unlocked by that word, in code that the sanitizer was built into; else the library asks the kernel.
+// Methods of `Synchronization._MutexHandle`, whose only field is an atomic word. A mutex without contention is locked and
+// unlocked through that word, in code that the sanitizer instruments; with contention the library calls the kernel.
 #define LOCK "$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF"
 #define TRY_LOCK "$s15Synchronization12_MutexHandleV12_tryLockSlowSbyF"
 #define UNLOCK "$s15Synchronization12_MutexHandleV11_unlockSlowyyF"
@@ -29,7 +29,7 @@ static unlock_function *unlock;
 static void *find(const char *name) {
     void *function = dlsym(RTLD_NEXT, name);
     if (!function) {
-        fprintf(stderr, "Swift's library has no %s: its Mutex has changed, see Tests/ThreadSanitizer\n", name);
+        fprintf(stderr, "Swift's library has no %s: its Mutex has changed, see Tests/Support/ThreadSanitizer\n", name);
         abort();
     }
     return function;

@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func filesImportOnlyWhatTheirTargetDeclaresAndTheirFolderMayImport() throws {
-        let modules = Dictionary(uniqueKeysWithValues: repository.targets.map { ($0.name, $0) })
+        let modules = Dictionary(repository.targets.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
         for target in repository.targets {
             let root = target.isTest ? "Tests" : "Sources"
             for (file, text) in try Repository.texts(below: "\(root)/\(target.path)") {
@@ -30,7 +30,8 @@ import Testing
                     guard let imported = modules[name] else { continue }
                     #expect(
                         target.dependencies.contains(name),
-                        "\(file) imports \(name), which is not among the dependencies of \(target.path) in Package.swift")
+                        "\(file) imports \(name), which is not among the dependencies of \(target.path) in Package.swift"
+                    )
                     if !target.isTest, let objection = FolderRule.objection(to: imported, from: target) {
                         Issue.record("\(file): \(objection)")
                     }
@@ -72,7 +73,9 @@ import Testing
     @Test func theProgramContainsNoSimulationNoBenchmarkAndNoMemoryAdapter() throws {
         let closure = repository.closure(of: "weir")
         #expect(closure.contains("Gateway"), "Package.swift declares no program weir")
-        let unwanted = closure.filter { ["Simulation", "Benchmark", "CJobCapture"].contains($0) || $0.hasPrefix("Memory") }
+        let unwanted = closure.filter {
+            ["Simulation", "Benchmark", "CJobCapture"].contains($0) || $0.hasPrefix("Memory")
+        }
         #expect(unwanted.isEmpty, "the program weir contains \(unwanted.sorted().joined(separator: ", "))")
     }
 
@@ -86,7 +89,8 @@ import Testing
         } else {
             block = Array(lines.drop { !$0.hasPrefix("    ") }.prefix { $0.hasPrefix("    ") })
         }
-        let named = Set(block.compactMap { $0.firstMatch(of: /^[^\w]*(?:Sources\/)?(\w+)\/?(?:\s|$)/).map { String($0.1) } })
+        let named = Set(
+            block.compactMap { $0.firstMatch(of: /^[^\w]*(?:Sources\/)?(\w+)\/?(?:\s|$)/).map { String($0.1) } })
         #expect(
             named.subtracting(["Sources"]) == (try Repository.folders(in: "Sources")),
             "the first code block of docs/architecture.md names other folders than Sources has")

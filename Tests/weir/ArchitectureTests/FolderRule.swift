@@ -23,7 +23,8 @@ enum FolderRule {
     /// Why a target may not import another one; `nil` where it may.
     static func objection(to imported: Repository.DeclaredTarget, from target: Repository.DeclaredTarget) -> String? {
         guard let allowed = imports[target.folder] else {
-            return "Sources/\(target.folder) is no folder of the architecture: \(folders.sorted().joined(separator: ", "))"
+            return
+                "Sources/\(target.folder) is no folder of the architecture: \(folders.sorted().joined(separator: ", "))"
         }
         if allowed.contains(imported.folder) { return nil }
         if target.folder == "Pipeline", sharedByStages.contains(imported.name) { return nil }

@@ -29,8 +29,10 @@ struct Repository {
     init() throws { try self.init(manifest: Self.text(of: "Package.swift")) }
 
     init(manifest: String) throws {
-        let call = /\b(library|program|systemLibrary|cLibrary|tests|support|cSupport)\(\s*"([^"]+)"(?:,\s*\[([^\]]*)\])?/
-        targets = manifest.matches(of: call).map { match in
+        let call =
+            /\b(library|program|systemLibrary|cLibrary|tests|support|cSupport)\(\s*"([^"]+)"(?:,\s*\[([^\]]*)\])?/
+        let code = manifest.split(separator: "\n").filter { !$0.contains(/^\s*\/\//) }.joined(separator: "\n")
+        targets = code.matches(of: call).map { match in
             DeclaredTarget(
                 path: String(match.2), isTest: ["tests", "support", "cSupport"].contains(match.1),
                 dependencies: Set((match.3 ?? "").matches(of: /"([^"]+)"/).map { String($0.1) }))
@@ -46,8 +48,9 @@ struct Repository {
     static func folders(in path: String) throws -> Set<String> {
         let children = try FileManager.default.contentsOfDirectory(
             at: root.appending(path: path), includingPropertiesForKeys: [.isDirectoryKey])
-        return Set(try children.filter { try $0.resourceValues(forKeys: [.isDirectoryKey]).isDirectory == true }
-            .map(\.lastPathComponent))
+        return Set(
+            try children.filter { try $0.resourceValues(forKeys: [.isDirectoryKey]).isDirectory == true }
+                .map(\.lastPathComponent))
     }
 
     /// The Swift files below a folder, by their paths from the root.
@@ -59,7 +62,8 @@ struct Repository {
 
     /// The modules that a Swift file imports.
     static func imports(of text: String) -> Set<String> {
-        let line = /^(?:@\w+(?:\([^)]*\))?\s+)*(?:\w+\s+)?import\s+(?:(?:struct|class|enum|protocol|func|var|let|typealias)\s+)?(\w+)/
+        let line =
+            /^(?:@\w+(?:\([^)]*\))?\s+)*(?:\w+\s+)?import\s+(?:(?:struct|class|enum|protocol|func|var|let|typealias)\s+)?(\w+)/
         return Set(text.split(whereSeparator: \.isNewline).compactMap { $0.firstMatch(of: line).map { String($0.1) } })
     }
 

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What is wrong inside a batch refuses what is wrong, and never keeps the device from going on (I9).
+/// An invalid change is refused by itself, and never blocks the batches after it (I9).
 @Suite struct BadChangeTests {
     private static let schema = """
         tables:
@@ -81,7 +81,7 @@ import Testing
 
     private static let good = #"{"table":"thing","id":"good","values":{"name":"A"}}"#
 
-    @Test func eachIsRefusedByItselfAndTheOthersAreApplied() async throws {
+    @Test func eachInvalidChangeIsRefusedAndTheOthersAreApplied() async throws {
         let weir = try await Self.start()
         var bystander = HealthyDevice(weir, table: "thing")
         let client = DeviceClient(port: weir.port, syncID: "abc", links: "readable:read")
@@ -95,10 +95,10 @@ import Testing
             Issue.record("\(Self.refused[index / 2].0): \(verdict), not \(expected)")
         }
         #expect(verdicts.count == expected.count)
-        // Frozen: the device sends it again until it has its outcome, and gets the first.
+        // A repeat gets the first outcome.
         let again = try await client.post("/v1/sync", bytes: all)
         #expect(try again.json()["batch"] == answer.json()["batch"])
-        // And each alone, as the whole of a batch; the next one is not kept waiting.
+        // And each alone in a batch, which does not delay the next.
         var number = 1
         for (change, code) in Self.refused {
             number += 1
@@ -111,7 +111,7 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
-    @Test func anAtomicBatchWithABadChangeAppliesNothingAndTheNextGoesOn() async throws {
+    @Test func anAtomicBatchWithAnInvalidChangeAppliesNothingAndTheNextIsApplied() async throws {
         let weir = try await Self.start()
         let client = DeviceClient(port: weir.port, syncID: "abc", links: "readable:read")
         // A change for another owner is that owner's part, not the caller's.
@@ -128,7 +128,7 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
-    @Test func aNumberSentAgainWithOtherContentIsAMismatchAndTheNextGoesOn() async throws {
+    @Test func aNumberRepeatedWithOtherContentIsAMismatchAndTheNextIsApplied() async throws {
         let weir = try await Self.start()
         let client = DeviceClient(port: weir.port, syncID: "abc")
         let first = try await client.post("/v1/sync", bytes: Self.batch(1, [Self.good]))
@@ -136,7 +136,7 @@ import Testing
         for other in ["17", #"{"table":"thing","id":"good","values":{"name":"B"}}"#, "\(Self.good),\(Self.good)"] {
             let answer = try await client.post("/v1/sync", bytes: Self.batch(1, [other])).json()
             #expect(answer["batch"]["refused"]["code"].string == "batch_mismatch", "\(other)")
-            // The pull half holds all the same.
+            // The pull is answered nevertheless.
             #expect(answer["hasMore"].bool == false)
         }
         let next = try await client.post("/v1/sync", bytes: Self.batch(2, [Self.good]))

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Requests that are wrong as a whole get the contract's coded answer, and nobody else notices.
+/// Invalid requests get the error code of the contract, and other clients are served meanwhile.
 @Suite struct BadRequestTests {
     /// A request and what it must be answered.
     struct Case: Sendable {
@@ -181,7 +181,7 @@ import Testing
                 try await RawConnection.onThread {
                     let connection = try RawConnection(port: port)
                     connection.send((head + headers + "Transfer-Encoding: chunked\r\n\r\n").utf8)
-                    // As long as the server takes it; it must not be for ever.
+                    // Until the server stops reading.
                     for _ in 0..<1000 {
                         let size = Array("\(String(chunk.count, radix: 16))\r\n".utf8)
                         guard connection.send(size + chunk + Array("\r\n".utf8)) else { break }

@@ -2,11 +2,11 @@ import Foundation
 import Fuzzing
 import Testing
 
-/// Clients that hold connections without asking for anything cost what is stated, and cost others nothing.
+/// Clients that hold idle connections cost the documented memory, and do not affect others.
 @Suite struct ConnectionPressureTests {
     private static let head = "POST /v1/sync HTTP/1.1\r\nHost: a\r\nX-Sync-Id: abc\r\n"
 
-    @Test func requestsThatTrickleForEverAreCutInTime() async throws {
+    @Test func requestsThatTrickleAreCutAfterTheTimeout() async throws {
         let weir = try await TestServer.start(settings: ["gateway.request-timeout": "2s"])
         var bystander = HealthyDevice(weir)
         let port = weir.port
@@ -33,7 +33,7 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
-    @Test func connectionsThatSayNothingEndInTimeAndMakeRoom() async throws {
+    @Test func silentConnectionsAreClosedAfterTheTimeout() async throws {
         let weir = try await TestServer.start(
             settings: ["gateway.request-timeout": "2s", "gateway.max-connections": "40"])
         let port = weir.port
@@ -54,7 +54,7 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
-    @Test func oneAddressCannotTakeTheConnectionsOfOthers() async throws {
+    @Test func oneAddressCannotUseUpAllConnections() async throws {
         let weir = try await TestServer.start(
             settings: ["gateway.max-connections-per-address": "20", "gateway.max-connections": "100"])
         var bystander = HealthyDevice(weir)
@@ -80,7 +80,7 @@ import Testing
     /// Bytes that a connection may cost: what `HTTPServerConfiguration` states for 4 KiB of headers, and a quarter.
     private static let bytesPerConnection = (5 + 3) * 1024 * 5 / 4
 
-    @Test func tenThousandSilentConnectionsCostWhatIsStated() async throws {
+    @Test func tenThousandSilentConnectionsCostTheDocumentedMemory() async throws {
         let count = min(10_000, try Self.raisedDescriptorLimit() - 1000)
         let weir = try await TestServer.start(
             settings: [

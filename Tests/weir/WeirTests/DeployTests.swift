@@ -100,13 +100,13 @@ import YAML
                 #expect(node["healthcheck"]?["disable"]?.text == "true", "\(service) ends by itself")
                 continue
             }
-            let place = Self.value(of: "--operations.address", in: arguments) ?? usual
+            let address = Self.value(of: "--operations.address", in: arguments) ?? usual
             let test = node["healthcheck"]?["test"]?.list.compactMap(\.text) ?? []
-            #expect(test.last == "http://\(place)/readyz", "\(service)")
+            #expect(test.last == "http://\(address)/readyz", "\(service)")
         }
     }
 
-    /// Without authentication a gateway has the machine's loopback, at a port of its own, and finds everybody there.
+    /// Without authentication a gateway listens on the host's loopback, and reaches broker and fan-outs there.
     @Test func gatewaysFindBrokersAndFanOutsAtThePublishedPorts() async throws {
         let gateways = try commands.filter { $0.arguments[0] == "gateway" }
         let fanOuts = try commands.filter { $0.arguments[0] == "fanout" }
@@ -154,7 +154,7 @@ import YAML
         for (_, secret) in secrets { #expect(secret["file"]?.text?.hasPrefix("secrets/") == true) }
     }
 
-    /// The image is made from what is here, and has the library behind each that a build needs.
+    /// The image copies files that exist, and installs the library of each package that a build needs.
     @Test func theImageCopiesWhatIsThereAndHasEveryLibrary() throws {
         let lines = try Self.text("Dockerfile").split(separator: "\n").map(String.init)
         let root = Self.deploy.deletingLastPathComponent()

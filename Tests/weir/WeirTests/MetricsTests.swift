@@ -7,7 +7,7 @@ import Testing
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent(
             "docs/operations.md")
 
-    /// Every series of a text by its name and labels, as it is written.
+    /// The value of each series, by name and labels as written.
     private static func series(_ text: String) throws -> [String: Double] {
         let lines = text.split(separator: "\n").filter { !$0.hasPrefix("#") }
         return try Dictionary(
@@ -24,7 +24,7 @@ import Testing
         return String(decoding: answer.body, as: UTF8.self)
     }
 
-    /// Uploads and pulls of which something of every kind becomes.
+    /// Uploads and pulls with results of every kind.
     private func load(_ weir: WeirProcess) async throws {
         var one = TestDevice(weir, syncID: "owner-of-data", knowledgeID: "device-of-owner")
         var other = TestDevice(weir, syncID: "owner-of-data", knowledgeID: "other-device")
@@ -90,7 +90,7 @@ import Testing
         #expect(shown == documented.filter { !$0.hasPrefix("weir_link_") })
     }
 
-    @Test func everyLineIsInOrder() async throws {
+    @Test func everyLineHasTheFormatOfPrometheus() async throws {
         let weir = try await TestServer.start()
         try await load(weir)
         let text = try await scrape(weir)
@@ -103,7 +103,7 @@ import Testing
         for line in text.dropLast().split(separator: "\n", omittingEmptySubsequences: false) {
             if let help = line.wholeMatch(of: /# HELP (weir_[a-z_]+) \S.*/) {
                 family = nil
-                #expect(seen.insert(String(help.1)).inserted, "a family stands together: \(line)")
+                #expect(seen.insert(String(help.1)).inserted, "the lines of a metric must be adjacent: \(line)")
                 continue
             }
             if let type = line.wholeMatch(of: /# TYPE (weir_[a-z_]+) (counter|gauge|histogram)/) {
@@ -131,7 +131,8 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: CommandRun.isInstalled("promtool"), "promtool is not installed")) func prometheusTakesTheRulesOfTheDocument() async throws {
+    @Test(.enabled(if: CommandRun.isInstalled("promtool"), "promtool is not installed"))
+    func prometheusAcceptsTheAlertRulesOfTheDocument() async throws {
         let page = try String(contentsOf: Self.document, encoding: .utf8)
         let rules = page.split(separator: "\n", omittingEmptySubsequences: false).drop { $0 != "    groups:" }
             .prefix { $0.hasPrefix("    ") || $0.isEmpty }.map { String($0.dropFirst(4)) }.joined(separator: "\n")
@@ -142,7 +143,8 @@ import Testing
         #expect(run.code == 0, "\(run.output)\(run.errors)")
     }
 
-    @Test(.enabled(if: CommandRun.isInstalled("promtool"), "promtool is not installed")) func prometheusFindsNoFault() async throws {
+    @Test(.enabled(if: CommandRun.isInstalled("promtool"), "promtool is not installed"))
+    func prometheusAcceptsTheMetrics() async throws {
         let weir = try await TestServer.start()
         try await load(weir)
         let text = try await scrape(weir)

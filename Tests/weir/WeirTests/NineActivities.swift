@@ -48,24 +48,24 @@ struct NineActivities {
     /// Plays them, and compares answers and rows.
     ///
     /// - Parameters:
-    ///   - port: where the server takes requests now.
-    ///   - rows: the server's rows after an activity, once they stand at a timeStamp.
+    ///   - port: the server's current port.
+    ///   - rows: the server's rows after an activity, once they have reached a timeStamp.
     func play(port: () -> UInt16, rows: (Int) async throws -> [JSON]) async throws {
         for (number, activity) in activities.enumerated() {
             for step in activity["steps"].array {
                 let headers = step["headers"].object.compactMapValues(\.string)
                 let answer = try await DeviceClient(port: port(), headers: headers).sync(step["request"])
                 guard number >= before else { continue }
-                let place = Comment("activity \(activity["name"]), \(step["client"])")
+                let comment = Comment("activity \(activity["name"]), \(step["client"])")
                 let expected = step["response"]
                 for (key, value) in expected.object {
                     switch key {
                     case "changes", "knowledge":
-                        #expect(answer[key].array.sortedByText == value.array.sortedByText, place)
-                    default: #expect(answer[key] == value, place)
+                        #expect(answer[key].array.sortedByText == value.array.sortedByText, comment)
+                    default: #expect(answer[key] == value, comment)
                     }
                 }
-                if expected["batch"].isNull { #expect(answer["batch"].isNull, place) }
+                if expected["batch"].isNull { #expect(answer["batch"].isNull, comment) }
             }
             guard number >= before else { continue }
             let expected = activity["rows"].array.sortedByText

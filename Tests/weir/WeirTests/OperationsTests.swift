@@ -4,9 +4,9 @@ import Testing
 
 /// The operations port of a running process.
 @Suite(.timeLimit(.minutes(2))) struct OperationsTests {
-    @Test func aRunningProcessLivesAndIsReady() async throws {
+    @Test func aRunningProcessIsAliveAndReady() async throws {
         let weir = try await TestServer.start()
-        // The port is told a moment before: when it listens.
+        // The process logs its port earlier, when it listens.
         #expect(await weir.hasLogged("Weir is ready"))
         let operations = DeviceClient(port: try #require(weir.operationsPort), headers: [:])
         let health = try await operations.get("/healthz")
@@ -19,11 +19,11 @@ import Testing
         await #expect(throws: (any Error).self) { try await operations.get("/healthz") }
     }
 
-    @Test func aProcessThatCannotWorkYetSaysWhy() async throws {
+    @Test func aProcessThatIsNotReadyReportsWhy() async throws {
         let first = try await TestServer.start()
         #expect(await first.stop() == 0)
         let folder = first.folder
-        // As long as somebody else writes the log, it cannot be opened.
+        // While another process writes the log, it cannot be opened.
         let other = try Connection(path: folder.path + "/data/log.db", access: .readWriteCreate())
         try other.execute("BEGIN IMMEDIATE")
         let second = try await TestServer.start(in: folder) { port in
@@ -45,13 +45,13 @@ import Testing
         #expect(await second.stop() == 0)
     }
 
-    @Test func thePortCanBeSwitchedOff() async throws {
+    @Test func theOperationsPortCanBeDisabled() async throws {
         let weir = try await TestServer.start(settings: ["operations.address": "off"])
         #expect(weir.operationsPort == nil)
         #expect(await weir.stop() == 0)
     }
 
-    @Test func aTakenPortIsNamedBeforeAnythingIsOpened() async throws {
+    @Test func aPortInUseIsReportedBeforeAnythingIsOpened() async throws {
         let weir = try await TestServer.start()
         let port = try #require(weir.operationsPort)
         let folder = try TestFolder()

@@ -12,7 +12,7 @@ import Testing
             person("p3", "ghi's").with("syncId", "ghi"),
             person("p4", "def's, too").with("syncId", "def"),
         ])
-        // The caller's own part comes first, then the others by first appearance; results stand in the request's order.
+        // The caller's own part is first, then the others by first appearance; results are in the request's order.
         #expect(answer["batch"]["results"].array.map { $0["timeStamp"].int } == [101, 100, 103, 102])
         let again = try await device.client.sync([
             "knowledgeId": "k1", "batch": 1,

@@ -38,16 +38,18 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
-    @Test(arguments: TestLength.seeds(2, short: 1, long: 60)) func cutPagesLoseNothingWhateverIsWrittenMeanwhile(seed: UInt64)
+    @Test(arguments: TestLength.seeds(2, short: 1, long: 60)) func cutPagesLoseNothingWhateverIsWrittenMeanwhile(
+        seed: UInt64
+    )
         async throws
     {
         let weir = try await TestServer.start()
         var random = SeededRandom(seed: seed)
         var writers = ["k1", "k2", "k3"].map { TestDevice(weir, syncID: "abc", knowledgeID: $0) }
         for round in 0..<3 {
-            for place in writers.indices {
-                let changes = (0..<20).map { person("p\((place * 20 + $0 + round * 7) % 60)", "r\(round)") }
-                _ = try await writers[place].sync(changes)
+            for index in writers.indices {
+                let changes = (0..<20).map { person("p\((index * 20 + $0 + round * 7) % 60)", "r\(round)") }
+                _ = try await writers[index].sync(changes)
             }
         }
         var reader = TestDevice(weir, syncID: "abc", knowledgeID: "k9")
@@ -73,9 +75,9 @@ import Testing
         var fresh = TestDevice(weir, syncID: "abc", knowledgeID: "k10")
         try await fresh.drain()
         #expect(reader.visible == fresh.visible)
-        for place in writers.indices {
-            try await writers[place].drain()
-            #expect(writers[place].visible == fresh.visible)
+        for index in writers.indices {
+            try await writers[index].drain()
+            #expect(writers[index].visible == fresh.visible)
         }
         #expect(await weir.stop() == 0)
     }

@@ -2,7 +2,7 @@ import Foundation
 import Fuzzing
 import Testing
 
-/// Whatever bytes arrive at the port: an answer that is no fault of the server's, or none; and the others are served.
+/// Any bytes at the port get no answer or one without a server error, and other clients are served.
 @Suite struct RequestFuzzTests {
     private static let head = "Host: a\r\nX-Sync-Id: fuzz\r\nConnection: close\r\n"
 

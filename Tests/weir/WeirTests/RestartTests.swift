@@ -3,7 +3,7 @@ import Fuzzing
 import Seeded
 import Testing
 
-/// A restart loses nothing, and streams are made again when they are gone or damaged.
+/// A restart loses nothing, and missing or damaged streams are rebuilt.
 @Suite struct RestartTests {
     private func person(_ id: String, _ name: String) -> JSON { TestDevice.change(id, ["name": JSON(name)]) }
 
@@ -53,7 +53,9 @@ import Testing
         try await Self.check(folder, device)
     }
 
-    @Test(arguments: TestLength.seeds(3, short: 1, long: 100)) func streamsWithFlippedBytesAreNoticedAndMadeAgain(seed: UInt64)
+    @Test(arguments: TestLength.seeds(3, short: 1, long: 100)) func streamsWithFlippedBytesAreNoticedAndMadeAgain(
+        seed: UInt64
+    )
         async throws
     {
         let folder = try TestFolder()
@@ -64,8 +66,8 @@ import Testing
             let path = URL(fileURLWithPath: folder.path + "/data/" + name)
             var bytes = try Data(contentsOf: path)
             for _ in 0..<20 {
-                let place = Int.random(in: 0..<bytes.count, using: &random)
-                bytes[place] ^= UInt8(1) << UInt8.random(in: 0..<8, using: &random)
+                let index = Int.random(in: 0..<bytes.count, using: &random)
+                bytes[index] ^= UInt8(1) << UInt8.random(in: 0..<8, using: &random)
             }
             try bytes.write(to: path)
         }

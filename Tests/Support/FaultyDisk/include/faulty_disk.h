@@ -1,10 +1,10 @@
-/// A disk that can lose power, run full or refuse writes, for one process that a test starts.
+/// Simulates power loss, a full disk and a read-only disk for one process.
 ///
-/// Built as a library of its own and loaded before all others (LD_PRELOAD), it stands between the process and the system's
-/// calls for one folder's files. Until its control file says otherwise, everything goes through unchanged.
+/// The library is preloaded (LD_PRELOAD) and wraps the system calls on the files of one folder. All calls pass unchanged until
+/// the control file says otherwise.
 ///
-/// FAULTY_DISK_FOLDER names the folder, with a slash at its end; FAULTY_DISK_CONTROL a file with the fields below, which the
-/// test reads and writes while the process runs.
+/// FAULTY_DISK_FOLDER names the folder, with a slash at its end; FAULTY_DISK_CONTROL names a file with the fields below, which
+/// the test reads and writes while the process runs.
 #ifndef FAULTY_DISK_H
 #define FAULTY_DISK_H
 
@@ -18,12 +18,12 @@ struct faulty_disk_control {
     /// The process ends after this event, or after this send; 0 for never.
     uint64_t end_at_event;
     uint64_t end_at_send;
-    /// What the end leaves of writes that were not synced: 0 everything (the process was killed), 1 nothing (power was lost,
-    /// and nothing had reached the disk), any other number some of them, chosen by it.
+    /// Which writes that were not synced survive the end: with 0 all (the process was killed), with 1 none (power was lost before
+    /// any of them reached the disk), with another number some, chosen by that seed.
     uint64_t survivors;
-    /// By how many bytes the files may still grow.
-    int64_t room;
-    /// Whether every write is refused as on a file system that was mounted read-only.
+    /// By how many bytes the files may grow.
+    int64_t free_bytes;
+    /// Whether every write fails as on a file system that was mounted read-only.
     uint64_t is_read_only;
 };
 

@@ -1,9 +1,9 @@
-/// Shows the thread sanitizer how threads wait for each other where it cannot see it; see `deploy/test-long`.
+/// Reports synchronization to the thread sanitizer that it does not intercept; see `deploy/test-long`.
 ///
-/// It knows pthreads and atomics in code that it was built into. The threads, mutexes and conditions of C11, which librdkafka
-/// uses, go to glibc past it, and the slow path of Swift's `Mutex` is in a library that was built without it. What is defined
-/// here comes before those, in a program that links this target: C11's calls become pthreads', and the slow path tells the
-/// sanitizer what it has done. In a build without the sanitizer there is nothing here.
+/// It intercepts pthreads, and atomics in code that was compiled with it. It misses the threads, mutexes and conditions of C11,
+/// which librdkafka uses, and the slow path of Swift's `Mutex`, whose library was compiled without it. In a program that links
+/// this target, C11's calls become those of pthreads, and the slow path reports to the sanitizer. Without the sanitizer this
+/// target is empty.
 #ifndef THREAD_SANITIZER_H
 #define THREAD_SANITIZER_H
 #endif

@@ -5,7 +5,7 @@ import KafkaServer
 import PostgresServer
 import Testing
 
-/// Brokers that let nobody in without a password, and allow each no more than they must.
+/// Brokers with passwords and access rules that allow no more than each role needs.
 @Suite(
     .timeLimit(.minutes(5)),
     .enabled(if: WeirCluster.skipReasonForOwnBrokers == nil, "\(WeirCluster.skipReasonForOwnBrokers ?? "")"))
@@ -29,8 +29,8 @@ struct AccessTests {
         "sasl.password": "inner",
     ]
 
-    /// What is missing is said with what to allow, and what was allowed is taken up.
-    @Test func aRightThatIsMissingIsNamedAndTakenUpWhenItIsThere() async throws {
+    /// The message names the missing right, and the process continues once it is granted.
+    @Test func aMissingRightIsReportedAndUsedOnceItIsGranted() async throws {
         let kafka = try await KafkaServer.start(settings: Self.settings)
         let result = await Result.capturing { try await Self.play(kafka) }
         await kafka.end()
@@ -66,7 +66,7 @@ struct AccessTests {
         for (resource, operation, member, words) in cases {
             let denial = KafkaAccessRule(resource, user: "weir", operation, isAllowed: false)
             let (before, flag) = (device, StopFlag())
-            // Brokers obey a while after they have said so.
+            // Brokers apply a rule some time after they have accepted it.
             async let during = before.written(until: flag)
             try await change(cluster, denial)
             await member.expectLogged(words)
@@ -77,7 +77,7 @@ struct AccessTests {
             for member in members { try await member.untilReadyAgain() }
         }
 
-        // Those at work go on without this one; who begins cannot.
+        // Running processes do not need this right; starting ones do.
         let denial = KafkaAccessRule(.topic(topics + "changes"), user: "weir", .describe, isAllowed: false)
         try await change(cluster, denial)
         await ordering.expectLogged("A topic cannot be looked at")

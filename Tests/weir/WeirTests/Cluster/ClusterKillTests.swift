@@ -6,7 +6,7 @@ import PostgresServer
 import Seeded
 import Testing
 
-/// Processes, brokers and the database are ended under load, again and again, at moments counted in answers.
+/// Processes, brokers and the database are ended under load, repeatedly, at moments counted in requests and answers.
 @Suite(
     .timeLimit(.minutes(20)),
     .enabled(if: WeirCluster.skipReasonForOwnBrokers == nil, "\(WeirCluster.skipReasonForOwnBrokers ?? "")"))
@@ -17,7 +17,7 @@ struct ClusterKillTests {
         case kill
     }
 
-    @Test func nothingAcknowledgedIsLostOrDoubledWhoeverIsKilled() async throws {
+    @Test func nothingAcknowledgedIsLostOrDoubledWhicheverProcessIsKilled() async throws {
         try await play(rounds: TestLength.count(5, short: 1, long: 19), brokers: 1, seed: 1)
     }
 
@@ -61,18 +61,18 @@ struct ClusterKillTests {
     ) async throws {
         let order = members.shuffled(using: &random)
         let moments = Array(0..<order.count).shuffled(using: &random)
-        for (place, member) in order.enumerated() {
+        for (index, member) in order.enumerated() {
             await progress.wait(for: Int.random(in: 1...50, using: &random))
             await member.kill()
             try member.startAgain()
-            if place == moments[0] {
+            if index == moments[0] {
                 let broker = Int.random(in: 1...kafka.brokers, using: &random)
                 if case .kill = ends[0] { try await kafka.kill(broker) } else { try await kafka.stop(broker) }
-                // Several brokers go on without the one, whoever led.
+                // The other brokers continue without the one, leader or not.
                 if kafka.brokers > 1 { await progress.wait(for: Int.random(in: 40...120, using: &random)) }
                 try await kafka.startAgain(broker)
             }
-            if place == moments[1] {
+            if index == moments[1] {
                 if case .kill = ends[1] { try await postgres.kill() } else { try await postgres.stop() }
                 try await postgres.startAgain()
             }

@@ -3,7 +3,7 @@ import ServerShell
 import Synchronization
 import Testing
 
-/// A process of a cluster, one role or all of them, which can be ended and started again in the same place.
+/// A process of a cluster, one role or all, which can be stopped and restarted with the same port and folder.
 final class ClusterMember: Sendable {
     /// What a process does.
     enum Role: String, Sendable {
@@ -20,7 +20,7 @@ final class ClusterMember: Sendable {
     let role: Role
     /// The port of a gateway for devices, or of a fan-out for gateways; it stays over restarts.
     let port: UInt16
-    /// Where the streams lie.
+    /// The folder of the streams.
     let data: String
     private let cluster: WeirCluster
     private let arguments: [String]
@@ -43,13 +43,13 @@ final class ClusterMember: Sendable {
     /// The process as it runs now, or has run last.
     var process: ProgramProcess { current.withLock(\.self) }
 
-    /// Starts the process again; it has ended.
+    /// Starts the process again after its end.
     func startAgain() throws {
         let process = try ProgramProcess(arguments, in: cluster.folder)
         current.withLock { $0 = process }
     }
 
-    /// Waits until the process does its work.
+    /// Waits until the process is ready.
     func untilReady() async throws {
         let process = process
         guard await process.hasLogged("Every service is ready") else {
@@ -59,13 +59,13 @@ final class ClusterMember: Sendable {
         if role.takesRequests { cluster.gateways.add(port) }
     }
 
-    /// Ends the process at once.
+    /// Sends SIGKILL and waits for the end.
     func kill() async {
         if role.takesRequests { cluster.gateways.remove(port) }
         #expect(await process.kill() == SIGKILL)
     }
 
-    /// Asks the process to stop, and waits until it has.
+    /// Sends SIGTERM and waits for the end.
     func stop() async {
         if role.takesRequests { cluster.gateways.remove(port) }
         let process = process
@@ -79,7 +79,7 @@ extension WeirCluster {
         try ClusterMember(role, named: name, in: self, settings)
     }
 
-    /// Starts a process and waits until it does its work.
+    /// Starts a process and waits until it is ready.
     func start(_ role: ClusterMember.Role, named name: String, _ settings: [String] = []) async throws -> ClusterMember
     {
         let member = try launch(role, named: name, settings)
@@ -89,7 +89,7 @@ extension WeirCluster {
 }
 
 extension WeirCluster {
-    /// One process of every role, ready for requests; the gateway comes first.
+    /// One process of every role, ready for requests; the gateway is first.
     func startOneOfEach() async throws -> [ClusterMember] { try await start(ofEach: 1) }
 
     /// Two processes of every role, ready for requests.
@@ -114,7 +114,7 @@ extension WeirCluster {
 }
 
 extension ClusterMember {
-    /// What the operations port says: why the process is not ready; `nil` where it is.
+    /// Why the process is not ready, by its operations port; `nil` where it is.
     func unreadiness() async throws -> String? {
         guard let port = await process.port(of: .operations) else {
             throw StartFailure(description: process.log.joined(separator: "\n"))
@@ -123,7 +123,7 @@ extension ClusterMember {
         return answer.status == 200 ? nil : String(decoding: answer.body, as: UTF8.self)
     }
 
-    /// Asks the operations port until it says that the process is not ready for a reason that has these words.
+    /// Polls the operations port until the process is not ready for a reason that contains these words.
     func untilUnready(_ words: String = "") async throws {
         while true {
             try Task.checkCancellation()
@@ -131,12 +131,12 @@ extension ClusterMember {
         }
     }
 
-    /// Asks the operations port until it says that the process is ready.
+    /// Polls the operations port until the process is ready.
     func untilReadyAgain() async throws {
         while try await unreadiness() != nil { try Task.checkCancellation() }
     }
 
-    /// Expects the process to log some words sooner or later.
+    /// Waits for a log line that contains some words.
     func expectLogged(_ words: String) async {
         #expect(await process.hasLogged(words), "\(role): \(process.log.suffix(5).joined(separator: "\n"))")
     }

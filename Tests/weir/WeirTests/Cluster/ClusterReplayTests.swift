@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// `weir replay` with `storage: cluster`: the tables in Postgres are lost, and made again from the topics in Kafka.
+/// `weir replay` with `storage: cluster`: the tables in Postgres are lost, and rebuilt from the topics in Kafka.
 @Suite(
     .timeLimit(.minutes(5)),
     .enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
 struct ClusterReplayTests {
-    @Test func lostTablesAreMadeAgainAndWorkersGoOn() async throws {
+    @Test func lostTablesAreRebuiltAndWorkersContinue() async throws {
         let cluster = try await WeirCluster.make(.init(partitions: 2))
         let weir = try await cluster.start(.run, named: "all")
         var device = try await ConflictingWrites.play(port: weir.port, seed: 7, rounds: 12)[0]
@@ -32,7 +32,7 @@ struct ClusterReplayTests {
         #expect(after.rows.count == before.rows.count + 1)
         #expect(after.rows.filter { before.rows[$0.key] != nil } == before.rows)
         await weir.stop()
-        // Streams that are lost as well are made from the tables.
+        // Lost streams are rebuilt from the tables.
         try FileManager.default.removeItem(atPath: weir.data)
         try weir.startAgain()
         try await weir.untilReady()
@@ -61,8 +61,8 @@ struct ClusterReplayTests {
         #expect(try await cluster.replay().errors.contains("\"weir_owners\" holds something"))
         try await cluster.database.execute("DROP SCHEMA weir CASCADE")
         try await cluster.command("migrate")
-        let made = try await cluster.replay()
-        #expect(made.code == 0, "\(made.output)\(made.errors)")
+        let replayed = try await cluster.replay()
+        #expect(replayed.code == 0, "\(replayed.output)\(replayed.errors)")
         // Everything is there: nothing is left to do.
         let again = try await cluster.replay("--resume")
         #expect(again.code == 0, "\(again.output)\(again.errors)")

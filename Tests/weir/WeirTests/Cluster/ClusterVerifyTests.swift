@@ -6,7 +6,7 @@ import Testing
     .timeLimit(.minutes(5)),
     .enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
 struct ClusterVerifyTests {
-    @Test func tablesThatAreWrittenMeanwhileAreEqual() async throws {
+    @Test func tablesThatAreWrittenDuringTheCheckAreEqual() async throws {
         let cluster = try await WeirCluster.make(.init(partitions: 2))
         let weir = try await cluster.start(.run, named: "all")
         var device = try await ConflictingWrites.play(port: weir.port, seed: 1, rounds: 12)[0]
@@ -18,7 +18,7 @@ struct ClusterVerifyTests {
         #expect(run.code == 0, "\(run.output)\(run.errors)")
         #expect(run.output.contains("\nEqual: "))
         for subject in ["position", "tables", "ordered"] { #expect(run.lines(of: subject, " equal: ").count == 2) }
-        // Nothing is left but the lock.
+        // Only the lock remains.
         let left = try FileManager.default.contentsOfDirectory(atPath: cluster.folder.path + "/weir-verify")
         #expect(left == ["lock"])
         await weir.kill()
@@ -26,7 +26,7 @@ struct ClusterVerifyTests {
         #expect(dead.code == 0, "\(dead.output)\(dead.errors)")
     }
 
-    @Test func whatSomebodyChangedInPostgresIsNamed() async throws {
+    @Test func rowsThatWereChangedInPostgresAreReported() async throws {
         let cluster = try await WeirCluster.make(.init(partitions: 2))
         let weir = try await cluster.start(.run, named: "all")
         _ = try await ConflictingWrites.play(port: weir.port, seed: 2, rounds: 12)
@@ -74,7 +74,7 @@ struct ClusterVerifyTests {
         await weir.stop()
     }
 
-    @Test func whoMayOnlyReadTheTablesCanVerify() async throws {
+    @Test func aRoleThatMayOnlyReadTheTablesCanVerify() async throws {
         let cluster = try await WeirCluster.make(.init(partitions: 2))
         let weir = try await cluster.start(.run, named: "all")
         _ = try await ConflictingWrites.play(port: weir.port, seed: 3, rounds: 3)
@@ -93,7 +93,7 @@ struct ClusterVerifyTests {
         await weir.stop()
     }
 
-    @Test func whatCannotBeSaidEndsWithTwo() async throws {
+    @Test func aCheckThatCannotRunExitsWithTwo() async throws {
         let cluster = try await WeirCluster.prepare(.init(partitions: 2))
         try await cluster.createTopics()
         let none = try await cluster.verify()

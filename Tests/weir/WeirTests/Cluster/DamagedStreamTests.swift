@@ -2,19 +2,19 @@ import Foundation
 import Seeded
 import Testing
 
-/// The file of a fan-out is lost or damaged, while its process is away or while it runs: the streams are made anew, and no row
-/// is wrong.
+/// The file of a fan-out is lost or damaged, while its process is stopped or running: the streams are rebuilt, and no row is
+/// wrong.
 @Suite(
     .timeLimit(.minutes(5)),
     .enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
 struct DamagedStreamTests {
     private enum Damage: CaseIterable {
         case deleted, truncated, flipped
-        /// What rows hold is not what was written, and everything around it is.
+        /// Values of rows are overwritten, and nothing else.
         case rewritten
     }
 
-    @Test func aFileThatIsDeletedTruncatedOrFlippedIsMadeAnew() async throws {
+    @Test func aFileThatIsDeletedTruncatedOrFlippedIsRebuilt() async throws {
         let cluster = try await WeirCluster.make(.init(partitions: 2))
         let members = try await cluster.startOneOfEach()
         let keeper = try #require(members.first { $0.role.keepsStreams })
@@ -23,9 +23,9 @@ struct DamagedStreamTests {
         for damage in Damage.allCases {
             for _ in 0..<3 { try await device.write() }
             let before = try await device.drained()
-            // An orderly end brings all rows into the database.
+            // A clean stop moves all rows into the database file.
             if damage == .deleted { await keeper.kill() } else { await keeper.stop() }
-            try Self.make(damage, to: keeper.data, &random)
+            try Self.inflict(damage, on: keeper.data, &random)
             try keeper.startAgain()
             try await keeper.untilReady()
             try await keeper.untilReadyAgain()
@@ -34,9 +34,9 @@ struct DamagedStreamTests {
         for member in members.reversed() { await member.stop() }
     }
 
-    /// The process has the file open, and rows that nobody writes any more are read from it: from its log of pages, or after
-    /// an orderly restart from the database itself.
-    @Test func aFileThatIsDamagedUnderItsProcessIsNoticedAndMadeAnew() async throws {
+    /// The process has the file open, and reads rows that are no longer written: from the WAL, or after a clean restart from the
+    /// database file.
+    @Test func aFileThatIsDamagedUnderItsProcessIsNoticedAndRebuilt() async throws {
         let cluster = try await WeirCluster.make(.init(partitions: 1))
         let members = try await cluster.startOneOfEach()
         let keeper = try #require(members.first { $0.role.keepsStreams })
@@ -61,7 +61,7 @@ struct DamagedStreamTests {
             #expect(try await Self.drained(members[0].port).rows == before.rows)
             let seen = keeper.process.log.count
             try Self.damage(damage, openIn: keeper.data, &random)
-            // Whoever reads learns that there is something new, and forgets the pages that it knows.
+            // A new result makes readers drop the pages that they have cached.
             try await device.write()
             #expect(try await Self.drained(members[0].port).rows == before.rows, "\(damage)")
             #expect(await keeper.process.hasLogged("Stream must be rebuilt", after: seen), "\(damage)")
@@ -72,15 +72,16 @@ struct DamagedStreamTests {
         for member in members.reversed() { await member.stop() }
     }
 
-    /// A new device that holds everything of the owner who is written no more.
+    /// A new device that holds everything of the owner whose rows are no longer written.
     private static func drained(_ port: UInt16) async throws -> TestDevice {
         var fresh = TestDevice(port: port, syncID: "stock", knowledgeID: "new")
         try await Retry.untilAnswered { try await fresh.drain() }
         return fresh
     }
 
-    /// Damages files in their places, so that whoever has them open has the damage; what has the place of pages in the log is
-    /// memory that processes share, and no file in more than its name.
+    /// Damages files in place, so that the process that has them open reads the damage.
+    ///
+    /// The -shm file is shared memory and is left out.
     private static func damage(_ damage: Damage, openIn folder: String, _ random: inout SeededRandom) throws {
         let names = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasPrefix("fanout-") }
         #expect(names.sorted() == ["fanout-0.db", "fanout-0.db-shm", "fanout-0.db-wal"])
@@ -99,8 +100,8 @@ struct DamagedStreamTests {
                 // In every sector, as devices fail.
                 for sector in stride(from: 0, to: size, by: 512) {
                     let count = min(64, size - sector)
-                    let room = min(512, size - sector) - count
-                    try file.seek(toOffset: sector + UInt64.random(in: 0...room, using: &random))
+                    let slack = min(512, size - sector) - count
+                    try file.seek(toOffset: sector + UInt64.random(in: 0...slack, using: &random))
                     try file.write(contentsOf: (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) })
                 }
             }
@@ -108,7 +109,7 @@ struct DamagedStreamTests {
         }
     }
 
-    private static func make(_ damage: Damage, to folder: String, _ random: inout SeededRandom) throws {
+    private static func inflict(_ damage: Damage, on folder: String, _ random: inout SeededRandom) throws {
         let names = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasPrefix("fanout-") }
         #expect(!names.isEmpty)
         var rewritten = 0
@@ -119,9 +120,9 @@ struct DamagedStreamTests {
             case .rewritten:
                 var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
                 var end = bytes.startIndex
-                while let place = bytes[end...].firstRange(of: Data(#""email":"k1""#.utf8)) {
-                    bytes[place.upperBound - 2] = UInt8(ascii: "7")
-                    end = place.upperBound
+                while let found = bytes[end...].firstRange(of: Data(#""email":"k1""#.utf8)) {
+                    bytes[found.upperBound - 2] = UInt8(ascii: "7")
+                    end = found.upperBound
                 }
                 rewritten += end == bytes.startIndex ? 0 : 1
                 try bytes.write(to: URL(fileURLWithPath: path))

@@ -4,13 +4,13 @@ import PostgresServer
 import Seeded
 import Testing
 
-/// The database has no room for rows: what devices were told is safe waits in the log until there is room again.
+/// The database's disk is full: acknowledged batches wait in the log until there is space.
 @Suite(
     .timeLimit(.minutes(5)),
     .enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"),
     .enabled(if: SmallDisk.isPossible, "\(SmallDisk.skipReason)"))
 struct FullDiskOfPostgresTests {
-    @Test func aDatabaseWithoutRoomIsWaitedFor() async throws {
+    @Test func orderingWaitsForADatabaseWithoutSpace() async throws {
         let postgres = try await PostgresServer.start()
         let owner = getpwnam("postgres").map { $0.pointee.pw_uid } ?? 0
         let disk = try SmallDisk(megabytes: 48, owner: owner)
@@ -40,7 +40,7 @@ struct FullDiskOfPostgresTests {
         async let written: Void = Self.write(values, port)
         await ordering.expectLogged("No space left on device")
         try await ordering.untilUnready("No space left on device")
-        try disk.makeRoom()
+        try disk.freeSpace()
         try await written
         try await ordering.untilReadyAgain()
         try await device.write()

@@ -4,13 +4,13 @@ import SyncModel
 import SyncWire
 import Testing
 
-/// What the topics of a cluster hold in the end: each message counts once, in order, and whoever repeats one repeats its bytes.
+/// Checks the topics of a cluster at the end: records are in order, and a repeated record has the same bytes.
 struct LogAudit {
-    /// How many records were there before, with the same bytes.
+    /// How many records repeat an earlier one.
     private(set) var repeats = 0
-    /// How many rows the results hold, repeats left out.
+    /// How many rows the results hold, without repeats.
     private(set) var rows = 0
-    /// The offset behind the newest message of `changes` that has its result, for each partition.
+    /// For each partition the offset after the newest part of `changes` that has a result.
     private(set) var orderedUpTo: [Int64] = []
     private let log: KafkaChangeLog
 
@@ -32,14 +32,14 @@ struct LogAudit {
 
     private init(log: KafkaChangeLog) { self.log = log }
 
-    /// The parts of each partition of `uploads` stand in their order.
+    /// The parts of each partition of `uploads` are in order.
     private mutating func checkChanges(_ partition: Int) async throws {
-        var newest: [Int: Place] = [:]
+        var newest: [Int: SourcePosition] = [:]
         var seen: [Part: [UInt8]] = [:]
         for record in try await records(of: .changes, partition) {
             let part = try ChangePart(decoding: record.value)
-            let place = Place(major: part.upload.offset, minor: Int64(part.part))
-            let key = Part(source: part.upload.partition, place: place)
+            let position = SourcePosition(major: part.upload.offset, minor: Int64(part.part))
+            let key = Part(source: part.upload.partition, position: position)
             if let first = seen[key] {
                 #expect(first == record.value, "changes \(partition) at \(record.offset) repeats other bytes")
                 repeats += 1
@@ -47,28 +47,28 @@ struct LogAudit {
             }
             seen[key] = record.value
             if let before = newest[part.upload.partition] {
-                #expect(place > before, "changes \(partition) at \(record.offset) is out of order")
+                #expect(position > before, "changes \(partition) at \(record.offset) is out of order")
             }
-            newest[part.upload.partition] = place
+            newest[part.upload.partition] = position
         }
     }
 
-    /// Results stand in the order of their messages, their rows in that of their timeStamps.
+    /// Results are in the order of their parts, rows in the order of their timeStamps.
     private mutating func checkOrdered(_ partition: Int) async throws {
-        var newest = Place(major: -1, minor: 0)
-        var seen: [Place: [UInt8]] = [:]
+        var newest = SourcePosition(major: -1, minor: 0)
+        var seen: [SourcePosition: [UInt8]] = [:]
         var timeStamp: Int64 = 0
         for record in try await records(of: .ordered, partition) {
             let piece = try OrderedPiece(decoding: record.value)
-            let place = Place(major: piece.changesOffset, minor: Int64(piece.piece))
-            if let first = seen[place] {
+            let position = SourcePosition(major: piece.changesOffset, minor: Int64(piece.piece))
+            if let first = seen[position] {
                 #expect(first == record.value, "ordered \(partition) at \(record.offset) repeats other bytes")
                 repeats += 1
                 continue
             }
-            seen[place] = record.value
-            #expect(place > newest, "ordered \(partition) at \(record.offset) is out of order")
-            newest = place
+            seen[position] = record.value
+            #expect(position > newest, "ordered \(partition) at \(record.offset) is out of order")
+            newest = position
             for row in piece.rows.map(\.row) {
                 #expect(row.timeStamp.rawValue > timeStamp, "ordered \(partition) at \(record.offset)")
                 timeStamp = row.timeStamp.rawValue
@@ -79,9 +79,9 @@ struct LogAudit {
     }
 
     private func records(of topic: Topic, _ partition: Int) async throws -> [LogRecord] {
-        let place = TopicPartition(topic, partition)
-        let range = try await log.range(of: place)
-        let reader = try await log.reader(of: place, from: range.start)
+        let partition = TopicPartition(topic, partition)
+        let range = try await log.range(of: partition)
+        let reader = try await log.reader(of: partition, from: range.start)
         var records: [LogRecord] = []
         while (records.last?.offset ?? range.start - 1) < range.end - 1 {
             records += try await reader.next(maximumBytes: 1 << 20)
@@ -90,16 +90,18 @@ struct LogAudit {
         return records
     }
 
-    /// Where a record stands in the order of what it came from.
-    private struct Place: Hashable, Comparable {
+    /// The position of a record's source.
+    private struct SourcePosition: Hashable, Comparable {
         let major: Int64
         let minor: Int64
 
-        static func < (left: Place, right: Place) -> Bool { (left.major, left.minor) < (right.major, right.minor) }
+        static func < (left: SourcePosition, right: SourcePosition) -> Bool {
+            (left.major, left.minor) < (right.major, right.minor)
+        }
     }
 
     private struct Part: Hashable {
         let source: Int
-        let place: Place
+        let position: SourcePosition
     }
 }

@@ -3,12 +3,12 @@ import Foundation
 import PostgresServer
 import Testing
 
-/// What an operator has done wrong is said in clear words, and what he then does right is taken up without a restart.
+/// Mistakes of an operator are reported, and their correction takes effect without a restart.
 @Suite(
     .timeLimit(.minutes(5)),
     .enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
 struct MisconfigurationTests {
-    @Test func topicsThatAreMissingAreNamedAndTakenUpWhenTheyAreThere() async throws {
+    @Test func missingTopicsAreReportedAndUsedOnceTheyExist() async throws {
         let cluster = try await WeirCluster.prepare(.init(partitions: 2))
         let workers = try [ClusterMember.Role.ordering, .ingest].map { try cluster.launch($0, named: "\($0)") }
         for worker in workers {
@@ -28,44 +28,44 @@ struct MisconfigurationTests {
         }
     }
 
-    @Test func topicsWithOtherPartitionsThanTheOthersAreRefusedUntilTheyAreMended() async throws {
+    @Test func topicsWithDifferentPartitionCountsAreRefusedUntilTheyMatch() async throws {
         let cluster = try await WeirCluster.prepare(.init(partitions: 2))
         try await cluster.createTopics()
-        try await cluster.makeAnew("changes", partitions: 3)
+        try await cluster.recreate("changes", partitions: 3)
         let check = try await CommandRun.run("topics", "check", "--config", "weir.yaml", in: cluster.folder)
         #expect(check.code == 1)
         #expect(check.output.contains("changes"), "\(check.output)")
         let worker = try cluster.launch(.ordering, named: "ordering")
         await worker.expectLogged("the topics have other partitions than they must")
         try await worker.untilUnready("changes 3")
-        try await cluster.makeAnew("changes", partitions: 2)
+        try await cluster.recreate("changes", partitions: 2)
         try await cluster.command("migrate")
         try await worker.untilReady()
         try await worker.untilReadyAgain()
         await worker.stop()
     }
 
-    /// Topics made anew under the same names, or those of another cluster: the tables are of another history.
-    @Test func tablesOfAnotherHistoryAreRefusedByEveryoneWhoIsToWriteThem() async throws {
+    /// Recreated topics, or those of another cluster: the tables have a different epoch.
+    @Test func tablesWithADifferentEpochAreNotWritten() async throws {
         let first = try await WeirCluster.make(.init(partitions: 2))
         let second = try await WeirCluster.prepare(.init(partitions: 2, database: first.database))
         try await second.createTopics()
         let migration = try await CommandRun.run("migrate", "--config", "weir.yaml", in: second.folder)
         #expect(migration.code == 1)
         #expect(migration.errors.contains("history"), "\(migration.errors)")
-        // Begun with tables of its own, it meets those of the other.
+        // The second history begins with its own tables; a worker is then pointed at those of the first.
         let own = try await TestDatabase.make(on: first.database.server)
         try await second.command("migrate", "--postgres.shards", own.connectionString)
         let worker = try second.launch(.ordering, named: "ordering")
         await worker.expectLogged("the tables")
         try await worker.untilUnready("history")
         await worker.stop()
-        // The tables' own history goes on.
+        // The history of the tables continues.
         let rightful = try await first.start(.ordering, named: "ordering")
         await rightful.stop()
     }
 
-    @Test func aWrongPasswordIsSaidAndTheRightOneTakenUp() async throws {
+    @Test func aWrongPasswordIsReportedAndTheRightOneUsedOnceItWorks() async throws {
         let rule = "local all worker scram-sha-256"
         let postgres = try await PostgresServer.start(
             setUp: "{ echo '\(rule)'; cat data/pg_hba.conf; } > rules && cat rules > data/pg_hba.conf")

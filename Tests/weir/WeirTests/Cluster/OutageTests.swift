@@ -4,12 +4,12 @@ import KafkaServer
 import PostgresServer
 import Testing
 
-/// Broker or database cannot do their work for a while: processes say so, lose nothing, and go on by themselves.
+/// Broker or database are unavailable for a while: processes report it, lose nothing, and continue without a restart.
 @Suite(
     .timeLimit(.minutes(5)),
     .enabled(if: WeirCluster.skipReasonForOwnBrokers == nil, "\(WeirCluster.skipReasonForOwnBrokers ?? "")"))
 struct OutageTests {
-    @Test func aBrokerThatDisappearsIsWaitedFor() async throws {
+    @Test func processesWaitForABrokerThatWasKilled() async throws {
         let kafka = try await KafkaServer.start()
         let result = await Result.capturing {
             try await Self.play(.init(partitions: 2, kafka: kafka)) { _ in
@@ -24,7 +24,7 @@ struct OutageTests {
         try result.get()
     }
 
-    @Test func aDatabaseInRecoveryIsWaitedFor() async throws {
+    @Test func processesWaitForADatabaseInRecovery() async throws {
         let postgres = try await PostgresServer.start()
         let result = await Result.capturing {
             try await Self.play(.init(partitions: 2, postgres: postgres)) { _ in
@@ -54,7 +54,7 @@ struct OutageTests {
         try await begin(cluster)
         let before = device
         async let during = before.written()
-        // Whoever has the device's partition says that it cannot work on it.
+        // The worker that owns the device's partition reports that it is not ready.
         try await withThrowingTaskGroup(of: Void.self) { group in
             for member in members where member.role != .ingest { group.addTask { try await unready(member) } }
             _ = try await group.next()

@@ -4,13 +4,13 @@ import KafkaServer
 import PostgresServer
 import Testing
 
-/// Topics are removed and made anew, or other brokers answer, while processes run.
+/// Topics are deleted and recreated, or other brokers take their address, while processes run.
 @Suite(
     .timeLimit(.minutes(5)),
     .enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
 struct RecreatedTopicsTests {
-    /// Each in turn, under the same processes; what cannot be made again is restored, and they go on by themselves.
-    @Test func aTopicMadeAnewIsNoticedAndNothingAcknowledgedIsLost() async throws {
+    /// Each topic in turn, under the same processes; `ordered` is derived again, the others are restored, and all continue.
+    @Test func aRecreatedTopicIsNoticedAndNothingAcknowledgedIsLost() async throws {
         let cluster = try await WeirCluster.make(.init(partitions: 2))
         let members = try await cluster.startOneOfEach()
         let (gateway, ordering, ingest, fanOut) = (members[0], members[1], members[2], members[3])
@@ -18,17 +18,17 @@ struct RecreatedTopicsTests {
         try await device.write()
         let control = try await TopicRecords.read(.control, of: cluster)
 
-        // Results come from the tables again, and go on in the new topic.
-        try await cluster.makeAnew("ordered", partitions: 2)
+        // Streams are rebuilt from the tables, and results continue in the new topic.
+        try await cluster.recreate("ordered", partitions: 2)
         await ordering.expectLogged("The topic ordered was made anew")
         await fanOut.expectLogged("Stream must be rebuilt")
         for member in members { try await member.untilReadyAgain() }
         try await device.write()
         _ = try await device.drained()
 
-        // What the new topic takes first would count as seen.
+        // The offsets of the new topic would count as already processed.
         let uploads = try await TopicRecords.read(.uploads, of: cluster)
-        try await cluster.makeAnew("uploads", partitions: 2)
+        try await cluster.recreate("uploads", partitions: 2)
         for member in [gateway, ingest] {
             try await member.untilUnready("uploads was made anew")
             await member.expectLogged("append records of any content to it")
@@ -38,9 +38,9 @@ struct RecreatedTopicsTests {
         for member in members { try await member.untilReadyAgain() }
         try await device.write()
 
-        // The truth itself: uploads are taken, and wait.
+        // Uploads are accepted, and wait.
         let changes = try await TopicRecords.read(.changes, of: cluster)
-        try await cluster.makeAnew("changes", partitions: 2)
+        try await cluster.recreate("changes", partitions: 2)
         for member in [ordering, ingest] { try await member.untilUnready("changes was made anew") }
         let before = device
         async let during = before.written()
@@ -48,7 +48,7 @@ struct RecreatedTopicsTests {
         device = try await during
         for member in members { try await member.untilReadyAgain() }
 
-        try await cluster.makeAnew("control", partitions: 1)
+        try await cluster.recreate("control", partitions: 1)
         for member in members { try await member.untilUnready("control does not hold this history any more") }
         try await Self.expectRefusal(gateway)
         try await control.restore(to: cluster)
@@ -60,7 +60,7 @@ struct RecreatedTopicsTests {
         try await cluster.expectRows(fresh)
     }
 
-    @Test func anotherHistoryInTopicsMadeAnewEndsEveryProcess() async throws {
+    @Test func anotherHistoryInRecreatedTopicsEndsEveryProcess() async throws {
         let cluster = try await WeirCluster.make(.init(partitions: 2))
         let members = try await cluster.startOneOfEach()
         var device = CountingDevice(port: members[0].port)
@@ -69,7 +69,7 @@ struct RecreatedTopicsTests {
         for member in members { try await member.untilUnready("control does not hold this history any more") }
         try await cluster.createTopics()
         try await Self.expectRefusal(members[0])
-        // The tables are of the history that is gone, so no other one is begun beside them.
+        // The tables have the epoch of the deleted topics, so migrate begins no other history.
         let migration = try await CommandRun.run("migrate", "--config", "weir.yaml", in: cluster.folder)
         #expect(migration.code == 1)
         #expect(migration.errors.contains("history"), "\(migration.errors)")
@@ -81,7 +81,7 @@ struct RecreatedTopicsTests {
     @Test(
         .enabled(
             if: WeirCluster.skipReasonForOwnBrokers == nil, "\(WeirCluster.skipReasonForOwnBrokers ?? "")"))
-    func otherBrokersAtTheSameAddressGetNothing() async throws {
+    func otherBrokersAtTheSameAddressGetNoRecords() async throws {
         let kafka = try await KafkaServer.start()
         let result = await Result.capturing {
             let cluster = try await WeirCluster.make(.init(partitions: 2, kafka: kafka))
@@ -102,11 +102,11 @@ struct RecreatedTopicsTests {
         try result.get()
     }
 
-    /// Expects that an upload is not taken.
+    /// Expects an upload to be rejected.
     private static func expectRefusal(_ gateway: ClusterMember) async throws {
         var device = TestDevice(port: gateway.port, syncID: "abc", knowledgeID: "refused")
         let failure = await #expect(throws: DeviceClient.Failure.self) {
-            _ = try await device.sync([TestDevice.change("refused", ["name": "Nobody"])])
+            _ = try await device.sync([TestDevice.change("refused", ["name": "x"])])
         }
         #expect(failure?.status == 503, "\(failure?.description ?? "")")
     }
@@ -117,7 +117,7 @@ struct RecreatedTopicsTests {
         try await cluster.command("migrate", "--postgres.shards", database.connectionString)
     }
 
-    /// Expects that the processes end and say what to do.
+    /// Expects the processes to exit and to log what to do.
     private static func expectEnd(_ members: [ClusterMember]) async throws {
         for member in members {
             #expect(await member.process.untilEnd() == 1)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A new version of the schema is published while every process goes on.
+/// A new schema version is registered while every process runs.
 @Suite(
     .timeLimit(.minutes(5)),
     .enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))

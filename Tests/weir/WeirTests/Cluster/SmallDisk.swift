@@ -1,9 +1,9 @@
 import Foundation
 import ServerShell
 
-/// A disk of few bytes for a database, which only root may make.
+/// A small disk (tmpfs) for a database, which only root can mount.
 final class SmallDisk: Sendable {
-    /// Whether disks can be made here.
+    /// Whether this process can mount one.
     static let isPossible: Bool = {
         guard getuid() == 0 else { return false }
         do {
@@ -17,18 +17,17 @@ final class SmallDisk: Sendable {
     /// Why tests that need one are skipped.
     static let skipReason = "no small disk can be mounted here"
 
-    /// Where it is.
     let path: String
     private var filler: String { path + "/filler" }
 
-    /// Makes a disk that belongs to a user.
+    /// Mounts a disk that a user owns.
     init(megabytes: Int, owner: uid_t = 0) throws {
         path = NSTemporaryDirectory() + "weir-disk-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         try Self.run("mount", ["-t", "tmpfs", "-o", "size=\(megabytes)m,mode=755,uid=\(owner)", "weir", path])
     }
 
-    /// Leaves no room.
+    /// Uses all free space.
     func fill() throws {
         guard FileManager.default.createFile(atPath: filler, contents: nil),
             let handle = FileHandle(forWritingAtPath: filler)
@@ -44,10 +43,10 @@ final class SmallDisk: Sendable {
         }
     }
 
-    /// Gives the room back.
-    func makeRoom() throws { try FileManager.default.removeItem(atPath: filler) }
+    /// Frees the space that ``fill()`` used.
+    func freeSpace() throws { try FileManager.default.removeItem(atPath: filler) }
 
-    /// Takes the disk away; nobody uses it any more.
+    /// Unmounts the disk, which must not be in use.
     func end() throws {
         try Self.run("umount", [path])
         try FileManager.default.removeItem(atPath: path)

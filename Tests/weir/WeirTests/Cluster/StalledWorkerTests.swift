@@ -2,19 +2,19 @@ import ChangeLog
 import Foundation
 import Testing
 
-/// An ordering worker is halted for longer than its group waits for a sign of life, and goes on when another has taken over.
+/// An ordering worker is halted for longer than its session timeout, and continues after another has its partitions.
 @Suite(
     .timeLimit(.minutes(5)),
     .enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
 struct StalledWorkerTests {
-    @Test func aWorkerThatStallsIsReplacedAndChangesNothingWhenItGoesOn() async throws {
+    @Test func aStalledWorkerIsReplacedAndWritesNothingWhenItContinues() async throws {
         try await Self.play { _, worker, _ in
             worker.process.send(SIGSTOP)
             return Task {}
         }
     }
 
-    /// The transaction waits for a lock of the test's when its worker is halted; all of it, or a part, is on its way.
+    /// The worker is halted while its transaction waits for a lock, after all or a part of it was sent.
     @Test(arguments: [10, 250_000])
     func aWorkerThatStallsInATransactionIsReplaced(valueBytes: Int) async throws {
         try await Self.play { cluster, worker, port in
@@ -22,7 +22,7 @@ struct StalledWorkerTests {
             try await cluster.database.holding("LOCK TABLE person IN ACCESS EXCLUSIVE MODE") {
                 written = Task {
                     try await Self.write(String(repeating: "x", count: valueBytes), port)
-                    // Whatever the halted worker writes when it goes on is not what stands there.
+                    // So that what the halted worker would write later differs from the row.
                     try await Self.write("newer", port, batch: 2)
                 }
                 try await cluster.database.untilRow(
@@ -36,7 +36,7 @@ struct StalledWorkerTests {
         }
     }
 
-    /// Writes three rows, and asks until they have their outcome.
+    /// Writes three rows, and retries until they have their outcome.
     private static func write(_ value: String, _ port: UInt16, batch: Int = 1) async throws {
         var device = TestDevice(port: port, syncID: "abc", knowledgeID: "k2")
         let changes = (0..<3).map { TestDevice.change("large \($0)", ["name": JSON(value)]) }
@@ -48,7 +48,7 @@ struct StalledWorkerTests {
         #expect(answer["batch"]["results"].array.map { $0["version"].int } == [batch, batch, batch])
     }
 
-    /// Halts the only ordering worker, has another take over, and the first one go on, at last alone.
+    /// Halts the only ordering worker, starts a successor, continues the first, and stops the successor.
     private static func play(
         halt: (WeirCluster, ClusterMember, UInt16) async throws -> Task<Void, any Error>
     ) async throws {

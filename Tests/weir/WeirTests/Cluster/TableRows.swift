@@ -24,12 +24,12 @@ extension WeirCluster {
         rows.sorted { ($0[0] ?? "", $0[1] ?? "") < ($1[0] ?? "", $1[1] ?? "") }
     }
 
-    /// Expects the tables to stand behind every message of `changes`; the workers have stopped.
+    /// Expects the tables to have passed every part of `changes`; the workers have stopped.
     func expectPositions(_ audit: LogAudit) async throws {
         let positions = try await database.query("SELECT partition::text, next_offset::text FROM weir_partitions")
         for position in positions {
             guard let partition = position[0].flatMap({ Int($0) }), let next = position[1].flatMap({ Int64($0) }) else {
-                Issue.record("a position that is none: \(position)")
+                Issue.record("a position is no number: \(position)")
                 continue
             }
             #expect(next >= audit.orderedUpTo[partition], "partition \(partition)")

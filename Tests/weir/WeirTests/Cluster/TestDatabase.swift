@@ -4,12 +4,12 @@ import Foundation
 import Postgres
 import PostgresServer
 
-/// A database of a server of the tests, made for one of them.
+/// A database for one test.
 struct TestDatabase: Sendable {
     let server: PostgresServer
     let name: String
 
-    /// Makes an empty database.
+    /// Creates an empty database.
     static func make(on server: PostgresServer) async throws -> TestDatabase {
         let name = "weir_" + UUID().uuidString.lowercased().filter { $0 != "-" }.prefix(12)
         let postgres = TestDatabase(server: server, name: "postgres")
@@ -17,10 +17,9 @@ struct TestDatabase: Sendable {
         return TestDatabase(server: server, name: name)
     }
 
-    /// What processes find it by.
     var connectionString: String { server.connectionString(database: name) }
 
-    /// Runs SQL with the schema of the tables before others; its columns are texts.
+    /// Runs SQL with schema weir first; its columns must be texts.
     func query(_ sql: String) async throws -> [[String?]] {
         try await withSession { connection in
             let rows = try connection.queryOnce(sql)
@@ -35,14 +34,14 @@ struct TestDatabase: Sendable {
         try await withSession { connection in try connection.execute(sql) }
     }
 
-    /// Asks again and again, in one session, until there is a row.
+    /// Repeats a query until it has a row.
     func untilRow(_ sql: String) async throws {
         try await withSession { connection in
             while try connection.queryOnce(sql).count == 0 {}
         }
     }
 
-    /// Runs statements in a transaction that stands open while a body runs, and is rolled back then.
+    /// Runs statements in a transaction that is open while a body runs, and rolls it back.
     func holding(_ sql: String, _ body: () async throws -> Void) async throws {
         let (begun, begin) = AsyncStream.makeStream(of: Void.self)
         let end = DispatchSemaphore(value: 0)

@@ -2,7 +2,7 @@ import ChangeLog
 import KafkaChangeLog
 import Testing
 
-/// What a topic held, as a mirror of it would keep it.
+/// A copy of the records of a topic.
 struct TopicRecords: Sendable {
     let topic: Topic
     /// The records of each partition, in their order.
@@ -12,11 +12,11 @@ struct TopicRecords: Sendable {
     static func read(_ topic: Topic, of cluster: WeirCluster) async throws -> TopicRecords {
         try await withLog(of: cluster) { log in
             var partitions: [[LogRecord]] = []
-            for partition in 0..<(topic == .control ? 1 : log.partitionCount) {
-                let place = TopicPartition(topic, partition)
-                let range = try await log.range(of: place)
-                #expect(range.start == 0, "nothing was removed from \(place)")
-                let reader = try await log.reader(of: place, from: range.start)
+            for number in 0..<(topic == .control ? 1 : log.partitionCount) {
+                let partition = TopicPartition(topic, number)
+                let range = try await log.range(of: partition)
+                #expect(range.start == 0, "nothing was removed from \(partition)")
+                let reader = try await log.reader(of: partition, from: range.start)
                 var records: [LogRecord] = []
                 while records.count < range.end { records += try await reader.next(maximumBytes: 1 << 20) }
                 await reader.close()
@@ -34,7 +34,7 @@ struct TopicRecords: Sendable {
             }, to: cluster)
     }
 
-    /// Appends as many records of any content to the topic as it held.
+    /// Appends as many records as the copy has, with any content.
     func fill(_ cluster: WeirCluster) async throws {
         try await Self.append(
             partitions.enumerated().flatMap { number, records in

@@ -3,16 +3,16 @@ import Kafka
 import ThreadExecutor
 
 extension WeirCluster {
-    /// Removes a topic and makes it again, with so many partitions.
-    func makeAnew(_ topic: String, partitions: Int) async throws {
+    /// Deletes a topic and creates it again.
+    func recreate(_ topic: String, partitions: Int) async throws {
         try await remove([topic])
-        // It ends with what is wrong with the topics, as may be meant.
+        // It fails where the topics do not match, which some tests intend.
         _ = try await CommandRun.run(
             "topics", "create", "--partitions", "\(partitions)", "--replication", "1", "--config", "weir.yaml",
             in: folder)
     }
 
-    /// Removes topics, and returns when their names are free.
+    /// Deletes topics, and returns when their names are free.
     func remove(_ topics: [String]) async throws {
         let names = topics.map { prefix + $0 }
         try await administering { client in

@@ -2,12 +2,14 @@ import Foundation
 import KafkaServer
 import Testing
 
-/// The tools of others that look at the topics of a cluster, and an edge that writes one.
+/// Runs kcat, Kafka's tools and a Python producer on the topics of a cluster.
 struct UploadsContractHarness: Sendable {
     /// Why the tests are skipped; `nil` where everything is at hand.
     static let skipReason: String? = {
         if let reason = WeirCluster.skipReason ?? WeirCluster.skipReasonForOwnBrokers { return reason }
-        for program in ["kcat", "protoc"] where !CommandRun.isInstalled(program) { return "\(program) is not installed here" }
+        for program in ["kcat", "protoc"] where !CommandRun.isInstalled(program) {
+            return "\(program) is not installed here"
+        }
         return nil
     }()
 
@@ -21,9 +23,9 @@ struct UploadsContractHarness: Sendable {
 
     // MARK: The producer of the documents
 
-    /// An edge: the program that docs/kafka.md shows, beside the classes that protoc makes.
+    /// The program in docs/kafka.md, beside the classes that protoc generates.
     struct Producer: Sendable {
-        let place: UploadsContractHarness
+        let harness: UploadsContractHarness
         let python: String
 
         /// Writes a batch and returns when the brokers have it.
@@ -33,8 +35,8 @@ struct UploadsContractHarness: Sendable {
             _ caller: String, _ device: String, batch: Int, _ changes: String, isMisplaced: Bool = false
         ) async throws {
             let program = isMisplaced ? "misplace.py" : "upload.py"
-            _ = try await place.tool(
-                [python, program, place.servers, place.prefix, caller, device, "\(batch)", changes])
+            _ = try await harness.tool(
+                [python, program, harness.servers, harness.prefix, caller, device, "\(batch)", changes])
         }
     }
 
@@ -44,7 +46,7 @@ struct UploadsContractHarness: Sendable {
         let document = try String(contentsOf: root.appending(path: "docs/kafka.md"), encoding: .utf8)
         let code = String(try #require(document.firstMatch(of: /```python\n((?s).*?)```/)).output.1)
         try folder.write(code, to: "upload.py")
-        // The same with a partitioner that is wrong.
+        // The same program with a wrong partitioner.
         let right = "% history.partitions"
         try #require(code.ranges(of: right).count == 1)
         try folder.write(
@@ -59,7 +61,7 @@ struct UploadsContractHarness: Sendable {
         // The Python that has protobuf: the system's, where its package puts it, else the one on the path.
         for python in ["/usr/bin/python3", "python3"] {
             if try await CommandRun.tool([python, "-c", "import google.protobuf"], in: folder).code == 0 {
-                return Producer(place: self, python: python)
+                return Producer(harness: self, python: python)
             }
         }
         throw StartFailure(

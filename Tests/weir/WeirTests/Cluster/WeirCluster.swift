@@ -26,14 +26,13 @@ final class WeirCluster: Sendable {
     let servers: String
     /// How many copies the topics have.
     private let copies: Int
-    /// Stands before the names of the topics.
+    /// The prefix of the topics' names.
     let prefix: String
     let database: TestDatabase
     let partitions: Int
-    /// The gateways that take requests now.
+    /// The gateways that run.
     let gateways = Gateways()
 
-    /// What a cluster of processes is made with.
     struct Plan {
         var partitions = 16
         var clock = "sequence(100)"
@@ -42,13 +41,13 @@ final class WeirCluster: Sendable {
         var kafka: KafkaServer?
         /// A server of the test's own, if it has one.
         var postgres: PostgresServer?
-        /// A database that something else has been in, instead of an empty one.
+        /// A database that is not empty.
         var database: TestDatabase?
         /// Further settings of every process.
         var settings: [String: String] = [:]
     }
 
-    /// Makes the topics, the history and the tables.
+    /// Creates the topics, the history and the tables.
     static func make(_ plan: Plan = Plan()) async throws -> WeirCluster {
         let cluster = try await prepare(plan)
         try await cluster.createTopics()
@@ -56,7 +55,7 @@ final class WeirCluster: Sendable {
         return cluster
     }
 
-    /// Makes the settings and an empty database, and nothing in Kafka.
+    /// Writes the settings and creates an empty database, and nothing in Kafka.
     static func prepare(_ plan: Plan = Plan()) async throws -> WeirCluster {
         let servers: String
         if let kafka = plan.kafka {
@@ -90,7 +89,7 @@ final class WeirCluster: Sendable {
         prefix = "test-\(UUID().uuidString.prefix(8))."
     }
 
-    /// The settings of all processes; what makes retries quick is for the tests alone.
+    /// Writes the settings of all processes, with shorter retries than an operator would choose.
     private func write(_ schema: String, _ clock: String, _ settings: [String: String]) throws {
         try folder.write(schema, to: "schema.yaml")
         var lines = [
@@ -107,7 +106,6 @@ final class WeirCluster: Sendable {
         try folder.write(lines.joined(separator: "\n") + "\n", to: "weir.yaml")
     }
 
-    /// Makes the topics that are missing.
     func createTopics() async throws {
         try await command(
             "topics", "create", "--partitions", "\(partitions)", "--replication", "\(copies)",

@@ -1,11 +1,11 @@
 import Seeded
 import Testing
 
-/// Devices of three owners that make, change, delete, revive and quarrel over rows of each other.
+/// Devices of three owners that create, change, delete and revive each other's rows, with conflicts.
 enum ConflictingWrites {
     private static let owners = ["abc", "def", "ghi"]
 
-    /// Plays so many batches, and drains all devices.
+    /// Sends `rounds` batches, and drains all devices.
     static func play(port: UInt16, seed: UInt64, rounds: Int) async throws -> [TestDevice] {
         var random = SeededRandom(seed: seed)
         var devices = owners.flatMap { owner in
@@ -14,17 +14,17 @@ enum ConflictingWrites {
             }
         }
         for round in 0..<rounds {
-            let place = Int.random(in: 0..<devices.count, using: &random)
+            let index = Int.random(in: 0..<devices.count, using: &random)
             let changes = (0..<Int.random(in: 1...20, using: &random)).map { _ in
                 change(round, owners.randomElement(using: &random) ?? "abc", &random)
             }
-            _ = try await devices[place].sync(changes, atomic: Int.random(in: 0..<8, using: &random) == 0)
+            _ = try await devices[index].sync(changes, atomic: Int.random(in: 0..<8, using: &random) == 0)
         }
-        for place in devices.indices { try await devices[place].drain() }
+        for index in devices.indices { try await devices[index].drain() }
         return devices
     }
 
-    /// A device that may see everything, with everything.
+    /// A new device that holds the rows of all owners.
     static func fresh(port: UInt16) async throws -> TestDevice {
         var device = TestDevice(port: port, syncID: "abc", knowledgeID: "fresh", links: links(of: "abc"))
         try await device.drain()

@@ -17,6 +17,7 @@ struct CountingDevice: Sendable {
     /// The newest timeStamp of each owner's rows in an answer.
     private var newest: [String: Int] = [:]
     /// The row that batches without a number write: its last known version, and how many writes got no answer since.
+    ///
     /// Only the log's offsets keep such a batch from being applied twice.
     private var unnumbered = (version: 0, unanswered: 0)
 

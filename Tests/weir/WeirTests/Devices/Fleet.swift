@@ -71,7 +71,7 @@ struct Fleet: Sendable {
         return try result.get()
     }
 
-    /// Repeats what got no answer. Then every device must hold what a new one gets, and the new one every batch once.
+    /// Repeats what got no answer; then every device must hold what a new one gets, and the new one every batch once.
     ///
     /// - Returns: the new device.
     @discardableResult

@@ -1,18 +1,18 @@
 import Testing
 
-/// A device that goes on syncing while something else goes wrong, and must not notice.
+/// A device that syncs while other requests fail, and must not be affected.
 struct HealthyDevice {
     private var device: TestDevice
     private let table: String
     private var rows = 0
 
-    /// Makes a device that writes to a table with a column `name`.
+    /// - Parameter table: has a column `name`.
     init(_ weir: WeirProcess, table: String = "person") {
         device = TestDevice(weir, syncID: "bystander", knowledgeID: "k1")
         self.table = table
     }
 
-    /// Runs something, with a sync at the same time.
+    /// Syncs while work runs.
     mutating func watch<Result: Sendable>(
         _ work: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {

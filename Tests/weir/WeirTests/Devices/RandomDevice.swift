@@ -2,14 +2,14 @@ import Foundation
 import Seeded
 import Testing
 
-/// A device that does anything a client may, as a seed has it, with a few rows that others write, too.
+/// A device that sends any valid request, chosen by a seed, on a few rows that other devices write, too.
 struct RandomDevice: Sendable {
     var device: TestDevice
-    /// Whose rows it may write.
+    /// The owners whose rows it may write.
     private let owners: [String]
-    /// The batch that got no answer.
+    /// The changes of the batch that got no answer.
     private var unanswered: [JSON]?
-    /// The last batch that got one, and what became of it.
+    /// The last batch that got an answer.
     private var last: (changes: [JSON], verdicts: [String])?
 
     init(_ weir: WeirProcess, syncID: String, knowledgeID: String, links: String? = nil, owners: [String]) {
@@ -17,7 +17,7 @@ struct RandomDevice: Sendable {
         self.owners = owners
     }
 
-    /// Does one thing.
+    /// Sends one request.
     mutating func play(_ random: inout SeededRandom) async throws {
         switch Int.random(in: 0..<10, using: &random) {
         case 0..<5 where !owners.isEmpty: try await sync(next(&random), &random)
@@ -27,7 +27,7 @@ struct RandomDevice: Sendable {
         }
     }
 
-    /// Sends a batch to a server that goes away meanwhile, or perhaps just before or after.
+    /// Sends a batch while the server ends; either may be first.
     mutating func playAtTheEnd(of weir: WeirProcess, isClean: Bool, _ random: inout SeededRandom) async throws {
         let changes = next(&random)
         async let status = isClean ? weir.stop() : weir.kill()
@@ -37,7 +37,7 @@ struct RandomDevice: Sendable {
         #expect(await status == (isClean ? 0 : SIGKILL))
     }
 
-    /// Sends what got no answer.
+    /// Repeats the batch that got no answer.
     mutating func settle(_ random: inout SeededRandom) async throws {
         if let changes = unanswered { try await sync(changes, &random) }
     }
@@ -66,7 +66,7 @@ struct RandomDevice: Sendable {
         last = nil
     }
 
-    /// The same number and content again: the first outcome, however often.
+    /// Repeats a batch with the same number and content, and expects the first outcome.
     private func repeatLast() async throws {
         guard let last, unanswered == nil else { return }
         let answer = try await device.client.sync(request(last.changes))

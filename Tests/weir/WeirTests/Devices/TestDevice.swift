@@ -1,16 +1,15 @@
 import Foundation
 import Testing
 
-/// A device as a client author would write it: numbers its batches, keeps rows and vector, applies answers in order.
+/// A device as the contract asks of clients: numbers its batches, keeps rows and knowledge vector, applies answers in order.
 struct TestDevice: Sendable {
-    /// The server as the device reaches it; another one after a restart.
     var client: DeviceClient
     let knowledgeID: String
     /// The number of the last batch.
     var batch = 0
-    /// The vector: (syncId, knowledgeId) → last timeStamp, keyed by their JSON.
+    /// The knowledge vector's entries.
     var knowledge: [JSON] = []
-    /// What the last answer named as `cutFrom`; null where it named nothing.
+    /// `cutFrom` of the last answer; null where it has none.
     private var cutFrom = JSON(NSNull())
     /// The schema version that the device was built for; `nil` to follow the server's.
     var schemaVersion: String?
@@ -29,12 +28,12 @@ struct TestDevice: Sendable {
     /// Sends later requests to another server.
     mutating func move(to port: UInt16) { client = DeviceClient(port: port, headers: client.headers) }
 
-    /// A change of a row; further members by `with`.
+    /// A change; `with` adds further fields.
     static func change(_ id: String, _ values: JSON, table: String = "person") -> JSON {
         ["table": JSON(table), "id": JSON(id), "values": values]
     }
 
-    /// Uploads changes as the next batch and pulls; answers as the server did.
+    /// Uploads changes as the next batch and pulls; the server's answer.
     mutating func sync(_ changes: [JSON] = [], atomic: Bool = false, limit: Int? = nil) async throws -> JSON {
         var request: JSON = ["knowledgeId": JSON(knowledgeID), "knowledge": JSON(knowledge.map(\.value))]
         if !changes.isEmpty {
@@ -58,7 +57,7 @@ struct TestDevice: Sendable {
         }
     }
 
-    /// Pulls until nothing is left; checks what every page promises on the way.
+    /// Pulls until nothing is left, and checks that no page lowers the vector.
     mutating func drain(limit: Int? = nil) async throws {
         while true {
             let before = knowledge
@@ -68,19 +67,20 @@ struct TestDevice: Sendable {
                     $0["syncId"] == entry["syncId"] && $0["knowledgeId"] == entry["knowledgeId"]
                 }
                 #expect(
-                    (after?["lastTimeStamp"].int ?? .max) >= (entry["lastTimeStamp"].int ?? 0), "the vector never falls"
+                    (after?["lastTimeStamp"].int ?? .max) >= (entry["lastTimeStamp"].int ?? 0),
+                    "an entry of the knowledge vector went back"
                 )
             }
             if answer["hasMore"].bool != true { return }
         }
     }
 
-    /// Results first, then changes, then the vector.
+    /// Applies an answer: results first, then changes, then the vector.
     private mutating func apply(_ answer: JSON, _ changes: [JSON]) {
         let own = client.headers["X-Sync-Id"] ?? ""
         for (change, result) in zip(changes, answer["batch"]["results"].array) {
             let key = Self.key(change["table"], JSON(change["syncId"].string ?? own), change["id"])
-            // A repeat tells of a row as it was: one that was pulled since is as new, or newer.
+            // The answer to a repeated batch may be older than the row that was pulled since.
             if let known = rows[key]?["timeStamp"].int, known >= result["timeStamp"].int ?? .max { continue }
             switch result["status"].string {
             case "applied", "deleted":
@@ -122,9 +122,8 @@ struct TestDevice: Sendable {
     }
 }
 
-/// A server for one test.
+/// A server with the tests' schema.
 enum TestServer {
-    /// The schema that the tests of rules use.
     static let schema = """
         tables:
           person:
@@ -146,7 +145,6 @@ enum TestServer {
               value: decimal(6,2)
         """
 
-    /// Starts a server with the tests' schema.
     static func start(
         in folder: TestFolder? = nil, settings: [String: String] = [:], environment: [String: String] = [:],
         meanwhile: ((UInt16) async throws -> Void)? = nil

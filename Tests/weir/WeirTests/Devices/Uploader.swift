@@ -1,14 +1,13 @@
 import Foundation
 import Testing
 
-/// A device that uploads, and remembers what was acknowledged.
+/// A device that uploads batches, and counts those that were acknowledged.
 struct Uploader {
     let client: DeviceClient
     var acknowledged = 0
 
     init(_ weir: WeirProcess, syncID: String = "abc") { client = DeviceClient(port: weir.port, syncID: syncID) }
 
-    /// Uploads the next batch.
     mutating func upload() async throws -> DeviceClient.Answer {
         let change = TestDevice.change(
             "row", ["name": JSON(String(repeating: "x", count: 20_000)), "email": JSON("\(acknowledged + 1)")])
@@ -19,22 +18,22 @@ struct Uploader {
         return answer
     }
 
-    /// Uploads until the server refuses; what it says then.
-    mutating func uploadUntilRefused() async throws -> DeviceClient.Answer {
+    /// Uploads until the server rejects a batch; its answer.
+    mutating func uploadUntilRejected() async throws -> DeviceClient.Answer {
         while true {
             let answer = try await upload()
             if answer.status != 202 { return answer }
         }
     }
 
-    /// Uploads again and again until the server takes it.
-    mutating func uploadUntilTaken() async throws {
+    /// Uploads until the server accepts a batch.
+    mutating func uploadUntilAccepted() async throws {
         while try await upload().status != 202 {}
     }
 
-    /// Waits until all that was acknowledged can be pulled; every batch counted once.
+    /// Waits until everything acknowledged can be pulled, with every batch counted once.
     func expectEverything() async throws {
-        // Each attempt waits for the outcome as long as the server lets it.
+        // Each request waits for the outcome as long as the server allows.
         var pull: DeviceClient.Answer
         repeat {
             pull = try await client.post("/v1/pull", ["knowledgeId": "k1", "include": [JSON(acknowledged)]])

@@ -4,49 +4,49 @@ import Synchronization
 import Testing
 import ThreadExecutor
 
-/// A stage stands still: uploads are taken up to a bound, and refused until it goes on.
+/// A stage makes no progress: uploads are accepted up to a bound, and rejected until the stage continues.
 @Suite(.timeLimit(.minutes(2))) struct BacklogTests {
-    @Test func uploadsAreRefusedWhileTheTablesCannotBeWritten() async throws {
+    @Test func uploadsAreRejectedWhileTheTablesCannotBeWritten() async throws {
         let folder = try TestFolder()
         let weir = try await TestServer.start(
             in: folder,
             settings: [
-                // The overlay holds a step or two: then ordering waits for the tables.
+                // The overlay holds a step or two, then ordering waits for the tables.
                 "gateway.max-lag": "300ms", "ordering.overlay-bytes": "1KiB", "ordering.retry-delay": "1ms",
             ])
         var uploader = Uploader(weir)
-        try await uploader.uploadUntilTaken()
+        try await uploader.uploadUntilAccepted()
         try await uploader.expectEverything()
 
         let path = folder.path + "/data/tables.db"
         let thread = try DedicatedThread(name: "lock")
         let lock = try await thread.run { try Lock(path) }
-        let refusal = try await uploader.uploadUntilRefused()
+        let refusal = try await uploader.uploadUntilRejected()
         #expect(refusal.status == 503)
         #expect(try refusal.json()["code"].string == "overloaded")
         #expect(refusal.headers["retry-after"] == "5")
         #expect(await weir.hasLogged("Uploads of a partition are refused"))
-        // Whoever only reads goes on.
+        // Reads are still served.
         let pull = try await uploader.client.post("/v1/pull", ["knowledgeId": "k2"])
         #expect(pull.status == 200)
         #expect(try pull.json()["changes"].array.count == 1)
 
         try await thread.run { try lock.release() }
         await thread.close()
-        // One a second is taken all the same: that all are, only the log says.
+        // One upload a second is accepted even before; only the log tells when all are.
         let isOpen = Mutex(false)
         let reading = Task {
             defer { isOpen.withLock { $0 = true } }
             return await weir.hasLogged("Uploads of a partition are taken again")
         }
-        repeat { try await uploader.uploadUntilTaken() } while !isOpen.withLock { $0 }
+        repeat { try await uploader.uploadUntilAccepted() } while !isOpen.withLock { $0 }
         #expect(await reading.value)
         try await uploader.expectEverything()
         #expect(await weir.stop() == 0)
     }
 }
 
-/// Another program's transaction, which keeps everybody else from writing.
+/// Another program's transaction, which blocks all other writers.
 // Unchecked: used on one thread.
 private final class Lock: @unchecked Sendable {
     private let connection: Connection

@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// Callers that do not read, or send as much as they can: memory stays within its bounds, and everybody else goes on.
+/// Clients that do not read, or send as much as they can: memory stays bounded, and other clients are served.
 @Suite(.timeLimit(.minutes(3))) struct BoundsTests {
-    /// What the process may take beyond the bounds that were set: threads, caches, pages of answers being made.
+    /// What the process may use beyond the configured bounds: threads, caches, answers that are being written.
     private static let slack = 64 << 20
 
-    @Test func pullsThatNobodyReadsTakeBoundedMemoryAndOthersGoOn() async throws {
+    @Test func pullsThatAreNotReadUseBoundedMemoryAndOthersAreServed() async throws {
         let weir = try await TestServer.start(
             settings: [
                 "gateway.answer-bytes-in-flight": "16MiB", "gateway.page-bytes": "8MiB",
@@ -34,7 +34,7 @@ import Testing
             #expect(answer["batch"]["results"][0]["version"].int == version)
         }
         unread = []
-        // Those who left gave their room back; the server notices by itself.
+        // The connections that were closed free their share; the server notices by itself.
         var fresh = TestDevice(weir, syncID: "abc", knowledgeID: "k4")
         var isDrained = false
         while !isDrained {
@@ -47,7 +47,7 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
-    @Test func watchersThatNobodyReadsTakeBoundedMemoryAndOthersGoOn() async throws {
+    @Test func watchStreamsThatAreNotReadUseBoundedMemoryAndOthersAreServed() async throws {
         let weir = try await TestServer.start()
         var device = TestDevice(weir, syncID: "abc", knowledgeID: "k1")
         _ = try await device.sync([TestDevice.change("r", ["name": "0"])])
@@ -68,17 +68,17 @@ import Testing
         watchers = []
     }
 
-    @Test func anOwnerThatFloodsIsSlowedDownAndOthersGoOn() async throws {
+    @Test func anOwnerThatSendsTooMuchIsRateLimitedAndOthersAreServed() async throws {
         let weir = try await TestServer.start(settings: ["gateway.caller-changes-per-second": "5"])
         var other = TestDevice(weir, syncID: "def", knowledgeID: "k2")
         let before = try weir.residentBytes()
         let client = DeviceClient(port: weir.port, syncID: "abc")
         let text = JSON(String(repeating: "x", count: 10_000))
-        let taken = try await withThrowingTaskGroup(of: Int.self) { group in
+        let accepted = try await withThrowingTaskGroup(of: Int.self) { group in
             for sender in 0..<8 {
                 group.addTask {
                     var counts: [Int: Int] = [:]
-                    // What may be saved up goes through, then next to nothing.
+                    // The burst is accepted, then almost nothing.
                     while counts[429, default: 0] < 20 {
                         let change = TestDevice.change("r\(sender)", ["name": text])
                         let answer = try await client.post(
@@ -96,7 +96,7 @@ import Testing
             }
             return try await group.reduce(0, +)
         }
-        #expect(taken >= 50)
+        #expect(accepted >= 50)
         let growth = try weir.residentBytes() - before
         #expect(growth < Self.slack, "\(growth >> 20) MiB")
         #expect(await weir.stop() == 0)

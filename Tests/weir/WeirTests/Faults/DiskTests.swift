@@ -1,53 +1,53 @@
 import Foundation
 import Testing
 
-/// The disk runs full, or refuses writes: uploads are refused, and everything goes on by itself when it has room again.
+/// The disk is full or read-only: uploads are rejected, and all stages continue without a restart when there is space again.
 @Suite(.timeLimit(.minutes(2))) struct DiskTests {
     private static let settings = ["ordering.retry-delay": "1ms"]
 
-    @Test func uploadsLeaveRoomForWhatWasAcknowledged() async throws {
+    @Test func uploadsLeaveSpaceForAcknowledgedBatches() async throws {
         let folder = try TestFolder()
         let disk = try FaultyDisk(under: folder)
         let weir = try await TestServer.start(
             in: folder, settings: Self.settings.merging(["changelog.reserve-bytes": "8MiB"]) { $1 },
             environment: disk.environment)
         var uploader = Uploader(weir)
-        disk.room = 9 << 20
-        let refusal = try await uploader.uploadUntilRefused()
+        disk.freeBytes = 9 << 20
+        let refusal = try await uploader.uploadUntilRejected()
         #expect(refusal.status == 503)
         #expect(try refusal.json()["code"].string == "storage_full")
         #expect(refusal.headers["retry-after"] != nil)
         #expect(uploader.acknowledged > 0)
         #expect(await weir.hasLogged("Uploads cannot be appended"))
         #expect(await weir.hasLogged("room than the reserve"))
-        // Everything is carried through although there is no more room than before.
+        // Everything acknowledged is processed although there is no more space than before.
         try await uploader.expectEverything()
-        #expect(disk.room > 0)
+        #expect(disk.freeBytes > 0)
         #expect(!weir.log.contains { $0.contains("tried again") || $0.contains("starts again") })
 
-        disk.room = .max
+        disk.freeBytes = .max
         #expect(try await uploader.upload().status == 202)
         try await uploader.expectEverything()
         #expect(await weir.stop() == 0)
     }
 
     @Test(arguments: [0, 200_000, 1_000_000, 3_000_000])
-    func aFullDiskLosesNothingAndNeedsNoRestart(room: Int64) async throws {
+    func aFullDiskLosesNothingAndNeedsNoRestart(freeBytes: Int64) async throws {
         let folder = try TestFolder()
         let disk = try FaultyDisk(under: folder)
         let weir = try await TestServer.start(
             in: folder, settings: Self.settings.merging(["changelog.reserve-bytes": "0"]) { $1 },
             environment: disk.environment)
         var uploader = Uploader(weir)
-        try await uploader.uploadUntilTaken()
-        disk.room = room
-        let refusal = try await uploader.uploadUntilRefused()
+        try await uploader.uploadUntilAccepted()
+        disk.freeBytes = freeBytes
+        let refusal = try await uploader.uploadUntilRejected()
         #expect(refusal.status == 503)
         #expect(try refusal.json()["code"].string == "storage_full")
         #expect(await weir.hasLogged("Uploads cannot be appended"))
 
-        disk.room = .max
-        try await uploader.uploadUntilTaken()
+        disk.freeBytes = .max
+        try await uploader.uploadUntilAccepted()
         try await uploader.expectEverything()
         #expect(await weir.hasLogged("Uploads are appended again"))
         #expect(await weir.stop() == 0)
@@ -58,15 +58,15 @@ import Testing
         let disk = try FaultyDisk(under: folder)
         let weir = try await TestServer.start(in: folder, settings: Self.settings, environment: disk.environment)
         var uploader = Uploader(weir)
-        for _ in 0..<3 { try await uploader.uploadUntilTaken() }
+        for _ in 0..<3 { try await uploader.uploadUntilAccepted() }
         disk.isReadOnly = true
-        let refusal = try await uploader.uploadUntilRefused()
+        let refusal = try await uploader.uploadUntilRejected()
         #expect(refusal.status == 503)
         #expect(try refusal.json()["code"].string == "not_ready")
         #expect(await weir.hasLogged("Uploads cannot be appended"))
 
         disk.isReadOnly = false
-        try await uploader.uploadUntilTaken()
+        try await uploader.uploadUntilAccepted()
         try await uploader.expectEverything()
         #expect(await weir.stop() == 0)
     }

@@ -1,27 +1,27 @@
 import Foundation
 
-/// The test's hand on the disk under a server's data (Tests/FaultyDisk says how it works).
+/// Controls the disk under a server's data, which Tests/Support/FaultyDisk simulates.
 final class FaultyDisk: Sendable {
-    /// The places of the control file's fields.
+    /// The offsets of the control file's fields.
     private enum Field: off_t {
         case events = 0
         case sends = 8
         case endAtEvent = 16
         case endAtSend = 24
         case survivors = 32
-        case room = 40
+        case freeBytes = 40
         case isReadOnly = 48
     }
 
-    /// What the process is started with.
+    /// The environment variables of the process.
     let environment: [String: String]
     private let descriptor: Int32
 
-    /// What an end leaves of writes that were not synced.
+    /// Which writes that were not synced survive the end of the process.
     enum Survivors: Sendable, Hashable {
         /// All: the process was killed.
         case all
-        /// None: power was lost before anything had reached the disk by itself.
+        /// None: power was lost before the kernel wrote anything back.
         case none
         /// Some, by the seed.
         case some(UInt64)
@@ -40,39 +40,39 @@ final class FaultyDisk: Sendable {
             "SWIFT_BACKTRACE": "enable=no",
         ]
         ftruncate(descriptor, 56)
-        room = .max
+        freeBytes = .max
     }
 
     deinit { close(descriptor) }
 
-    /// Writes, syncs and sends since the process was told when to end.
+    /// Writes, syncs and sends so far.
     var events: UInt64 { self[.events] }
 
-    /// Whether the moment has come that the process was to end at.
+    /// Whether the process has reached the planned end.
     var hasEnded: Bool {
         (self[.endAtEvent] > 0 && events >= self[.endAtEvent])
             || (self[.endAtSend] > 0 && self[.sends] >= self[.endAtSend])
     }
 
-    /// By how many bytes the files may still grow.
-    var room: Int64 {
-        get { Int64(bitPattern: self[.room]) }
-        set { self[.room] = UInt64(bitPattern: newValue) }
+    /// By how many bytes the files may grow.
+    var freeBytes: Int64 {
+        get { Int64(bitPattern: self[.freeBytes]) }
+        set { self[.freeBytes] = UInt64(bitPattern: newValue) }
     }
 
-    /// Whether every write is refused.
+    /// Whether every write fails.
     var isReadOnly: Bool {
         get { self[.isReadOnly] != 0 }
         set { self[.isReadOnly] = newValue ? 1 : 0 }
     }
 
-    /// Has the process end after so many more writes, syncs and sends.
+    /// Ends the process after so many more writes, syncs and sends.
     func end(afterEvents count: UInt64, leaving survivors: Survivors) {
         prepare(survivors)
         self[.endAtEvent] = events + count
     }
 
-    /// Has the process end as soon as so many more pieces of answers have left it.
+    /// Ends the process after so many more sends.
     func end(afterSends count: UInt64, leaving survivors: Survivors) {
         prepare(survivors)
         self[.endAtSend] = self[.sends] + count

@@ -3,7 +3,7 @@ import Fuzzing
 import Seeded
 import Testing
 
-/// Anything that devices and operators do, in any order, on real files and over HTTP.
+/// Random requests of devices, restarts and kills, on real files and over HTTP.
 @Suite(.timeLimit(.minutes(10))) struct InterleavingTests {
     @Test(arguments: TestLength.seeds(3, short: 1, long: 60))
     func drainedDevicesEqualTheServerAndItsLogReplaysToTheSame(seed: UInt64) async throws {
@@ -17,33 +17,33 @@ import Testing
             RandomDevice(weir, syncID: "def", knowledgeID: "k4", links: "abc:read", owners: []),
         ]
         for _ in 0..<60 {
-            let place = Int.random(in: 0..<devices.count, using: &random)
+            let index = Int.random(in: 0..<devices.count, using: &random)
             if Int.random(in: 0..<15, using: &random) > 0 {
-                try await devices[place].play(&random)
+                try await devices[index].play(&random)
                 continue
             }
             let isClean = Bool.random(using: &random)
-            if place == 3 || Bool.random(using: &random) {
+            if index == 3 || Bool.random(using: &random) {
                 _ = isClean ? await weir.stop() : await weir.kill()
             } else {
-                try await devices[place].playAtTheEnd(of: weir, isClean: isClean, &random)
+                try await devices[index].playAtTheEnd(of: weir, isClean: isClean, &random)
             }
             weir = try await TestServer.start(in: folder)
-            for place in devices.indices { devices[place].device.move(to: weir.port) }
+            for index in devices.indices { devices[index].device.move(to: weir.port) }
         }
-        for place in devices.indices { try await devices[place].settle(&random) }
+        for index in devices.indices { try await devices[index].settle(&random) }
         let marks = try await Self.mark(weir)
         let server = try await Self.newDevice(weir)
-        for place in devices.indices {
-            try await devices[place].device.drain(limit: 7)
-            let device = devices[place].device
+        for index in devices.indices {
+            try await devices[index].device.drain(limit: 7)
+            let device = devices[index].device
             #expect(device.visible == server.visible, "\(device.knowledgeID)")
             #expect(Self.timeStamps(device) == Self.timeStamps(server), "\(device.knowledgeID)")
         }
         #expect(await weir.stop() == 0)
         try await Verification.expectEqual(folder)
 
-        // The log alone is left.
+        // Only the log is kept.
         let tables = try TablesDump.read(folder)
         #expect(tables.count > 20)
         for name in try FileManager.default.contentsOfDirectory(atPath: folder.path + "/data")
@@ -51,7 +51,7 @@ import Testing
             try FileManager.default.removeItem(atPath: folder.path + "/data/" + name)
         }
         weir = try await TestServer.start(in: folder)
-        // Repeats: they change nothing, and are ordered behind everything else.
+        // Repeats change nothing, and are ordered after everything else.
         #expect(try await Self.mark(weir) == marks)
         let replayed = try await Self.newDevice(weir)
         #expect(replayed.rows == server.rows)

@@ -1,11 +1,10 @@
 import Foundation
 import Synchronization
 
-/// The lines of a process's log, as they come.
+/// The log lines of a process as they arrive.
 final class ProgramLines: Sendable {
-    /// What a process says that it listens for.
+    /// What a process listens for; the raw value is the key of the port in its log line.
     enum Listener: String, CaseIterable {
-        /// By the key of the line.
         case gateway = "address"
         case operations = "url"
     }
@@ -18,7 +17,7 @@ final class ProgramLines: Sendable {
         var waiting: [(listener: Listener, continuation: CheckedContinuation<UInt16?, Never>)] = []
         var readers: [(text: String, after: Int, continuation: CheckedContinuation<Bool, Never>)] = []
 
-        /// Takes out the readers whose line has come, or will not come any more.
+        /// Removes the readers whose line has arrived, or can no longer arrive.
         mutating func answered() -> [(CheckedContinuation<Bool, Never>, Bool)] {
             var answered: [(CheckedContinuation<Bool, Never>, Bool)] = []
             readers.removeAll { reader in
@@ -30,7 +29,7 @@ final class ProgramLines: Sendable {
             return answered
         }
 
-        /// Those who wait for nothing any more.
+        /// Removes the waiting whose port is known, or can no longer arrive.
         mutating func takeServed() -> [(listener: Listener, continuation: CheckedContinuation<UInt16?, Never>)] {
             let isServed = { [hasEnded, ports] (listener: Listener) in hasEnded || ports[listener] != nil }
             defer { waiting.removeAll { isServed($0.listener) } }
@@ -42,10 +41,10 @@ final class ProgramLines: Sendable {
 
     var all: [String] { state.withLock { $0.lines } }
 
-    /// Takes what comes until nothing can come any more, on a thread of its own.
+    /// Reads to the end of a file, on a thread of its own.
     ///
-    /// Not by a handler of the file handle: with many of them come and gone, libdispatch was seen to crash the whole process of
-    /// the tests (swift-corelibs-libdispatch 949).
+    /// Not with a readability handler: after many of them libdispatch was seen to crash the process of the tests
+    /// (swift-corelibs-libdispatch 949).
     func read(_ handle: FileHandle) {
         let thread = Thread { [self] in
             var bytes = [UInt8](repeating: 0, count: 1 << 16)
@@ -79,23 +78,22 @@ final class ProgramLines: Sendable {
         update { $0.hasEnded = true }
     }
 
-    /// Waits until there is nothing to come.
+    /// Waits for the last line.
     func ended() async {
-        // No line has one.
+        // No line contains one.
         _ = await contains("\n")
     }
 
-    /// The port, where it is known.
     func known(_ listener: Listener) -> UInt16? { state.withLock { $0.ports[listener] } }
 
-    /// The port that the process says it listens at; `nil` when it ended without.
+    /// Waits for a port; `nil` if the process exits without it.
     func port(of listener: Listener) async -> UInt16? {
         await withCheckedContinuation { continuation in
             update { $0.waiting.append((listener, continuation)) }
         }
     }
 
-    /// Whether there is a line with a text behind the first `count` lines, or comes before the end.
+    /// Waits for a line that contains a text, after the first `count` lines; `false` if the process exits without one.
     func contains(_ text: String, after count: Int = 0) async -> Bool {
         await withCheckedContinuation { continuation in
             update { $0.readers.append((text, count, continuation)) }
@@ -113,8 +111,8 @@ final class ProgramLines: Sendable {
 
     private static func port(in line: String, _ listener: Listener) -> UInt16? {
         guard let object = try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
-            let place = object[listener.rawValue] as? String, let colon = place.lastIndex(of: ":")
+            let address = object[listener.rawValue] as? String, let colon = address.lastIndex(of: ":")
         else { return nil }
-        return UInt16(place[place.index(after: colon)...].prefix { $0 != "/" })
+        return UInt16(address[address.index(after: colon)...].prefix { $0 != "/" })
     }
 }

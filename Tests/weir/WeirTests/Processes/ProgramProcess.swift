@@ -2,14 +2,14 @@ import Foundation
 import ServerShell
 import Testing
 
-/// A process of the program that goes on until it is told to end, or ends by itself.
+/// A weir process that runs until it is stopped or exits.
 final class ProgramProcess: Sendable {
     private let process: Process
-    /// How the process ended, known to whoever asks, cancelled or not.
+    /// The exit code, or the signal that ended the process; available to cancelled tasks, too.
     private let ended: Task<Int32, Never>
     private let lines: ProgramLines
 
-    /// Starts a process in a folder; it takes no settings from the tests' surroundings.
+    /// Starts a process in a folder, without the settings in the tests' environment.
     init(_ arguments: [String], in folder: TestFolder, environment: [String: String] = [:]) throws {
         let process = Process()
         process.executableURL = try TestedProgram.weir.executable()
@@ -33,7 +33,7 @@ final class ProgramProcess: Sendable {
         }
     }
 
-    // A test that fails on the way leaves no process behind.
+    // A test that fails leaves no process behind.
     deinit { if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) } }
 
     /// The memory that the process has in use, in bytes, as Linux counts it.
@@ -44,35 +44,33 @@ final class ProgramProcess: Sendable {
         return try #require(Int(kilobytes)) * 1024
     }
 
-    /// What the process has logged.
+    /// All log lines so far.
     var log: [String] { lines.all }
 
-    /// Waits until the process has logged a line with this text, behind the first `count` lines; `false` when it ended
-    /// without.
+    /// Waits for a log line that contains a text, after the first `count` lines; `false` if the process exits without one.
     func hasLogged(_ text: String, after count: Int = 0) async -> Bool { await lines.contains(text, after: count) }
 
-    /// The port that the process says it listens at, where it has said so.
+    /// The port that the process has logged; `nil` before that.
     func known(_ listener: ProgramLines.Listener) -> UInt16? { lines.known(listener) }
 
-    /// Waits for the port that the process says it listens at; `nil` when it ended without.
+    /// Waits for the process to log its port; `nil` if it exits without.
     func port(of listener: ProgramLines.Listener) async -> UInt16? { await lines.port(of: listener) }
 
-    /// Asks the process to stop, as an operator would, and waits until it has; its exit code.
+    /// Sends SIGTERM and waits for the exit code.
     func stop() async -> Int32 {
         send(SIGTERM)
         return await ended.value
     }
 
-    /// Ends the process at once.
+    /// Sends SIGKILL and waits for the end.
     @discardableResult
     func kill() async -> Int32 {
         send(SIGKILL)
         return await ended.value
     }
 
-    /// Sends a signal.
     func send(_ signal: Int32) { Foundation.kill(process.processIdentifier, signal) }
 
-    /// Waits until the process has ended by itself; its exit code, or the signal that ended it.
+    /// Waits until the process exits; its exit code, or the signal that ended it.
     func untilEnd() async -> Int32 { await ended.value }
 }

@@ -1,28 +1,25 @@
 import Foundation
 
-/// A `weir run` of its own: a real process, at a free port, with its data in a temporary folder.
+/// A `weir run` process on a free port, with its data in a temporary folder.
 final class WeirProcess: Sendable {
-    /// Where the data lies; outlives a restart.
+    /// Holds the data; remains after a restart.
     let folder: TestFolder
-    /// The port on 127.0.0.1.
     let port: UInt16
     private let program: ProgramProcess
 
     /// The memory that the process has in use, in bytes, as Linux counts it.
     func residentBytes() throws -> Int { try program.residentBytes() }
 
-    /// What the process has logged.
     var log: [String] { program.log }
 
-    /// Waits until the process has logged a line with this text; `false` when it ended without.
     func hasLogged(_ text: String) async -> Bool { await program.hasLogged(text) }
 
-    /// The port of its operations on 127.0.0.1, `nil` where there is none.
+    /// The port of health and metrics; `nil` where it is disabled.
     var operationsPort: UInt16? { program.known(.operations) }
 
     /// Starts a process and returns when it is ready for requests.
     ///
-    /// - Parameter meanwhile: done before, with the port of its operations, as soon as the process answers there.
+    /// - Parameter meanwhile: runs with the operations port as soon as the process answers there, before it is ready.
     static func start(
         schema: String, in folder: TestFolder, settings: [String: String] = [:], environment: [String: String] = [:],
         meanwhile: ((UInt16) async throws -> Void)? = nil
@@ -31,7 +28,7 @@ final class WeirProcess: Sendable {
             "run", "--schema", schema, "--data", folder.path + "/data", "--address", "127.0.0.1:0", "--log-format",
             "json",
         ]
-        // The tests' disk may be small.
+        // The disk of the tests may be small.
         let small = ["changelog.reserve-bytes": "0"]
         for (key, value) in small.merging(settings, uniquingKeysWith: { $1 }) { arguments += ["--" + key, value] }
         let program = try ProgramProcess(arguments, in: folder, environment: environment)
@@ -49,12 +46,12 @@ final class WeirProcess: Sendable {
         self.program = program
     }
 
-    /// Asks the process to stop, as an operator would, and waits until it has; its exit code.
+    /// Sends SIGTERM and waits for the exit code.
     func stop() async -> Int32 { await program.stop() }
 
-    /// Ends the process at once.
+    /// Sends SIGKILL and waits for the end.
     func kill() async -> Int32 { await program.kill() }
 
-    /// Waits until the process has ended by itself; its exit code, or the signal that ended it.
+    /// Waits until the process exits; its exit code, or the signal that ended it.
     func untilEnd() async -> Int32 { await program.untilEnd() }
 }
