@@ -81,19 +81,26 @@ import Testing
 
     /// The first code block of the document lists the folders, each at the beginning of a line: `Pipeline/  the stages`.
     @Test func theDocumentNamesTheFoldersOfSources() throws {
-        let lines = try Repository.text(of: "docs/architecture.md").split(
-            separator: "\n", omittingEmptySubsequences: false)
-        let block: [Substring]
-        if let fence = lines.firstIndex(where: { $0.hasPrefix("```") }) {
-            block = Array(lines[(fence + 1)...].prefix { !$0.hasPrefix("```") })
-        } else {
-            block = Array(lines.drop { !$0.hasPrefix("    ") }.prefix { $0.hasPrefix("    ") })
-        }
-        let named = Set(
-            block.compactMap { $0.firstMatch(of: /^[^\w]*(?:Sources\/)?(\w+)\/?(?:\s|$)/).map { String($0.1) } })
+        let block = try Repository.text(of: "docs/architecture.md").split(separator: "\n").map(String.init)
+            .drop { !$0.hasPrefix("    ") }.prefix { $0.hasPrefix("    ") }
+        let named = Set(block.compactMap { $0.firstMatch(of: /^\s*(\w+)\//).map { String($0.1) } })
         #expect(
             named.subtracting(["Sources"]) == (try Repository.folders(in: "Sources")),
             "the first code block of docs/architecture.md names other folders than Sources has")
+    }
+
+    /// The document's table of the rule: a folder, or several, and what they may import.
+    @Test func theDocumentStatesTheRule() throws {
+        let table = try Repository.text(of: "docs/architecture.md").split(separator: "\n").map(String.init)
+            .drop { $0 != "| folder | may import |" }.dropFirst(2).prefix { $0.hasPrefix("|") }
+        var stated: [String: Set<String>] = [:]
+        for row in table {
+            let cells = row.split(separator: "|")
+            let names = cells.map { Set($0.matches(of: /`(\w+)`/).map { String($0.1) }) }
+            try #require(cells.count >= 2, "\(row)")
+            for folder in names[0] { stated[folder] = cells[1].contains("everything") ? FolderRule.folders : names[1] }
+        }
+        #expect(stated == FolderRule.stated, "the table in docs/architecture.md is not the rule in FolderRule.swift")
     }
 
     @Test func theContributorsGuideNamesFilesThatExist() throws {
@@ -111,7 +118,7 @@ import Testing
         let script = try Repository.text(of: "deploy/test")
         let list = try #require(script.firstMatch(of: /\nwith_processes=\(([^)]*)\)/)).1
         let listed = Set(list.split(whereSeparator: \.isWhitespace).map(String.init))
-        let servers: Set = ["KafkaServer", "PostgresServer", "ServerShell"]
+        let servers: Set = ["KafkaServer", "PostgresServer", "ProgramRun", "ServerShell"]
         for target in repository.targets where target.isTest && target.name.hasSuffix("Tests") {
             let startsOne = try Repository.texts(below: "Tests/\(target.path)").values.contains {
                 $0.contains(/=\s*Process\(\)/)

@@ -20,6 +20,11 @@ enum FolderRule {
 
     static var folders: Set<String> { Set(imports.keys) }
 
+    /// The rule as the document's table states it.
+    static var stated: [String: Set<String>] {
+        imports.merging(["Pipeline": sharedByStages]) { $0.union($1) }
+    }
+
     /// Why a target may not import another one; `nil` where it may.
     static func objection(to imported: Repository.DeclaredTarget, from target: Repository.DeclaredTarget) -> String? {
         guard let allowed = imports[target.folder] else {

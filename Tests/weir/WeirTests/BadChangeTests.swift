@@ -32,7 +32,7 @@ import Testing
             schema: path, in: folder, settings: ["partitions": "2", "limits.max-value-bytes": "1KiB"])
     }
 
-    /// Changes that are refused whatever the server holds, as JSON, with their codes.
+    /// Changes as JSON that are refused in any state of the server, with their codes.
     private static let refused: [(String, String)] =
         [
             "17", "null", "[]", #""x""#, "{}", #"{"id":"a"}"#, #"{"table":"thing"}"#, #"{"table":7,"id":"a"}"#,

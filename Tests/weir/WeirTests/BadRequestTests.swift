@@ -3,7 +3,7 @@ import Testing
 
 /// Invalid requests get the error code of the contract, and other clients are served meanwhile.
 @Suite struct BadRequestTests {
-    /// A request and what it must be answered.
+    /// A request and the expected answer.
     struct Case: Sendable {
         let name: String
         var path = "/v1/sync"
@@ -33,7 +33,6 @@ import Testing
             Case(name: text, Data(#"{"knowledgeId":"k1",\#(text)}"#.utf8), 422, "invalid_request", path: path)
         }
 
-        /// A vector of such entries.
         static func vector(_ entries: String...) -> Case { field(#""knowledge":[\#(entries.joined(separator: ","))]"#) }
     }
 
@@ -147,7 +146,7 @@ import Testing
             Self.check(answer, wrong.status, wrong.code, wrong.name)
         }
         try await bystander.check(weir)
-        // The number that the refused batches had is free.
+        // The number of the rejected batches is unused.
         let good = try await client.sync([
             "knowledgeId": "k1", "batch": 1, "changes": [TestDevice.change("p1", ["name": "A"])],
         ])
@@ -195,7 +194,7 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
-    @Test func aBodyThatBreaksOffAppliesNothing() async throws {
+    @Test func anIncompleteBodyAppliesNothing() async throws {
         let weir = try await TestServer.start()
         var bystander = HealthyDevice(weir)
         let port = weir.port
@@ -215,8 +214,8 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
-    /// What the library under the server refuses by itself: with one of these statuses and a page of its own, or, where
-    /// there is none, by ending the connection (docs/errors.md, invalid_request).
+    /// libmicrohttpd rejects these itself, with one of these statuses and its own page, or by closing the connection
+    /// (docs/errors.md, invalid_request).
     private static let noHTTP: [(String, Int?)] = [
         ("GET /\r\n\r\n", 400), ("\u{1}\u{2}\u{3}\r\n\r\n", nil), ("GET / HTTP/9.9\r\n\r\n", 505),
         ("GET / HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n", 400),

@@ -113,7 +113,7 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
-    /// As many open files as this process may have.
+    /// Raises the limit of open files as far as allowed, and returns it.
     private static func raisedDescriptorLimit() throws -> Int {
         var limit = rlimit()
         try #require(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)

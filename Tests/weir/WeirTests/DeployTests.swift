@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import YAML
 
-/// The files under `deploy` for a cluster: nothing in them that the program, or the other files, do not know.
+/// The files under `deploy` for a cluster agree with the program and with each other.
 @Suite(.timeLimit(.minutes(2))) struct DeployTests {
     private static let deploy = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().appending(path: "deploy")
@@ -21,7 +21,7 @@ import YAML
         try String(contentsOf: deploy.appending(path: name), encoding: .utf8)
     }
 
-    /// The services that are processes of the program, with their commands.
+    /// The services that run weir, with their commands.
     private var commands: [(service: String, arguments: [String])] {
         get throws {
             try services.filter { $0.value["image"]?.text == "weir" }.sorted { $0.key < $1.key }.map {
@@ -30,16 +30,17 @@ import YAML
         }
     }
 
-    /// The settings file as a service sees it, with secrets that are mounted there put where they are here.
+    /// The settings file of a service, with the paths of mounted secrets replaced by paths here.
     private func settings(of service: String, secrets: [String]) throws -> String {
         for secret in secrets { try folder.write(String(repeating: "a1", count: 32), to: "\(service)-\(secret)") }
         let text = try Self.text("cluster.yaml").replacing("/run/secrets/", with: "\(folder.path)/\(service)-")
         return try folder.write(text, to: "\(service).yaml")
     }
 
-    /// A variable with a wrong value ends each command before it does anything, and would not be the only complaint if the
-    /// file or the command had a fault.
-    @Test func everySettingAndFlagIsOneThatTheProgramTakes() async throws {
+    /// A variable with a wrong value ends each command immediately.
+    ///
+    /// It must be the only problem reported: file and command are valid.
+    @Test func everySettingAndFlagIsAccepted() async throws {
         let commands = try commands
         #expect(
             Set(commands.map(\.arguments[0])) == [
@@ -65,7 +66,7 @@ import YAML
         }
     }
 
-    /// Each role reads from the file what it needs, with nothing left to a default that a container cannot work with.
+    /// Each role reads all it needs from the file, with no default that does not work in a container.
     @Test func theFileSaysWhereEverythingIs() async throws {
         let file = try settings(of: "cluster", secrets: ["postgres-password", "link-key"])
         let expected = [
@@ -132,7 +133,7 @@ import YAML
         #expect(Set(volumes).count == 2 && volumes.allSatisfy { $0.hasSuffix(":\(data)") })
     }
 
-    @Test func everyNameStandsForSomething() throws {
+    @Test func everyNameIsDefined() throws {
         let (secrets, volumes) = (compose["secrets"]?.entries ?? [], compose["volumes"]?.entries ?? [])
         for (service, node) in services {
             for secret in node["secrets"]?.list.compactMap(\.text) ?? [] {
@@ -169,7 +170,7 @@ import YAML
         let needed = try #require(try Self.text("libraries").firstMatch(of: /\nlibraries=\((.*)\)/)).output.1
         let image = try Self.text("Dockerfile")
         for package in needed.split(separator: " ") where package.hasSuffix("-dev") {
-            // libsqlite3-dev is the development of libsqlite3-0; libzmq3-dev, by its history, that of libzmq5.
+            // libsqlite3-dev belongs to libsqlite3-0, libzmq3-dev to libzmq5.
             let name = package.dropLast(4).prefix { !$0.isNumber }
             #expect(image.contains(" \(name)"), "\(package)")
         }

@@ -3,12 +3,11 @@ import Testing
 
 /// The simulation of the netcoresync seed: what its clients send, and the numbers that a server must give.
 struct NineActivities {
-    /// The path of the schema file.
     let schema: String
     let partitions: Int
     let clock: String
     private let activities: [JSON]
-    /// How many activities are played before those whose numbers count.
+    /// How many activities are played first, without comparing numbers.
     private let before: Int
 
     /// The nine activities.
@@ -19,7 +18,7 @@ struct NineActivities {
         return try NineActivities(fixture, activities, before: 0)
     }
 
-    /// The other way that activity six may take, for a server of its own.
+    /// The alternative of activity six, for a second server.
     static func alternate() throws -> NineActivities {
         let fixture = try fixture()
         let alternate = fixture["alternates"][0]

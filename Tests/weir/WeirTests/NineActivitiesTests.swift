@@ -19,7 +19,7 @@ import Testing
         try await activities.play {
             weir.port
         } rows: { _ in
-            // The tables come after the answers: those of a server that has stopped are at the log's end.
+            // The tables are written after the answers; those of a stopped server are complete.
             #expect(await weir.stop() == 0)
             let rows = try Self.rows(in: folder)
             weir = try await WeirProcess.start(schema: activities.schema, in: folder, settings: settings)

@@ -27,7 +27,7 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
-    @Test func batchesOfRefusalsOnlyAndOfNothingGetTheirOutcomes() async throws {
+    @Test func batchesOfRefusedChangesOnlyAndEmptyBatchesGetTheirOutcomes() async throws {
         let weir = try await TestServer.start()
         let client = DeviceClient(port: weir.port, syncID: "abc", links: "def:read")
         let refused = try await client.sync([
@@ -55,7 +55,7 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
-    @Test func aResultLargerThanARecordIsCutAndComesWhole() async throws {
+    @Test func aResultLargerThanARecordIsSplitAndAnsweredWhole() async throws {
         let weir = try await TestServer.start(settings: ["piece-bytes": "1KiB"])
         var device = TestDevice(weir, syncID: "abc", knowledgeID: "k1", links: "def:write")
         let changes = (0..<300).map { number in

@@ -15,7 +15,7 @@ import Testing
         #expect(answer.status == 200)
         let edited = try await other.sync([TestDevice.change("p1", ["email": "b"])])
         #expect(TestDevice.verdicts(edited) == ["applied"])
-        // k1 knows only that its own change was given a timeStamp.
+        // k1 knows only the timeStamp of its own change.
         let pull = try await client.sync(["knowledgeId": "k1", "knowledge": [], "include": [1]], to: "/v1/pull")
         #expect(pull["changes"].array.count == 1)
         #expect(pull["changes"][0]["values"] == ["name": "A", "email": "b"])
@@ -27,7 +27,7 @@ import Testing
         let weir = try await TestServer.start()
         var writer = TestDevice(weir, syncID: "abc", knowledgeID: "k1", links: "def:write")
         _ = try await writer.sync([person("d1", "first").with("syncId", "def"), person("p1", "own")])
-        // Knows k1 of abc up to the newest timeStamp there is, and meets def for the first time.
+        // Knows k1 of abc up to the newest timeStamp, and is linked to def for the first time.
         var reader = TestDevice(weir, syncID: "abc", knowledgeID: "k2")
         try await reader.drain()
         var linked = TestDevice(weir, syncID: "abc", knowledgeID: "k2", links: "def:read")
@@ -97,7 +97,7 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
-    @Test func aVectorBeyondTheHistoryMustBeginAnewAndOtherEpochsApplyNothing() async throws {
+    @Test func aVectorBeyondTheHistoryMustResyncAndAnotherEpochAppliesNothing() async throws {
         let weir = try await TestServer.start()
         var one = TestDevice(weir, syncID: "abc", knowledgeID: "k1")
         _ = try await one.sync([person("p1", "A")])

@@ -15,7 +15,7 @@ import Testing
         for round in 1...4 {
             let weir = try await TestServer.start(in: folder)
             let client = DeviceClient(port: weir.port, syncID: "abc")
-            // Durable, and not waited for: the process is asked to stop at once.
+            // Durable, without an outcome: the process is stopped immediately.
             let request: JSON = [
                 "knowledgeId": "k1", "batch": JSON(round),
                 "changes": JSON((0..<50).map { person("p\($0)", "round \(round)").value }),
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func deletedStreamsAreMadeAgain() async throws {
+    @Test func deletedStreamsAreRebuilt() async throws {
         let folder = try TestFolder()
         let device = try await Self.fill(folder)
         for name in try FileManager.default.contentsOfDirectory(atPath: folder.path + "/data")
@@ -53,7 +53,7 @@ import Testing
         try await Self.check(folder, device)
     }
 
-    @Test(arguments: TestLength.seeds(3, short: 1, long: 100)) func streamsWithFlippedBytesAreNoticedAndMadeAgain(
+    @Test(arguments: TestLength.seeds(3, short: 1, long: 100)) func streamsWithFlippedBytesAreNoticedAndRebuilt(
         seed: UInt64
     )
         async throws

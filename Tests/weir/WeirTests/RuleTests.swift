@@ -1,6 +1,6 @@
 import Testing
 
-/// The rules for one change, over HTTP, one after the other.
+/// Each rule for one change, over HTTP.
 @Suite struct RuleTests {
     private func change(_ id: String, _ values: JSON, _ table: String) -> JSON {
         TestDevice.change(id, values, table: table)
@@ -60,7 +60,7 @@ import Testing
         var two = TestDevice(weir, syncID: "abc", knowledgeID: "k2")
         let made = try await one.sync([change("s1", ["label": "x"], "seat")])
         let base = made["batch"]["results"][0]["timeStamp"]
-        // Two more edits on the same base: the versions between are the device's own.
+        // Two more edits on the same base, with only the device's own versions in between.
         for holder in ["a", "b"] {
             let answer = try await one.sync([change("s1", ["holder": JSON(holder)], "seat").with("base", base)])
             #expect(TestDevice.verdicts(answer) == ["applied"])
@@ -120,7 +120,7 @@ import Testing
         #expect(TestDevice.verdicts(revived) == ["applied"])
         let result = revived["batch"]["results"][0]
         #expect(result["knowledgeId"].string == "k1" && result["version"].int == 5)
-        // A creation's defaults: the tombstone's email is not carried over, and the device is shown it.
+        // The row is created with defaults: the tombstone's email is dropped, and the answer shows that.
         #expect(revived["changes"][0]["values"] == ["name": "D", "email": nil])
         try await one.drain()
         #expect(one.visible.values.map(\.self) == [["name": "D"]])
@@ -143,7 +143,7 @@ import Testing
         let row = try #require(one.rows.values.first)
         #expect(row["values"]["text"].string == "own")
         #expect(row["updatedAt"].string == "2024-01-02T00:00:00.000000Z")
-        // A clock of the future counts as the log's.
+        // A time in the future counts as the log's time.
         _ = try await one.sync([at(change("n1", ["text": "future"], "note"), "9000-01-01T00:00:00Z")])
         let next = try await two.sync([change("n1", ["text": "now"], "note")])
         #expect(TestDevice.verdicts(next) == ["applied"])
@@ -157,13 +157,13 @@ import Testing
         _ = try await one.sync([change("p1", ["name": "A", "email": "a"], "person")])
         try await two.drain()
         _ = try await one.sync([change("p1", ["name": "B"], "person")])
-        // Its result is in the answer's batch, and the merged row all the same: it did not hold the version before (I6).
+        // The answer has the merged row, too, since the device did not hold the version before (I6).
         let merged = try await two.sync([change("p1", ["email": "b"], "person")])
         #expect(merged["changes"][0]["values"] == ["name": "B", "email": "b"])
         try await one.drain()
         #expect(one.visible == two.visible)
         #expect(one.visible.values.map(\.self) == [["name": "B", "email": "b"]])
-        // The next edit is on the newest version, so the answer leaves the row out.
+        // The next edit is based on the newest version, so the answer omits the row.
         let own = try await two.sync([change("p1", ["email": "c"], "person")])
         #expect(own["changes"].array.isEmpty)
         #expect(await weir.stop() == 0)

@@ -20,7 +20,7 @@ struct AccessTests {
             "org.apache.kafka.common.security.plain.PlainLoginModule required username=\"broker\" "
             + "password=\"inner\" user_broker=\"inner\" user_weir=\"\(password)\";",
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        // The controller is spoken to without a password, by the broker alone.
+        // Only the broker uses the controller, without a password.
         "super.users": "User:broker;User:ANONYMOUS",
     ]
 

@@ -11,14 +11,12 @@ final class ClusterMember: Sendable {
         /// All of them.
         case run
 
-        /// Whether devices send their requests to it.
         var takesRequests: Bool { self == .gateway || self == .run }
-        /// Whether it keeps streams in a folder of its own.
         var keepsStreams: Bool { self == .fanout || self == .run }
     }
 
     let role: Role
-    /// The port of a gateway for devices, or of a fan-out for gateways; it stays over restarts.
+    /// The port of a gateway for devices, or of a fan-out for gateways; kept over restarts.
     let port: UInt16
     /// The folder of the streams.
     let data: String
@@ -26,7 +24,6 @@ final class ClusterMember: Sendable {
     private let arguments: [String]
     private let current: Mutex<ProgramProcess>
 
-    /// Starts a process.
     fileprivate init(_ role: Role, named name: String, in cluster: WeirCluster, _ settings: [String]) throws {
         self.role = role
         self.cluster = cluster
@@ -40,7 +37,7 @@ final class ClusterMember: Sendable {
         current = Mutex(try ProgramProcess(arguments, in: cluster.folder))
     }
 
-    /// The process as it runs now, or has run last.
+    /// The current process, or the last one.
     var process: ProgramProcess { current.withLock(\.self) }
 
     /// Starts the process again after its end.

@@ -23,7 +23,7 @@ struct ClusterNineActivitiesTests {
         try await activities.play {
             port
         } rows: { newest in
-            // The tables come after the answers; the position moves with its rows.
+            // The tables are written after the answers; rows and position in one transaction.
             try await cluster.database.untilRow("SELECT 1 FROM weir_partitions WHERE time_stamp >= \(newest)")
             return try await Self.rows(cluster.database)
         }

@@ -56,14 +56,14 @@ struct ClusterReplayTests {
         let refused = try await cluster.replay()
         #expect(refused.code == 1)
         #expect(refused.errors.contains("holds something"), "\(refused.errors)")
-        // Rows without a position are no empty tables either.
+        // Tables with rows but no position are not empty either.
         try await cluster.database.execute("DELETE FROM weir.weir_partitions")
         #expect(try await cluster.replay().errors.contains("\"weir_owners\" holds something"))
         try await cluster.database.execute("DROP SCHEMA weir CASCADE")
         try await cluster.command("migrate")
         let replayed = try await cluster.replay()
         #expect(replayed.code == 0, "\(replayed.output)\(replayed.errors)")
-        // Everything is there: nothing is left to do.
+        // Nothing is left to do.
         let again = try await cluster.replay("--resume")
         #expect(again.code == 0, "\(again.output)\(again.errors)")
         #expect(try await cluster.verify().lines(of: "tables", " equal: ") == tables)
@@ -74,7 +74,6 @@ struct ClusterReplayTests {
 }
 
 extension WeirCluster {
-    /// Runs `weir replay`.
     func replay(_ more: String...) async throws -> CommandRun {
         try await CommandRun.run(["replay", "--config", "weir.yaml"] + more, in: folder)
     }

@@ -106,7 +106,7 @@ struct ClusterVerifyTests {
         #expect(missing.errors.contains("run `weir migrate`"), "\(missing.errors)")
         #expect(try await cluster.database.query("SELECT 1 FROM pg_namespace WHERE nspname = 'weir'").isEmpty)
         try await cluster.command("migrate")
-        // The tables are there and hold nothing, as the log does.
+        // Tables and log are empty.
         let empty = try await cluster.verify()
         #expect(empty.code == 0, "\(empty.output)\(empty.errors)")
         let beyond = try await cluster.verify("--partitions", "1-3")
@@ -131,7 +131,7 @@ extension WeirCluster {
 }
 
 extension CommandRun {
-    /// The lines of a report on a subject that have some words.
+    /// The lines of a report on a subject that contain some words.
     func lines(of subject: String, _ words: String) -> [String] {
         output.split(separator: "\n").map(String.init).filter { $0.hasPrefix("  \(subject) ") && $0.contains(words) }
     }

@@ -6,7 +6,7 @@ import Testing
     .timeLimit(.minutes(5)),
     .enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
 struct RollingUpgradeTests {
-    @Test func aNewSchemaVersionIsTakenUpByRunningProcesses() async throws {
+    @Test func runningProcessesUseANewSchemaVersion() async throws {
         let cluster = try await WeirCluster.make(.init(partitions: 2))
         let members = try await cluster.startTwoOfEach()
         let gateways = members.filter { $0.role == .gateway }

@@ -52,7 +52,7 @@ struct StalledWorkerTests {
     private static func play(
         halt: (WeirCluster, ClusterMember, UInt16) async throws -> Task<Void, any Error>
     ) async throws {
-        // At once, so that the halted worker tries what failed again before it hears that it was replaced.
+        // A short delay, so that the halted worker retries before it learns that it was replaced.
         let cluster = try await WeirCluster.make(
             .init(partitions: 2, settings: ["ordering.retry-delay": "1ms"]))
         let members = try await cluster.startOneOfEach()

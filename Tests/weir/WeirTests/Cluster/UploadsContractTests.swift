@@ -7,7 +7,7 @@ import Testing
     .enabled(if: UploadsContractHarness.skipReason == nil, "\(UploadsContractHarness.skipReason ?? "")"))
 struct UploadsContractTests {
     /// The program in docs/kafka.md, with the classes that protoc generates.
-    @Test func aProducerWrittenFromTheDocumentsReachesTheTablesOnceAndToolsReadEveryTopic() async throws {
+    @Test func aProducerWrittenFromTheDocumentsIsAppliedOnceAndToolsReadEveryTopic() async throws {
         let cluster = try await WeirCluster.make()
         let weir = try await cluster.start(.run, named: "weir")
         let harness = UploadsContractHarness(cluster)

@@ -36,7 +36,7 @@ final class FaultyDisk: Sendable {
         let data = URL(fileURLWithPath: folder.path).resolvingSymlinksInPath().path + "/data/"
         environment = [
             "LD_PRELOAD": library, "FAULTY_DISK_CONTROL": path, "FAULTY_DISK_FOLDER": data,
-            // A crash ends the process at once, and the test with it.
+            // A crash ends the process without a backtrace, which takes long.
             "SWIFT_BACKTRACE": "enable=no",
         ]
         ftruncate(descriptor, 56)

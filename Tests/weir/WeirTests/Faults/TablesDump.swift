@@ -1,10 +1,10 @@
 import SQLite
 
-/// Everything that the tables of a stopped server hold and that its log decides (I4), one text a row.
+/// The rows of a stopped server's tables that its log determines (I4), one text each.
 enum TablesDump {
     /// Reads the tables under a data folder.
     ///
-    /// Left out are the numbers of devices, which are the store's own, and how far the logs were read.
+    /// Left out are the numbers of devices, which are internal to the store, and the offsets of the logs.
     static func read(_ folder: TestFolder) throws -> [String] {
         let connection = try Connection(path: folder.path + "/data/tables.db", access: .readOnly)
         var lines: [String] = []

@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 /// A `weir run` process on a free port, with its data in a temporary folder.
 final class WeirProcess: Sendable {
@@ -54,4 +55,13 @@ final class WeirProcess: Sendable {
 
     /// Waits until the process exits; its exit code, or the signal that ended it.
     func untilEnd() async -> Int32 { await program.untilEnd() }
+}
+
+/// `weir verify` on the files of a stopped server.
+enum Verification {
+    /// Expects no difference between the log and what was derived from it.
+    static func expectEqual(_ folder: TestFolder) async throws {
+        let run = try await CommandRun.run("verify", "--data", folder.path + "/data", in: folder)
+        #expect(run.code == 0, "\(run.output)\(run.errors)")
+    }
 }
