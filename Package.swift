@@ -238,7 +238,7 @@ let package = Package(
         tests(
             "Pipeline/IngestTests",
             [
-                "ChangeLog", "Commands", "Configuration", "Control", "Fuzzing", "Ingest", "JSON", "Metrics",
+                "ChangeLog", "Commands", "Configuration", "Control", "Digest", "Fuzzing", "Ingest", "JSON", "Metrics",
                 "Observability", "Seeded", "SyncModel", "SyncWire",
             ]),
         tests(
