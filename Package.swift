@@ -86,21 +86,22 @@ let package = Package(
         library(
             "Pipeline/Ingest",
             [
-                "ChangeLog", "Configuration", "Digest", "JSON", "JSONText", "Metrics", "Observability", "SyncModel",
-                "SyncWire",
+                "AsyncPrimitives", "ChangeLog", "Configuration", "Digest", "JSON", "JSONText", "Metrics",
+                "Observability", "SyncModel", "SyncWire",
             ]),
         library(
             "Pipeline/Ordering",
             [
-                "ChangeLog", "Configuration", "Metrics", "Observability", "RecordStore", "SyncModel", "SyncWire",
+                "AsyncPrimitives", "ChangeLog", "Configuration", "Metrics", "Observability", "RecordStore", "SyncModel",
+                "SyncWire",
             ]),
         library(
             "Pipeline/FanOut",
             [
-                "ChangeLog", "Configuration", "CZlib", "FanOutLink", "JSONText", "Metrics", "RecordStore", "SQLite",
-                "SyncModel", "SyncWire", "ThreadExecutor",
+                "AsyncPrimitives", "ChangeLog", "Configuration", "CZlib", "FanOutLink", "JSONText", "Metrics",
+                "RecordStore", "SQLite", "SyncModel", "SyncWire", "ThreadExecutor",
             ]),
-        library("Pipeline/Control", ["ChangeLog", "Observability", "SyncModel", "SyncWire"]),
+        library("Pipeline/Control", ["AsyncPrimitives", "ChangeLog", "Observability", "SyncModel", "SyncWire"]),
 
         // Model: What a change is, its rules, and how both are encoded.
         library("Model/SyncModel", ["JSONText"], features: [.lifetimes]),
@@ -109,7 +110,7 @@ let package = Package(
         library("Model/SchemaFile", ["Commands", "JSONText", "SyncModel", "YAML"]),
 
         // Ports: What the stages need from outside.
-        library("Ports/ChangeLog"),
+        library("Ports/ChangeLog", ["AsyncPrimitives"]),
         library("Ports/RecordStore", ["SyncModel"]),
         library("Ports/FanOutLink", ["SyncModel"]),
 
@@ -121,11 +122,9 @@ let package = Package(
             ]),
         library(
             "Adapters/SQLiteChangeLog",
-            [
-                "ChangeLog", "Configuration", "LocalLog", "Metrics", "SQLite", "ThreadExecutor",
-            ]),
+            ["AsyncPrimitives", "ChangeLog", "Configuration", "LocalLog", "Metrics", "SQLite", "ThreadExecutor"]),
         library("Adapters/MemoryChangeLog", ["ChangeLog", "LocalLog"]),
-        library("Adapters/LocalLog", ["ChangeLog"]),
+        library("Adapters/LocalLog", ["AsyncPrimitives", "ChangeLog"]),
         library(
             "Adapters/PostgresRecordStore",
             [
@@ -141,8 +140,8 @@ let package = Package(
         library(
             "Adapters/NetworkLink",
             [
-                "Configuration", "Digest", "FanOutLink", "LinkWire", "Metrics", "Observability", "SyncModel",
-                "SyncWire", "ThreadExecutor", "ZeroMQ",
+                "AsyncPrimitives", "Configuration", "Digest", "FanOutLink", "LinkWire", "Metrics", "Observability",
+                "SyncModel", "SyncWire", "ThreadExecutor", "ZeroMQ",
             ]),
         library("Adapters/LinkWire", ["FanOutLink", "SyncModel", "SyncWire"], exclude: ["Protos"]),
 
@@ -156,11 +155,12 @@ let package = Package(
         library("Platform/JSON", ["CSimdjson", "JSONText"], features: [.lifetimes]),
         library("Platform/JSONText", features: [.lifetimes], linking: ["m"]),
         library("Platform/YAML", ["CYAML"]),
+        library("Platform/AsyncPrimitives"),
         library("Platform/Commands"),
         library("Platform/Configuration", ["Commands", "YAML"]),
         library("Platform/Metrics"),
         library("Platform/Observability"),
-        library("Platform/ServiceLifecycle", ["CSignalPipe", "Observability"]),
+        library("Platform/ServiceLifecycle", ["AsyncPrimitives", "CSignalPipe", "Observability"]),
         library("Platform/ThreadExecutor", ["CThreadName"]),
         library("Platform/Digest", ["COpenSSL"]),
         library("Platform/SQLite", ["CSQLite", "ThreadExecutor"]),
@@ -187,8 +187,8 @@ let package = Package(
         library(
             "Assurance/Verification",
             [
-                "ChangeLog", "Digest", "FanOut", "Ingest", "Observability", "Ordering", "RecordStore", "SyncModel",
-                "SyncWire",
+                "AsyncPrimitives", "ChangeLog", "Digest", "FanOut", "Ingest", "Observability", "Ordering",
+                "RecordStore", "SyncModel", "SyncWire",
             ]),
         program(
             "Assurance/Simulation",
@@ -209,11 +209,11 @@ let package = Package(
         program(
             "weir",
             [
-                "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut", "FanOutLink", "Gateway",
-                "HTTP", "Ingest", "KafkaChangeLog", "LinkWire", "Metrics", "NetworkLink",
+                "AsyncPrimitives", "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut",
+                "FanOutLink", "Gateway", "HTTP", "Ingest", "KafkaChangeLog", "LinkWire", "Metrics", "NetworkLink",
                 "Observability", "Operations", "Ordering", "PostgresRecordStore", "RecordStore", "SchemaFile",
-                "ServiceLifecycle", "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SyncModel",
-                "SyncWire", "Verification",
+                "ServiceLifecycle", "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SyncModel", "SyncWire",
+                "Verification",
             ]),
 
         // Tests, in the same folders; Conformance holds the suites that every adapter of a port passes, Support what tests share.
@@ -232,8 +232,8 @@ let package = Package(
         tests(
             "Pipeline/GatewayTests",
             [
-                "ChangeLog", "Configuration", "CZlib", "FanOutLink", "Fuzzing", "Gateway", "HTTP", "JSON",
-                "Metrics", "Observability", "SyncModel", "SyncWire", "TestClocks",
+                "AsyncPrimitives", "ChangeLog", "Configuration", "CZlib", "FanOutLink", "Fuzzing", "Gateway", "HTTP",
+                "JSON", "Metrics", "Observability", "SyncModel", "SyncWire", "TestClocks",
             ]),
         tests(
             "Pipeline/IngestTests",
@@ -265,8 +265,9 @@ let package = Package(
         tests(
             "Adapters/KafkaChangeLogTests",
             [
-                "ChangeLog", "ChangeLogConformance", "Commands", "Configuration", "Fuzzing", "Kafka", "KafkaChangeLog",
-                "KafkaServer", "MockKafka", "Observability", "Seeded", "ServerShell", "ThreadExecutor",
+                "AsyncPrimitives", "ChangeLog", "ChangeLogConformance", "Commands", "Configuration", "Fuzzing", "Kafka",
+                "KafkaChangeLog", "KafkaServer", "MockKafka", "Observability", "Seeded", "ServerShell",
+                "ThreadExecutor",
             ]),
         tests("Adapters/LinkWireTests", ["FanOutLink", "Fuzzing", "LinkWire", "SyncModel", "SyncWire"]),
         tests("Adapters/LocalLogTests", ["ChangeLog", "LocalLog"]),
@@ -288,7 +289,8 @@ let package = Package(
         tests(
             "Adapters/SQLiteChangeLogTests",
             [
-                "ChangeLog", "ChangeLogConformance", "Metrics", "SQLite", "SQLiteChangeLog", "ThreadExecutor",
+                "AsyncPrimitives", "ChangeLog", "ChangeLogConformance", "Metrics", "SQLite", "SQLiteChangeLog",
+                "ThreadExecutor",
             ]),
         tests(
             "Adapters/SQLiteRecordStoreTests",
@@ -296,6 +298,7 @@ let package = Package(
                 "Metrics", "RecordStore", "RecordStoreConformance", "SQLite", "SQLiteRecordStore", "SyncModel",
                 "SyncWire",
             ]),
+        tests("Platform/AsyncPrimitivesTests", ["AsyncPrimitives", "TestClocks"]),
         tests("Platform/CommandsTests", ["Commands"]),
         tests("Platform/ConfigurationTests", ["Commands", "Configuration", "YAML"]),
         tests("Platform/DigestTests", ["Digest"]),
@@ -322,18 +325,18 @@ let package = Package(
         tests(
             "Assurance/VerificationTests",
             [
-                "ChangeLog", "FanOut", "MemoryChangeLog", "Observability", "Ordering", "RecordStore", "SQLite",
-                "SQLiteRecordStore", "SyncModel", "SyncWire", "TestClocks", "Verification",
+                "AsyncPrimitives", "ChangeLog", "FanOut", "MemoryChangeLog", "Observability", "Ordering", "RecordStore",
+                "SQLite", "SQLiteRecordStore", "SyncModel", "SyncWire", "TestClocks", "Verification",
             ]),
         tests("weir/ArchitectureTests", []),
         tests(
             "weir/WeirTests",
             [
-                "ChangeLog", "CZlib", "Fuzzing", "Kafka", "KafkaChangeLog", "KafkaServer", "Postgres",
-                "PostgresServer", "ProgramRun", "Seeded", "ServerShell", "SQLite", "SyncModel", "SyncWire",
+                "AsyncPrimitives", "ChangeLog", "CZlib", "Fuzzing", "Kafka", "KafkaChangeLog", "KafkaServer",
+                "Postgres", "PostgresServer", "ProgramRun", "Seeded", "ServerShell", "SQLite", "SyncModel", "SyncWire",
                 "ThreadExecutor", "weir", "YAML",
             ]),
-        support("Conformance/ChangeLogConformance", ["ChangeLog"]),
+        support("Conformance/ChangeLogConformance", ["AsyncPrimitives", "ChangeLog"]),
         support("Conformance/RecordStoreConformance", ["RecordStore", "Seeded", "SyncModel", "SyncWire"]),
         support("Support/Seeded"),
         support("Support/Fuzzing", ["Seeded"]),

@@ -37,7 +37,7 @@ package final class LocalReader: LogReader {
             case .records(let found): records = found
             case .older(let end): records = try await older(partition, offset, end, maximumBytes)
             case .nothing:
-                await tail.wait(past: offset, state)
+                try await tail.wait(past: offset, state)
                 continue
             case .outOfRange(let range): throw ChangeLogError.outOfRange(offset, of: partition, range)
             case .closed: throw ChangeLogError.closed("the log", partition: partition)
@@ -54,7 +54,7 @@ package final class LocalReader: LogReader {
     /// Ends the reader.
     package func close() async {
         state.close()
-        tail.wake(state)
+        tail.wakeReaders()
     }
 }
 

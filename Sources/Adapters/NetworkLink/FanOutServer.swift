@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import Configuration
 import FanOutLink
 import LinkWire
@@ -20,7 +21,7 @@ package final class FanOutServer: Sendable {
     private let time: LinkTime
     private let inbox: ServerInbox
     private let life: LinkLifecycle
-    private let listening = LinkWaiter<Result<NetworkAddress, LinkProblem>>()
+    private let listening = Promise<Result<NetworkAddress, LinkProblem>>()
     private let place = Mutex<NetworkAddress?>(nil)
 
     /// Makes a server; ``run()`` or ``start()`` sets it to work.

@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import Synchronization
 import ThreadExecutor
 
@@ -15,7 +16,7 @@ final class LinkLifecycle: Sendable {
         /// Why it ended, where it did not as it should.
         var problem: LinkProblem?
         /// As many as callers of `run()` and `stop()`.
-        var waiting: [LinkWaiter<LinkProblem?>] = []
+        var waiting: [Promise<LinkProblem?>] = []
     }
 
     private let name: String
@@ -100,7 +101,7 @@ final class LinkLifecycle: Sendable {
 
     /// Waits for the end, in a task that was cancelled, too.
     private func wait() async -> LinkProblem? {
-        let waiter = LinkWaiter<LinkProblem?>()
+        let waiter = Promise<LinkProblem?>()
         state.withLock { state in
             if state.phase == .stopped { waiter.fulfil(state.problem) } else { state.waiting.append(waiter) }
         }

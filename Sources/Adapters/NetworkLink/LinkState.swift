@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import FanOutLink
 import LinkWire
 import SyncModel
@@ -34,7 +35,7 @@ final class LinkState: Sendable {
     struct Question {
         let fanOut: Int
         let deadline: Duration
-        let waiter: LinkWaiter<Reply>
+        let waiter: Promise<Reply>
     }
 
     struct State {
@@ -123,7 +124,7 @@ final class LinkState: Sendable {
 
     /// A connection went: its questions are lost; what nobody serves now, if that is other than before.
     func lose(_ fanOut: Int, _ reason: String) -> Set<Int>? {
-        let (waiters, unserved) = change { state -> ([LinkWaiter<Reply>], Set<Int>?) in
+        let (waiters, unserved) = change { state -> ([Promise<Reply>], Set<Int>?) in
             state.fanOuts[fanOut] = FanOut()
             state.watched.forget(fanOut)
             let lost = state.questions.filter { $0.value.fanOut == fanOut }
@@ -182,7 +183,7 @@ final class LinkState: Sendable {
 
     /// Gives up the questions whose time is long over.
     func expire(at now: Duration) {
-        let waiters = change { state -> [LinkWaiter<Reply>] in
+        let waiters = change { state -> [Promise<Reply>] in
             let late = state.questions.filter { $0.value.deadline <= now }
             for (number, question) in late { end(number, question, &state) }
             for owner in state.watched.beat() { state.watched.end(owner) }

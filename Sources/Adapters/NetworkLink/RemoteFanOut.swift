@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import Configuration
 import FanOutLink
 import LinkWire
@@ -112,7 +113,7 @@ package final class RemoteFanOut: Sendable {
         _ question: LinkQuery, of fanOut: Int, within limit: Duration
     ) async throws(Failure) -> LinkAnswer {
         let watch = Stopwatch()
-        let waiter = LinkWaiter<LinkState.Reply>()
+        let waiter = Promise<LinkState.Reply>()
         let number = try begin(question, of: fanOut, within: limit, waiter)
         let reply = await waiter.value(cancelled: .cancelled)
         metrics.roundTrips.record(watch.nanoseconds)
@@ -135,7 +136,7 @@ package final class RemoteFanOut: Sendable {
     }
 
     private func begin(
-        _ question: LinkQuery, of fanOut: Int, within limit: Duration, _ waiter: LinkWaiter<LinkState.Reply>
+        _ question: LinkQuery, of fanOut: Int, within limit: Duration, _ waiter: Promise<LinkState.Reply>
     ) throws(Failure) -> Int64 {
         let number = board.state.withLock { state in
             state.lastNumber += 1

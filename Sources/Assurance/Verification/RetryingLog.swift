@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import ChangeLog
 import Observability
 
@@ -6,7 +7,8 @@ import Observability
 /// Only reading is: a producer and a membership are the log's own.
 package struct RetryingLog<Base: ChangeLog>: ChangeLog {
     private let base: Base
-    private let patience: Patience
+    private let retries: RetryPolicy
+    private let logger: Logger
 
     /// How many partitions the log has.
     package var partitionCount: Int { base.partitionCount }
@@ -23,7 +25,8 @@ package struct RetryingLog<Base: ChangeLog>: ChangeLog {
         _ base: Base, limit: Duration = .seconds(60), clock: any Clock<Duration> = ContinuousClock(), logger: Logger
     ) {
         self.base = base
-        patience = Patience(limit: limit, clock: clock, logger: logger)
+        retries = RetryPolicy(delays: .milliseconds(250)...(.seconds(5)), limit: limit, clock: clock)
+        self.logger = logger
     }
 
     /// Appends as the log does.
@@ -38,63 +41,48 @@ package struct RetryingLog<Base: ChangeLog>: ChangeLog {
     package func reader(
         of partition: TopicPartition, from offset: Int64
     ) async throws(ChangeLogError) -> RetryingReader<Base.Reader> {
-        let reader = try await patience.ask { () throws(ChangeLogError) -> Base.Reader in
+        let reader = try await retries.call(logger) { () throws(ChangeLogError) -> Base.Reader in
             try await base.reader(of: partition, from: offset)
         }
-        return RetryingReader(reader, patience)
+        return RetryingReader(reader, retries, logger)
     }
 
     /// The offsets that a partition holds now.
     package func range(of partition: TopicPartition) async throws(ChangeLogError) -> LogRange {
-        try await patience.ask { () throws(ChangeLogError) -> LogRange in try await base.range(of: partition) }
+        try await retries.call(logger) { () throws(ChangeLogError) -> LogRange in try await base.range(of: partition) }
     }
 }
 
 /// Reads a partition of a ``RetryingLog``.
 package struct RetryingReader<Base: LogReader>: LogReader {
     private let base: Base
-    private let patience: Patience
+    private let retries: RetryPolicy
+    private let logger: Logger
 
-    fileprivate init(_ base: Base, _ patience: Patience) {
+    fileprivate init(_ base: Base, _ retries: RetryPolicy, _ logger: Logger) {
         self.base = base
-        self.patience = patience
+        self.retries = retries
+        self.logger = logger
     }
 
     /// The next records.
     package func next(maximumBytes: Int) async throws -> [LogRecord] {
-        try await patience.ask { try await base.next(maximumBytes: maximumBytes) }
+        try await retries.call(logger) { try await base.next(maximumBytes: maximumBytes) }
     }
 
     /// Ends the reader.
     package func close() async { await base.close() }
 }
 
-/// How long a call is made again.
-private struct Patience: Sendable {
-    let limit: Duration
-    let clock: any Clock<Duration>
-    let logger: Logger
-
-    /// Makes a call, and makes it again while what failed may pass.
-    ///
-    /// - Throws: what the call threw last, also when the task is cancelled in a pause.
-    func ask<Value, Failure: Error>(
-        _ call: () async throws(Failure) -> Value
+extension RetryPolicy {
+    /// Makes a call to the log, again while its failure is retriable.
+    fileprivate func call<Value, Failure: Error>(
+        _ logger: Logger, _ body: () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
-        var backoff = Backoff(.milliseconds(250)...(.seconds(5)))
-        var waited = Duration.zero
-        while true {
-            let reason: Failure
-            do throws(Failure) {
-                return try await call()
-            } catch {
-                reason = error
-            }
-            guard let failure = reason as? ChangeLogError, failure.isRetriable, waited < limit else { throw reason }
-            if waited == .zero { logger.warning("The log could not be read and is read again", error: failure) }
-            let pause = backoff.next()
-            do { try await clock.sleep(for: pause) } catch { throw reason }
-            waited += pause
+        try await run(body) {
+            ($0 as? ChangeLogError)?.isRetriable == true
+        } willRetry: { error, attempt in
+            if attempt == 1 { logger.warning("Reading the log failed; trying again", error: error) }
         }
     }
 }

@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import ChangeLog
 import Observability
 import SyncModel
@@ -35,7 +36,7 @@ extension ControlTopic {
         checked: @Sendable (ControlError?) async -> Void = { _ in },
         prepare: @Sendable (SchemaHistory) async throws -> Void = { _ in }
     ) async throws {
-        var pace = RetryPace(retryDelay, clock)
+        var backoff = Backoff(RetryPolicy(delays: retryDelay, clock: clock))
         var view = view.withLock { $0 }
         var told: String?
         while !Task.isCancelled {
@@ -54,9 +55,9 @@ extension ControlTopic {
                     await checked(nil)
                     while true {
                         for record in try await reader.next(maximumBytes: 1 << 20) {
-                            try await learn(record, &view, logger, &pace, prepare)
+                            try await learn(record, &view, logger, &backoff, prepare)
                         }
-                        pace.reset()
+                        backoff.reset()
                     }
                 }
                 timer?.cancel()
@@ -74,13 +75,13 @@ extension ControlTopic {
                     guard let cause = error as? ChangeLogError, cause.isRetriable else { throw error }
                     logger.warning("The topic control cannot be read and is tried again", error: cause)
                 }
-                guard await pace.pause() else { return }
+                do { try await backoff.pause() } catch { return }
             }
         }
     }
 
     private func learn(
-        _ record: LogRecord, _ view: inout ControlView, _ logger: Logger, _ pace: inout RetryPace,
+        _ record: LogRecord, _ view: inout ControlView, _ logger: Logger, _ backoff: inout Backoff,
         _ prepare: @Sendable (SchemaHistory) async throws -> Void
     ) async throws {
         let news: ControlView.News
@@ -112,7 +113,7 @@ extension ControlTopic {
                         "A schema version waits until the process is ready for it; it is tried again",
                         [.version: .integer(entry.version.ordinal)], error: error)
                 }
-                guard await pace.pause() else { throw CancellationError() }
+                try await backoff.pause()
             }
             known.learn(view.schemas)
             logger.notice(

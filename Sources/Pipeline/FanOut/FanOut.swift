@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import ChangeLog
 import FanOutLink
 import RecordStore
@@ -21,7 +22,7 @@ package final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
         var phase = Phase.idle
         var readers: ReaderPool?
         /// Those who wait in ``stop()``; as many as callers.
-        var stoppers: [Waiter<Void>] = []
+        var stoppers: [Promise<Void>] = []
     }
 
     let configuration: FanOutConfiguration
@@ -105,7 +106,7 @@ package final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
 
     /// Ends ``run()`` and returns when it has ended; a fan-out that was not run never will be.
     package func stop() async {
-        let stopper = Waiter<Void>()
+        let stopper = Promise<Void>()
         let isRunning = state.withLock { state in
             guard case .running = state.phase else {
                 state.phase = .stopped
@@ -115,7 +116,7 @@ package final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
             return true
         }
         for partition in ordered { partition.stop() }
-        if isRunning { await stopper.uncancelledValue() }
+        if isRunning { await stopper.value() }
     }
 
     /// Whether every partition serves pulls; streams that lag behind `ordered` do.

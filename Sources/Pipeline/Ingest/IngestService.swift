@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import ChangeLog
 import SyncModel
 
@@ -72,7 +73,7 @@ package struct IngestService<Log: ChangeLog>: Sendable {
         let run = PartitionRun(
             log: log, assignment: assignment, history: history, limits: limits, stepBytes: configuration.stepBytes,
             schemas: schemas, report: report)
-        var delay = Backoff(Self.restartDelay)
+        var backoff = Backoff(RetryPolicy(delays: Self.restartDelay, clock: clock))
         while !Task.isCancelled {
             let ending = await run.run()
             guard let error = ending.error else { return }
@@ -86,11 +87,9 @@ package struct IngestService<Log: ChangeLog>: Sendable {
                 continue
             }
             guard let cause = error as? ChangeLogError, cause.mayPass else { throw error }
-            if ending.committed > 0 { delay.reset() }
-            let wait = delay.next()
-            report(.restarting(partition: partition, cause: cause, after: wait))
+            if ending.committed > 0 { backoff.reset() }
             do {
-                try await clock.sleep(for: wait)
+                try await backoff.pause { report(.restarting(partition: partition, cause: cause, after: $0)) }
             } catch {
                 // Told to end while it waited.
                 return

@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import ChangeLog
 import Metrics
 import Observability
@@ -275,18 +276,16 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     /// The results are published: a new worker would publish them once more with every attempt. Meanwhile the overlay fills
     /// to its bound, and the backlog stays in the log.
     private func commit(_ step: StoreStep) async throws {
-        while true {
-            do throws(RecordStoreError) {
-                return try await store.commit([step])
-            } catch {
-                guard error.isRetriable, isOrdering else { throw error }
-                metrics.retries.add()
-                hasFailed(partition, error)
-                logger.error(
-                    "The tables could not be written and are tried again", [.partition: .integer(partition)],
-                    error: error)
-            }
-            try await clock.sleep(for: configuration.retryDelay)
+        let retries = RetryPolicy(delays: configuration.retryDelay...configuration.retryDelay, clock: clock)
+        try await retries.run { () throws(RecordStoreError) in
+            try await store.commit([step])
+        } retryIf: {
+            $0.isRetriable && isOrdering
+        } willRetry: { error, _ in
+            metrics.retries.add()
+            hasFailed(partition, error)
+            logger.error(
+                "The tables could not be written and are tried again", [.partition: .integer(partition)], error: error)
         }
     }
 

@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import Synchronization
 
 /// The request to stop that a group makes to one of its services.

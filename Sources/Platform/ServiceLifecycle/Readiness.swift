@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import Synchronization
 
 /// Whether the process can do its job: named conditions, each ready, or unready for a reason.

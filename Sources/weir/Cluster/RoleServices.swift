@@ -181,7 +181,7 @@ struct RoleServices: Sendable {
 
     /// A stage that begins again when it fails, or when its topics are not what they were: it looks at them when it begins.
     private func stage(_ role: ClusterRole, _ run: @escaping @Sendable () async throws -> Void) -> ServiceGroup.Member {
-        let attempts = Attempts(
+        let attempts = ReadinessRetry(
             what: "The stage \(role.rawValue)", condition: monitoring.conditions.stage(role), logger: logger)
         let (log, topics) = (parts.log, role.topics)
         return .init(

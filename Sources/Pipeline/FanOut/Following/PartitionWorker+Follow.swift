@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import ChangeLog
 import SyncModel
 import SyncWire
@@ -8,7 +9,7 @@ extension PartitionWorker {
     /// - Throws: `CancellationError`.
     /// - Returns: why it cannot go on.
     func follow() async throws(CancellationError) -> ServedPartition.Interruption {
-        var backoff = Backoff(configuration.retryDelay)
+        var backoff = Backoff(RetryPolicy(delays: configuration.retryDelay, clock: clock))
         while true {
             do {
                 try await followReader(&backoff)

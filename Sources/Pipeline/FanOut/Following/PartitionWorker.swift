@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import ChangeLog
 import RecordStore
 import SyncModel
@@ -21,7 +22,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
     /// Runs until the partition is stopped or the task is cancelled.
     func run() async {
         var start = Start.open(configuration.check)
-        var backoff = Backoff(configuration.retryDelay)
+        var backoff = Backoff(RetryPolicy(delays: configuration.retryDelay, clock: clock))
         var pause: Duration?
         var damagedAt: Int64?
         while let interruption = partition.beginServing() {
@@ -75,7 +76,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
 
     /// Serves until something interrupts.
     private func serve(
-        from start: Start, after pause: Duration?, until interruption: Waiter<ServedPartition.Interruption>
+        from start: Start, after pause: Duration?, until interruption: Promise<ServedPartition.Interruption>
     ) async -> ServedPartition.Interruption {
         await withTaskGroup(of: ServedPartition.Interruption.self) { group in
             group.addTask {
@@ -98,7 +99,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
     /// Opens the file, or makes it anew, as often as it takes.
     private func openFile(_ start: Start) async throws(CancellationError) {
         var mustRebuild = start == .rebuild
-        var backoff = Backoff(configuration.retryDelay)
+        var backoff = Backoff(RetryPolicy(delays: configuration.retryDelay, clock: clock))
         while true {
             do {
                 if mustRebuild { record(.rebuilt(rows: try await rebuild())) }
@@ -132,12 +133,6 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
             }
             return partitionMetrics.resumed()
         }
-        let pause = backoff.next()
-        record(.retrying(reason: "\(reason)", after: pause))
-        do {
-            try await clock.sleep(for: pause)
-        } catch {
-            throw CancellationError()
-        }
+        try await backoff.pause { record(.retrying(reason: "\(reason)", after: $0)) }
     }
 }

@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import ChangeLog
 import FanOutLink
 import Metrics
@@ -102,7 +103,7 @@ extension FanOut: FanOutLink {
             if pull.knowledge.requiredHead > head { ahead.append((position, pull)) }
         }
         if ahead.isEmpty { return [] }
-        let waiter = Waiter<Result<Set<Int>, FanOutError>>()
+        let waiter = Promise<Result<Set<Int>, FanOutError>>()
         let behind = FanOutError.notReady("the stream is behind what the device has seen")
         return try await withTaskGroup(of: Void.self) { [ahead] group in
             group.addTask {

@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import FanOutLink
 import SyncModel
 import Synchronization
@@ -48,7 +49,7 @@ final class OutcomeRegistry: Sendable {
         var joining: DecisionAssembly?
         var position = StreamPosition()
         /// As many as ``FanOutConfiguration/maximumWaiters``.
-        var waiters: [Subject: [Waiter<Answer>]] = [:]
+        var waiters: [Subject: [Promise<Answer>]] = [:]
         var waiterCount = 0
         var isClosed = false
     }
@@ -60,7 +61,7 @@ final class OutcomeRegistry: Sendable {
 
     /// Waits for a part's result.
     func answer(for part: Part, within limit: Duration, clock: any Clock<Duration>) async -> Answer {
-        let waiter = Waiter<Answer>()
+        let waiter = Promise<Answer>()
         let known = state.withLock { state -> Answer? in
             if let verdict = state.recent[part] { return .verdict(verdict) }
             if state.position.covers(part.upload, part: part.number) { return .stored }
@@ -78,7 +79,7 @@ final class OutcomeRegistry: Sendable {
         find: () async throws(FanOutError) -> Outcome?
     ) async throws(FanOutError) -> Outcome? {
         let subject = Subject.batch(batch, key)
-        let waiter = Waiter<Answer>()
+        let waiter = Promise<Answer>()
         // Registered before the first look, so that nothing passes in between.
         let refused = state.withLock { $0.add(waiter, for: subject, limits) }
         defer { state.withLock { $0.remove(waiter, for: subject) } }
@@ -98,8 +99,8 @@ final class OutcomeRegistry: Sendable {
 
     /// Takes in pieces that were applied, after which the stream stands at the position.
     func post(_ pieces: [OrderedPiece], position: StreamPosition) {
-        let answers = state.withLock { state -> [(Waiter<Answer>, Answer)] in
-            var answers: [(Waiter<Answer>, Answer)] = []
+        let answers = state.withLock { state -> [(Promise<Answer>, Answer)] in
+            var answers: [(Promise<Answer>, Answer)] = []
             for piece in pieces {
                 if piece.piece == 0 { state.joining = DecisionAssembly(piece) } else { state.joining?.add(piece) }
                 guard piece.isLast else { continue }
@@ -150,7 +151,7 @@ final class OutcomeRegistry: Sendable {
 extension OutcomeRegistry.State {
     /// Puts a waiter on the board, or says why not.
     fileprivate mutating func add(
-        _ waiter: Waiter<OutcomeRegistry.Answer>, for subject: OutcomeRegistry.Subject, _ limits: FanOutConfiguration
+        _ waiter: Promise<OutcomeRegistry.Answer>, for subject: OutcomeRegistry.Subject, _ limits: FanOutConfiguration
     ) -> OutcomeRegistry.Answer? {
         if isClosed { return .closed }
         guard waiterCount < limits.maximumWaiters else { return .crowded }
@@ -160,7 +161,7 @@ extension OutcomeRegistry.State {
     }
 
     /// Takes a waiter off the board, if it is still there.
-    fileprivate mutating func remove(_ waiter: Waiter<OutcomeRegistry.Answer>, for subject: OutcomeRegistry.Subject) {
+    fileprivate mutating func remove(_ waiter: Promise<OutcomeRegistry.Answer>, for subject: OutcomeRegistry.Subject) {
         guard let waiting = waiters[subject] else { return }
         let others = waiting.filter { $0 !== waiter }
         waiterCount -= waiting.count - others.count
@@ -168,7 +169,7 @@ extension OutcomeRegistry.State {
     }
 
     /// Takes the waiters for something off the board.
-    fileprivate mutating func take(_ subject: OutcomeRegistry.Subject) -> [Waiter<OutcomeRegistry.Answer>] {
+    fileprivate mutating func take(_ subject: OutcomeRegistry.Subject) -> [Promise<OutcomeRegistry.Answer>] {
         let waiting = waiters.removeValue(forKey: subject) ?? []
         waiterCount -= waiting.count
         return waiting

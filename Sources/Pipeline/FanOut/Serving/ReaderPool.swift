@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import FanOutLink
 import Synchronization
 import ThreadExecutor
@@ -9,7 +10,7 @@ final class ReaderPool: Sendable {
         var loads: [Int]
         var isClosed = false
         /// Told when the last read is done, once closed.
-        var idle: Waiter<Void>?
+        var idle: Promise<Void>?
     }
 
     private let threads: [ReaderThread]
@@ -64,7 +65,7 @@ final class ReaderPool: Sendable {
 
     /// Ends the threads after the reads under way.
     func close() async {
-        let idle = Waiter<Void>()
+        let idle = Promise<Void>()
         let isIdle = state.withLock { state in
             state.isClosed = true
             state.idle = idle
@@ -72,7 +73,7 @@ final class ReaderPool: Sendable {
         }
         if isIdle { idle.fulfil(()) }
         // Not to be cancelled: a thread must not end while somebody uses it.
-        await idle.uncancelledValue()
+        await idle.value()
         for thread in threads {
             await thread.closeFiles()
             await thread.thread.close()
@@ -91,7 +92,7 @@ final class ReaderPool: Sendable {
     }
 
     private func release(_ chosen: Int) {
-        let idle = state.withLock { state -> Waiter<Void>? in
+        let idle = state.withLock { state -> Promise<Void>? in
             state.loads[chosen] -= 1
             return state.isClosed && state.loads.allSatisfy { $0 == 0 } ? state.idle : nil
         }

@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import FanOutLink
 import SyncModel
 import Synchronization
@@ -35,7 +36,7 @@ final class ServedPartition: Sendable {
         var generation = 0
         var owners: [SyncID: OwnerHeads] = [:]
         var nextOffset: Int64 = 0
-        var interruption: Waiter<Interruption>?
+        var interruption: Promise<Interruption>?
         /// As many as ``FanOutConfiguration/maximumWaiters``.
         var catchUps: [ObjectIdentifier: CatchUp] = [:]
     }
@@ -114,7 +115,7 @@ final class ServedPartition: Sendable {
     func catchUp(
         _ owner: SyncID, to timeStamp: TimeStamp, or offset: Int64, within limit: Duration, clock: any Clock<Duration>
     ) async throws(FanOutError) -> Bool {
-        let waiter = Waiter<CatchUp.End>()
+        let waiter = Promise<CatchUp.End>()
         let catchUp = CatchUp(owner: owner, timeStamp: timeStamp, offset: offset, waiter: waiter)
         try state.withLock { state throws(FanOutError) in
             if case .stopped = state.phase { throw .closed }
@@ -138,10 +139,10 @@ final class ServedPartition: Sendable {
     // MARK: Writing
 
     /// Begins a round of serving, which ends when the waiter gets its value; `nil` once the partition was stopped.
-    func beginServing() -> Waiter<Interruption>? {
+    func beginServing() -> Promise<Interruption>? {
         state.withLock { state in
             if case .stopped = state.phase { return nil }
-            let interruption = Waiter<Interruption>()
+            let interruption = Promise<Interruption>()
             state.interruption = interruption
             return interruption
         }
@@ -194,7 +195,7 @@ final class ServedPartition: Sendable {
 
     /// Takes in that the file of a generation cannot be trusted: it is no longer served, and made anew.
     func reportDamage(_ reason: String, generation: Int) {
-        let interruption = state.withLock { state -> Waiter<Interruption>? in
+        let interruption = state.withLock { state -> Promise<Interruption>? in
             guard case .ready = state.phase, state.generation == generation else { return nil }
             state.phase = .notReady("the stream is being rebuilt: \(reason)")
             return state.interruption
@@ -245,7 +246,7 @@ private struct CatchUp {
     let owner: SyncID
     let timeStamp: TimeStamp
     let offset: Int64
-    let waiter: Waiter<End>
+    let waiter: Promise<End>
 
     func isReached(_ owners: [SyncID: OwnerHeads], _ nextOffset: Int64) -> Bool {
         nextOffset >= offset || owners[owner]?.head ?? .zero >= timeStamp

@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import ChangeLog
 import Control
 import Observability
@@ -5,7 +6,7 @@ import ServiceLifecycle
 
 /// Does again what another machine's failure ended, and says so: each reason once in the log, and as long as it lasts in the
 /// readiness of the process.
-struct Attempts: Sendable {
+struct ReadinessRetry: Sendable {
     /// What is tried, for the log: "The log in Kafka".
     let what: String
     let condition: ReadinessCondition
@@ -19,7 +20,7 @@ struct Attempts: Sendable {
     ///
     /// - Throws: `CancellationError`, and what no other attempt can mend.
     func open<Value>(_ body: () async throws -> Value) async throws -> Value {
-        var backoff = Backoff(Self.pauses)
+        var backoff = Backoff(RetryPolicy(delays: Self.pauses))
         var told: String?
         while true {
             do {
@@ -35,7 +36,7 @@ struct Attempts: Sendable {
     ///
     /// - Throws: `CancellationError`, and what no other attempt can mend.
     func keep(_ body: () async throws -> Void) async throws {
-        var backoff = Backoff(Self.pauses)
+        var backoff = Backoff(RetryPolicy(delays: Self.pauses))
         var told: String?
         while true {
             let begun = ContinuousClock.now
@@ -70,7 +71,7 @@ struct Attempts: Sendable {
             logger.error("\(what) failed and is tried again", error: error)
             told = reason
         }
-        try await Task.sleep(for: backoff.next())
+        try await backoff.pause()
     }
 
     /// Whether the history is another than the one that is configured: to go on could mix the two.

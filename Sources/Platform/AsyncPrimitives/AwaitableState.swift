@@ -1,0 +1,73 @@
+import Synchronization
+
+/// A value behind a lock, and tasks that wait until it meets a condition: a monitor for async code.
+package final class AwaitableState<Value: Sendable>: Sendable {
+    private struct Waiter {
+        let number: UInt64
+        let isMet: @Sendable (Value) -> Bool
+        let continuation: CheckedContinuation<Bool, Never>
+    }
+
+    private struct Storage {
+        var value: Value
+        var lastNumber: UInt64 = 0
+        /// In the order of arrival, so that the order of waking is not random; one for each suspended task.
+        var waiters: [Waiter] = []
+    }
+
+    private let storage: Mutex<Storage>
+
+    package init(_ value: Value) { storage = Mutex(Storage(value: value)) }
+
+    package var value: Value { storage.withLock { $0.value } }
+
+    /// Reads a part of a large value without copying the whole.
+    package func read<Result: Sendable>(_ body: (Value) -> Result) -> Result { storage.withLock { body($0.value) } }
+
+    /// Changes the value and resumes the tasks whose condition it meets then.
+    @discardableResult
+    package func update<Result: Sendable, Failure: Error>(
+        _ change: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let (result, met) = try storage.withLock { storage throws(Failure) -> (Result, [Waiter]) in
+            let result = try change(&storage.value)
+            if storage.waiters.isEmpty { return (result, []) }
+            let value = storage.value
+            let met = storage.waiters.filter { $0.isMet(value) }
+            if !met.isEmpty { storage.waiters.removeAll { waiter in met.contains { $0.number == waiter.number } } }
+            return (result, met)
+        }
+        for waiter in met { waiter.continuation.resume(returning: true) }
+        return result
+    }
+
+    /// Waits until the value meets a condition.
+    ///
+    /// - Parameter isMet: evaluated under the lock, immediately and after each update; must not block.
+    /// - Throws: `CancellationError` when the task is cancelled before the condition is met.
+    package func wait(until isMet: @escaping @Sendable (Value) -> Bool) async throws(CancellationError) {
+        let number = storage.withLock { storage in
+            storage.lastNumber += 1
+            return storage.lastNumber
+        }
+        let wasMet = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
+                // A task is marked as cancelled before its handler runs: either the handler finds the waiter, or the mark
+                // is seen here.
+                let answer: Bool? = storage.withLock { storage in
+                    if isMet(storage.value) { return true }
+                    if Task.isCancelled { return false }
+                    storage.waiters.append(Waiter(number: number, isMet: isMet, continuation: continuation))
+                    return nil
+                }
+                if let answer { continuation.resume(returning: answer) }
+            }
+        } onCancel: {
+            let waiter = storage.withLock { storage in
+                storage.waiters.firstIndex { $0.number == number }.map { storage.waiters.remove(at: $0) }
+            }
+            waiter?.continuation.resume(returning: false)
+        }
+        guard wasMet else { throw CancellationError() }
+    }
+}
