@@ -1,6 +1,6 @@
 /// How long to pause before something that failed is tried again: exponential backoff within a range.
 package struct RetryPolicy: Sendable {
-    /// The first and the longest pause; each is twice the one before. Equal bounds make all pauses equal.
+    /// The first and the longest pause; each is twice the one before, and equal bounds make all pauses equal.
     package let delays: ClosedRange<Duration>
     /// How long the pauses may last in total; `nil` for no limit.
     package let limit: Duration?

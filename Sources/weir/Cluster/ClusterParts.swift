@@ -21,20 +21,24 @@ struct ClusterParts: Sendable {
     static func open(
         _ settings: ClusterSettings, condition: ReadinessCondition, logger: Logger
     ) async throws -> ClusterParts {
-        let log = try await ReadinessRetry(what: "Opening the log in Kafka", condition: condition, logger: logger).open {
+        let log = try await ReadinessRetry(what: "Opening the log in Kafka", condition: condition, logger: logger).open
+        {
             try await KafkaChangeLog(settings.kafka, logger: logger.labeled("kafka"))
         }
         do {
-            let control = try await ReadinessRetry(what: "Reading the topic control", condition: condition, logger: logger)
-                .open { try await Self.control(settings, log) }
+            let control = try await ReadinessRetry(
+                what: "Reading the topic control", condition: condition, logger: logger
+            )
+            .open { try await Self.control(settings, log) }
             guard let postgres = settings.postgres else {
                 return ClusterParts(log: log, control: control, tables: nil)
             }
             let tables = try await PostgresRecordStore.open(postgres, logger: logger.labeled("postgres"))
             do {
-                try await ReadinessRetry(what: "Opening the tables in Postgres", condition: condition, logger: logger).open {
-                    try await tables.prepare(control.schemas, epoch: control.history.epoch)
-                }
+                try await ReadinessRetry(what: "Opening the tables in Postgres", condition: condition, logger: logger)
+                    .open {
+                        try await tables.prepare(control.schemas, epoch: control.history.epoch)
+                    }
             } catch {
                 await tables.close()
                 throw error

@@ -41,7 +41,11 @@ import Testing
         let clock = RecordingClock()
         let policy = RetryPolicy(delays: Self.delays, limit: .seconds(5), clock: clock)
         await #expect(throws: Failure(number: 0)) {
-            try await policy.run { () throws(Failure) in throw Failure(number: 0) } retryIf: { _ in true }
+            try await policy.run { () throws(Failure) in
+                throw Failure(number: 0)
+            } retryIf: { _ in
+                true
+            }
         }
         #expect(clock.sleeps == [1, 2, 4].map(Duration.seconds))
     }

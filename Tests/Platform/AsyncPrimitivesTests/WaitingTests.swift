@@ -54,10 +54,11 @@ import Testing
         async let five: Void = state.wait { $0 == 5 }
         state.update { $0 = 2 }
         try await two
-        #expect(state.update { value in
-            value += 3
-            return value
-        } == 5)
+        #expect(
+            state.update { value in
+                value += 3
+                return value
+            } == 5)
         try await five
         try await state.wait { $0 == 5 }
     }
