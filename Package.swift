@@ -154,7 +154,7 @@ let package = Package(
         library(
             "Platform/Operations",
             ["Configuration", "HTTP", "JSONText", "Metrics", "Observability", "ServiceLifecycle"]),
-        library("Platform/HTTP", ["CEventFD", "CMicrohttpd", "CZlib"]),
+        library("Platform/HTTP", ["CEventFD", "CMicrohttpd", "CZlib", "ThreadExecutor"]),
         library("Platform/JSON", ["CSimdjson", "JSONText"], features: [.lifetimes]),
         library("Platform/JSONText", features: [.lifetimes], linking: ["m"]),
         library("Platform/YAML", ["CYAML"]),
@@ -163,7 +163,7 @@ let package = Package(
         library("Platform/Configuration", ["Commands", "YAML"]),
         library("Platform/Metrics"),
         library("Platform/Observability"),
-        library("Platform/ServiceLifecycle", ["AsyncPrimitives", "CSignalPipe", "Observability"]),
+        library("Platform/ServiceLifecycle", ["AsyncPrimitives", "CSignalPipe", "Observability", "ThreadExecutor"]),
         library("Platform/ThreadExecutor", ["CThreadName"]),
         library("Platform/Digest", ["COpenSSL"]),
         library("Platform/SQLite", ["CSQLite", "ThreadExecutor"]),
@@ -237,7 +237,7 @@ let package = Package(
             "Pipeline/GatewayTests",
             [
                 "AsyncPrimitives", "ChangeLog", "Configuration", "CZlib", "FanOutLink", "Fuzzing", "Gateway", "HTTP",
-                "JSON", "Metrics", "Observability", "SyncModel", "SyncWire", "TestClocks",
+                "JSON", "Metrics", "Observability", "SyncModel", "SyncWire", "TestClocks", "TestSignals",
             ]),
         tests(
             "Pipeline/IngestTests",
@@ -311,15 +311,19 @@ let package = Package(
         tests("Platform/CommandsTests", ["Commands"]),
         tests("Platform/ConfigurationTests", ["Commands", "Configuration", "YAML"]),
         tests("Platform/DigestTests", ["Digest"]),
-        tests("Platform/HTTPTests", ["CZlib", "Fuzzing", "HTTP"]),
+        tests("Platform/HTTPTests", ["CZlib", "Fuzzing", "HTTP", "TestSignals"]),
         tests("Platform/JSONTests", ["Fuzzing", "JSON", "Seeded"]),
         tests("Platform/KafkaTests", ["Kafka", "MockKafka", "ThreadExecutor"]),
         tests("Platform/MetricsTests", ["Metrics"]),
         tests("Platform/ObservabilityTests", ["Observability"]),
-        tests("Platform/OperationsTests", ["Configuration", "Metrics", "Operations", "ServiceLifecycle"]),
+        tests(
+            "Platform/OperationsTests",
+            [
+                "Configuration", "Metrics", "Operations", "ServiceLifecycle", "TestClocks",
+            ]),
         tests("Platform/PostgresTests", ["Postgres", "PostgresServer", "ServerShell", "ThreadExecutor"]),
         tests("Platform/SQLiteTests", ["SQLite"]),
-        tests("Platform/ServiceLifecycleTests", ["Observability", "ServiceLifecycle", "SignalProbe"]),
+        tests("Platform/ServiceLifecycleTests", ["Observability", "ServiceLifecycle", "SignalProbe", "TestClocks"]),
         tests("Platform/ThreadExecutorTests", ["CThreadName", "ThreadExecutor"]),
         tests("Platform/YAMLTests", ["Fuzzing", "YAML"]),
         tests("Platform/ZeroMQTests", ["ThreadExecutor", "ZeroMQ"]),
@@ -352,6 +356,7 @@ let package = Package(
         support("Support/KafkaServer", ["ServerShell", "ThreadExecutor"]),
         support("Support/MockKafka", ["CRdkafka", "ThreadSanitizer"]),
         support("Support/PostgresServer", ["ServerShell", "ThreadExecutor"]),
+        support("Support/TestSignals"),
         .executableTarget(
             name: "SignalProbe", dependencies: ["Observability", "ServiceLifecycle"], path: "Tests/Support/SignalProbe",
             swiftSettings: swift),

@@ -3,6 +3,7 @@ import Gateway
 import HTTP
 import SyncModel
 import TestClocks
+import TestSignals
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct AdmissionTests {
@@ -37,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func takesBatchesLargerThanTheServersOwnDefault() async throws {
+    @Test func acceptsBatchesLargerThanTheServersDefault() async throws {
         try await withGateway {
             $0.limits = SyncLimits(maxBatchBytes: 6 << 20)
         } test: { gateway in
@@ -61,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func holdsACallerToItsRate() async throws {
+    @Test func limitsTheRateOfACaller() async throws {
         try await withGateway {
             $0.configuration.callerChangesPerSecond = 2
         } test: { gateway in
@@ -81,7 +82,8 @@ import Testing
             #expect(try await send(5).status == 429)
             gateway.clock.advance(by: .milliseconds(100))
             #expect(try await send(5).status == 202)
-            // A batch larger than all that may be saved up goes through when nothing was taken before it, and is paid for after.
+            // A batch larger than all that may be saved up goes through when nothing was taken before it, and is paid
+            // for after.
             gateway.clock.advance(by: .seconds(10))
             #expect(try await send(40).status == 202)
             gateway.clock.advance(by: .seconds(10))
@@ -91,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func holdsACallerToItsBytesUnderWay() async throws {
+    @Test func limitsTheBytesInFlightOfACaller() async throws {
         try await withGateway {
             $0.configuration.callerBytesInFlight = 1024
         } test: { gateway in
@@ -118,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func holdsAllUploadsToTheirRoom() async throws {
+    @Test func limitsTheBytesInFlightOfAllUploads() async throws {
         try await withGateway {
             $0.configuration.uploadBytesInFlight = 1000
         } test: { gateway in
@@ -137,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func refusesMoreThanMayWait() async throws {
+    @Test func refusesRequestsAboveTheLimitOfWaitingOnes() async throws {
         try await withGateway {
             $0.configuration.maxWaiting = 1
         } test: { gateway in
@@ -161,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func saysOnceWhenToTryAgainWhereTheServerItselfIsFull() async throws {
+    @Test func sendsRetryAfterOnceIfTheServerIsFull() async throws {
         try await withGateway {
             $0.configuration.server.maxBytesInFlight = 100
         } test: { gateway in
@@ -173,7 +175,7 @@ import Testing
         }
     }
 
-    @Test func doesNotWaitForARequestForEver() async throws {
+    @Test func limitsTheTimeForARequestToArrive() async throws {
         try await withGateway {
             $0.configuration.server.requestTimeout = .milliseconds(50)
         } test: { gateway in

@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test func namesTheByteThatIsNoUTF8() async throws {
+    @Test func reportsThePositionOfInvalidUTF8() async throws {
         try await withGateway { gateway in
             let client = try HTTPClient(port: gateway.port)
             try await client.send(
@@ -106,17 +106,17 @@ import Testing
         }
     }
 
-    @Test func tellsWhereTheEnvelopeIsWrong() async throws {
+    @Test func reportsThePositionOfAnInvalidField() async throws {
         try await withGateway { gateway in
             let answer = try await gateway.exchange("POST", "/v1/pull", #"{"knowledgeId":"k1","limit": 0}"#)
             #expect(
                 answer.text
                     == #"{"type":"/docs/errors.md#invalid_request","title":"The request is invalid","status":422,"#
-                    + #""code":"invalid_request","detail":"limit is an integer from 1 on","position":29}"#)
+                    + #""code":"invalid_request","detail":"limit must be an integer of at least 1","position":29}"#)
         }
     }
 
-    @Test func ignoresFieldsThatItDoesNotKnow() async throws {
+    @Test func ignoresUnknownFields() async throws {
         try await withGateway { gateway in
             for (target, body) in [
                 (
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func takesNullWhereADeviceKnowsNothingYet() async throws {
+    @Test func acceptsNullForOptionalFields() async throws {
         try await withGateway { gateway in
             let answer = try await gateway.exchange(
                 "POST", "/v1/sync",

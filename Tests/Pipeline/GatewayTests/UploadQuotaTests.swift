@@ -5,10 +5,10 @@ import Testing
 @testable import Gateway
 
 @Suite struct UploadQuotaTests {
-    @Test func remembersABoundedNumberOfCallers() throws {
+    @Test func tracksABoundedNumberOfCallers() throws {
         let clock = ManualClock()
         let quota = UploadQuota(
-            maximumBytes: 1000, maximumBytesOfCaller: 1000, changesPerSecond: 1, time: GatewayDeadline(clock),
+            maximumBytes: 1000, maximumBytesOfCaller: 1000, changesPerSecond: 1, clock: GatewayClock(clock),
             maximumCallers: 3)
         func send(_ caller: Int) throws {
             let caller = SyncID(unchecked: "c\(caller)")
@@ -25,9 +25,9 @@ import Testing
         #expect(throws: Problem.self) { try send(7) }
     }
 
-    @Test func forgetsCallersAtOnceWhereThereIsNoRate() throws {
+    @Test func removesCallersAtOnceWithoutARate() throws {
         let quota = UploadQuota(
-            maximumBytes: 1000, maximumBytesOfCaller: 1000, changesPerSecond: 0, time: GatewayDeadline(ManualClock()),
+            maximumBytes: 1000, maximumBytesOfCaller: 1000, changesPerSecond: 0, clock: GatewayClock(ManualClock()),
             maximumCallers: 2)
         for caller in 1...100 {
             let caller = SyncID(unchecked: "c\(caller)")

@@ -2,7 +2,7 @@ import Configuration
 import Metrics
 import Operations
 import ServiceLifecycle
-import Synchronization
+import TestClocks
 import Testing
 
 /// What the port answers.
@@ -18,7 +18,7 @@ import Testing
         return (server, try #require(address.split(separator: ":").last.flatMap { UInt16($0) }))
     }
 
-    @Test func metricsComeAsPrometheusText() async throws {
+    @Test func servesMetricsAsPrometheusText() async throws {
         metrics.counter(.gatewayUploads).add(7)
         let (server, port) = try start()
         let answer = try await PlainClient.ask("GET", "/metrics", port: port)
@@ -28,7 +28,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func readinessNamesWhatIsMissingUntilNothingIs() async throws {
+    @Test func readinessNamesWhatIsNotReady() async throws {
         let first = readiness.addCondition("storage", unready: "the \"log\" is being opened")
         let second = readiness.addCondition("streams", unready: "partition 3 is being rebuilt")
         let (server, port) = try start()
@@ -52,8 +52,8 @@ import Testing
         await server.stop()
     }
 
-    @Test func aPartThatGivesNoSignOfLifeForTooLongIsNamedUntilItDoes() async throws {
-        let clock = HandClock()
+    @Test func aStuckThreadIsReportedUntilItResponds() async throws {
+        let clock = ManualClock()
         let (beats, asked) = AsyncStream.makeStream(of: CheckedContinuation<Void, Never>.self)
         var incoming = beats.makeAsyncIterator()
         let liveness = Liveness(tasks: Watchdog("tasks", limit: .seconds(30), clock: clock) {})
@@ -72,7 +72,7 @@ import Testing
         clock.advance(by: .seconds(1))
         let stalled = try await PlainClient.ask("GET", "/healthz", port: port)
         #expect(stalled.status == 503)
-        #expect(stalled.body.contains("\"log\":\"no sign of life for 31 seconds\""))
+        #expect(stalled.body.contains("\"log\":\"no response for 31 seconds\""))
         beat?.resume()
         _ = await answers.next()
         // The beat is noted right behind its end; the next look finds it and asks for another.
@@ -92,32 +92,14 @@ import Testing
         await server.stop()
     }
 
-    @Test func anAddressInUseIsNamed() async throws {
+    @Test func reportsAnAddressInUse() async throws {
         let (server, port) = try start()
         let second = OperationsServer(
             address: try #require(NetworkAddress("127.0.0.1:\(port)")), metrics: metrics, readiness: readiness,
             liveness: Liveness())
         let error = #expect(throws: OperationsStartError.self) { try second.start() }
-        #expect(error?.description.contains("port \(port) at 127.0.0.1 is taken") == true)
+        #expect(error?.description.contains("port \(port) of 127.0.0.1 is used") == true)
         #expect(error?.description.contains("operations.address") == true)
         await server.stop()
     }
-}
-
-/// A clock that stands until it is moved; nobody sleeps by it.
-private final class HandClock: Clock {
-    typealias Duration = Swift.Duration
-
-    struct Instant: InstantProtocol {
-        var time: Duration
-        func advanced(by duration: Duration) -> Instant { Instant(time: time + duration) }
-        func duration(to other: Instant) -> Duration { other.time - time }
-        static func < (one: Instant, other: Instant) -> Bool { one.time < other.time }
-    }
-
-    private let time = Mutex(Duration.zero)
-    var now: Instant { Instant(time: time.withLock { $0 }) }
-    var minimumResolution: Duration { .nanoseconds(1) }
-    func sleep(until deadline: Instant, tolerance: Duration?) async throws { try Task.checkCancellation() }
-    func advance(by duration: Duration) { time.withLock { $0 += duration } }
 }

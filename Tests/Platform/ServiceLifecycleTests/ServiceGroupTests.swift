@@ -1,10 +1,11 @@
 import ServiceLifecycle
+import TestClocks
 import Testing
 
 /// The order in which services start and stop.
 @Suite(.timeLimit(.minutes(1))) struct ServiceGroupTests {
     private let record = Record()
-    private let clock = TestClock()
+    private let clock = ManualClock()
 
     @Test func startsEachServiceWhenTheOneBeforeIsReady() async throws {
         let ready = Switch()
@@ -23,7 +24,7 @@ import Testing
         await record.until("b runs")
         try await asked.wait()
         // Its time runs, so the group has done all it does before b is ready.
-        await clock.untilSomebodySleeps(for: .seconds(7))
+        await clock.sleeper(for: .seconds(7))
         #expect(record.lines == ["a runs", "b runs"])
         ready.open()
         await record.until("c runs")
@@ -45,7 +46,7 @@ import Testing
         await record.until("c runs")
         group.shutDown(reason: "test")
         await record.until("c stops")
-        await clock.untilSomebodySleeps(for: .seconds(9))
+        await clock.sleeper(for: .seconds(9))
         #expect(record.lines.last == "c stops")
         flush.open()
         try await ended.value
@@ -86,7 +87,7 @@ import Testing
         #expect(record.lines.last == "a flushed")
     }
 
-    @Test func stopsGracefullyWhereItsTaskIsCancelled() async throws {
+    @Test func stopsGracefullyIfItsTaskIsCancelled() async throws {
         let group = group([
             .init("a", Script(name: "a", record: record, flush: { try Task.checkCancellation() }))
         ])
@@ -97,7 +98,7 @@ import Testing
         #expect(record.lines == ["a runs", "a stops", "a flushed"])
     }
 
-    @Test func startsNoFurtherServiceOnceItShallStop() async throws {
+    @Test func startsNoFurtherServiceAfterShutdown() async throws {
         var first = Script(name: "a", record: record)
         first.ready = { try await Switch().wait() }
         let group = group([.init("a", first), .init("b", Script(name: "b", record: record))])
@@ -109,7 +110,7 @@ import Testing
         #expect(record.lines == ["a runs", "a stops", "a flushed"])
     }
 
-    @Test func endsWhereAServiceReturnsUnasked() async throws {
+    @Test func endsIfAServiceReturnsUnexpectedly() async throws {
         let group = group([
             .init("a", Script(name: "a", record: record)), .init("b", Script(name: "b", record: record, body: {})),
         ])
@@ -118,7 +119,7 @@ import Testing
         #expect(record.lines.last == "a flushed")
     }
 
-    @Test func goesOnWhereAServiceMayFinish() async throws {
+    @Test func continuesIfAServiceMayFinish() async throws {
         let finish = Switch()
         let group = group([
             .init("a", Script(name: "a", record: record, body: {}), mayFinish: true),
@@ -144,7 +145,7 @@ import Testing
         #expect(record.lines.count == 6)
     }
 
-    @Test func endsWhereAServiceCannotBecomeReady() async throws {
+    @Test func endsIfAServiceCannotBecomeReady() async throws {
         var second = Script(name: "b", record: record)
         second.ready = { throw Failure(name: "ready") }
         let group = group([

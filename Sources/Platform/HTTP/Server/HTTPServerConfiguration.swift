@@ -1,0 +1,125 @@
+import Glibc
+
+/// The certificate and key of a server, as PEM files; read when it starts.
+package struct HTTPTLSFiles: Sendable {
+    /// The certificate, followed by those between it and the root.
+    package var certificate: String
+    /// Its private key, without a password.
+    package var key: String
+
+    /// Names the files.
+    package init(certificate: String, key: String) {
+        self.certificate = certificate
+        self.key = key
+    }
+}
+
+/// Where a server listens and what it lets clients do.
+///
+/// The memory it can come to: for each of `maxConnections` some 5 KB and three quarters of `maxHeaderBytes`, or one and
+/// a half times that limit once it has served a second request; `maxBytesInFlight`; `maxAnswerBytesInFlight`, and 64
+/// KiB for each of `maxConnections`. Every connection takes a file descriptor: the server raises its soft limit to what
+/// it needs, up to the hard one.
+package struct HTTPServerConfiguration: Sendable {
+    /// The name or address to listen at; `0.0.0.0` and `::` mean all.
+    package var host = "127.0.0.1"
+    /// The port, 0 for any that is free.
+    package var port: UInt16 = 0
+    /// The certificate for HTTPS; `nil` for plain HTTP.
+    package var tls: HTTPTLSFiles?
+
+    /// How many threads serve connections, 1-256; `nil` for one a processor, and at least two.
+    ///
+    /// More cost a change of threads with almost every request. Waking a waiting answer walks over all that wait at its
+    /// thread, so that a hundred thousand waiting streams want more all the same.
+    package var threads: Int?
+
+    /// The most connections at a time, 1-1,000,000; further ones are closed at once.
+    package var maxConnections = 16_384
+    /// The most connections of one client: one IPv4 address or one IPv6 /64 network; `nil` for no such limit, which is
+    /// right behind a proxy.
+    package var maxConnectionsPerClient: Int? = 1024
+    /// The most bytes of a request line and headers together, 512-65,536.
+    ///
+    /// Far beyond it (about half as much again, or many headers) the library under the server refuses them itself, with
+    /// the same status and a page of its own.
+    package var maxHeaderBytes = 4096
+    /// The most bytes of a request's target, 1-65,536.
+    package var maxURLBytes = 2048
+    /// The most bytes of a body, before and after decompression.
+    package var maxBodyBytes = 4 << 20
+    /// The most bytes of all bodies, those on the way and those that handlers hold.
+    ///
+    /// The rule: memory is taken as a body grows, and nobody waits for it. A request whose body is declared larger than
+    /// what is left is refused with 503 before the body is read; one that does not get more on the way is refused with
+    /// 503 and gives up what it had, so that half-received bodies cannot block each other. Requests without a body take
+    /// nothing and are always served.
+    package var maxBytesInFlight = 256 << 20
+    /// The most bytes of all answers' bodies that clients have not taken yet, those of at most 64 KiB and streams
+    /// apart.
+    ///
+    /// An answer beyond it becomes 503: so clients that ask and do not read cannot fill the memory. One larger than the
+    /// limit goes through alone.
+    package var maxAnswerBytesInFlight = 256 << 20
+
+    /// How long a whole request may take to arrive, from the connection or, for later requests, the request line to
+    /// the end of the body, however it trickles.
+    ///
+    /// Within 1 ms to 1 day.
+    package var requestTimeout: Duration = .seconds(30)
+    /// How long a connection may lie idle between requests, and a client may leave an answer unread.
+    ///
+    /// Whole seconds, 1 s to 1 day. The first line of a further request has this and `requestTimeout` together.
+    package var idleTimeout: Duration = .seconds(75)
+
+    /// The size in bytes from which a compressible response is compressed.
+    package var compressionThreshold = 1024
+    /// The size in bytes above which it is compressed in a task and not by the thread that serves the connection.
+    package var inlineCompressionLimit = 16_384
+    /// The level of gzip, 1 (fast) to 9 (small).
+    package var compressionLevel = 1
+
+    /// Makes the body of the answers that the server gives by itself.
+    ///
+    /// The status and headers such as Retry-After are set by the server whatever this returns. The library under the
+    /// server answers by itself, with a page of its own, what it cannot read at all: request lines, header lines and
+    /// chunks that break the grammar.
+    package var formatRefusal: @Sendable (HTTPRefusal) -> HTTPResponse = HTTPRefusal.plainText
+    /// Hears of what an operator may want to know; called by the server's threads, so it must not wait.
+    package var onEvent: @Sendable (HTTPServerEvent) -> Void = { _ in }
+
+    /// Makes the defaults.
+    package init() {}
+
+    /// How many threads serve connections.
+    var threadCount: Int { threads ?? max(2, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+
+    /// Checks every range.
+    func validate() throws(HTTPServerError) {
+        if let threads { try Self.check("threads", threads, in: 1...256) }
+        try Self.check("maxConnections", maxConnections, in: 1...1_000_000)
+        try Self.check("maxConnectionsPerClient", maxConnectionsPerClient ?? 1, in: 1...1_000_000)
+        try Self.check("maxHeaderBytes", maxHeaderBytes, in: 512...65_536)
+        try Self.check("maxURLBytes", maxURLBytes, in: 1...65_536)
+        try Self.check("maxBodyBytes", maxBodyBytes, in: 0...(1 << 31))
+        try Self.check("maxBytesInFlight", maxBytesInFlight, in: 0...(1 << 48))
+        try Self.check("maxAnswerBytesInFlight", maxAnswerBytesInFlight, in: 0...(1 << 48))
+        try Self.check("compressionThreshold", compressionThreshold, in: 0...Int.max)
+        try Self.check("inlineCompressionLimit", inlineCompressionLimit, in: 0...Int.max)
+        try Self.check("compressionLevel", compressionLevel, in: 1...9)
+        guard requestTimeout >= .milliseconds(1), requestTimeout <= .seconds(86_400) else {
+            throw .invalidConfiguration(key: "requestTimeout", reason: "must be 1 ms to 1 day")
+        }
+        guard idleTimeout >= .seconds(1), idleTimeout <= .seconds(86_400), idleTimeout.components.attoseconds == 0
+        else {
+            throw .invalidConfiguration(key: "idleTimeout", reason: "must be whole seconds, 1 s to 1 day")
+        }
+    }
+
+    private static func check(_ key: String, _ value: Int, in range: ClosedRange<Int>) throws(HTTPServerError) {
+        guard range.contains(value) else {
+            throw .invalidConfiguration(
+                key: key, reason: "is \(value), must be \(range.lowerBound) to \(range.upperBound)")
+        }
+    }
+}
