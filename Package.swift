@@ -133,13 +133,14 @@ let package = Package(
         library(
             "Adapters/PostgresRecordStore",
             [
-                "CanonicalValues", "Configuration", "Observability", "Postgres", "RecordStore", "SyncModel",
-                "SyncWire", "ThreadExecutor",
+                "CanonicalValues", "Configuration", "Observability", "Postgres", "RecordStore", "RelationalTables",
+                "SyncModel", "SyncWire",
             ]),
         library(
             "Adapters/SQLiteRecordStore",
             [
-                "CanonicalValues", "Configuration", "Metrics", "RecordStore", "SQLite", "SyncModel", "SyncWire",
+                "CanonicalValues", "Configuration", "Metrics", "RecordStore", "RelationalTables", "SQLite",
+                "SyncModel", "SyncWire",
             ]),
         library("Adapters/MemoryRecordStore", ["CanonicalValues", "RecordStore", "SyncModel"]),
         library(
@@ -149,6 +150,9 @@ let package = Package(
                 "SyncModel", "SyncWire", "ThreadExecutor", "ZeroMQ",
             ]),
         library("Adapters/LinkWire", ["FanOutLink", "SyncModel", "SyncWire"], exclude: ["Protos"]),
+        library(
+            "Adapters/RelationalTables",
+            ["CanonicalValues", "RecordStore", "SyncModel", "SyncWire", "ThreadExecutor"]),
 
         // Platform: Libraries that know nothing of changes.
         library(
@@ -305,7 +309,7 @@ let package = Package(
             "Adapters/SQLiteRecordStoreTests",
             [
                 "Metrics", "RecordStore", "RecordStoreConformance", "SQLite", "SQLiteRecordStore", "SyncModel",
-                "SyncWire",
+                "SyncWire", "TestResources",
             ]),
         tests("Platform/AsyncPrimitivesTests", ["AsyncPrimitives", "TestClocks"]),
         tests("Platform/CommandsTests", ["Commands"]),
@@ -322,9 +326,9 @@ let package = Package(
                 "Configuration", "Metrics", "Operations", "ServiceLifecycle", "TestClocks",
             ]),
         tests("Platform/PostgresTests", ["Postgres", "PostgresServer", "ServerShell", "ThreadExecutor"]),
-        tests("Platform/SQLiteTests", ["SQLite"]),
+        tests("Platform/SQLiteTests", ["SQLite", "TestResources", "ThreadExecutor"]),
         tests("Platform/ServiceLifecycleTests", ["Observability", "ServiceLifecycle", "SignalProbe", "TestClocks"]),
-        tests("Platform/ThreadExecutorTests", ["CThreadName", "ThreadExecutor"]),
+        tests("Platform/ThreadExecutorTests", ["CThreadName", "TestResources", "ThreadExecutor"]),
         tests("Platform/YAMLTests", ["Fuzzing", "YAML"]),
         tests("Platform/ZeroMQTests", ["ThreadExecutor", "ZeroMQ"]),
         tests(
@@ -357,6 +361,7 @@ let package = Package(
         support("Support/MockKafka", ["CRdkafka", "ThreadSanitizer"]),
         support("Support/PostgresServer", ["ServerShell", "ThreadExecutor"]),
         support("Support/TestSignals"),
+        support("Support/TestResources"),
         .executableTarget(
             name: "SignalProbe", dependencies: ["Observability", "ServiceLifecycle"], path: "Tests/Support/SignalProbe",
             swiftSettings: swift),
