@@ -1,41 +1,36 @@
 import SyncModel
 
-/// What a piece says besides its rows, results and summary: enough to drop, count or route it without reading those.
+/// A piece without its rows, results and summary: enough to drop, count or route it without decoding them.
 package struct OrderedPieceHeader: Sendable, Hashable, WireDecodable {
-    /// The history.
     package let epoch: String
-    /// The offset in `changes` of the message.
+    /// The part's offset in `changes`.
     package let changesOffset: Int64
-    /// The number of the piece, from 0.
+    /// Counts from 0.
     package let piece: Int
-    /// Whether it is the result's last.
+    /// Whether it is the last piece of the result.
     package let isLast: Bool
-    /// The schema version of the rows' values.
+    /// The hash of the schema version of the rows' values.
     package let schema: String
-    /// The record of `uploads` that the message came from.
+    /// The record of `uploads` that the part came from.
     package let upload: UploadReference
-    /// The part of that batch.
+    /// The number of the part in its batch.
     package let uploadPart: Int
-    /// Microseconds since 1970 that the log gave the record of `uploads`.
+    /// Log timestamp of the `uploads` record, microseconds since 1970.
     package let logTime: Int64
-    /// The newest timeStamp of the partition after the message.
+    /// The partition's newest timeStamp after the part.
     package let timeStamp: TimeStamp
-    /// Whose rows these are.
+    /// The owner of the rows.
     package let owner: SyncID
-    /// Who uploaded.
+    /// The uploading device.
     package let device: Device
-    /// The device's batch number.
     package let batch: Int64?
-    /// What became of the part.
     package let verdict: OrderedPiece.Verdict
-    /// SHA-256 of the batch's content, or nothing.
+    /// SHA-256 of the batch's content, or empty.
     package let contentHash: [UInt8]
-    /// How many rows the piece has.
     package let rowCount: Int
-    /// How many results the piece has.
     package let resultCount: Int
 
-    /// Reads the header of a record of `ordered`; rows, results and summary are passed over unread.
+    /// Skips rows, results and summary.
     package init(from reader: inout WireReader) throws(WireError) {
         try reader.requireFormat()
         var epoch: String?

@@ -1,52 +1,50 @@
 import SyncModel
 
-/// The schema versions that a store's tables were made for, as the store itself recorded them.
+/// The schema versions that a store has recorded for its tables.
 ///
-/// Adapters hold the versions of a history against it before they touch their tables.
+/// Adapters compare the known versions with them before they change tables.
 package struct RecordedSchemas: Sendable {
-    /// By rising ordinal, without gaps.
+    /// By ascending ordinal, without gaps.
     package let entries: [SchemaHistory.Entry]
-    private let place: String
+    private let location: String
     private let remedy: String
 
-    /// Wraps what was recorded.
-    ///
     /// - Parameters:
-    ///   - place: names the store, for messages.
-    ///   - remedy: what to do about tables of another history.
-    /// - Throws: `corrupt` where the ordinals have a gap.
-    package init(_ entries: [SchemaHistory.Entry], place: String, remedy: String) throws(RecordStoreError) {
+    /// - location: names the store in messages.
+    /// - remedy: what to do about tables with a different epoch.
+    /// - Throws: `corrupt` when the ordinals have a gap.
+    package init(_ entries: [SchemaHistory.Entry], location: String, remedy: String) throws(RecordStoreError) {
         for (index, entry) in entries.enumerated() where entry.version.ordinal != index + 1 {
-            throw RecordStoreError(.corrupt, message: "\(place): weir_schemas has a gap")
+            throw RecordStoreError(.corrupt, message: "\(location): weir_schemas has a gap")
         }
         self.entries = entries
-        self.place = place
+        self.location = location
         self.remedy = remedy
     }
 
-    /// The tables that are there.
+    /// The existing tables.
     package var tables: [Table] { entries.last?.schema.tables ?? [] }
 
-    /// The tables that must be there: those of the newest version known or recorded, since another process may have prepared
-    /// the tables for versions that this one has not read yet.
+    /// The required tables: those of the newest version known or recorded, since another process may have prepared the
+    /// tables for versions that this one has not read yet.
     package func wanted(_ schemas: SchemaHistory) -> [Table] {
         let newest = entries.count > schemas.entries.count ? entries.last : schemas.newest
         return newest?.schema.tables ?? []
     }
 
-    /// The versions that are to be recorded.
+    /// The versions not yet recorded.
     package func missing(_ schemas: SchemaHistory) -> ArraySlice<SchemaHistory.Entry> {
         schemas.entries.dropFirst(entries.count)
     }
 
-    /// Refuses another history, and versions that do more than add.
+    /// Rejects versions of another epoch, and versions that do more than add.
     ///
     /// - Throws: `incompatibleTables` with what is wrong and what to do.
     package func check(_ schemas: SchemaHistory) throws(RecordStoreError) {
         for (old, new) in zip(entries, schemas.entries)
         where !old.version.hash.utf8.elementsEqual(new.version.hash.utf8) || old.schema != new.schema {
             throw refusal(
-                "the tables were prepared for another history, whose schema version \(old.version.ordinal) is "
+                "the tables were prepared with a different epoch: their schema version \(old.version.ordinal) is "
                     + "\(old.version.hash), not \(new.version.hash); \(remedy)")
         }
         for (old, new) in zip(schemas.entries, schemas.entries.dropFirst()) {
@@ -58,24 +56,23 @@ package struct RecordedSchemas: Sendable {
         }
     }
 
-    /// What a version changes of an older one besides adding to it; policies, lengths and references are no matter of
-    /// the tables.
+    /// What a version changes in an older one besides additions. Policies, lengths and references do not affect
+    /// tables.
     private static func problem(from old: Schema, to new: Schema) -> String? {
         for (index, table) in old.tables.enumerated() {
             guard index < new.tables.count, new.tables[index].name.utf8.elementsEqual(table.name.utf8) else {
                 return "table \(table.name) is missing or moved"
             }
             let columns = new.tables[index].columns
-            for (place, column) in table.columns.enumerated() {
-                guard place < columns.count, columns[place].name.utf8.elementsEqual(column.name.utf8) else {
+            for (columnIndex, column) in table.columns.enumerated() {
+                guard columnIndex < columns.count, columns[columnIndex].name.utf8.elementsEqual(column.name.utf8) else {
                     return "column \(table.name).\(column.name) is missing or moved"
                 }
-                if columns[place].type != column.type {
-                    return "column \(table.name).\(column.name) was \(column.type.name) and is "
-                        + columns[place].type.name
+                let found = columns[columnIndex]
+                if found.type != column.type {
+                    return "column \(table.name).\(column.name) was \(column.type.name) and is \(found.type.name)"
                 }
-                if columns[place].isNullable != column.isNullable || columns[place].defaultValue != column.defaultValue
-                {
+                if found.isNullable != column.isNullable || found.defaultValue != column.defaultValue {
                     return "column \(table.name).\(column.name) has another default, or takes NULL where it did not"
                 }
             }
@@ -87,6 +84,6 @@ package struct RecordedSchemas: Sendable {
     }
 
     private func refusal(_ message: String) -> RecordStoreError {
-        RecordStoreError(.incompatibleTables, message: "\(place): \(message)")
+        RecordStoreError(.incompatibleTables, message: "\(location): \(message)")
     }
 }

@@ -46,7 +46,7 @@ private struct Snapshot {
 
 extension RecordStoreConformance {
     static let snapshotCases: [ConformanceCase] = [
-        ConformanceCase("a snapshot of an empty partition is a position alone") { harness in
+        ConformanceCase("a snapshot of an empty partition has only a position") { harness in
             let store = try await harness.open(Sample.first)
             let snapshot = try await Snapshot(of: 0, store)
             #expect(snapshot.position == StoredPosition())
@@ -77,7 +77,7 @@ extension RecordStoreConformance {
             let changes = zip(snapshot.rows, snapshot.rows.dropFirst()).filter { $0.key.owner != $1.key.owner }
             #expect(changes.count == 2)
         },
-        ConformanceCase("a snapshot has the kept outcomes of its partition, each device's oldest first") { harness in
+        ConformanceCase("a snapshot has the stored outcomes of its partition, each device's oldest first") { harness in
             let store = try await harness.open(Sample.first)
             var partition = PartitionHand(store, 1)
             var other = PartitionHand(store, 2)
@@ -94,7 +94,7 @@ extension RecordStoreConformance {
             #expect(found.count == keys.count)
             for key in keys { #expect(found[key] == stored.filter { $0.key == key }.suffix(Outcome.keptPerDevice)) }
         },
-        ConformanceCase("a snapshot is of one moment, and commits go on meanwhile") { harness in
+        ConformanceCase("a snapshot is consistent while commits continue") { harness in
             let store = try await harness.open(Sample.first)
             var partition = PartitionHand(store)
             let key = DeviceKey(owner: owner("owner"), device: device("d"))
@@ -133,7 +133,7 @@ extension RecordStoreConformance {
             let isNewest = after.rows == rows(4)
             #expect(isNewest)
         },
-        ConformanceCase("a snapshot has the columns of the version asked for") { harness in
+        ConformanceCase("a snapshot has the columns of the requested version") { harness in
             var partition = PartitionHand(try await harness.open(Sample.first))
             let old = orderRow("a", "old")
             try await partition.commit([old])
@@ -144,7 +144,7 @@ extension RecordStoreConformance {
             #expect(try await Snapshot(of: 0, ordinal: 1, partition.store).rows == [old])
             #expect(try await Snapshot(of: 0, ordinal: 2, partition.store).rows == [lifted, late])
         },
-        ConformanceCase("the size of a partition is what its snapshot has") { harness in
+        ConformanceCase("the size of a partition is that of its snapshot") { harness in
             let store = try await harness.open(Sample.first)
             #expect(try await store.size(of: 1) == PartitionSize(rows: 0, outcomes: 0))
             var partition = PartitionHand(store, 1)
@@ -175,7 +175,7 @@ extension RecordStoreConformance {
             #expect(size.outcomes == snapshot.outcomes.count)
             #expect(try await store.size(of: 2) == PartitionSize(rows: 1, outcomes: 0))
         },
-        ConformanceCase("what the body of a snapshot throws ends the read") { harness in
+        ConformanceCase("an error of a snapshot's body ends the read") { harness in
             struct Enough: Error {}
             var partition = PartitionHand(try await harness.open(Sample.first))
             try await partition.commit([orderRow("a", "x")])

@@ -31,7 +31,7 @@ import Testing
         #expect(try OrderedPiece(decoding: Array(fields.joined())) == piece)
     }
 
-    @Test func theLastOfAScalarGivenTwiceCounts() throws {
+    @Test func theLastOfARepeatedScalarIsUsed() throws {
         let more = Builder().varint(8, 0).text(11, "k9").bytes
         let part = try ChangePart(decoding: Sample.part.encode(naming: Sample.schema) + more)
         #expect(part.device.knowledgeID.text == "k9")
@@ -40,7 +40,7 @@ import Testing
         #expect(part.changes[1].knowledgeID == Sample.other)
     }
 
-    @Test func anyRulesButZeroAreReadAsTheyStand() throws {
+    @Test func rulesVersionsAreReadUnchangedExceptZero() throws {
         var batch = ChangeBatch(
             epoch: "e", rules: 1, schema: Sample.hash, device: Sample.device, batch: 1, grants: [],
             changes: [0x5B, 0x5D])
@@ -76,7 +76,7 @@ import Testing
         #expect(throws: WireError.self) { try OrderedPiece(decoding: broken) }
     }
 
-    @Test func recordsOfControlHaveKeysOfTheirOwn() {
+    @Test func recordsOfControlHaveUniqueKeys() {
         let history = ControlRecord.history(History(epoch: "e", partitions: 1))
         #expect(history.key(distinguishedBy: "a") == Array("history/a".utf8))
         let schema = ControlRecord.schema(Sample.entry(12, Sample.schema))

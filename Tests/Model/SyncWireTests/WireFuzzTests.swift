@@ -9,7 +9,7 @@ import Testing
     static let messages = Array(Set(Sample.all.map(\.message))).sorted()
 
     @Test(arguments: messages)
-    func anyBytesAreAnErrorOrAMessage(message: String) throws {
+    func anyBytesAreEitherAnErrorOrAMessage(message: String) throws {
         // The largest samples say nothing more after the first kilobytes.
         let samples = Sample.all.filter { $0.message == message && $0.bytes.count < 10_000 }
         let tally = try Fuzzer(

@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func waitsForTheStreamThatAnotherFanOutWasAheadWith() async throws {
+    @Test func waitsWhenAnotherFanOutWasAhead() async throws {
         let world = World()
         try world.upload([.person("p1")])
         try world.upload([.person("p2")])
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func waitsForTheStreamThatThePageBeforeWasCutFrom() async throws {
+    @Test func waitsForTheHeadOfTheLastCutPage() async throws {
         let world = World()
         // Two rows of one device, and a third; then the first moves on, unknown to the fan-out that goes on with the pages.
         world.writesTables = true
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func saysThatTheHistoryChangedWhenTheLogEndsBeforeThePageThatWasCut() async throws {
+    @Test func reportsHistoryChangedWhenTheLastCutPageIsAboveTheEndOfTheLog() async throws {
         let world = World()
         try world.upload([.person("p1")])
         try await withFanOut(world) { service in
@@ -83,20 +83,20 @@ import Testing
         }
     }
 
-    @Test func isNotReadyWhenTheStreamDoesNotComeInTime() async throws {
+    @Test func throwsNotReadyWhenTheStreamIsNotInTime() async throws {
         let world = World()
         try world.upload([.person("p1")])
         try await withStandingStream(world) { service, clock in
             let rows = Task { try await service.pull(OwnerKnowledge(floor: TimeStamp(100)), within: .seconds(10)) }
             await clock.sleepers(2)
             clock.advance(by: .seconds(10))
-            await #expect(throws: FanOutError.notReady("the stream is behind what the device has seen")) {
+            await #expect(throws: FanOutError.notReady("the stream is behind the device's knowledge vector")) {
                 _ = try await rows.value
             }
         }
     }
 
-    @Test func saysThatTheHistoryChangedWhenTheLogHasNoMore() async throws {
+    @Test func reportsHistoryChangedWhenTheVectorIsAboveTheEndOfTheLog() async throws {
         let world = World()
         try world.upload([.person("p1")])
         try world.upload([.person("q1")], owner: "def")
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func endsWaitingWhenTheCallerIsCancelledAndWhenItStops() async throws {
+    @Test func cancellationAndStopEndWaits() async throws {
         let world = World()
         try world.upload([.person("p1")])
         try await withStandingStream(world) { service, clock in

@@ -17,7 +17,7 @@ extension DamageTests {
         "DELETE FROM stream WHERE time_stamp = (SELECT max(time_stamp) FROM stream)",
         "DELETE FROM owners", "UPDATE owners SET head = head - 1", "DROP TABLE stream",
     ])
-    func rebuildsWhileRunningWhenAPullMeetsDamage(sql: String) async throws {
+    func rebuildsWhileRunningWhenAPullFindsDamage(sql: String) async throws {
         let world = try filled()
         let checkHeads = { (configuration: inout FanOutConfiguration) in configuration.check = .heads }
         try await withFanOut(world, configure: checkHeads) { service in
@@ -52,7 +52,7 @@ extension DamageTests {
         "DROP TABLE knowledge", "DELETE FROM stream WHERE row_id = CAST('p7' AS BLOB)",
         "UPDATE stream SET row_id = CAST('p9' AS BLOB) WHERE row_id = CAST('p7' AS BLOB)",
     ])
-    func rebuildsWhileRunningWhenWritingMeetsDamage(sql: String) async throws {
+    func rebuildsWhileRunningWhenAWriteFindsDamage(sql: String) async throws {
         let world = try filled()
         try await withFanOut(world) { service in
             try await service.caughtUp(with: world)
@@ -71,7 +71,7 @@ extension DamageTests {
         "UPDATE stream SET row_id = CAST('p9' AS BLOB) WHERE row_id = CAST('p7' AS BLOB)",
         "UPDATE stream SET json = CAST(replace(json, 'abcdefghij', 'abcdefghiJ') AS BLOB)", "DELETE FROM knowledge",
     ])
-    func rebuildsWhileRunningWhenAnOutcomeMeetsDamage(sql: String) async throws {
+    func rebuildsWhileRunningWhenAnOutcomeFindsDamage(sql: String) async throws {
         let world = try filled()
         let conflict = try world.upload(
             [.person("p7", by: "k3", base: .zero, ifBase: true)], owner: owners[1], device: .second, batch: 1)
@@ -94,7 +94,7 @@ extension DamageTests {
 
     /// A stream that was made again stands where the tables do, which may be behind results that were told: what they show is
     /// still to come, and nothing is damaged.
-    @Test func aStreamThatIsBehindWhatWasToldIsNotDamaged() async throws {
+    @Test func aStreamBehindReportedResultsIsNotDamaged() async throws {
         let world = try filled()
         world.writeTables()
         try world.upload([.person("fresh", by: "k7")])
@@ -112,7 +112,7 @@ extension DamageTests {
             await clock.sleepers(1)
             for _ in 0..<3 {
                 await #expect(
-                    throws: FanOutError.notReady("the stream was made again and has not come to that result yet")
+                    throws: FanOutError.notReady("the rebuilt stream has not reached that result yet")
                 ) {
                     try await service.fanOut.outcome(of: conflict, within: .zero)
                 }
@@ -125,7 +125,7 @@ extension DamageTests {
     }
 
     /// One that is damaged again where it was may be so however often it is made: the rounds have pauses.
-    @Test func aStreamThatIsDamagedAgainAtOnceIsMadeAgainLater() async throws {
+    @Test func repeatedDamageIsRebuiltWithPauses() async throws {
         let world = try filled()
         world.writeTables()
         let clock = ManualClock()
@@ -168,7 +168,7 @@ extension DamageTests {
 
     /// Whoever has a deleted file open goes on in it, and what is written there is lost with the process.
     @Test(arguments: Loss.allCases)
-    func rebuildsWithTheNextResultWhenFilesAreGoneWhileTheyAreOpen(loss: Loss) async throws {
+    func rebuildsWithTheNextResultWhenOpenFilesAreDeleted(loss: Loss) async throws {
         let world = try filled()
         try await withFolder { folder in
             try await withFanOut(world, in: folder) { service in
@@ -192,7 +192,7 @@ extension DamageTests {
     }
 
     /// A key within the tree is not what it was, and leads a search past rows to others that are as they were written.
-    @Test func noticesThatADamagedKeyLedASearchAstray() async throws {
+    @Test func detectsASearchMisledByADamagedKey() async throws {
         let world = World()
         for batch in 0..<10 {
             let name = String(repeating: "n", count: 300)
@@ -251,7 +251,7 @@ extension DamageTests {
     ///
     /// The seed decides where and to what. Every page is right or refused, and in the end the fan-out serves what it must.
     @Test(arguments: 1...4)
-    func givesNoWrongRowWhileBytesChangeUnderIt(seed: UInt64) async throws {
+    func sendsNoWrongRowWhileBytesOfTheFileChange(seed: UInt64) async throws {
         var random = SeededRandom(seed: seed)
         var (noticed, refused) = (0, 0)
         for round in 0..<12 {

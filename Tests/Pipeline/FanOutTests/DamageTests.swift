@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(arguments: 1...4)
-    func noticesFlippedBytesAnywhereOrTheyAreHarmless(seed: UInt64) async throws {
+    func detectsFlippedBytesUnlessTheyAreHarmless(seed: UInt64) async throws {
         let world = try filled()
         let bytes = try await file(of: world)
         #expect(try await start(world, with: bytes) == false)
@@ -91,7 +91,7 @@ import Testing
         #expect(noticed > 8)
     }
 
-    @Test func noticesTruncationAndFilesThatAreNoDatabase() async throws {
+    @Test func detectsTruncationAndFilesThatAreNotDatabases() async throws {
         let world = try filled()
         let bytes = try await file(of: world)
         for count in [bytes.count - 4096, bytes.count / 2, bytes.count - 100, 4096, 100] {
@@ -112,7 +112,7 @@ import Testing
         "PRAGMA user_version = 1", "DROP TABLE uploads", "CREATE TABLE more(id)",
         "UPDATE stream SET json = CAST(replace(json, 'person', 'nosrep') AS BLOB)",
     ])
-    func noticesRecordsThatAreNotThoseThatWereWritten(sql: String) async throws {
+    func detectsChangedRecords(sql: String) async throws {
         let world = try filled()
         try await withFolder { folder in
             try await withFanOut(world, in: folder) { try await $0.caughtUp(with: world) }

@@ -19,7 +19,7 @@ import Testing
         #expect(rows.head == world.head(of: owner), sourceLocation: sourceLocation)
     }
 
-    @Test func dropsPiecesThatComeAgain() async throws {
+    @Test func dropsRepeatedPieces() async throws {
         let world = World()
         world.pieceSize = 300
         let persons = (0..<8).map { Change.person("p\($0)", name: String(repeating: "x", count: 60), index: $0) }
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func goesOnInTheMiddleOfAResultAfterARestart() async throws {
+    @Test func resumesInTheMiddleOfAResultAfterARestart() async throws {
         let world = World()
         world.pieceSize = 300
         let persons = (0..<8).map { Change.person("p\($0)", name: String(repeating: "x", count: 60), index: $0) }
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func goesOnServingBeforeARecordThatItCannotApply() async throws {
+    @Test func keepsServingBeforeARecordThatItCannotApply() async throws {
         let world = World()
         try world.upload([.person("p1")], batch: 1)
         world.log.append([0xFF, 0xFF], to: world.ordered())
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    @Test func refusesRecordsOfAnotherHistory() async throws {
+    @Test func refusesRecordsWithADifferentEpoch() async throws {
         let (world, other) = (World(), World())
         try other.upload([.person("p1")])
         let schema = world.schemas.newest!.schema
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    @Test func triesAgainWhenTheLogFails() async throws {
+    @Test func retriesWhenTheLogFails() async throws {
         let world = World()
         try world.upload([.person("p1")])
         world.log.fail(with: [
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    @Test func pullsAreExactWhileRowsCome() async throws {
+    @Test func pullsAreExactDuringWrites() async throws {
         let world = World()
         for index in 0..<40 { try world.upload([.person("p\(index)", by: "k\(index % 12)")]) }
         try await withFanOut(world) { service in

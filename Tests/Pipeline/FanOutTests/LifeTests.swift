@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func isNeverRunOnceItWasStopped() async throws {
+    @Test func doesNotRunAfterStop() async throws {
         let world = World()
         try await withFolder { folder in
             let events = EventLog()
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func saysWhyItsFolderCannotBeMade() async throws {
+    @Test func namesTheFolderThatCannotBeCreated() async throws {
         let world = World()
         try await withFolder { folder in
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func boundsTheReadsUnderWay() async throws {
+    @Test func limitsConcurrentReads() async throws {
         let world = World()
         try world.upload([.person("p1")])
         let oneRead = { (configuration: inout FanOutConfiguration) in
@@ -81,7 +81,7 @@ import Testing
                         do {
                             return try await service.pull().count == 1
                         } catch {
-                            return error as? FanOutError == .notReady("too many reads are in line") ? false : true
+                            return error as? FanOutError == .notReady("too many reads are queued") ? false : true
                         }
                     }
                 }

@@ -11,7 +11,7 @@ import Testing
 
     private func pulls(_ outcome: String) -> Int { registry.counter(.fanOutPulls, [.outcome: outcome]).value }
 
-    @Test func countsResultsOnceAndMeasuresThemFromTheirUpload() async throws {
+    @Test func countsResultsOnceAndMeasuresTheirLatencySinceTheUpload() async throws {
         let world = World()
         world.pieceSize = 300
         // The world's log gives its first upload this time, and each further one a millisecond more.
@@ -47,7 +47,7 @@ import Testing
         #expect(registry.counter(.fanOutRebuilds).value == world.partitions)
     }
 
-    @Test func tellsIdlePullsAndFailedOnesFromOthers() async throws {
+    @Test func countsIdleAndFailedPullsSeparately() async throws {
         let world = World()
         try await withFolder { folder in
             try await withFanOut(world, in: folder, metrics: FanOutMetrics(registry)) { service in

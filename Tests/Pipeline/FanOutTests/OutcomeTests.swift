@@ -11,7 +11,7 @@ import Testing
             key: DeviceKey(owner: owner, device: .first), batch: batch)
     }
 
-    @Test func isToldToThoseWhoWaitAndToThoseWhoComeLater() async throws {
+    @Test func reachesWaitingAndLaterCallers() async throws {
         let world = World()
         try await withFanOut(world, clock: ManualClock()) { service in
             let (fanOut, waited) = (service.fanOut, part(0))
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func isPendingWhenItDoesNotComeInTime() async throws {
+    @Test func throwsPendingWhenTheOutcomeIsNotInTime() async throws {
         let clock = ManualClock()
         try await withFanOut(World(), clock: clock) { service in
             let (fanOut, waited) = (service.fanOut, part(0))
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func boundsThoseWhoWait() async throws {
+    @Test func limitsWaitingCallers() async throws {
         let clock = ManualClock()
         let oneWaiter = { (configuration: inout FanOutConfiguration) in configuration.maximumWaiters = 1 }
         try await withFanOut(World(), clock: clock, configure: oneWaiter) { service in
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func showsRowsOfConflictsAndRefusalsAsTheyStandWhenAsked() async throws {
+    @Test func showsTheCurrentRowsOfConflictsAndRefusals() async throws {
         let world = World()
         try world.upload([.person("p1", name: "A"), .person("p2", name: "B", index: 1)], batch: 1)
         let conflict = try world.upload(
@@ -89,7 +89,7 @@ import Testing
     }
 
     /// The rows shown are looked for from where they stood; however much came since, and whichever way.
-    @Test func showsRowsThatHaveMovedFar() async throws {
+    @Test func showsRowsThatWereWrittenManyTimesSince() async throws {
         let world = World()
         try world.upload((0..<3).map { .person("p\($0)", index: $0) }, batch: 1)
         try world.upload([.person("q", by: "k2")], device: .second, batch: 1)
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func repeatsGetTheFirstOutcome() async throws {
+    @Test func repeatsReceiveTheFirstOutcome() async throws {
         let world = World()
         let first = try world.upload([.person("p1")], batch: 1)
         let again = try world.upload([.person("p1", name: "other")], batch: 1)
@@ -196,7 +196,7 @@ import Testing
         }
     }
 
-    @Test func keptOutcomesAreWaitedFor() async throws {
+    @Test func waitsForStoredOutcomes() async throws {
         let world = World()
         let clock = ManualClock()
         try await withFanOut(world, clock: clock) { service in
@@ -212,7 +212,7 @@ import Testing
         }
     }
 
-    @Test func endsWaitingWhenItStops() async throws {
+    @Test func stopEndsWaits() async throws {
         let clock = ManualClock()
         try await withFanOut(World(), clock: clock) { service in
             let (fanOut, waited) = (service.fanOut, part(0))

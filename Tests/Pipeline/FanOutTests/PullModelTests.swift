@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: 1...12)
-    func pagesAreWhatTheModelSays(seed: UInt64) async throws {
+    func pagesEqualTheModels(seed: UInt64) async throws {
         var random = SeededRandom(seed: seed)
         let world = World(partitions: Int.random(in: 1...2, using: &random))
         world.pieceSize = Bool.random(using: &random) ? 1 << 20 : 400

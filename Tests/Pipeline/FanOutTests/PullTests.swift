@@ -4,7 +4,7 @@ import SyncModel
 import Testing
 
 @Suite(.timeLimit(.minutes(3))) struct PullTests {
-    @Test func sendsRowsAsTheContractSpellsThem() async throws {
+    @Test func sendsRowsInTheContractsFormat() async throws {
         let world = World()
         try world.upload([
             .person("p1", name: "A"), .note("n1", body: "x", index: 1, updatedAt: 1_600_000_000_123_456),

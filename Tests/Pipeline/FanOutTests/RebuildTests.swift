@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func makesADeletedFileAnewFromTheTables() async throws {
+    @Test func rebuildsADeletedFileFromTheTables() async throws {
         let world = World()
         try fill(world)
         try await withFolder { folder in
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func goesOnWithAFileWithoutRebuilding() async throws {
+    @Test func resumesAnExistingFileWithoutRebuilding() async throws {
         let world = World()
         try fill(world)
         try await withFolder { folder in
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func rebuildsWhenTheLogNoLongerHoldsWhatComesNext() async throws {
+    @Test func rebuildsWhenTheLogNoLongerHasTheNextRecord() async throws {
         let world = World()
         try fill(world)
         try await withFolder { folder in
@@ -105,13 +105,13 @@ import Testing
     }
 
     /// From the position on it tells of later messages: what came before them in the new topic would be missing.
-    @Test func rebuildsWhenOrderedWasMadeAnewAndHasGrownBeyondTheStream() async throws {
+    @Test func rebuildsWhenOrderedWasRecreatedAndIsLongerThanTheStream() async throws {
         let world = World()
         world.writesTables = true
         try world.upload([.person("p1")], batch: 1)
         try await withFolder { folder in
             try await withFanOut(world, in: folder) { try await $0.caughtUp(with: world) }
-            world.makeOrderedAnew()
+            world.recreateOrdered()
             for batch in 2...5 { try world.upload([.person("p\(batch)")], batch: Int64(batch)) }
             try await withFanOut(world, in: folder) { service in
                 await service.events.wait { $0.contains(.rebuilt(rows: 5)) }
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func waitsForTablesThatLagBehindTheLogsStart() async throws {
+    @Test func waitsForTablesBehindTheStartOfTheLog() async throws {
         let world = World()
         try world.upload([.person("p1")])
         world.log.removeRecords(below: try await world.end(), of: world.ordered())
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func servesNothingWhileTheLogHasAGapBehindTheTables() async throws {
+    @Test func servesNothingWhileTheLogHasAGapAfterTheTables() async throws {
         let world = World()
         try world.upload([.person("p1")])
         world.writeTables()
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test func waitsForTheSchemaVersionThatTheTablesHaveReached() async throws {
+    @Test func waitsForTheSchemaVersionOfTheTables() async throws {
         let world = World()
         let known = KnownSchemas(world.schemas)
         world.addSchema(Schema(tables: World.schema.tables + [Table(name: "more", columns: [])]))
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    @Test func beginsAgainWhenARebuildWasInterrupted() async throws {
+    @Test func restartsAnInterruptedRebuild() async throws {
         let world = World()
         try fill(world)
         world.log.removeRecords(below: try await world.end(), of: world.ordered())
@@ -248,10 +248,10 @@ import Testing
             try await audit.close()
         }
         #expect(failure?.isMissing == true)
-        #expect(failure?.description == "the file was never finished")
+        #expect(failure?.description == "the file is incomplete")
     }
 
-    @Test func tellsHowFarItIs() async throws {
+    @Test func reportsProgress() async throws {
         let world = World()
         try fill(world)
         world.log.removeRecords(below: try await world.end(), of: world.ordered())
@@ -293,7 +293,7 @@ import Testing
         }
     }
 
-    @Test func theWordsOfProgressNameTheRateAndTheTimeLeft() {
+    @Test func progressNamesTheRateAndTheRemainingTime() {
         func words(_ done: Int, of total: Int, _ elapsed: Duration, isExact: Bool = true) -> String {
             RebuildProgress(done: done, total: total, isExact: isExact, elapsed: elapsed).description
         }
@@ -308,7 +308,7 @@ import Testing
         #expect(words(12, of: 10, .seconds(1), isExact: false).hasPrefix("12 of about 12 rows"))
     }
 
-    @Test func takesNoFileOfAnotherHistory() async throws {
+    @Test func rejectsAFileWithADifferentEpoch() async throws {
         let world = World()
         try fill(world)
         try await withFolder { folder in
@@ -323,7 +323,7 @@ import Testing
         }
     }
 
-    @Test func twoOnOneFileNoticeEachOther() async throws {
+    @Test func twoWritersOfOneFileDetectEachOther() async throws {
         let world = World()
         try await withFolder { folder in
             try await withFanOut(world, in: folder) { first in

@@ -23,7 +23,7 @@ import Testing
         var all: [String] { noted.withLock { $0 } }
     }
 
-    @Test func tellsOfEachMoveUntilItIsCancelled() async throws {
+    @Test func notifiesOfEachAdvanceUntilCancelled() async throws {
         let world = World()
         try await withFanOut(world) { service in
             let (abc, both) = (Moves(), Moves())
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func beginsNoCallOnceCancelledEvenWhileOthersAreTold() async throws {
+    @Test func startsNoCallAfterCancellationEvenDuringANotification() async throws {
         let world = World()
         try await withFanOut(world) { service in
             let others = Mutex<[Int: any FanOutSubscription]>([:])
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func tellsAfterMemoryWasUpdated() async throws {
+    @Test func notifiesAfterMemoryIsUpdated() async throws {
         let world = World()
         try await withFanOut(world) { service in
             let fanOut = service.fanOut
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func manyComeAndGo() async throws {
+    @Test func manySubscriptionsAreAddedAndCancelled() async throws {
         let world = World()
         try await withFanOut(world) { service in
             let count = Mutex(0)
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func tellsOfMovesThatARebuildBrings() async throws {
+    @Test func notifiesOfHeadsThatARebuildAdvances() async throws {
         let world = World()
         try await withFolder { folder in
             world.writesTables = true

@@ -43,7 +43,7 @@ struct RebuildTests {
         }
     }
 
-    @Test func orderingGoesOnWhileTheTablesAreRead() async throws {
+    @Test func orderingContinuesDuringARebuild() async throws {
         try await Pipeline.with { pipeline, folder in
             try await pipeline.order(100)
             let before = try await pipeline.end(of: 0)
@@ -70,7 +70,7 @@ struct RebuildTests {
         }
     }
 
-    @Test func waitsForTablesWhosePositionTheLogNoLongerHolds() async throws {
+    @Test func waitsForTablesWhosePositionIsNotInTheLog() async throws {
         try await Pipeline.with { pipeline, folder in
             try await pipeline.order(30)
             // Results are published, and their rows wait for the tables until the log has let go of them.
@@ -121,7 +121,7 @@ struct RebuildTests {
         }
     }
 
-    @Test func endsWhileTheTablesAreReadAndBeginsAgain() async throws {
+    @Test func stopsDuringARebuildAndRestartsIt() async throws {
         try await Pipeline.with { pipeline, folder in
             try await pipeline.order(100)
             let hold = pipeline.tables.holdNextSnapshot()
@@ -141,7 +141,7 @@ struct RebuildTests {
         }
     }
 
-    @Test func servesTheConfiguredPartitionsAlone() async throws {
+    @Test func servesOnlyTheConfiguredPartitions() async throws {
         let served = try #require(PartitionSelection("1-2"))
         try await Pipeline.with { pipeline, folder in
             try await pipeline.order(60)

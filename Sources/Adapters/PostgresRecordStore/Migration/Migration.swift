@@ -205,7 +205,7 @@ struct Migration {
 
     private func recordedSchemas(_ entries: [SchemaHistory.Entry]) throws(RecordStoreError) -> RecordedSchemas {
         try RecordedSchemas(
-            entries, place: connection.place,
+            entries, location: connection.place,
             remedy: "name another database or schema, or restore the log they belong to")
     }
 

@@ -62,7 +62,7 @@ struct Preparation {
             entries.append(SchemaHistory.Entry(version: version, schema: schema))
         }
         return try RecordedSchemas(
-            entries, place: connection.path, remedy: "name another path, or restore the log they belong to")
+            entries, location: connection.path, remedy: "name another path, or restore the log they belong to")
     }
 
     private func record(_ entry: SchemaHistory.Entry) throws {

@@ -137,7 +137,7 @@ import Testing
         #expect(step.results.map(\.heldFrom) == [TimeStamp(1), TimeStamp(2), TimeStamp(1)])
     }
 
-    @Test func anOutcomeIsKeptWithWhatTheResultsSay() throws {
+    @Test func aStoredOutcomeKeepsItsResults() throws {
         var partition = Partition()
         let step = try partition.send(.edit(.note, ["3", nil]), batch: 1)
         #expect(step.outcome?.results == step.results)

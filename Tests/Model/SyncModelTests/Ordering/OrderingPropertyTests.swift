@@ -16,7 +16,7 @@ import Testing
             ])
     }
 
-    @Test func theSameMessagesGiveTheSameResults() throws {
+    @Test func theSamePartsGiveTheSameResults() throws {
         for seed in Self.seeds.prefix(10) {
             let parts = sequence(seed: seed, parts: 100)
             var first = Partition(clock: .logTime)
@@ -27,7 +27,7 @@ import Testing
     }
 
     /// A worker that takes over has the stored rows, which have all columns of the partition's schema version.
-    @Test func goingOnFromTheStoredStateGivesTheSameResults() throws {
+    @Test func resumingFromTheStoredStateGivesTheSameResults() throws {
         for seed in Self.seeds.prefix(6) {
             let parts = sequence(seed: seed, parts: 60)
             var whole = Partition(clock: .logTime)

@@ -58,7 +58,7 @@ import Testing
         #expect(row.values.json == (test.status == "applied" ? ["9", "2"] : ["1", "2"]))
     }
 
-    @Test func underLastWriteWinsTheLastWriterIsWhoCountsAsOwnDevice() throws {
+    @Test func underLastWriteWinsOnlyTheLastWriterIsTheOwnDevice() throws {
         var partition = Partition()
         try partition.send(.edit(.task, ["1", "1"], updatedAt: 100), from: .k1)
         try partition.send(.edit(.task, ["2", "2"], updatedAt: 200), from: .k2)
@@ -68,7 +68,7 @@ import Testing
         #expect(partition.row(.task)?.updatedAt == 200)
     }
 
-    @Test func underLastWriteWinsTheGreatestUpdatedAtLastsThroughDeletesAndRevivals() throws {
+    @Test func underLastWriteWinsTheGreatestUpdatedAtIsKeptAcrossDeletesAndRevivals() throws {
         var partition = Partition()
         try partition.send(.edit(.task, ["1", "1"], updatedAt: 500), from: .k1)
         try partition.send(.delete(.task, base: 1, updatedAt: 100), from: .k2)
@@ -83,7 +83,7 @@ import Testing
         #expect(partition.row(.task)?.values.json == ["4", "4"])
     }
 
-    @Test func underLastWriteWinsAConditionComesFirst() throws {
+    @Test func underLastWriteWinsAConditionIsCheckedFirst() throws {
         var partition = Partition()
         try partition.send(.edit(.task, ["1", "1"], updatedAt: 500), from: .k2)
         let newer = Change.edit(.task, ["2", "2"], base: 0, ifBase: true, updatedAt: 600)
@@ -100,7 +100,7 @@ import Testing
         #expect(partition.row(.account)?.values.json == ["9", "2"])
     }
 
-    @Test func thePolicyIsThatOfTheSchemaVersionTheMessageNames() throws {
+    @Test func thePolicyIsThatOfThePartsSchemaVersion() throws {
         var partition = Partition()
         try partition.send(.edit(.shift, ["1", "1"]), from: .k2, schema: "v3")
         #expect(try partition.send(.edit(.shift, ["2", nil]), schema: "v3").statuses == [.conflict])

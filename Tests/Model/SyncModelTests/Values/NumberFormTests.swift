@@ -40,7 +40,7 @@ import Testing
             .string("-9223372036854775809"), .string(""), .string("-"), .string("+"), .string("1.0"), .string("1e3"),
             .string(" 1"), .string("1 "), .string("0x10"), .string("--1"), .string("١"), .bool(true),
         ] as [Spelling])
-    func refusesWhatIsNoInteger(spelling: Spelling) {
+    func refusesInvalidIntegers(spelling: Spelling) {
         #expect(spelling.isInvalid(Column(name: "count", type: .integer)))
     }
 
@@ -107,7 +107,7 @@ import Testing
         arguments: [
             .number("1e309"), .number("-1.8e308"), .string("1.5"), .string("NaN"), .bool(false),
         ] as [Spelling])
-    func refusesWhatIsNoFiniteNumber(spelling: Spelling) {
+    func refusesNumbersThatAreNotFinite(spelling: Spelling) {
         #expect(spelling.isInvalid(Column(name: "weight", type: .real)))
     }
 

@@ -50,7 +50,7 @@ import Testing
         "0011223344556677-8899-aabbccddeeff", "00112233-445566778899aabbccddeeff",
         "----------------------------------------", "٠0112233-4455-6677-8899-aabbccddeef",
     ])
-    func refusesWhatIsNoUUID(text: String) {
+    func refusesInvalidUUIDs(text: String) {
         #expect(Spelling.string(text).isInvalid(Column(name: "key", type: .uuid)))
     }
 
@@ -69,7 +69,7 @@ import Testing
     @Test(arguments: data) func spellsBytesInTheStandardAlphabetPadded(form: Form) throws { try form.check() }
 
     @Test(arguments: ["A", "AAAAA", "AB==", "AAF=", "A===", "====", "AA==AA==", "AA =", "AA\n=", "AA%=", "é"])
-    func refusesWhatIsNoBase64(text: String) {
+    func refusesInvalidBase64(text: String) {
         #expect(Spelling.string(text).isInvalid(Column(name: "photo", type: .bytes)))
     }
 
@@ -93,7 +93,7 @@ import Testing
         #expect(spelling.isInvalid(Column(name: "c", type: type)))
     }
 
-    @Test func takesBooleansAsTheyAre() throws {
+    @Test func acceptsBooleans() throws {
         try Form(.boolean, .bool(true), "true").check()
         try Form(.boolean, .bool(false), "false").check()
     }
@@ -102,7 +102,7 @@ import Testing
         arguments: [
             .text, .integer, .real, .boolean, .decimal(precision: 4, scale: 2), .uuid, .timestamp, .date, .bytes, .json,
         ] as [ColumnType])
-    func takesNullWhereTheColumnIsNullable(type: ColumnType) throws {
+    func acceptsNullInNullableColumns(type: ColumnType) throws {
         let (json, isAltered) = try Spelling.null.canonical(Column(name: "c", type: type))
         #expect(json == "null" && !isAltered)
         #expect(Spelling.null.isInvalid(Column(name: "c", type: type, isNullable: false)))

@@ -149,7 +149,7 @@ final class World {
     }
 
     /// Puts `ordered` in the place of itself, empty.
-    func makeOrderedAnew() {
+    func recreateOrdered() {
         for partition in 0..<partitions {
             log.empty(ordered(partition))
             ends[partition] = 0
