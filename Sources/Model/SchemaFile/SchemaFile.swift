@@ -14,7 +14,7 @@ package enum SchemaFile {
     ///
     /// - Parameters:
     ///   - bytes: the file.
-    /// - maximumValueBytes: the maximum size of a value, defaults included.
+    ///   - maximumValueBytes: the maximum size of a value, defaults included.
     /// - Throws: ``SchemaFileError`` with every problem and its line.
     package static func tables(
         from bytes: [UInt8], maximumValueBytes: Int = SyncLimits().maxValueBytes

@@ -134,9 +134,9 @@ struct SchemaFileReader {
         return nil
     }
 
-    private mutating func checkKeys(_ mapping: YAMLMapping, _ known: [String], of place: String) {
+    private mutating func checkKeys(_ mapping: YAMLMapping, _ known: [String], of element: String) {
         for entry in mapping.entries where !known.contains(where: { $0.utf8.elementsEqual(entry.key.text.utf8) }) {
-            let message = "\(place) has no key \(entry.key.text)" + suggestion(entry.key.text, known)
+            let message = "\(element) has no key \(entry.key.text)" + suggestion(entry.key.text, known)
             add(entry.key.position, message)
         }
     }

@@ -4,7 +4,8 @@ import SyncModel
 extension ChangePart: WireDecodable {
     package init(from reader: inout WireReader) throws(WireError) {
         try reader.requireFormat()
-        // Changes omit values that equal the part's, and fields may be in any order: the part's own fields are read first.
+        // Changes omit values that equal the part's, and fields may be in any order: the part's own fields are read
+        // first.
         var header = reader
         var changeCount = 0
         self = try ChangePart(header: &header, changeCount: &changeCount)
@@ -86,7 +87,7 @@ extension ChangePart: WireDecodable {
     /// The record of `changes`. Equal parts have equal bytes.
     ///
     /// - Parameter schema: the part's schema version, which has all tables of the changes. Their names are included for
-    /// readers without the schema.
+    ///   readers without the schema.
     package func encode(naming schema: Schema) -> [UInt8] {
         var names = TableNames(schema)
         for change in changes { names.insert(change.table) }

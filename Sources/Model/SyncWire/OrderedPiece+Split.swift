@@ -1,16 +1,16 @@
 import SyncModel
 
 extension OrderedPiece {
-    /// Splits a whole result into pieces of at most `size` encoded bytes where possible; a larger row or result is a piece of
-    /// its own.
+    /// Splits a whole result into pieces of at most `size` encoded bytes where possible; a larger row or result is a
+    /// piece of its own.
     ///
-    /// Rows come first, then refusals, then results, each in their order; the rest of the summary is in every piece. The same
-    /// result is split at the same points on every machine, since `size` is fixed in `control`: a repeated result must have
-    /// the same pieces (I2, I5).
+    /// Rows come first, then refusals, then results, each in their order; the rest of the summary is in every piece.
+    /// The same result is split at the same points on every machine, since `size` is fixed in `control`: a repeated
+    /// result must have the same pieces (I2, I5).
     ///
     /// - Parameters:
-    /// - size: ``History/pieceSize``.
-    /// - schema: the result's schema version, as for ``encode(naming:)``.
+    ///   - size: ``History/pieceSize``.
+    ///   - schema: the result's schema version, as for ``encode(naming:)``.
     package func split(at size: Int, naming schema: Schema) -> [OrderedPiece] {
         var cutter = PieceCutter(self, size: size, schema: schema)
         for row in rows {
@@ -54,8 +54,8 @@ private struct PieceCutter {
         self.size = size
         names = TableNames(schema)
         let names = names
-        // The number of a piece takes up to 6 bytes with its tag, the flag of the last one 2, and a summary's length may
-        // grow by 4 with refusals.
+        // The number of a piece takes up to 6 bytes with its tag, the flag of the last one 2, and a summary's length
+        // may grow by 4 with refusals.
         emptySize = WireWriter.size { empty.write(to: &$0, names: names) } + 6 + 2 + 4
         used = emptySize
     }

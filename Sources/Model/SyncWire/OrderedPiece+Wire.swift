@@ -10,26 +10,24 @@ extension OrderedPiece: WireDecodable {
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
-        // Rows and results omit values that equal the piece's, and fields may be in any order: the header is read first.
+        // Rows and results omit values that equal the piece's, and fields may be in any order: the header is read
+        // first.
         var scan = reader
         let header = try OrderedPieceHeader(from: &scan)
-        self.init(
-            epoch: header.epoch, changesOffset: header.changesOffset, piece: header.piece, isLast: header.isLast,
-            schema: header.schema, upload: header.upload, uploadPart: header.uploadPart, logTime: header.logTime,
-            timeStamp: header.timeStamp, owner: header.owner, device: header.device, batch: header.batch,
-            verdict: header.verdict, contentHash: header.contentHash)
+        self = header.content
+        let device = device.knowledgeID
         rows.reserveCapacity(header.rowCount)
         results.reserveCapacity(header.resultCount)
         while let field = try reader.next() {
             switch field.number {
             case Field.row:
                 let row = try reader.message(field) { (inner) throws(WireError) in
-                    try WrittenRow(from: &inner, of: header)
+                    try WrittenRow(from: &inner, of: header.content)
                 }
                 rows.append(row)
             case Field.result:
                 let result = try reader.message(field) { (inner) throws(WireError) in
-                    try ChangeResult(from: &inner, device: header.device.knowledgeID)
+                    try ChangeResult(from: &inner, device: device)
                 }
                 results.append(result)
             case Field.summary:
@@ -45,7 +43,7 @@ extension OrderedPiece: WireDecodable {
     /// Traps for a row that the piece's own batch did not write: owner, writer and writer's batch must be the piece's.
     ///
     /// - Parameter schema: the piece's schema version, which has all tables of its rows and results. Their names are
-    /// included for readers without the schema.
+    ///   included for readers without the schema.
     package func encode(naming schema: Schema) -> [UInt8] {
         var names = TableNames(schema)
         for written in rows {
@@ -100,7 +98,7 @@ extension OrderedPiece: WireDecodable {
 
 /// `weir.v1.Row`.
 extension WrittenRow {
-    init(from reader: inout WireReader, of piece: OrderedPieceHeader) throws(WireError) {
+    init(from reader: inout WireReader, of piece: OrderedPiece) throws(WireError) {
         var table = 0
         var id: RowID?
         var knowledgeID = piece.device.knowledgeID

@@ -1,34 +1,14 @@
 import SyncModel
 
 /// A piece without its rows, results and summary: enough to drop, count or route it without decoding them.
+@dynamicMemberLookup
 package struct OrderedPieceHeader: Sendable, Hashable, WireDecodable {
-    package let epoch: String
-    /// The part's offset in `changes`.
-    package let changesOffset: Int64
-    /// Counts from 0.
-    package let piece: Int
-    /// Whether it is the last piece of the result.
-    package let isLast: Bool
-    /// The hash of the schema version of the rows' values.
-    package let schema: String
-    /// The record of `uploads` that the part came from.
-    package let upload: UploadReference
-    /// The number of the part in its batch.
-    package let uploadPart: Int
-    /// Log timestamp of the `uploads` record, microseconds since 1970.
-    package let logTime: Int64
-    /// The partition's newest timeStamp after the part.
-    package let timeStamp: TimeStamp
-    /// The owner of the rows.
-    package let owner: SyncID
-    /// The uploading device.
-    package let device: Device
-    package let batch: Int64?
-    package let verdict: OrderedPiece.Verdict
-    /// SHA-256 of the batch's content, or empty.
-    package let contentHash: [UInt8]
+    /// The piece, with empty rows, results and summary.
+    let content: OrderedPiece
     package let rowCount: Int
     package let resultCount: Int
+
+    package subscript<Value>(dynamicMember member: KeyPath<OrderedPiece, Value>) -> Value { content[keyPath: member] }
 
     /// Skips rows, results and summary.
     package init(from reader: inout WireReader) throws(WireError) {
@@ -86,20 +66,12 @@ package struct OrderedPieceHeader: Sendable, Hashable, WireDecodable {
         guard let caller else { throw reader.missing(13) }
         guard let knowledgeID else { throw reader.missing(14) }
         guard let verdict else { throw reader.missing(17) }
-        self.epoch = epoch
-        self.changesOffset = changesOffset
-        self.piece = piece
-        self.isLast = isLast
-        self.schema = schema
-        upload = UploadReference(partition: uploadPartition, offset: uploadOffset)
-        self.uploadPart = uploadPart
-        self.logTime = logTime
-        self.timeStamp = timeStamp
-        self.owner = owner
-        device = Device(caller: caller, knowledgeID: knowledgeID)
-        self.batch = batch
-        self.verdict = verdict
-        self.contentHash = contentHash
+        content = OrderedPiece(
+            epoch: epoch, changesOffset: changesOffset, piece: piece, isLast: isLast, schema: schema,
+            upload: UploadReference(partition: uploadPartition, offset: uploadOffset), uploadPart: uploadPart,
+            logTime: logTime, timeStamp: timeStamp, owner: owner,
+            device: Device(caller: caller, knowledgeID: knowledgeID), batch: batch, verdict: verdict,
+            contentHash: contentHash)
         self.rowCount = rowCount
         self.resultCount = resultCount
     }

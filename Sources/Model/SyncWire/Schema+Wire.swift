@@ -162,8 +162,8 @@ extension WireReader {
 }
 
 extension SchemaVersion {
-    /// The hash by which records and clients name a schema: the first 32 lower-case hexadecimal digits of the SHA-256 of its
-    /// encoding, which contains everything that is declared, order included.
+    /// The hash by which records and clients name a schema: the first 32 lower-case hexadecimal digits of the SHA-256
+    /// of its encoding, which contains everything that is declared, order included.
     package static func hash(of schema: Schema) -> String {
         hexadecimal(SHA256.digest(of: schema.encode()).prefix(16))
     }

@@ -52,8 +52,8 @@ package struct WireError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     package var description: String {
-        let place = path.isEmpty ? "the message" : "field " + path.map(String.init).joined(separator: ".")
-        return "\(code) in \(place) at byte \(offset)"
+        let location = path.isEmpty ? "the message" : "field " + path.map(String.init).joined(separator: ".")
+        return "\(code) in \(location) at byte \(offset)"
     }
 }
 
@@ -74,7 +74,7 @@ package struct WireLimits: Sendable, Hashable {
 
     /// Every message of the contract is below these limits.
     ///
-    /// Logs accept records of a few megabytes, so 64 MiB only bounds memory. 2 million fields are 150,000 changes with every
-    /// field set, and bound the memory of small fields. The contract's own messages are 4 levels deep.
+    /// Logs accept records of a few megabytes, so 64 MiB only bounds memory. 2 million fields are 150,000 changes with
+    /// every field set, and bound the memory of small fields. The contract's own messages are 4 levels deep.
     package static let standard = WireLimits(byteCount: 64 << 20, fieldCount: 2_000_000, depth: 8)
 }

@@ -36,8 +36,8 @@ package enum WireFormat {
 }
 
 extension WireReader {
-    /// Validates the format of a topic's message before any other field, since other fields may have another meaning in a
-    /// newer format. Does not advance the reader.
+    /// Validates the format of a topic's message before any other field, since other fields may have another meaning in
+    /// a newer format. Does not advance the reader.
     func requireFormat() throws(WireError) {
         var scan = self
         var format: UInt64 = 0

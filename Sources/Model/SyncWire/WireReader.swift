@@ -1,7 +1,7 @@
 /// Reads the fields of protobuf messages from borrowed bytes, within limits.
 ///
-/// Call ``next()`` until it returns `nil` and, for each field, one reading function or ``skip(_:)``. Reading never traps,
-/// whatever the bytes are.
+/// Call ``next()`` until it returns `nil` and, for each field, one reading function or ``skip(_:)``. Reading never
+/// traps, whatever the bytes are.
 package struct WireReader {
     /// How a field's value is encoded.
     package enum WireType: UInt8, Sendable, Hashable {
@@ -23,8 +23,8 @@ package struct WireReader {
 
     /// The whole record.
     ///
-    /// Valid during the reader's lifetime: only `init(decoding:)` creates readers. It lends them to a message's initializer
-    /// and does not return them. Every access is below `end`, which is at most its count.
+    /// Valid during the reader's lifetime: only `init(decoding:)` creates readers. It lends them to a message's
+    /// initializer and does not return them. Every access is below `end`, which is at most its count.
     private let base: UnsafeRawBufferPointer
     /// The offset of the next byte in the record.
     package private(set) var offset = 0

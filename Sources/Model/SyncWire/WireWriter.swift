@@ -1,7 +1,7 @@
 import SyncModel
 
-/// Writes protobuf messages in the contract's only encoding: shortest numbers, and no scalar that is zero, false or empty
-/// unless it has presence.
+/// Writes protobuf messages in the contract's only encoding: shortest numbers, and no scalar that is zero, false or
+/// empty unless it has presence.
 ///
 /// Fields are written by ascending number. A body runs several times, first to measure and then to write into one
 /// allocation of that size, and must do the same each time.

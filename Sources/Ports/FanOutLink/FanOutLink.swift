@@ -11,8 +11,8 @@ package protocol FanOutLink: Sendable {
 
     /// Reads one page of each owner's stream, owner after owner, until the page's limits are reached.
     ///
-    /// When a vector or the head of its last cut page is above a stream's head, waits for the stream at most `within`, then
-    /// throws ``FanOutError/notReady(_:)``. If it is also above the end of the log, the owner's page is
+    /// When a vector or the head of its last cut page is above a stream's head, waits for the stream at most `within`,
+    /// then throws ``FanOutError/notReady(_:)``. If it is also above the end of the log, the owner's page is
     /// ``OwnerPage/Content/historyChanged``.
     func pull(_ request: PagePull, within: Duration) async throws(FanOutError) -> [OwnerPage]
 
@@ -44,7 +44,8 @@ package protocol FanOutSubscription: Sendable {
 package struct OwnerPull: Sendable, Hashable {
     package var owner: SyncID
     package var knowledge: OwnerKnowledge
-    /// TimeStamps of rows that the device holds although its vector does not contain them: results of the same answer (I6).
+    /// TimeStamps of rows that the device holds although its vector does not contain them: results of the same answer
+    /// (I6).
     package var held: Set<TimeStamp>
 
     package init(owner: SyncID, knowledge: OwnerKnowledge, held: Set<TimeStamp> = []) {
@@ -62,8 +63,8 @@ package struct PagePull: Sendable, Hashable {
     package var limit: Int
     /// Maximum bytes of the rows' JSON; the first row is sent whatever its size.
     package var maximumBytes: Int
-    /// Whether the page has rows already: both limits are then what remains of it, possibly 0 or less, and no row exceeds
-    /// them.
+    /// Whether the page has rows already: both limits are then what remains of it, possibly 0 or less, and no row
+    /// exceeds them.
     package var isContinued: Bool
 
     package init(owners: [OwnerPull], limit: Int, maximumBytes: Int, isContinued: Bool = false) {
@@ -105,7 +106,7 @@ package struct OwnerRows: Sendable, Hashable {
     /// The device's ``SyncModel/OwnerKnowledge/cutFrom`` after this page, if it was `known` before.
     ///
     /// - Returns: the stream's head when the page was cut after rows, `known` when it was cut without rows, `nil` for a
-    /// drained owner.
+    ///   drained owner.
     package func cutFrom(known: TimeStamp?) -> TimeStamp? { hasMore ? count > 0 ? head : known : nil }
 
     package init(
@@ -156,8 +157,8 @@ package struct PartOutcome: Sendable, Hashable {
     package var results: [ChangeResult]
     /// Part 0 only.
     package var summary: BatchSummary?
-    /// The server's current rows for conflicts and refusals, by the index of the change; none for a row that did not exist
-    /// after the part.
+    /// The server's current rows for conflicts and refusals, by the index of the change; none for a row that did not
+    /// exist after the part.
     package var rows: [Int: [UInt8]]
 
     package init(

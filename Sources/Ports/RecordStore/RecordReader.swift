@@ -5,8 +5,8 @@ package protocol RecordReader: Sendable {
     /// `nil` before the partition's first step.
     func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition?
 
-    /// The existing rows with these keys, tombstones included, in one read, with the values of the columns of the partition's
-    /// schema ordinal (columns added later have their defaults).
+    /// The existing rows with these keys, tombstones included, in one read, with the values of the columns of the
+    /// partition's schema ordinal (columns added later have their defaults).
     func rows(_ keys: [RowKey], in partition: Int, schemaOrdinal: Int) async throws(RecordStoreError) -> [OrderedRow]
 
     /// The progress of devices, each with the outcome of the requested batch if it is stored.
@@ -17,8 +17,8 @@ package protocol RecordReader: Sendable {
     /// Reads a whole partition in one snapshot: rows by timeStamp within each owner, outcomes of each device oldest
     /// first.
     ///
-    /// - Parameter body: called with each chunk, the position first, on a thread of the store, which it may block. An error
-    /// of the body ends the read.
+    /// - Parameter body: called with each chunk, the position first, on a thread of the store, which it may block. An
+    ///   error of the body ends the read.
     func snapshot(
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws
@@ -39,13 +39,13 @@ package protocol SnapshotReads: RecordStore {
     ) async throws -> Value
 }
 
-/// Reads a snapshot for a caller. Errors of the caller's body are rethrown unchanged, and not mistaken for failures of the
-/// store, which may have the same type.
+/// Reads a snapshot for a caller. Errors of the caller's body are rethrown unchanged, and not mistaken for failures of
+/// the store, which may have the same type.
 ///
 /// - Parameters:
-/// - body: the caller's body.
-/// - failure: converts a failure of the store.
-/// - read: reads, and passes on the chunks.
+///   - body: the caller's body.
+///   - failure: converts a failure of the store.
+///   - read: reads, and passes on the chunks.
 /// - Throws: errors of the body, `CancellationError`, and converted failures.
 package func readSnapshot(
     for body: @escaping @Sendable (SnapshotChunk) throws -> Void, failure: (any Error) -> RecordStoreError,

@@ -1,13 +1,15 @@
 import SyncModel
 
-/// The tables: rows, device progress and each partition's position, committed together. Postgres, or SQLite on one machine.
+/// The tables: rows, device progress and each partition's position, committed together. Postgres, or SQLite on one
+/// machine.
 ///
-/// Every adapter passes the same conformance suite. A store creates its tables and extends them for schema versions that
-/// only add; it rejects any other change with an explanation.
+/// Every adapter passes the same conformance suite. A store creates its tables and extends them for schema versions
+/// that only add; it rejects any other change with an explanation.
 package protocol RecordStore: RecordReader {
     /// Creates or extends the tables for all known versions, oldest to newest. Rows are not changed.
     ///
-    /// Tables without a recorded epoch (new ones, and those of stores that did not record it yet) get this epoch permanently.
+    /// Tables without a recorded epoch (new ones, and those of stores that did not record it yet) get this epoch
+    /// permanently.
     ///
     /// - Parameter epoch: tables with a different epoch are rejected with ``RecordStoreError/Code/incompatibleTables``
     ///   before anything is changed.

@@ -10,8 +10,8 @@ package struct RecordedSchemas: Sendable {
     private let remedy: String
 
     /// - Parameters:
-    /// - location: names the store in messages.
-    /// - remedy: what to do about tables with a different epoch.
+    ///   - location: names the store in messages.
+    ///   - remedy: what to do about tables with a different epoch.
     /// - Throws: `corrupt` when the ordinals have a gap.
     package init(_ entries: [SchemaHistory.Entry], location: String, remedy: String) throws(RecordStoreError) {
         for (index, entry) in entries.enumerated() where entry.version.ordinal != index + 1 {

@@ -68,7 +68,7 @@ extension RecordStoreConformance {
                 try await partition.commit([made])
                 let refused = Sample.history(Schema(tables: base), Schema(tables: tables))
                 await expectError(.incompatibleTables) { try await partition.store.prepare(refused) }
-                // Nothing of it was done: the tables still grow into another version.
+                // None of it was done: the tables can still be extended to another version.
                 let wider = Table(name: "first", columns: base[0].columns + [Column(name: "extra", type: .integer)])
                 try await partition.store.prepare(
                     Sample.history(Schema(tables: base), Schema(tables: [wider, base[1]])))

@@ -12,7 +12,7 @@ private struct Snapshot {
 
     /// Reads a snapshot, expecting the position first and once, and one owner in a piece of rows.
     ///
-    /// - Parameter onPiece: told the number of each piece as it comes, on the thread that reads.
+    /// - Parameter onPiece: called with the number of each chunk on the reading thread.
     init(
         of partition: Int, ordinal: Int = 1, _ store: any RecordStore,
         onPiece: @escaping @Sendable (Int) -> Void = { _ in }
@@ -81,7 +81,7 @@ extension RecordStoreConformance {
             let store = try await harness.open(Sample.first)
             var partition = PartitionHand(store, 1)
             var other = PartitionHand(store, 2)
-            // A device that has no rows, one with more outcomes than are kept, and owners that share a device.
+            // A device without rows, one with more outcomes than are stored, and owners that share a device.
             let keys = ["a", "b", "c"].map { DeviceKey(owner: owner("owner \($0)"), device: device("d")) }
             let stored = keys.flatMap { key in
                 (1...20).map { StoredOutcome(key: key, outcome: outcome(Int64($0 * 2))) }
@@ -98,7 +98,7 @@ extension RecordStoreConformance {
             let store = try await harness.open(Sample.first)
             var partition = PartitionHand(store)
             let key = DeviceKey(owner: owner("owner"), device: device("d"))
-            // Every commit writes every row anew, with its number as the version, and an outcome.
+            // Every commit writes every row again, with its number as the version, and an outcome.
             func rows(_ number: Int64) -> [OrderedRow] {
                 (0..<3000).map { index in
                     var row = orderRow("\(index)", "x", timeStamp: number * 3000 + Int64(index))
@@ -109,7 +109,7 @@ extension RecordStoreConformance {
             try await partition.commit(rows(1), [StoredOutcome(key: key, outcome: outcome(1))])
             let position = partition.position
 
-            // The read waits at its first pieces until a commit has gone through.
+            // The read blocks at its first chunks until a commit has finished.
             let handOver = HandOver()
             async let reading = {
                 defer { handOver.end() }
@@ -158,7 +158,7 @@ extension RecordStoreConformance {
                         : row(Sample.everyType, name, "\(timeStamp)", timeStamp, Array(repeating: "null", count: 10)))
             }
             rows[7].isDeleted = true
-            // A device with fewer outcomes than are kept, one with more, and one whose owner has no rows.
+            // A device with fewer outcomes than are stored, one with more, and one whose owner has no rows.
             let keys =
                 [(DeviceKey(owner: owner("owner 1"), device: device("d")), 3)]
                 + ["owner 2", "none"].map { (DeviceKey(owner: owner($0), device: device("e")), 20) }

@@ -2,7 +2,7 @@ import SyncModel
 import SyncWire
 import Testing
 
-/// Each way to break the contract has its code, its place and its position.
+/// Each violation of the contract has its code, its field and its offset.
 @Suite struct MalformedTests {
     private static let batch = Builder().varint(1, 1).text(4, Sample.hash).text(5, "abc").text(6, "k1").text(10, "[]")
 
@@ -145,7 +145,7 @@ import Testing
     }
 
     @Test func aNewerFormatIsNotReportedAsMalformed() {
-        // Everything else of it may mean something else: here the fields are of other types and one is missing.
+        // Other fields may have another meaning in it: here they have other types, and one is missing.
         let bytes = Builder().text(3, "x").varint(4, 1).varint(1, 2).bytes
         let error = #expect(throws: WireError.self) { try ChangePart(decoding: bytes) }
         #expect(error?.code == .unsupportedFormat(2))

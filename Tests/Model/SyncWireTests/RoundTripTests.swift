@@ -35,7 +35,7 @@ import Testing
         let more = Builder().varint(8, 0).text(11, "k9").bytes
         let part = try ChangePart(decoding: Sample.part.encode(naming: Sample.schema) + more)
         #expect(part.device.knowledgeID.text == "k9")
-        // A change that leaves its device out follows the part's.
+        // A change without a knowledgeId has the part's.
         #expect(part.changes[0].knowledgeID.text == "k9")
         #expect(part.changes[1].knowledgeID == Sample.other)
     }
@@ -70,7 +70,7 @@ import Testing
         #expect(header.owner == piece.owner && header.device == piece.device && header.batch == piece.batch)
         #expect(header.verdict == piece.verdict && header.contentHash == piece.contentHash)
         #expect(header.rowCount == piece.rows.count && header.resultCount == piece.results.count)
-        // A row that is no row is not looked at.
+        // An absent row is not evaluated.
         let broken = bytes + Builder().message(15) { $0.varint(2, 1) }.bytes
         #expect(try OrderedPieceHeader(decoding: broken).rowCount == piece.rows.count + 1)
         #expect(throws: WireError.self) { try OrderedPiece(decoding: broken) }

@@ -10,7 +10,7 @@ import Testing
         #expect(SchemaVersion(ordinal: 3, of: Sample.fullSchema).hash == String(digest.prefix(32)))
     }
 
-    /// A version is named by its hash for ever: messages of years ago must find it.
+    /// A version is named by its hash permanently: old records must find it.
     @Test func hashesNeverChange() {
         #expect(SchemaVersion.hash(of: Schema(tables: [])) == "e3b0c44298fc1c149afbf4c8996fb924")
         #expect(SchemaVersion.hash(of: Sample.fullSchema) == "f1b0ebf8c196ca81231f4f71390d41ae")

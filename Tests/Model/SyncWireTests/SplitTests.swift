@@ -68,7 +68,7 @@ import Testing
         let first = Self.result(rows: 300).split(at: 3000, naming: Self.schema)
         let again = Self.result(rows: 300).split(at: 3000, naming: Self.schema)
         #expect(first.map { $0.encode(naming: Self.schema) } == again.map { $0.encode(naming: Self.schema) })
-        // A later schema version may have more tables: the cuts do not move.
+        // A later schema version may have more tables: the split points stay the same.
         let later = Schema(tables: Self.schema.tables + [Table(name: "later", columns: [])])
         #expect(Self.result(rows: 300).split(at: 3000, naming: later) == first)
     }

@@ -15,7 +15,7 @@ import Testing
         let tally = try Fuzzer(
             message, count: TestLength.count(1000, long: 40_000), corpus: samples.map(\.bytes), generate: Self.fields
         ).run { bytes in
-            // Every way that the message is read: a type may read a part of it.
+            // Every type that reads the message, also those that read a part of it.
             var verdict = Fuzzer.Verdict.refused
             for sample in samples {
                 do {

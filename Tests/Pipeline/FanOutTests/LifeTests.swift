@@ -4,7 +4,7 @@ import Foundation
 import SyncModel
 import Testing
 
-/// How a fan-out begins and ends.
+/// Start and stop of a fan-out.
 @Suite struct LifeTests {
     private func fanOut(_ world: World, _ folder: String, _ events: EventLog) -> TestFanOut {
         let schemas = world.schemas
@@ -87,7 +87,7 @@ import Testing
                 }
                 return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
             }
-            // Some were refused, all others answered, and the place is free again.
+            // Some were refused, all others answered, and the capacity is free again.
             #expect(outcomes >= 1)
             #expect(try await service.pull().count == 1)
         }

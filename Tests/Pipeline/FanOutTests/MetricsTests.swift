@@ -5,7 +5,6 @@ import Metrics
 import SyncModel
 import Testing
 
-/// What the fan-out counts.
 @Suite(.timeLimit(.minutes(1))) struct MetricsTests {
     private let registry = MetricRegistry()
 
@@ -14,7 +13,7 @@ import Testing
     @Test func countsResultsOnceAndMeasuresTheirLatencySinceTheUpload() async throws {
         let world = World()
         world.pieceSize = 300
-        // The world's log gives its first upload this time, and each further one a millisecond more.
+        // The log timestamp of the first upload; each further one is a millisecond later.
         let first: Int64 = 1_700_000_000_001_000
         let metrics = FanOutMetrics(registry, now: { first + 3_000_000 })
         let persons = (0..<8).map { Change.person("p\($0)", name: String(repeating: "x", count: 60), index: $0) }

@@ -57,7 +57,7 @@ import Testing
             }
             clock.advance(by: .seconds(10))
             await #expect(throws: FanOutError.pending) { try await first.value }
-            // The place is free again.
+            // The capacity is free again.
             await #expect(throws: FanOutError.pending) { try await fanOut.outcome(of: waited, within: .zero) }
         }
     }
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    /// The rows shown are looked for from where they stood; however much came since, and whichever way.
+    /// The rows are found from their locators, however many rows were written since.
     @Test func showsRowsThatWereWrittenManyTimesSince() async throws {
         let world = World()
         try world.upload((0..<3).map { .person("p\($0)", index: $0) }, batch: 1)
@@ -187,7 +187,8 @@ import Testing
             try await service.caughtUp(with: world)
             let outcome = try await service.fanOut.outcome(of: numbered, within: .seconds(1))
             #expect(!outcome.isRepeat && outcome.results.map(\.id) == ["p1"])
-            // Whether this was a repeat or had other content is no longer known: the device asks again. No clock moves here.
+            // Whether this was a repeat or had different content is no longer known: the device retries. The clock does
+            // not advance.
             for part in [unnumbered, again] {
                 await #expect(throws: FanOutError.pending) {
                     try await service.fanOut.outcome(of: part, within: .seconds(1))

@@ -3,7 +3,7 @@ import FanOut
 import SyncModel
 import Testing
 
-/// Which partitions a fan-out serves, as an operator writes it.
+/// The setting that selects a fan-out's partitions.
 @Suite struct ServedPartitionsTests {
     private func history(_ partitions: Int) -> History { History(epoch: "e", partitions: partitions) }
 

@@ -110,8 +110,8 @@ package struct ChangeBatch: Sendable, Hashable {
 
 /// One owner's part of a batch: a record of `changes`.
 ///
-/// Part 0 always goes to the caller's own partition, even when empty, and contains the batch's summary. One part follows
-/// for each other owner, in order of first appearance.
+/// Part 0 always goes to the caller's own partition, even when empty, and contains the batch's summary. One part
+/// follows for each other owner, in order of first appearance.
 package struct ChangePart: Sendable, Hashable {
     package var epoch: String
     package var rules: Int

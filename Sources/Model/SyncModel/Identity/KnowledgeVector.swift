@@ -6,8 +6,8 @@ package struct OwnerKnowledge: Sendable, Hashable {
     package var entries: [KnowledgeID: TimeStamp]
     /// The head of the stream when the device's last page of this owner was cut at a limit; `nil` when it was not cut.
     ///
-    /// The entries after a cut page count as held some rows that had newer versions in that stream. A stream that has not yet
-    /// reached this head lacks those versions, and would answer that nothing is missing.
+    /// The entries after a cut page count as held some rows that had newer versions in that stream. A stream that has
+    /// not yet reached this head lacks those versions, and would answer that nothing is missing.
     package var cutFrom: TimeStamp?
 
     /// By default the knowledge of a new device.

@@ -1,7 +1,8 @@
-/// An identifier that Weir does not interpret: 1 to 255 bytes of UTF-8 without NUL, compared byte by byte, never normalized.
+/// An identifier that Weir does not interpret: 1 to 255 bytes of UTF-8 without NUL, compared byte by byte, never
+/// normalized.
 ///
-/// Swift's `String` compares by canonical equivalence, so two different ids could be equal. Conforming types compare bytes,
-/// as the client contract says ("Ids, syncIds and knowledgeIds are opaque").
+/// Swift's `String` compares by canonical equivalence, so two different ids could be equal. Conforming types compare
+/// bytes, as the client contract says ("Ids, syncIds and knowledgeIds are opaque").
 package protocol OpaqueID: Sendable, Hashable, Comparable, CustomStringConvertible {
     var text: String { get }
 

@@ -1,7 +1,7 @@
 /// Assigns an owner to a partition permanently (I3): murmur2 of the syncId's bytes, as Kafka's default partitioner.
 ///
-/// Weir computes it itself, so that the partitioner of a client library cannot move an owner. `control` records the name of
-/// the function and the number of partitions.
+/// Weir computes it itself, so that the partitioner of a client library cannot move an owner. `control` records the
+/// name of the function and the number of partitions.
 package struct Partitioning: Sendable, Hashable {
     /// The name in `control`.
     package static let functionName = "murmur2"

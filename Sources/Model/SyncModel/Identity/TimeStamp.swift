@@ -39,8 +39,8 @@ package enum TimeStampClock: Sendable, Hashable {
     /// The timeStamp of the next change that writes a row; `nil` when the next one would reach 2^53.
     ///
     /// - Parameters:
-    /// - previous: the partition's newest timeStamp, zero before the first.
-    /// - logTime: log timestamp of the `uploads` record, microseconds since 1970.
+    ///   - previous: the partition's newest timeStamp, zero before the first.
+    ///   - logTime: log timestamp of the `uploads` record, microseconds since 1970.
     package func next(after previous: TimeStamp, logTime: Int64) -> TimeStamp? {
         switch self {
         case .logTime:

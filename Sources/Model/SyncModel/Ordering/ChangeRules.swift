@@ -107,10 +107,10 @@ struct ChangeRules {
     private mutating func dropValues(of change: Change, _ key: RowKey) {
         guard change.values.writesAny else { return }
         dropped.insert(key)
-        guard let place = written[key] else { return }
+        guard let index = written[key] else { return }
         mustSettle = true
-        rows[place].heldFrom = nil
-        rows[place].row.isExact = false
+        rows[index].heldFrom = nil
+        rows[index].row.isExact = false
     }
 
     private enum Decision {
@@ -179,7 +179,8 @@ struct ChangeRules {
         var isAltered = isAltered
         if table.policy == .lastWriteWins, change.updatedAt != updatedAt { isAltered = true }
         let isFull = change.values.writesAll(table.columns.count)
-        // The device may still have the tombstone's other columns of a revived row, unless the change writes every column.
+        // The device may still have the tombstone's other columns of a revived row, unless the change writes every
+        // column.
         if isCreation, old != nil, !isFull { isAltered = true }
         let row = OrderedRow(
             key: key, knowledgeID: old?.knowledgeID ?? change.knowledgeID, timeStamp: next,
@@ -189,8 +190,8 @@ struct ChangeRules {
             writerBatch: part.batch, isExact: isFull && !isAltered,
             othersTimeStamp: old.map { $0.writer == part.device ? $0.othersTimeStamp : $0.timeStamp } ?? .zero,
             values: values)
-        let place = written[key]
-        let earlier = place.map { rows[$0] }
+        let index = written[key]
+        let earlier = index.map { rows[$0] }
         if earlier != nil { mustSettle = true }
         let before = earlier?.before ?? old?.timeStamp ?? .zero
         // A change that writes every column replaces all earlier values.
@@ -201,13 +202,13 @@ struct ChangeRules {
         }
         let heldFrom: TimeStamp? = isAltered ? nil : isFull ? .zero : before
         let now = Written(row: row, before: before, isAltered: isAltered, heldFrom: heldFrom)
-        if let place {
-            rows[place] = now
+        if let index {
+            rows[index] = now
         } else {
             written[key] = rows.count
             rows.append(now)
         }
-        writes.append((results.count, place ?? rows.count - 1))
+        writes.append((results.count, index ?? rows.count - 1))
         let status: ChangeResult.Status =
             row.isDeleted && !change.isDelete
             ? .deleted(timeStamp: next, version: row.version, knowledgeID: row.knowledgeID)

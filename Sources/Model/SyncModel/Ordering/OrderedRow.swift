@@ -1,7 +1,7 @@
 /// A row as ordering keeps it: the columns in the last paragraph of the design's rules, and the values.
 ///
-/// The content is behind one reference: a row is copied many times between `changes` and the tables, and each inline copy
-/// would retain six references.
+/// The content is behind one reference: a row is copied many times between `changes` and the tables, and each inline
+/// copy would retain six references.
 package struct OrderedRow: Sendable, Hashable {
     private struct Content: Sendable, Hashable {
         var key: RowKey
@@ -55,7 +55,8 @@ package struct OrderedRow: Sendable, Hashable {
         get { box.content.createdAt }
         set { content.createdAt = newValue }
     }
-    /// Microseconds since 1970: the greatest `updatedAt` under lastWriteWins, else the log's time of the newest version.
+    /// Microseconds since 1970: the greatest `updatedAt` under lastWriteWins, else the log's time of the newest
+    /// version.
     package var updatedAt: Int64 {
         get { box.content.updatedAt }
         set { content.updatedAt = newValue }

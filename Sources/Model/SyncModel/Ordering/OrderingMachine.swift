@@ -45,11 +45,11 @@ package struct OrderingMachine: Sendable {
     /// Orders one part.
     ///
     /// - Parameters:
-    /// - part: the record of `changes` at `state.nextOffset`.
-    /// - state: the partition's state before the part.
-    /// - schemas: the known versions.
-    /// - progress: of this device with this owner, with the outcome of this batch if it is stored.
-    /// - row: returns a row of ``ChangePart/rowsTouched`` as it was before the part.
+    ///   - part: the record of `changes` at `state.nextOffset`.
+    ///   - state: the partition's state before the part.
+    ///   - schemas: the known versions.
+    ///   - progress: of this device with this owner, with the outcome of this batch if it is stored.
+    ///   - row: returns a row of ``ChangePart/rowsTouched`` as it was before the part.
     package func step(
         _ part: ChangePart, state: PartitionState, schemas: SchemaHistory, progress: DeviceProgress,
         row: (RowKey) -> OrderedRow?

@@ -25,13 +25,14 @@ package struct ChangeResult: Sendable, Hashable {
     package let table: Int
     package let id: RowID
     package var status: Status
-    /// The least vector entry with which the sending device holds the row's current version; `nil` when no entry does (I6).
+    /// The least vector entry with which the sending device holds the row's current version; `nil` when no entry does
+    /// (I6).
     ///
-    /// Zero when the part's last change of the row wrote every column and no value was altered; the row's timeStamp before
-    /// the batch when it wrote some columns. All results that wrote the row have the same value.
+    /// Zero when the part's last change of the row wrote every column and no value was altered; the row's timeStamp
+    /// before the batch when it wrote some columns. All results that wrote the row have the same value.
     package var heldFrom: TimeStamp?
-    /// With a conflict or a refusal: the row's position after the part, from which its current version is found; `nil` when
-    /// there was no such row.
+    /// With a conflict or a refusal: the row's position after the part, from which its current version is found; `nil`
+    /// when there was no such row.
     package var locator: RowLocator?
 
     package init(

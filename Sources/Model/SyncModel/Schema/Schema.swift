@@ -104,8 +104,8 @@ package struct Table: Sendable, Hashable {
 
 /// One version of the tables that devices sync.
 ///
-/// New tables and columns are appended after those of older versions, so a row written under one version can be read under
-/// every later one: columns that it lacks have their defaults.
+/// New tables and columns are appended after those of older versions, so a row written under one version can be read
+/// under every later one: columns that it lacks have their defaults.
 package struct Schema: Sendable, Hashable {
     /// In the order of their indexes in records: tables of older versions first.
     package let tables: [Table]
@@ -118,8 +118,8 @@ package struct Schema: Sendable, Hashable {
     /// The index of the table with this name, compared byte by byte.
     package func table(named name: RawSpan) -> Int? { tableIndex[name] }
 
-    /// For each table the length of the longest chain of references to parents, 0 without references. A client that writes
-    /// tables by rising rank writes parents first.
+    /// For each table the length of the longest chain of references to parents, 0 without references. A client that
+    /// writes tables by rising rank writes parents first.
     ///
     /// References of a table to itself are ignored. Cycles of several tables are rejected when a schema is validated.
     package var ranks: [Int] {

@@ -1,9 +1,9 @@
 extension Schema {
     /// The next version when tables are declared again, in the order of their file.
     ///
-    /// Tables and columns keep their indexes and new ones are appended, so that rows and records of every older version can be
-    /// read under the new one. Allowed are new tables; new columns that are nullable or have a default; a greater or
-    /// removed maximum length; another policy; other references. The order of declaration does not matter.
+    /// Tables and columns keep their indexes and new ones are appended, so that rows and records of every older version
+    /// can be read under the new one. Allowed are new tables; new columns that are nullable or have a default; a
+    /// greater or removed maximum length; another policy; other references. The order of declaration does not matter.
     ///
     /// - Returns: the next version; equal to this one when nothing changed.
     /// - Throws: ``SchemaRefusal`` with all problems of the declaration by itself and as the next version.

@@ -41,8 +41,8 @@ package struct SchemaHistory: Sendable, Hashable {
 
     /// The oldest version with this hash.
     ///
-    /// A later version may equal an earlier one and then has the same hash. The result must not depend on how many versions a
-    /// worker knows (I4).
+    /// A later version may equal an earlier one and then has the same hash. The result must not depend on how many
+    /// versions a worker knows (I4).
     package subscript(hash: String) -> Entry? { byHash[Array(hash.utf8)].map { entries[$0] } }
 
     package subscript(ordinal: Int) -> Entry? { entries.indices.contains(ordinal - 1) ? entries[ordinal - 1] : nil }
@@ -50,7 +50,8 @@ package struct SchemaHistory: Sendable, Hashable {
 
 /// Waits, without polling, until the schema versions known to the process meet a condition.
 ///
-/// The condition is evaluated immediately and for every new version. Throws `CancellationError` when the task is cancelled.
+/// The condition is evaluated immediately and for every new version. Throws `CancellationError` when the task is
+/// cancelled.
 package typealias SchemaWait = @Sendable (_ isMet: @escaping @Sendable (SchemaHistory) -> Bool) async throws -> Void
 
 extension SchemaHistory {

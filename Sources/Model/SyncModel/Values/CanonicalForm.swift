@@ -2,9 +2,9 @@ import JSONText
 
 /// Converts values of one column to the canonical form of its type, which is stored and sent (client contract).
 ///
-/// Each method takes a JSON value, appends canonical JSON, and returns whether the value counts as altered: it had another
-/// spelling or another JSON type. Another spelling of a JSON number does not count. After a refusal `bytes` may end with a
-/// part of the value.
+/// Each method takes a JSON value, appends canonical JSON, and returns whether the value counts as altered: it had
+/// another spelling or another JSON type. Another spelling of a JSON number does not count. After a refusal `bytes` may
+/// end with a part of the value.
 package struct CanonicalForm: Sendable {
     package let column: Column
     /// The maximum size of a number, string or `json` value as canonical JSON, in bytes.
@@ -178,23 +178,23 @@ package struct CanonicalForm: Sendable {
         }
         bytes.append(Self.quote)
         if number.isNegative, number.digitCount > 0 { bytes.append(UInt8(ascii: "-")) }
-        var place = number.digitRange.lowerBound
+        var position = number.digitRange.lowerBound
         if wholeDigits <= 0 { bytes.append(UInt8(ascii: "0")) }
-        for _ in 0..<max(wholeDigits, 0) { bytes.append(Self.nextDigit(of: number, &place)) }
+        for _ in 0..<max(wholeDigits, 0) { bytes.append(Self.nextDigit(of: number, &position)) }
         if scale > 0 {
             bytes.append(UInt8(ascii: "."))
             let zeros = number.digitCount == 0 ? scale : max(-wholeDigits, 0)
             bytes.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: zeros))
-            for _ in zeros..<scale { bytes.append(Self.nextDigit(of: number, &place)) }
+            for _ in zeros..<scale { bytes.append(Self.nextDigit(of: number, &position)) }
         }
         bytes.append(Self.quote)
     }
 
     /// The next digit at or after a position of the number's text, 0 after the last one; advances the position.
-    private static func nextDigit(of number: borrowing JSONDecimal, _ place: inout Int) -> UInt8 {
-        while place < number.digitRange.upperBound {
-            defer { place += 1 }
-            if number.text[place].isDigit { return number.text[place] }
+    private static func nextDigit(of number: borrowing JSONDecimal, _ position: inout Int) -> UInt8 {
+        while position < number.digitRange.upperBound {
+            defer { position += 1 }
+            if number.text[position].isDigit { return number.text[position] }
         }
         return UInt8(ascii: "0")
     }

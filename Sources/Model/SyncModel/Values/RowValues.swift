@@ -2,10 +2,10 @@ import JSONText
 
 /// The values of a row or a change as canonical JSON, one per column in the table's order.
 ///
-/// They are passed on as bytes and never decoded: each value is the field `0x0A`, a varint length and the JSON, which is
-/// protobuf's encoding of `repeated bytes column = 1`. Length 0 means that a change does not write the column; a row has no
-/// such value. A row written under an older schema version may have fewer values than its table has columns; the missing
-/// ones have their defaults (``lifted(to:)``).
+/// They are passed on as bytes and never decoded: each value is the field `0x0A`, a varint length and the JSON, which
+/// is protobuf's encoding of `repeated bytes column = 1`. Length 0 means that a change does not write the column; a row
+/// has no such value. A row written under an older schema version may have fewer values than its table has columns; the
+/// missing ones have their defaults (``lifted(to:)``).
 package struct RowValues: Sendable, Hashable {
     package private(set) var bytes: [UInt8]
 

@@ -82,8 +82,8 @@ enum PlainNumber {
 
 /// UUIDs in strings.
 enum UUIDText {
-    /// Appends the canonical form with quotes; false when the text is not 32 hexadecimal digits, with hyphens at the usual
-    /// positions or without any.
+    /// Appends the canonical form with quotes; false when the text is not 32 hexadecimal digits, with hyphens at the
+    /// usual positions or without any.
     static func append(_ text: Span<UInt8>, to bytes: inout [UInt8]) -> Bool {
         guard text.count == 36 || text.count == 32 else { return false }
         bytes.append(CanonicalForm.quote)

@@ -88,8 +88,8 @@ extension StreamFile {
     /// Applies records in one transaction: all of them, or those before the first fault.
     ///
     /// - Parameters:
-    /// - schemas: the known versions.
-    /// - committed: an owner's heads after the last commit.
+    ///   - schemas: the known versions.
+    ///   - committed: an owner's heads after the last commit.
     /// - Throws: ``StreamFailure``; then nothing was written.
     func apply(
         _ records: ArraySlice<OrderedRecord>, schemas: SchemaHistory, committed: @escaping (SyncID) -> OwnerHeads?,

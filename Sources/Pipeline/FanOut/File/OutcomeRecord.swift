@@ -30,7 +30,8 @@ struct OutcomeRecord {
         return checksum.value
     }
 
-    /// Reads the columns `dev_no, slot, piece, batch, is_last, upload_partition, upload_offset, upload_part, checksum, bytes`.
+    /// Reads the columns `dev_no, slot, piece, batch, is_last, upload_partition, upload_offset, upload_part, checksum,
+    /// bytes`.
     init(_ row: borrowing Statement) throws {
         device = try row.integer(at: 0)
         slot = try row.integer(at: 1)
@@ -89,7 +90,7 @@ struct OutcomeRecord {
 
 /// A stored outcome, joined from its pieces.
 struct KeptOutcome: Sendable {
-    /// What became of the part.
+    /// The outcome, joined from all pieces.
     private(set) var outcome: Outcome
     /// The record and part of `uploads`; `nil` for an outcome from the tables.
     let source: (upload: UploadReference, part: Int)?

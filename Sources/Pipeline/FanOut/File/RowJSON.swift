@@ -1,7 +1,8 @@
 import JSONText
 import SyncModel
 
-/// Renders rows of one schema version as in the client contract, when they are written, so that a pull only copies bytes.
+/// Renders rows of one schema version as in the client contract, when they are written, so that a pull only copies
+/// bytes.
 ///
 /// The constant parts of each table's rows are rendered in advance.
 struct RowJSON {

@@ -6,7 +6,7 @@ import ThreadExecutor
 
 /// Reads a whole stream file, for verification.
 ///
-/// The file must not be served or written meanwhile. SQLite runs on a thread of its own.
+/// The file must not be served or written in the meantime. SQLite runs on a thread of its own.
 package final class StreamAudit: Sendable {
     package struct Failure: Error, CustomStringConvertible {
         /// Whether the file is missing or incomplete; the next start rebuilds it.
@@ -60,8 +60,8 @@ package final class StreamAudit: Sendable {
     /// Opens a partition's file without verifying its content.
     ///
     /// - Parameters:
-    /// - directory: the folder of the stream files.
-    /// - epoch: the expected epoch.
+    ///   - directory: the folder of the stream files.
+    ///   - epoch: the expected epoch.
     /// - Throws: ``Failure``; `ThreadStartError`.
     package static func open(directory: String, partition: Int, epoch: String) async throws -> StreamAudit {
         let configuration = FanOutConfiguration(directory: directory)
@@ -103,17 +103,19 @@ package final class StreamAudit: Sendable {
             var rows: [Row] = []
             var last: Cursor?
             while try statement.step() {
-                let place = Cursor(
+                let position = Cursor(
                     owner: try statement.integer(at: 0), device: try statement.integer(at: 1),
                     timeStamp: try statement.integer(at: 2))
                 guard let owner = SyncID(utf8: try statement.bytes(at: 6)),
                     let device = KnowledgeID(utf8: try statement.bytes(at: 7)),
                     let id = RowID(utf8: try statement.bytes(at: 4)),
-                    let timeStamp = TimeStamp(rawValue: place.timeStamp)
-                else { throw StreamFailure.damaged("the row \(place.timeStamp) of owner \(place.owner) is damaged") }
+                    let timeStamp = TimeStamp(rawValue: position.timeStamp)
+                else {
+                    throw StreamFailure.damaged("the row \(position.timeStamp) of owner \(position.owner) is damaged")
+                }
                 let key = RowKey(table: Int(try statement.integer(at: 3)), owner: owner, id: id)
                 rows.append(Row(key: key, knowledgeID: device, timeStamp: timeStamp, json: try statement.bytes(at: 5)))
-                last = place
+                last = position
             }
             return (rows, last)
         }

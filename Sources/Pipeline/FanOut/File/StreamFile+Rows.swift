@@ -4,7 +4,8 @@ import SyncModel
 extension StreamFile {
     /// Writes a row into its owner's stream and removes the version that it replaces.
     ///
-    /// - Parameter before: the timeStamp of the replaced version, which has the same creating device; zero for a new row.
+    /// - Parameter before: the timeStamp of the replaced version, which has the same creating device; zero for a new
+    ///   row.
     func put(
         _ row: OrderedRow, _ renderer: RowJSON, over before: TimeStamp, _ transaction: inout FileTransaction
     ) throws {

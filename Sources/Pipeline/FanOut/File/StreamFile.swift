@@ -59,8 +59,8 @@ final class StreamFile {
 
     /// Checks that the opened files are still those at their paths.
     ///
-    /// A deleted or replaced file remains usable for processes that have it open, and everything written to it is lost when
-    /// they close it.
+    /// A deleted or replaced file remains usable for processes that have it open, and everything written to it is lost
+    /// when they close it.
     ///
     /// - Throws: ``StreamFailure/missing(_:)``.
     func requireInPlace() throws(StreamFailure) {

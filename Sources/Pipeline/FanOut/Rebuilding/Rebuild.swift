@@ -5,8 +5,8 @@ import Synchronization
 
 /// Builds a stream file from a snapshot of the tables.
 ///
-/// The store passes the chunks on its own thread, which therefore writes the file, too. The lock serializes the threads;
-/// it is not contended.
+/// The store passes the chunks on its own thread, which therefore writes the file, too. The lock serializes the
+/// threads; it is not contended.
 final class Rebuild: Sendable {
     private struct State {
         var file: StreamFile?
@@ -44,17 +44,17 @@ final class Rebuild: Sendable {
     private let batchRows: Int
     private let reports: Duration
     private let clock: any Clock<Duration>
-    private let tell: @Sendable (_ progress: RebuildProgress, _ isReport: Bool) -> Void
+    private let report: @Sendable (_ progress: RebuildProgress, _ isReport: Bool) -> Void
     private let state: Mutex<State>
 
     /// - Parameters:
-    /// - schema: the version of the rows' columns; `nil` for empty tables.
-    /// - size: the approximate size of the snapshot.
-    /// - report: called at the start and after each transaction; `isDue` when a log line is due.
+    ///   - schema: the version of the rows' columns; `nil` for empty tables.
+    ///   - size: the approximate size of the snapshot.
+    ///   - report: called at the start and after each transaction; `isReport` when a log line is due.
     init(
         _ identity: StreamFile.Identity, schema: SchemaHistory.Entry?, size: PartitionSize,
         _ configuration: FanOutConfiguration, clock: any Clock<Duration>,
-        tell: @escaping @Sendable (_ progress: RebuildProgress, _ isReport: Bool) -> Void
+        report: @escaping @Sendable (_ progress: RebuildProgress, _ isReport: Bool) -> Void
     ) {
         self.identity = identity
         self.schema = schema
@@ -62,13 +62,13 @@ final class Rebuild: Sendable {
         batchRows = configuration.rebuildRows
         reports = configuration.rebuildReports
         self.clock = clock
-        self.tell = tell
+        self.report = report
         state = Mutex(State(nextReport: reports))
     }
 
     /// Reports the start, if there are rows.
     func begin() {
-        if size.rows > 0 { tell(RebuildProgress(done: 0, total: total, isExact: size.isExact), true) }
+        if size.rows > 0 { report(RebuildProgress(done: 0, total: total, isExact: size.isExact), true) }
     }
 
     func add(_ piece: SnapshotChunk) throws {
@@ -89,7 +89,7 @@ final class Rebuild: Sendable {
             if state.elapsed == nil { state.elapsed = clock.stopwatch() }
             guard state.rows.count + state.outcomes.count >= batchRows else { return }
             try flush(&state)
-            tellProgress(&state)
+            reportProgress(&state)
         }
     }
 
@@ -124,11 +124,11 @@ final class Rebuild: Sendable {
 
     private var total: Int { size.rows + size.outcomes }
 
-    private func tellProgress(_ state: inout State) {
+    private func reportProgress(_ state: inout State) {
         guard let elapsed = state.elapsed?() else { return }
         let isReport = elapsed >= state.nextReport
         if isReport { state.nextReport = elapsed + reports }
-        tell(
+        report(
             RebuildProgress(
                 done: state.rowCount + state.outcomeCount, total: total, isExact: size.isExact, elapsed: elapsed),
             isReport)

@@ -78,8 +78,8 @@ extension FanOut: FanOutLink {
     package func subscribe(
         to owners: [SyncID], moved: @escaping @Sendable (SyncID, TimeStamp) -> Void
     ) -> any FanOutSubscription {
-        let places = owners.compactMap { owner in partition(of: owner).map { ($0.subscriptions, owner) } }
-        return OwnersSubscription(Subscriber(moved), places: places)
+        let subscriptions = owners.compactMap { owner in partition(of: owner).map { ($0.subscriptions, owner) } }
+        return OwnersSubscription(Subscriber(moved), subscriptions: subscriptions)
     }
 
     private func idlePage(_ pull: OwnerPull, _ heads: OwnerHeads) -> OwnerPage? {

@@ -5,20 +5,20 @@ import SyncModel
 extension FanOut {
     /// Waits for the outcome of one part of an upload at most `within`, then throws ``FanOutError/pending``.
     ///
-    /// A result that is no longer in memory is read from the file if the part was the first with its batch number. Otherwise
-    /// this throws ``FanOutError/pending`` immediately: the device sends the batch again under the same number, and gets its
-    /// outcome.
+    /// A result that is no longer in memory is read from the file if the part was the first with its batch number.
+    /// Otherwise this throws ``FanOutError/pending`` immediately: the device sends the batch again under the same
+    /// number, and gets its outcome.
     package func outcome(of part: PartReference, within limit: Duration) async throws(FanOutError) -> PartOutcome {
         let partition = try served(part.key.owner)
-        let place = OutcomeRegistry.Part(upload: part.upload, number: part.part)
-        switch await partition.outcomes.answer(for: place, within: limit, clock: clock) {
-        case .verdict(.ordered(let results, let summary, let timeStamp)):
+        let awaited = OutcomeRegistry.Part(upload: part.upload, number: part.part)
+        switch await partition.outcomes.answer(for: awaited, within: limit, clock: clock) {
+        case .decided(.ordered(let results, let summary, let timeStamp)):
             let search = RowSearch(results, of: part.key.owner, after: timeStamp)
             let rows = try await rows(of: search, in: partition)
             return PartOutcome(results: results, summary: summary, rows: rows)
-        case .verdict(.refused(let refusal)):
+        case .decided(.refused(let refusal)):
             return PartOutcome(refusal: refusal)
-        case .verdict(.repeated):
+        case .decided(.repeated):
             guard let first = try await kept(part.batch, part.key, partition) else { throw .pending }
             return try await answer(first, of: part.key.owner, in: partition)
         case .stored:

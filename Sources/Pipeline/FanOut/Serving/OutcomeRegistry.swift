@@ -19,7 +19,7 @@ enum PartDecision: Sendable, Hashable {
 /// read from the file if the batch has a number.
 final class OutcomeRegistry: Sendable {
     enum Answer: Sendable {
-        case verdict(PartDecision)
+        case decided(PartDecision)
         /// The result is complete, but no longer in memory.
         case stored
         /// The wait timed out.
@@ -58,7 +58,7 @@ final class OutcomeRegistry: Sendable {
     func answer(for part: Part, within limit: Duration, clock: any Clock<Duration>) async -> Answer {
         let waiter = Promise<Answer>()
         let known = state.withLock { state -> Answer? in
-            if let verdict = state.recent[part] { return .verdict(verdict) }
+            if let decision = state.recent[part] { return .decided(decision) }
             if state.position.covers(part.upload, part: part.number) { return .stored }
             return state.add(waiter, for: .part(part), limits)
         }
@@ -67,8 +67,8 @@ final class OutcomeRegistry: Sendable {
         return await waiter.value(within: limit, clock: clock, late: .late, cancelled: .closed)
     }
 
-    /// Returns the result of `find` if there is one, else waits until the device's batch is ordered. After a timeout calls
-    /// `find` again, since a rebuild may have loaded the outcome.
+    /// Returns the result of `find` if there is one, else waits until the device's batch is ordered. After a timeout
+    /// calls `find` again, since a rebuild may have loaded the outcome.
     func outcome<Outcome>(
         of batch: Int64, for key: DeviceKey, within limit: Duration, clock: any Clock<Duration>,
         find: () async throws(FanOutError) -> Outcome?
@@ -86,7 +86,7 @@ final class OutcomeRegistry: Sendable {
             answer = await waiter.value(within: limit, clock: clock, late: .late, cancelled: .closed)
         }
         switch answer {
-        case .verdict, .stored, .late: return try await find()
+        case .decided, .stored, .late: return try await find()
         case .crowded: throw .notReady("too many callers wait for outcomes")
         case .closed: throw .closed
         }
@@ -101,8 +101,8 @@ final class OutcomeRegistry: Sendable {
                 guard piece.isLast else { continue }
                 let part = Part(upload: piece.upload, number: piece.uploadPart)
                 // A result whose first pieces were applied before a restart is complete only in the file.
-                let answer: Answer = state.joining.map { .verdict($0.verdict) } ?? .stored
-                if case .verdict(let verdict) = answer { state.recent.add(verdict, for: part, limits) }
+                let answer: Answer = state.joining.map { .decided($0.decision) } ?? .stored
+                if case .decided(let decision) = answer { state.recent.add(decision, for: part, limits) }
                 state.joining = nil
                 answers += state.take(.part(part)).map { ($0, answer) }
                 if let batch = piece.batch, piece.verdict == .ordered {
@@ -172,41 +172,41 @@ extension OutcomeRegistry.State {
 
 /// A result of which not all pieces have arrived.
 private struct DecisionAssembly {
-    private(set) var verdict: PartDecision
+    private(set) var decision: PartDecision
 
     init(_ first: OrderedPiece) {
         switch first.verdict {
-        case .ordered: verdict = .ordered(first.results, first.summary, first.timeStamp)
-        case .repeated: verdict = .repeated
-        case .refused(let refusal): verdict = .refused(refusal)
+        case .ordered: decision = .ordered(first.results, first.summary, first.timeStamp)
+        case .repeated: decision = .repeated
+        case .refused(let refusal): decision = .refused(refusal)
         }
     }
 
     mutating func add(_ piece: OrderedPiece) {
-        guard case .ordered(let results, var summary, let timeStamp) = verdict else { return }
+        guard case .ordered(let results, var summary, let timeStamp) = decision else { return }
         summary?.refusals += piece.summary?.refusals ?? []
-        verdict = .ordered(results + piece.results, summary, timeStamp)
+        decision = .ordered(results + piece.results, summary, timeStamp)
     }
 }
 
 /// The newest results, within the configured limits.
 private struct RecentDecisions {
-    private var verdicts: [OutcomeRegistry.Part: (verdict: PartDecision, size: Int)] = [:]
+    private var decisions: [OutcomeRegistry.Part: (decision: PartDecision, size: Int)] = [:]
     /// The parts by age; those before `oldest` are removed.
     private var order: [OutcomeRegistry.Part] = []
     private var oldest = 0
     private var size = 0
 
-    subscript(part: OutcomeRegistry.Part) -> PartDecision? { verdicts[part]?.verdict }
+    subscript(part: OutcomeRegistry.Part) -> PartDecision? { decisions[part]?.decision }
 
-    mutating func add(_ verdict: PartDecision, for part: OutcomeRegistry.Part, _ limits: FanOutConfiguration) {
+    mutating func add(_ decision: PartDecision, for part: OutcomeRegistry.Part, _ limits: FanOutConfiguration) {
         // A part recurs only when a rebuilt stream is behind, with the same result.
-        let size = verdict.size
-        guard verdicts.updateValue((verdict, size), forKey: part) == nil else { return }
+        let size = decision.size
+        guard decisions.updateValue((decision, size), forKey: part) == nil else { return }
         order.append(part)
         self.size += size
         while order.count - oldest > limits.recentResults || self.size > limits.recentResultBytes {
-            self.size -= verdicts.removeValue(forKey: order[oldest])?.size ?? 0
+            self.size -= decisions.removeValue(forKey: order[oldest])?.size ?? 0
             oldest += 1
         }
         if oldest > order.count / 2 {

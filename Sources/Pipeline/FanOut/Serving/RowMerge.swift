@@ -144,7 +144,8 @@ final class RowCursor {
     /// Moves to the next row; false at the end.
     func next() throws -> Bool {
         guard try statement.step() else { return false }
-        // SQLite compares rows only with the end of a range: in a damaged B-tree a search may start at another owner's rows (I9).
+        // SQLite compares rows only with the end of a range: in a damaged B-tree a search may start at another owner's
+        // rows (I9).
         guard try statement.integer(at: 0) == owner, try statement.integer(at: 1) == device else {
             throw StreamFailure.damaged("a row of another device is among those of device \(device)")
         }
@@ -184,11 +185,11 @@ final class CursorSet {
         return cursors[min(position, Self.maximum)]
     }
 
-    /// Verifies that a search in the B-tree, which has set the cursor, was not misled by a damaged key: the rows on both sides
-    /// of the position must match their checksums.
+    /// Verifies that a search in the B-tree, which has set the cursor, was not misled by a damaged key: the rows on
+    /// both sides of the position must match their checksums.
     ///
-    /// A search that skips rows has compared with a damaged key and ends next to it, since all keys between that key and the
-    /// skipped rows are on the same side.
+    /// A search that skips rows has compared with a damaged key and ends next to it, since all keys between that key
+    /// and the skipped rows are on the same side.
     func checkSearch(owner: Int64, device: Int64, above timeStamp: TimeStamp, at cursor: RowCursor) throws {
         try cursor.check()
         var statement = try connection.statement(

@@ -18,7 +18,7 @@ struct RowSearch: Sendable {
     private struct DeviceSearch {
         let knowledgeID: KnowledgeID
         /// The locators not yet looked up, with the indexes of the changes that show the row.
-        var places: [(timeStamp: TimeStamp, row: Row, changes: [Int])] = []
+        var locators: [(timeStamp: TimeStamp, row: Row, changes: [Int])] = []
         /// The rows that are no longer at their locators.
         var moved: [Row: [Int]] = [:]
         /// The timeStamp up to which later rows were scanned.
@@ -46,14 +46,14 @@ struct RowSearch: Sendable {
         self.owner = owner
         var changes: [RowLocator: [ChangeResult]] = [:]
         for result in results {
-            if let place = result.locator { changes[place, default: []].append(result) }
+            if let locator = result.locator { changes[locator, default: []].append(result) }
         }
-        for (knowledgeID, places) in Dictionary(grouping: changes, by: \.key.knowledgeID) {
+        for (knowledgeID, locators) in Dictionary(grouping: changes, by: \.key.knowledgeID) {
             var search = DeviceSearch(knowledgeID: knowledgeID, reached: timeStamp)
-            for (place, results) in places {
+            for (locator, results) in locators {
                 let row = Row(table: Int64(results[0].table), id: results[0].id)
-                search.places.append((place.timeStamp, row, results.map(\.index)))
-                search.newest = max(search.newest, place.timeStamp)
+                search.locators.append((locator.timeStamp, row, results.map(\.index)))
+                search.newest = max(search.newest, locator.timeStamp)
             }
             searches.append(search)
         }
@@ -77,7 +77,7 @@ struct RowSearch: Sendable {
         var rowsLeft = Self.stepRows
         while rowsLeft > 0, var search = searches.popLast() {
             let range = Range(owner: owner, device: try reader.number(of: search.knowledgeID, of: owner))
-            while rowsLeft > 0, let (timeStamp, row, changes) = search.places.popLast() {
+            while rowsLeft > 0, let (timeStamp, row, changes) = search.locators.popLast() {
                 rowsLeft -= 1
                 if let json = try json(of: row, in: range, at: timeStamp, reader) {
                     for change in changes { rows[change] = json }
@@ -85,7 +85,7 @@ struct RowSearch: Sendable {
                     search.moved[row, default: []] += changes
                 }
             }
-            if search.places.isEmpty, try follow(&search, in: range, &rowsLeft, reader) { continue }
+            if search.locators.isEmpty, try follow(&search, in: range, &rowsLeft, reader) { continue }
             searches.append(search)
         }
     }

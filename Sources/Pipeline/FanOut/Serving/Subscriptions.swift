@@ -35,18 +35,18 @@ final class Subscriptions: Sendable {
 /// A subscription to several owners; it ends with this object at the latest.
 final class OwnersSubscription: FanOutSubscription {
     private let subscriber: Subscriber
-    private let places: [(Subscriptions, SyncID)]
+    private let subscriptions: [(Subscriptions, SyncID)]
 
-    init(_ subscriber: Subscriber, places: [(Subscriptions, SyncID)]) {
+    init(_ subscriber: Subscriber, subscriptions: [(Subscriptions, SyncID)]) {
         self.subscriber = subscriber
-        self.places = places
-        for (subscriptions, owner) in places { subscriptions.add(subscriber, to: owner) }
+        self.subscriptions = subscriptions
+        for (registry, owner) in subscriptions { registry.add(subscriber, to: owner) }
     }
 
     deinit { cancel() }
 
     func cancel() {
         subscriber.cancel()
-        for (subscriptions, owner) in places { subscriptions.remove(subscriber, from: owner) }
+        for (registry, owner) in subscriptions { registry.remove(subscriber, from: owner) }
     }
 }

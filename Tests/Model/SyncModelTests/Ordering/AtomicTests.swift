@@ -19,7 +19,7 @@ import Testing
         #expect(step.results.allSatisfy { $0.heldFrom == nil })
         #expect(step.rows.isEmpty && partition.rows == before.rows)
         #expect(partition.state.timeStamp == before.state.timeStamp)
-        // The outcome is kept: a repeat is told the same.
+        // The outcome is stored: a repeat receives the same.
         #expect(step.outcome?.results == step.results)
         // The timeStamp was not used up.
         try partition.send(.edit(.note, ["1", "1"]))

@@ -58,7 +58,7 @@ import Testing
         _ test: Case, in table: Fixture, isDeleted: Bool = false, _ change: (_ base: Int64) -> Change
     ) throws {
         var partition = Partition()
-        // A tombstone has a version more in front, by the same device as the first.
+        // A tombstone has one more version before, by the same device as the first.
         let shift: Int64 = isDeleted ? 1 : 0
         if isDeleted { try partition.send(.edit(table, ["1", "2"]), from: test.writers[0], for: .abc) }
         for (index, writer) in test.writers.enumerated() {
@@ -92,7 +92,7 @@ import Testing
         #expect(partition.row(.account)?.othersTimeStamp == TimeStamp(1))
     }
 
-    /// Who wrote, in order, and the newest timeStamp by anybody but the last writer.
+    /// The writers in order, and the newest timeStamp by another device than the last writer.
     @Test(
         arguments: [
             ([Device.k1], 0), ([.k1, .k1], 0), ([.k1, .k2], 1), ([.k1, .k2, .k2], 1), ([.k1, .k2, .k1], 2),

@@ -1,7 +1,7 @@
 import SyncModel
 import Testing
 
-/// I6: with which vector entry a device that uploaded holds the row already.
+/// I6: the vector entry from which the uploading device already holds the row.
 @Suite struct HeldTests {
     struct Case: CustomTestStringConvertible {
         let name: String

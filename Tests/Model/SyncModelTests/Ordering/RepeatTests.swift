@@ -116,7 +116,7 @@ import Testing
 }
 
 @Suite struct DeliveryTests {
-    /// Deliveries in order; only what lies above all before it, within its partition of `uploads`, is ordered.
+    /// Deliveries in order; only those above all previous ones of their partition of `uploads` are ordered.
     @Test func deliveriesNotAboveTheHighestOffsetAndPartAreDropped() throws {
         var partition = Partition()
         let deliveries: [(partition: Int, offset: Int64, part: Int, isNew: Bool)] = [

@@ -1,7 +1,7 @@
 import SyncModel
 import Testing
 
-/// Messages of several schema versions in one partition.
+/// Parts of several schema versions in one partition.
 @Suite struct SchemaStepTests {
     @Test func aRowIsLiftedWithDefaultsWhenItIsWrittenUnderALaterVersion() throws {
         var partition = Partition()
@@ -31,7 +31,7 @@ import Testing
             .edit(.note, ["1", "2"], id: "b"), .edit(.note, ["3", nil], id: "a"), schema: "v1")
         #expect(partition.state.schemaOrdinal == 2)
         #expect(step.rows.map(\.values.json) == [["1", "2", "\"red\"", "null"], ["3", "2", "\"red\"", "null"]])
-        // Of columns that its version does not have, a device misses nothing.
+        // A device lacks no columns that its version does not have.
         #expect(step.results.map(\.heldFrom) == [.zero, TimeStamp(1)])
         #expect(step.rows[0].isExact)
     }

@@ -66,7 +66,7 @@ import Testing
         let before = partition
         #expect(throws: OrderingMachine.Pause.timeStampsExhausted) { try partition.send(.edit(.note, ["2", "2"])) }
         #expect(partition.rows == before.rows && partition.state == before.state)
-        // What writes nothing still goes on.
+        // A part that writes nothing is still applied.
         #expect(try partition.send(.delete(.note, id: "none")).statuses.map(\.name) == ["applied"])
     }
 

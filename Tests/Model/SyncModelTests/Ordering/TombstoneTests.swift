@@ -103,7 +103,7 @@ import Testing
         #expect(step.rows.map(\.values.json) == [["3", "2"]])
     }
 
-    /// A row made by the device `maker` at 1 and deleted by the second device at 2.
+    /// A row created by the device `maker` at 1 and deleted by the second device at 2.
     private func tombstone(in table: Fixture) throws -> Partition {
         var partition = Partition()
         try partition.send(.edit(table, ["1", "2"], by: "maker", updatedAt: 900), from: .k2, at: 1_000)

@@ -102,7 +102,7 @@ import Testing
         #expect(problems == [SchemaProblem(table: "t", column: "c", message: message)])
     }
 
-    /// Tables with the tables they reference, and the circles.
+    /// Tables with the tables they reference, and the cycles.
     static let circles: [([(String, [String])], [String])] = [
         ([("a", ["a"]), ("b", ["a"]), ("c", ["b", "a"])], []),
         ([("top", []), ("l", ["top"]), ("r", ["top"]), ("down", ["l", "r"])], []),

@@ -35,7 +35,7 @@ import Testing
         #expect(after.tables[1] == Self.tables[1])
         #expect(after != before)
         #expect(try after.evolved(to: declared) == after)
-        // Each position of the older version is the same column in the newer.
+        // Each column keeps its index in the newer version.
         #expect(after.tables[0].column(named: Array("note".utf8).span.bytes) == 2)
     }
 
@@ -60,7 +60,7 @@ import Testing
         #expect(try after.evolved(to: Self.tables) == before)
     }
 
-    /// The column in place of the one with its name, and why it may not be.
+    /// The replacement of the column with its name, and why it is refused.
     static let refused: [(Column, String)] = [
         (
             Column(name: "note", type: .json),

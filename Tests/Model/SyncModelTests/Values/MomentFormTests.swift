@@ -66,7 +66,7 @@ import Testing
         while year <= 9999 {
             let isLeap = year.isMultiple(of: 4) && (!year.isMultiple(of: 100) || year.isMultiple(of: 400))
             for (month, days) in [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31].enumerated() {
-                // Each month's first and last day tell whether one is missing.
+                // Each month's first and last day show whether one is missing.
                 for dayOfMonth in [1, days] {
                     expected = Self.date(year, month + 1, dayOfMonth)
                     var spelled: [UInt8] = []

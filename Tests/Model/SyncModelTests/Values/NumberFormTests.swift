@@ -73,7 +73,7 @@ import Testing
 
     @Test(arguments: reals) func spellsRealsShortest(form: Form) throws { try form.check() }
 
-    /// Numbers of few digits are taken as they are spelled: they must be what the general way would spell.
+    /// Short numbers are passed on unchanged, and must equal the general path's spelling.
     @Test func spellsShortDecimalsAsTheirDoubles() throws {
         var random = SeededRandom(seed: 3)
         for _ in 0..<20_000 {

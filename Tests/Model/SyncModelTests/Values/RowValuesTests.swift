@@ -39,7 +39,7 @@ import Testing
         #expect(RowValues(encoded: [0x0A, 0x01, 0x31] + bytes) == nil)
     }
 
-    /// Row, change and what comes of them.
+    /// Row, change and result.
     static let merges: [([String?], [String?], [String?])] = [
         (["1", "2"], ["3", "4"], ["3", "4"]),
         (["1", "2"], [nil, "4"], ["1", "4"]),

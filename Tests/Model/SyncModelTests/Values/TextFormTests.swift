@@ -6,7 +6,7 @@ import Testing
         Form(.text, .string(""), #""""#),
         Form(.text, .string("a\"b\\c/d"), #""a\"b\\c/d""#),
         Form(.text, .string("\u{1}\u{8}\t\n\u{C}\r\u{7F}"), #""\u0001\b\t\n\f\r\#u{7F}""#),
-        // Not normalised: one scalar, and a letter with a combining accent.
+        // Not normalized: one scalar, and a letter with a combining accent.
         Form(.text, .string("é"), #""é""#),
         Form(.text, .string("e\u{301}"), "\"e\u{301}\""),
         Form(.text, .string("😀\u{2028}"), "\"😀\u{2028}\""),
@@ -85,7 +85,7 @@ import Testing
         (.uuid, .number("1")), (.timestamp, .number("1700000000")), (.date, .number("20260102")),
         (.bytes, .number("1")), (.bytes, .bool(false)), (.real, .json("[1]")), (.integer, .json("[1]")),
         (.decimal(precision: 4, scale: 2), .json("{}")), (.timestamp, .bool(true)), (.date, .bool(true)),
-        // Whoever has a value of type json minifies it first.
+        // Callers minify values of type json first.
         (.json, .number("1")), (.json, .string("a")), (.json, .bool(true)),
     ]
 
