@@ -3,7 +3,7 @@ import SyncModel
 
 /// The schema versions that a store's tables are prepared for, as recorded in `weir_schemas`.
 package struct RecordedSchemas: Sendable {
-    /// By rising ordinal, without gaps.
+    /// By ascending ordinal, without gaps.
     package let entries: [SchemaHistory.Entry]
     private let database: String
     private let remedy: String

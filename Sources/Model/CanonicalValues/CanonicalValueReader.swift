@@ -1,24 +1,24 @@
 import JSONText
 import SyncModel
 
-/// Turns canonical JSON, which is how values travel, into what columns of databases hold.
+/// Converts canonical JSON to the values of database columns.
 ///
-/// It checks only what it must look at anyway: that the JSON is canonical is ingest's duty. One reader serves many values
-/// and keeps its buffer.
+/// Checks only what it reads anyway: ingest guarantees that the JSON is canonical. One reader converts many values and
+/// reuses its buffer.
 package struct CanonicalValueReader: Sendable {
-    /// Texts without their escapes and decoded bytes, one value at a time; as large as the largest value.
+    /// The unescaped text or decoded bytes of one value; as large as the largest value.
     private var scratch: [UInt8] = []
 
-    /// Makes a reader without a buffer; it comes with the first value that needs one.
+    /// The buffer is allocated by the first value that needs it.
     package init() {}
 
-    /// Reads one value and hands it to a closure.
+    /// Passes the value to a closure.
     ///
-    /// - Throws: ``CanonicalValueError`` where the JSON is not of the type, and what the closure throws.
+    /// - Throws: ``CanonicalValueError`` when the JSON is not of the type, and errors of the closure.
     package mutating func read<Result>(
         _ json: UnsafeBufferPointer<UInt8>, as type: ColumnType, _ body: (borrowing ColumnValue) throws -> Result
     ) throws -> Result {
-        // No other JSON begins with this letter.
+        // No other canonical JSON begins with this letter.
         if json.first == UInt8(ascii: "n") { return try body(.null) }
         switch type {
         case .integer:
@@ -27,7 +27,7 @@ package struct CanonicalValueReader: Sendable {
         case .real:
             let text = String(decoding: json, as: UTF8.self)
             guard let value = Double(text), value.isFinite else { throw CanonicalValueError(type: type.name) }
-            // The sum takes the sign from -0 and leaves all else.
+            // Adding 0 turns -0 into 0 and changes no other number.
             return try body(.real(value + 0))
         case .boolean:
             if json.elementsEqual(Self.true) { return try body(.integer(1)) }
@@ -54,21 +54,21 @@ package struct CanonicalValueReader: Sendable {
     private static let `true` = Array("true".utf8)
     private static let `false` = Array("false".utf8)
 
-    /// What stands between the quotes of a string.
+    /// The content of a string between its quotes.
     private static func content(_ json: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8>? {
         let quote = UInt8(ascii: "\"")
         guard json.count >= 2, json[0] == quote, json[json.count - 1] == quote else { return nil }
         return UnsafeBufferPointer(rebasing: json[1..<json.count - 1])
     }
 
-    /// An integer in digits, which stand in quotes beyond ±(2^53-1).
+    /// An integer, in quotes beyond ±(2^53-1).
     private static func integer(_ json: UnsafeBufferPointer<UInt8>) -> Int64? {
         let digits = content(json) ?? json
         var index = 0
         let isNegative = !digits.isEmpty && digits[0] == UInt8(ascii: "-")
         if isNegative { index = 1 }
         guard index < digits.count else { return nil }
-        // Counted downwards, since the least integer has no positive counterpart.
+        // Accumulates negatively, since the least integer has no positive counterpart.
         var value: Int64 = 0
         while index < digits.count {
             let digit = digits[index] &- UInt8(ascii: "0")
@@ -85,8 +85,7 @@ package struct CanonicalValueReader: Sendable {
 }
 
 extension [UInt8] {
-    /// Appends what the inside of a canonical JSON string stands for; `false` where an escape is none that the canonical
-    /// form has.
+    /// Appends the unescaped content of a canonical JSON string; `false` for an escape that is not canonical.
     fileprivate mutating func appendUnescaped(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
         var start = 0
         while start < text.count {
@@ -103,7 +102,7 @@ extension [UInt8] {
             case UInt8(ascii: "r"): append(0x0D)
             case UInt8(ascii: "t"): append(0x09)
             case UInt8(ascii: "u"):
-                // The other control characters are written as \u00 and two digits in lower case.
+                // Other control characters are \u00 and two lower-case digits.
                 guard start + 4 <= text.count, text[start] == UInt8(ascii: "0"), text[start + 1] == UInt8(ascii: "0"),
                     let high = Self.digit(text[start + 2]), let low = Self.digit(text[start + 3]), high < 2
                 else { return false }

@@ -1,21 +1,20 @@
 import JSONText
 import SyncModel
 
-/// Turns what columns of databases hold back into canonical JSON: the same bytes that ``CanonicalValueReader`` was given.
+/// Converts values of database columns back to canonical JSON: the same bytes that ``CanonicalValueReader`` read.
 package struct CanonicalValueWriter: Sendable {
-    /// The canonical JSON of the last value.
+    /// Of the last value written.
     package private(set) var json: [UInt8] = []
 
-    /// Makes a writer without a buffer; it comes with the first value.
+    /// The buffer is allocated by the first value.
     package init() {}
 
-    /// Writes NULL.
     package mutating func writeNull() {
         json.removeAll(keepingCapacity: true)
         json.append(contentsOf: "null".utf8)
     }
 
-    /// Writes an integer: a number within ±(2^53-1), else a string.
+    /// A number within ±(2^53-1), else a string.
     package mutating func write(integer value: Int64) {
         json.removeAll(keepingCapacity: true)
         if value.magnitude < 1 << 53 {
@@ -27,22 +26,21 @@ package struct CanonicalValueWriter: Sendable {
         }
     }
 
-    /// Writes a boolean.
     package mutating func write(boolean value: Bool) {
         json.removeAll(keepingCapacity: true)
         json.append(contentsOf: (value ? "true" : "false").utf8)
     }
 
-    /// Writes a floating-point number: the shortest spelling that reads back the same.
+    /// The shortest spelling that reads back as the same number.
     ///
-    /// - Throws: ``CanonicalValueError`` for infinities and NaN, which JSON cannot spell.
+    /// - Throws: ``CanonicalValueError`` for infinities and NaN, which JSON does not have.
     package mutating func write(real value: Double) throws(CanonicalValueError) {
         guard value.isFinite else { throw CanonicalValueError(type: "real") }
         json.removeAll(keepingCapacity: true)
         json.appendJSONNumber(value)
     }
 
-    /// Writes UTF-8 as a string, or as it is where the type is `json`.
+    /// Writes UTF-8 as a string, or unchanged when the type is `json`.
     package mutating func write(text: Span<UInt8>, as type: ColumnType) {
         json.removeAll(keepingCapacity: true)
         switch type {
@@ -51,7 +49,7 @@ package struct CanonicalValueWriter: Sendable {
         }
     }
 
-    /// Writes bytes as a string of base64.
+    /// As a base64 string.
     package mutating func write(bytes: Span<UInt8>) {
         json.removeAll(keepingCapacity: true)
         json.append(UInt8(ascii: "\""))

@@ -2,11 +2,11 @@ import JSONText
 import SyncModel
 import YAML
 
-/// Brings a column's default to its canonical form, so that a row that gets it has it spelled like any other value.
+/// Converts a column's default to canonical form, as values of rows are.
 struct DefaultValue {
     let maximumBytes: Int
 
-    /// The default's canonical JSON; `nil` with a problem noted when the column cannot have it.
+    /// The default's canonical JSON; `nil`, with a problem recorded, when the column cannot have it.
     func canonical(_ node: YAMLNode, for column: Column, _ problems: inout [SchemaFileError.Problem]) -> [UInt8]? {
         do throws(ValueRefusal) {
             var bytes: [UInt8] = []
@@ -18,7 +18,7 @@ struct DefaultValue {
                 case .invalid(let reason): reason
                 case .tooLarge(let maximum): "\(column.name) takes at most \(maximum) bytes"
                 }
-            problems.append(.init(position: node.position, message: "this default is not possible: \(reason)"))
+            problems.append(.init(position: node.position, message: "this default is not valid: \(reason)"))
             return nil
         }
     }
@@ -31,7 +31,9 @@ struct DefaultValue {
             _ = try form.append(minified: json.span, to: &bytes)
             return
         }
-        guard let scalar = node.scalar else { throw .invalid("\(column.name) takes one value, found \(node.kind)") }
+        guard let scalar = node.scalar else {
+            throw .invalid("\(column.name) must be a single value, found \(node.kind)")
+        }
         let text = Array(scalar.text.utf8)
         switch scalar.tag {
         case .null: _ = try form.appendNull(to: &bytes)
@@ -44,7 +46,7 @@ struct DefaultValue {
     }
 
     private func appendJSON(_ node: YAMLNode, to bytes: inout [UInt8], depth: Int) throws(ValueRefusal) {
-        guard depth <= CanonicalForm.maximumDepth else { throw .invalid("it is nested too deep") }
+        guard depth <= CanonicalForm.maximumDepth else { throw .invalid("it is nested too deeply") }
         switch node.content {
         case .sequence(let elements):
             bytes.append(UInt8(ascii: "["))
@@ -77,7 +79,7 @@ struct DefaultValue {
         }
     }
 
-    /// Whether a YAML number is spelled as JSON spells numbers: no plus, no leading zeros, no bare point, no other base.
+    /// Whether a YAML number is also a JSON number: no plus, no leading zeros, no bare point, no other base.
     private static func isJSONNumber(_ text: [UInt8]) -> Bool {
         var rest = text[...]
         if rest.first == UInt8(ascii: "-") { rest.removeFirst() }

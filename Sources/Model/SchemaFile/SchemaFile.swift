@@ -10,12 +10,12 @@ import YAML
 ///           name: { type: text, nullable: false, length: 200 }
 ///           birthday: date
 package enum SchemaFile {
-    /// Reads a file's bytes into tables that make a valid schema by themselves.
+    /// Reads a file into tables that are a valid schema by themselves.
     ///
     /// - Parameters:
     ///   - bytes: the file.
-    ///   - maximumValueBytes: the most bytes that a value may have, a default's included.
-    /// - Throws: ``SchemaFileError`` with every problem found, each with its line.
+    ///   - maximumValueBytes: the maximum size of a value, defaults included.
+    /// - Throws: ``SchemaFileError`` with every problem and its line.
     package static func tables(
         from bytes: [UInt8], maximumValueBytes: Int = SyncLimits().maxValueBytes
     ) throws(SchemaFileError) -> [Table] {
@@ -35,17 +35,15 @@ package enum SchemaFile {
     }
 }
 
-/// Why a schema file cannot be used: every problem, in the order of the lines.
+/// A schema file was rejected. Lists every problem in the order of the lines.
 package struct SchemaFileError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// One problem.
     package struct Problem: Sendable, Hashable {
-        /// Where it is; `nil` when it concerns the file as a whole.
+        /// `nil` for a problem of the whole file.
         package let position: YAMLPosition?
-        /// What is wrong and what to do.
         package let message: String
     }
 
-    /// Every problem, at least one.
+    /// At least one.
     package let problems: [Problem]
 
     init(_ problems: [Problem]) {
@@ -55,7 +53,7 @@ package struct SchemaFileError: Error, Sendable, Hashable, CustomStringConvertib
         }
     }
 
-    /// One line for each problem, `line:column: message`.
+    /// One line per problem, `line:column: message`.
     package var description: String {
         problems.map { problem in problem.position.map { "\($0): \(problem.message)" } ?? problem.message }
             .joined(separator: "\n")

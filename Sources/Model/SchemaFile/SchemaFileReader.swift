@@ -3,17 +3,16 @@ import JSONText
 import SyncModel
 import YAML
 
-/// Turns the document's nodes into tables, noting every problem on the way.
+/// Converts the document's nodes to tables and collects all problems.
 struct SchemaFileReader {
     let maximumValueBytes: Int
     private(set) var problems: [SchemaFileError.Problem] = []
-    /// Where tables and columns stand, for problems that are found later.
+    /// Positions of tables and columns, for problems that are found later.
     private var tablePlaces: [String: YAMLPosition] = [:]
     private var columnPlaces: [String: YAMLPosition] = [:]
 
     init(maximumValueBytes: Int) { self.maximumValueBytes = maximumValueBytes }
 
-    /// Adds a problem that was found in the tables.
     mutating func add(_ problem: SchemaProblem) {
         let table = problem.table.flatMap { tablePlaces[$0] }
         let column = problem.column.flatMap { columnPlaces["\(problem.table ?? "").\($0)"] }
@@ -26,7 +25,7 @@ struct SchemaFileReader {
 
     mutating func read(_ document: YAMLDocument) -> [Table] {
         guard let root = document.root, !(root.scalar?.isNull ?? false) else {
-            add(nil, "the file is empty; it begins with tables:")
+            add(nil, "the file is empty; it must begin with tables:")
             return []
         }
         guard let mapping = root.mapping else {
@@ -39,7 +38,7 @@ struct SchemaFileReader {
             return []
         }
         guard let entries = tables.mapping?.entries else {
-            add(tables.position, "tables is a mapping of names, found \(tables.kind)")
+            add(tables.position, "tables must be a mapping of names, found \(tables.kind)")
             return []
         }
         return entries.compactMap { table($0) }
@@ -49,7 +48,7 @@ struct SchemaFileReader {
         let name = entry.key.text
         tablePlaces[name] = entry.key.position
         guard let mapping = entry.value.mapping else {
-            add(entry.value.position, "the table \(name) is a mapping with columns, found \(entry.value.kind)")
+            add(entry.value.position, "the table \(name) must be a mapping with columns, found \(entry.value.kind)")
             return nil
         }
         checkKeys(mapping, ["policy", "columns"], of: "the table \(name)")
@@ -59,7 +58,7 @@ struct SchemaFileReader {
             return nil
         }
         guard let entries = columns.mapping?.entries else {
-            add(columns.position, "columns is a mapping of names, found \(columns.kind)")
+            add(columns.position, "columns must be a mapping of names, found \(columns.kind)")
             return nil
         }
         return Table(name: name, policy: policy, columns: entries.compactMap { column($0, table: name) })
@@ -68,7 +67,9 @@ struct SchemaFileReader {
     private mutating func policy(_ node: YAMLNode) -> Policy? {
         let names = Policy.allCases.map(\.rawValue)
         if let text = node.scalar?.text, let policy = Policy(rawValue: text) { return policy }
-        add(node.position, "policy is one of \(names.joined(separator: ", "))" + suggestion(node.scalar?.text, names))
+        add(
+            node.position,
+            "policy must be one of \(names.joined(separator: ", "))" + suggestion(node.scalar?.text, names))
         return nil
     }
 
@@ -78,7 +79,7 @@ struct SchemaFileReader {
         // `birthday: date` is short for `birthday: { type: date }`.
         if entry.value.scalar != nil { return type(entry.value).map { Column(name: name, type: $0) } }
         guard let mapping = entry.value.mapping else {
-            add(entry.value.position, "the column \(name) is a type or a mapping, found \(entry.value.kind)")
+            add(entry.value.position, "the column \(name) must be a type or a mapping, found \(entry.value.kind)")
             return nil
         }
         checkKeys(mapping, ["type", "nullable", "default", "length", "references"], of: "the column \(name)")
@@ -106,7 +107,8 @@ struct SchemaFileReader {
             let text = node.scalar?.text
             add(
                 node.position,
-                "a type is one of \(ColumnType.names.joined(separator: ", "))" + suggestion(text, ColumnType.names))
+                "a type must be one of \(ColumnType.names.joined(separator: ", "))" + suggestion(text, ColumnType.names)
+            )
             return nil
         }
         return type
@@ -116,25 +118,25 @@ struct SchemaFileReader {
 
     private mutating func boolean(_ node: YAMLNode, _ key: String) -> Bool? {
         if let boolean = node.scalar?.boolean { return boolean }
-        add(node.position, "\(key) is true or false, found \(node.kind)")
+        add(node.position, "\(key) must be true or false, found \(node.kind)")
         return nil
     }
 
     private mutating func integer(_ node: YAMLNode, _ key: String) -> Int? {
         if let integer = node.scalar?.integer { return Int(integer) }
-        add(node.position, "\(key) is an integer, found \(node.kind)")
+        add(node.position, "\(key) must be an integer, found \(node.kind)")
         return nil
     }
 
     private mutating func text(_ node: YAMLNode, _ key: String) -> String? {
         if let scalar = node.scalar, !scalar.isNull { return scalar.text }
-        add(node.position, "\(key) is a name, found \(node.kind)")
+        add(node.position, "\(key) must be a name, found \(node.kind)")
         return nil
     }
 
-    private mutating func checkKeys(_ mapping: YAMLMapping, _ known: [String], of place: String) {
+    private mutating func checkKeys(_ mapping: YAMLMapping, _ known: [String], of element: String) {
         for entry in mapping.entries where !known.contains(where: { $0.utf8.elementsEqual(entry.key.text.utf8) }) {
-            let message = "\(place) has no key \(entry.key.text)" + suggestion(entry.key.text, known)
+            let message = "\(element) has no key \(entry.key.text)" + suggestion(entry.key.text, known)
             add(entry.key.position, message)
         }
     }
@@ -146,12 +148,11 @@ struct SchemaFileReader {
 }
 
 extension ColumnType {
-    /// The types as the file spells them.
     static let names = [
         "text", "integer", "real", "boolean", "decimal(p,s)", "uuid", "timestamp", "date", "bytes", "json",
     ]
 
-    /// Reads a type's name; the bounds of `decimal` are checked with the table.
+    /// The bounds of `decimal` are validated with the table.
     init?(_ text: String) {
         switch text {
         case "text": self = .text

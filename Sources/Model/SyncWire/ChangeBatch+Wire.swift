@@ -2,7 +2,6 @@ import SyncModel
 
 /// `weir.v1.ChangeBatch`, the message of `uploads` (uploads.proto).
 extension ChangeBatch: WireEncodable, WireDecodable {
-    /// Reads a record of `uploads`.
     package init(from reader: inout WireReader) throws(WireError) {
         try reader.requireFormat()
         var epoch = ""
@@ -38,7 +37,6 @@ extension ChangeBatch: WireEncodable, WireDecodable {
             batch: batch, isAtomic: isAtomic, grants: grants, changes: changes)
     }
 
-    /// Writes a record of `uploads`.
     package func write(to writer: inout WireWriter) {
         writer.number(1, WireFormat.current)
         writer.text(2, epoch)
@@ -55,7 +53,6 @@ extension ChangeBatch: WireEncodable, WireDecodable {
 
 /// `weir.v1.Grant`.
 extension Grant: WireEncodable, WireDecodable {
-    /// Reads a grant.
     package init(from reader: inout WireReader) throws(WireError) {
         var owner: SyncID?
         var access: Access?
@@ -71,7 +68,6 @@ extension Grant: WireEncodable, WireDecodable {
         self.init(owner: owner, access: access)
     }
 
-    /// Writes a grant.
     package func write(to writer: inout WireWriter) {
         writer.id(1, owner)
         writer.member(2, access)

@@ -2,10 +2,10 @@ import SyncModel
 
 /// `weir.v1.ChangePart`, the message of `changes` (changes.proto).
 extension ChangePart: WireDecodable {
-    /// Reads a record of `changes`.
     package init(from reader: inout WireReader) throws(WireError) {
         try reader.requireFormat()
-        // Changes may leave out what the part says, and fields may come in any order: the part is read first.
+        // Changes omit values that equal the part's, and fields may be in any order: the part's own fields are read
+        // first.
         var header = reader
         var changeCount = 0
         self = try ChangePart(header: &header, changeCount: &changeCount)
@@ -23,7 +23,7 @@ extension ChangePart: WireDecodable {
         }
     }
 
-    /// Reads all but the changes, which are counted.
+    /// Reads everything except the changes, which are counted.
     private init(header reader: inout WireReader, changeCount: inout Int) throws(WireError) {
         var epoch: String?
         var rules: Int64?
@@ -84,10 +84,10 @@ extension ChangePart: WireDecodable {
             hasOtherEpoch: hasOtherEpoch, changes: [], summary: summary)
     }
 
-    /// The record of `changes`; equal parts give equal bytes.
+    /// The record of `changes`. Equal parts have equal bytes.
     ///
-    /// - Parameter schema: the version that the part names: its tables' names go along for readers that do not have it.
-    ///   It has all tables that the changes number.
+    /// - Parameter schema: the part's schema version, which has all tables of the changes. Their names are included for
+    ///   readers without the schema.
     package func encode(naming schema: Schema) -> [UInt8] {
         var names = TableNames(schema)
         for change in changes { names.insert(change.table) }
@@ -120,7 +120,6 @@ extension ChangePart: WireDecodable {
 
 /// `weir.v1.Change`.
 extension Change {
-    /// Reads a change of a device's part.
     init(from reader: inout WireReader, device: KnowledgeID) throws(WireError) {
         var index = 0
         var table = 0
@@ -155,7 +154,6 @@ extension Change {
             values: values ?? RowValues(), base: base, ifBase: ifBase, updatedAt: updatedAt, isAltered: isAltered)
     }
 
-    /// Writes a change of a device's part.
     @inline(__always)
     func write(to writer: inout WireWriter, device: KnowledgeID) {
         writer.number(1, index)

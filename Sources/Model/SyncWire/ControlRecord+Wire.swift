@@ -2,11 +2,11 @@ import SyncModel
 
 /// `weir.v1.Control`, the message of `control` (control.proto).
 extension ControlRecord: WireEncodable, WireDecodable {
-    /// A key for the record: `history/` or `schema/` and the ordinal, then `/` and what no other record has.
+    /// The record's key: `history/` or `schema/` and the ordinal, then `/` and `name`.
     ///
-    /// `control` is compacted: of two records with one key the later would stay, and the first is the one that counts.
+    /// Unique keys keep compaction from removing a record: of two records of one ordinal the first is valid.
     ///
-    /// - Parameter name: differs in each record appended, even when its content is the same.
+    /// - Parameter name: unique to the record, even when its content repeats.
     package func key(distinguishedBy name: String) -> [UInt8] {
         switch self {
         case .history: Array("history/\(name)".utf8)
@@ -14,7 +14,6 @@ extension ControlRecord: WireEncodable, WireDecodable {
         }
     }
 
-    /// Reads a record of `control`.
     package init(from reader: inout WireReader) throws(WireError) {
         try reader.requireFormat()
         var record: ControlRecord?
@@ -34,7 +33,6 @@ extension ControlRecord: WireEncodable, WireDecodable {
         self = record
     }
 
-    /// Writes a record of `control`.
     package func write(to writer: inout WireWriter) {
         writer.number(1, WireFormat.current)
         switch self {
@@ -46,7 +44,6 @@ extension ControlRecord: WireEncodable, WireDecodable {
 
 /// `weir.v1.History`.
 extension History: WireEncodable, WireDecodable {
-    /// Reads a history.
     package init(from reader: inout WireReader) throws(WireError) {
         var epoch: String?
         var partitions: Int64?
@@ -74,7 +71,6 @@ extension History: WireEncodable, WireDecodable {
             pieceSize: Int(pieceSize), shards: Int(shards))
     }
 
-    /// Writes a history.
     package func write(to writer: inout WireWriter) {
         writer.text(1, epoch)
         writer.number(2, partitions)
@@ -90,7 +86,7 @@ extension History: WireEncodable, WireDecodable {
 
 /// `weir.v1.SchemaVersion`.
 extension SchemaHistory.Entry: WireEncodable, WireDecodable {
-    /// Reads a schema version, whose hash must be that of its tables.
+    /// Throws when the hash is not that of the tables.
     package init(from reader: inout WireReader) throws(WireError) {
         var ordinal: Int64?
         var hash: String?
@@ -114,7 +110,6 @@ extension SchemaHistory.Entry: WireEncodable, WireDecodable {
         self.init(version: SchemaVersion(ordinal: Int(ordinal), hash: hash), schema: schema)
     }
 
-    /// Writes a schema version.
     package func write(to writer: inout WireWriter) {
         writer.number(1, version.ordinal)
         writer.text(2, version.hash)

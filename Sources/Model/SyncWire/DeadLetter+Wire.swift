@@ -2,7 +2,6 @@ import SyncModel
 
 /// `weir.v1.DeadLetter`, the message of `dead-letters` (dead_letters.proto).
 extension DeadLetter: WireEncodable, WireDecodable {
-    /// Reads a record of `dead-letters`.
     package init(from reader: inout WireReader) throws(WireError) {
         try reader.requireFormat()
         var partition = 0
@@ -26,7 +25,6 @@ extension DeadLetter: WireEncodable, WireDecodable {
             upload: UploadReference(partition: partition, offset: offset), logTime: logTime, subject: subject)
     }
 
-    /// Writes a record of `dead-letters`.
     package func write(to writer: inout WireWriter) {
         writer.number(1, WireFormat.current)
         writer.number(2, upload.partition)

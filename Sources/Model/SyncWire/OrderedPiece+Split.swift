@@ -1,17 +1,16 @@
 import SyncModel
 
-/// Cutting a result into records.
 extension OrderedPiece {
-    /// The pieces of a whole result, each encoded in at most `size` bytes where possible; a larger row, or result, makes a
+    /// Splits a whole result into pieces of at most `size` encoded bytes where possible; a larger row or result is a
     /// piece of its own.
     ///
-    /// Rows come first, then refusals, then results, each in their order; what else the summary says is in every piece. The
-    /// same result is cut at the same places on every machine, since `size` belongs to the history: a repeated result
-    /// must have the same pieces (I2, I5).
+    /// Rows come first, then refusals, then results, each in their order; the rest of the summary is in every piece.
+    /// The same result is split at the same points on every machine, since `size` is fixed in `control`: a repeated
+    /// result must have the same pieces (I2, I5).
     ///
     /// - Parameters:
-    ///   - size: the history's `pieceSize`.
-    ///   - schema: the version that the result names, as ``encode(naming:)`` takes it.
+    ///   - size: ``History/pieceSize``.
+    ///   - schema: the result's schema version, as for ``encode(naming:)``.
     package func split(at size: Int, naming schema: Schema) -> [OrderedPiece] {
         var cutter = PieceCutter(self, size: size, schema: schema)
         for row in rows {
@@ -33,12 +32,11 @@ extension OrderedPiece {
 
 /// Fills one piece after the other.
 private struct PieceCutter {
-    /// The piece being filled.
     var piece: OrderedPiece
     private var pieces: [OrderedPiece] = []
     private let empty: OrderedPiece
     private let size: Int
-    /// How much a piece without items takes at most.
+    /// The maximum size of a piece without items.
     private let emptySize: Int
     private var names: TableNames
     private var used: Int
@@ -56,13 +54,13 @@ private struct PieceCutter {
         self.size = size
         names = TableNames(schema)
         let names = names
-        // The number of a piece takes up to 6 bytes with its tag, the flag of the last one 2, and a summary's length may
-        // grow by 4 when refusals come to it.
+        // The number of a piece takes up to 6 bytes with its tag, the flag of the last one 2, and a summary's length
+        // may grow by 4 with refusals.
         emptySize = WireWriter.size { empty.write(to: &$0, names: names) } + 6 + 2 + 4
         used = emptySize
     }
 
-    /// Makes room for an item: ends the piece when the item would make it too large, unless it is its first.
+    /// Starts the next piece when the item would make the current one too large, unless it is its first item.
     mutating func begin(_ itemSize: Int, table: Int?) {
         var cost = itemSize + nameCost(table)
         if !isEmpty, cost > size - used {

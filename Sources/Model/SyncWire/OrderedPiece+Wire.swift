@@ -2,7 +2,6 @@ import SyncModel
 
 /// `weir.v1.OrderedPiece`, the message of `ordered` (ordered.proto).
 extension OrderedPiece: WireDecodable {
-    /// The fields that repeat.
     enum Field {
         static let row = 15
         static let tableName = 19
@@ -10,28 +9,25 @@ extension OrderedPiece: WireDecodable {
         static let summary = 21
     }
 
-    /// Reads a record of `ordered`.
     package init(from reader: inout WireReader) throws(WireError) {
-        // Rows and results may leave out what the piece says, and fields may come in any order: the header is read first.
+        // Rows and results omit values that equal the piece's, and fields may be in any order: the header is read
+        // first.
         var scan = reader
         let header = try OrderedPieceHeader(from: &scan)
-        self.init(
-            epoch: header.epoch, changesOffset: header.changesOffset, piece: header.piece, isLast: header.isLast,
-            schema: header.schema, upload: header.upload, uploadPart: header.uploadPart, logTime: header.logTime,
-            timeStamp: header.timeStamp, owner: header.owner, device: header.device, batch: header.batch,
-            verdict: header.verdict, contentHash: header.contentHash)
+        self = header.content
+        let device = device.knowledgeID
         rows.reserveCapacity(header.rowCount)
         results.reserveCapacity(header.resultCount)
         while let field = try reader.next() {
             switch field.number {
             case Field.row:
                 let row = try reader.message(field) { (inner) throws(WireError) in
-                    try WrittenRow(from: &inner, of: header)
+                    try WrittenRow(from: &inner, of: header.content)
                 }
                 rows.append(row)
             case Field.result:
                 let result = try reader.message(field) { (inner) throws(WireError) in
-                    try ChangeResult(from: &inner, device: header.device.knowledgeID)
+                    try ChangeResult(from: &inner, device: device)
                 }
                 results.append(result)
             case Field.summary:
@@ -42,12 +38,12 @@ extension OrderedPiece: WireDecodable {
         }
     }
 
-    /// The record of `ordered`; equal pieces give equal bytes.
+    /// The record of `ordered`. Equal pieces have equal bytes.
     ///
-    /// Every row is one that the piece's own batch wrote: its owner, writer and writer's batch are the piece's; others trap.
+    /// Traps for a row that the piece's own batch did not write: owner, writer and writer's batch must be the piece's.
     ///
-    /// - Parameter schema: the version that the piece names: its tables' names go along for readers that do not have it.
-    ///   It has all tables that rows and results number.
+    /// - Parameter schema: the piece's schema version, which has all tables of its rows and results. Their names are
+    ///   included for readers without the schema.
     package func encode(naming schema: Schema) -> [UInt8] {
         var names = TableNames(schema)
         for written in rows {
@@ -58,7 +54,6 @@ extension OrderedPiece: WireDecodable {
         return WireWriter.encode { write(to: &$0, names: names) }
     }
 
-    /// Writes the piece with the names of the tables that it numbers.
     func write(to writer: inout WireWriter, names: TableNames) {
         writer.number(1, WireFormat.current)
         writer.text(2, epoch)
@@ -87,7 +82,6 @@ extension OrderedPiece: WireDecodable {
         row.writerBatch == batch && row.writer == device && row.key.owner == owner
     }
 
-    /// Writes a row as a field of this piece.
     @inline(__always)
     func write(_ row: WrittenRow, to writer: inout WireWriter) {
         let device = device.knowledgeID
@@ -95,7 +89,6 @@ extension OrderedPiece: WireDecodable {
         writer.message(Field.row) { row.write(to: &$0, device: device, logTime: logTime) }
     }
 
-    /// Writes a result as a field of this piece.
     @inline(__always)
     func write(_ result: ChangeResult, to writer: inout WireWriter) {
         let device = device.knowledgeID
@@ -105,8 +98,7 @@ extension OrderedPiece: WireDecodable {
 
 /// `weir.v1.Row`.
 extension WrittenRow {
-    /// Reads a row of a piece.
-    init(from reader: inout WireReader, of piece: OrderedPieceHeader) throws(WireError) {
+    init(from reader: inout WireReader, of piece: OrderedPiece) throws(WireError) {
         var table = 0
         var id: RowID?
         var knowledgeID = piece.device.knowledgeID
@@ -141,7 +133,7 @@ extension WrittenRow {
         guard let id else { throw reader.missing(2) }
         guard timeStamp > .zero else { throw reader.missing(4) }
         guard version > 0 else { throw reader.missing(5) }
-        // A row that the message made has its time, and no version of others.
+        // A created row has the part's time and no version by other devices.
         let isNew = createdAt == piece.logTime && othersTimeStamp == .zero
         guard before < timeStamp, before == .zero ? isNew : version > 1 else { throw reader.outOfRange(12) }
         let row = OrderedRow(
@@ -152,7 +144,6 @@ extension WrittenRow {
         self.init(row, before: before)
     }
 
-    /// Writes a row of a device's piece.
     @inline(__always)
     func write(to writer: inout WireWriter, device: KnowledgeID, logTime: Int64) {
         writer.number(1, row.key.table)

@@ -1,41 +1,16 @@
 import SyncModel
 
-/// What a piece says besides its rows, results and summary: enough to drop, count or route it without reading those.
+/// A piece without its rows, results and summary: enough to drop, count or route it without decoding them.
+@dynamicMemberLookup
 package struct OrderedPieceHeader: Sendable, Hashable, WireDecodable {
-    /// The history.
-    package let epoch: String
-    /// The offset in `changes` of the message.
-    package let changesOffset: Int64
-    /// The number of the piece, from 0.
-    package let piece: Int
-    /// Whether it is the result's last.
-    package let isLast: Bool
-    /// The schema version of the rows' values.
-    package let schema: String
-    /// The record of `uploads` that the message came from.
-    package let upload: UploadReference
-    /// The part of that batch.
-    package let uploadPart: Int
-    /// Microseconds since 1970 that the log gave the record of `uploads`.
-    package let logTime: Int64
-    /// The newest timeStamp of the partition after the message.
-    package let timeStamp: TimeStamp
-    /// Whose rows these are.
-    package let owner: SyncID
-    /// Who uploaded.
-    package let device: Device
-    /// The device's batch number.
-    package let batch: Int64?
-    /// What became of the part.
-    package let verdict: OrderedPiece.Verdict
-    /// SHA-256 of the batch's content, or nothing.
-    package let contentHash: [UInt8]
-    /// How many rows the piece has.
+    /// The piece, with empty rows, results and summary.
+    let content: OrderedPiece
     package let rowCount: Int
-    /// How many results the piece has.
     package let resultCount: Int
 
-    /// Reads the header of a record of `ordered`; rows, results and summary are passed over unread.
+    package subscript<Value>(dynamicMember member: KeyPath<OrderedPiece, Value>) -> Value { content[keyPath: member] }
+
+    /// Skips rows, results and summary.
     package init(from reader: inout WireReader) throws(WireError) {
         try reader.requireFormat()
         var epoch: String?
@@ -91,20 +66,12 @@ package struct OrderedPieceHeader: Sendable, Hashable, WireDecodable {
         guard let caller else { throw reader.missing(13) }
         guard let knowledgeID else { throw reader.missing(14) }
         guard let verdict else { throw reader.missing(17) }
-        self.epoch = epoch
-        self.changesOffset = changesOffset
-        self.piece = piece
-        self.isLast = isLast
-        self.schema = schema
-        upload = UploadReference(partition: uploadPartition, offset: uploadOffset)
-        self.uploadPart = uploadPart
-        self.logTime = logTime
-        self.timeStamp = timeStamp
-        self.owner = owner
-        device = Device(caller: caller, knowledgeID: knowledgeID)
-        self.batch = batch
-        self.verdict = verdict
-        self.contentHash = contentHash
+        content = OrderedPiece(
+            epoch: epoch, changesOffset: changesOffset, piece: piece, isLast: isLast, schema: schema,
+            upload: UploadReference(partition: uploadPartition, offset: uploadOffset), uploadPart: uploadPart,
+            logTime: logTime, timeStamp: timeStamp, owner: owner,
+            device: Device(caller: caller, knowledgeID: knowledgeID), batch: batch, verdict: verdict,
+            contentHash: contentHash)
         self.rowCount = rowCount
         self.resultCount = resultCount
     }

@@ -1,8 +1,7 @@
 import SyncModel
 
-/// `weir.v1.Outcome`, what a store keeps of a batch as bytes (storage.proto).
+/// `weir.v1.Outcome`, the stored outcome of a batch (storage.proto).
 extension Outcome: WireEncodable, WireDecodable {
-    /// Reads a stored outcome.
     package init(from reader: inout WireReader) throws(WireError) {
         try reader.requireFormat()
         var header = reader
@@ -21,7 +20,7 @@ extension Outcome: WireEncodable, WireDecodable {
         }
     }
 
-    /// Reads all but the results.
+    /// Reads everything except the results.
     private init(header reader: inout WireReader, knowledgeID: inout KnowledgeID?) throws(WireError) {
         var batch: Int64?
         var contentHash: [UInt8] = []
@@ -44,9 +43,8 @@ extension Outcome: WireEncodable, WireDecodable {
         self.init(batch: batch, contentHash: contentHash, timeStamp: timeStamp, results: [], summary: summary)
     }
 
-    /// Writes an outcome to store.
     package func write(to writer: inout WireWriter) {
-        // Most rows that a batch wrote are its own device's: the id is written once for all of them.
+        // Most rows that a batch writes have the same creating device, whose id is written once for all results.
         let written = results.lazy.filter { $0.locator == nil }.compactMap(\.knowledgeID).first
         let knowledgeID = written ?? results.lazy.compactMap(\.knowledgeID).first
         writer.number(1, WireFormat.current)

@@ -2,7 +2,6 @@ import SyncModel
 
 /// `weir.v1.Refusal` (values.proto).
 extension Refusal: WireEncodable, WireDecodable {
-    /// Reads a refusal.
     package init(from reader: inout WireReader) throws(WireError) {
         var index = 0
         var code: RefusalCode?
@@ -19,7 +18,6 @@ extension Refusal: WireEncodable, WireDecodable {
         self.init(index: index, code: code, message: message)
     }
 
-    /// Writes a refusal.
     package func write(to writer: inout WireWriter) {
         writer.number(1, index)
         writer.member(2, code)
@@ -29,10 +27,8 @@ extension Refusal: WireEncodable, WireDecodable {
 
 /// `weir.v1.Summary` (values.proto).
 extension BatchSummary: WireEncodable, WireDecodable {
-    /// The field of a refusal.
     static let refusalField = 3
 
-    /// Reads a summary.
     package init(from reader: inout WireReader) throws(WireError) {
         self.init(changeCount: 0)
         while let field = try reader.next() {
@@ -45,7 +41,6 @@ extension BatchSummary: WireEncodable, WireDecodable {
         }
     }
 
-    /// Writes a summary.
     package func write(to writer: inout WireWriter) {
         writer.number(1, changeCount)
         for owner in otherOwners { writer.id(2, owner) }
@@ -55,7 +50,7 @@ extension BatchSummary: WireEncodable, WireDecodable {
 
 /// `weir.v1.Result` (values.proto).
 extension ChangeResult {
-    /// The numbers of `Result.Status`.
+    /// `Result.Status`.
     private enum StatusNumber: UInt64, CaseIterable, WireEnum {
         case applied = 1
         case deleted = 2
@@ -65,9 +60,7 @@ extension ChangeResult {
         var wireNumber: UInt64 { rawValue }
     }
 
-    /// Reads a result.
-    ///
-    /// - Parameter device: what the message around gives for a knowledgeId left out, if anything.
+    /// - Parameter device: stands for an omitted knowledgeId, if the enclosing message has one.
     package init(from reader: inout WireReader, device: KnowledgeID?) throws(WireError) {
         var index = 0
         var table = 0
@@ -121,7 +114,7 @@ extension ChangeResult {
         self.init(index: index, table: table, id: id, status: status, heldFrom: heldFrom, locator: locator)
     }
 
-    /// Writes a result into a message that gives a device for a knowledgeId left out, if any.
+    /// - Parameter device: a knowledgeId equal to it is omitted.
     @inline(__always)
     package func write(to writer: inout WireWriter, device: KnowledgeID?) {
         writer.number(1, index)
@@ -165,7 +158,7 @@ extension ChangeResult {
         if device != locator.knowledgeID { writer.id(7, locator.knowledgeID) }
     }
 
-    /// The device of the row that the result tells, if it tells one.
+    /// The creating device of the result's row, if any.
     var knowledgeID: KnowledgeID? {
         switch status {
         case .applied(_, _, let knowledgeID): knowledgeID

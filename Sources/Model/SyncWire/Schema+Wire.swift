@@ -1,8 +1,8 @@
+import Digest
 import SyncModel
 
 /// `weir.v1.Schema` (control.proto).
 extension Schema: WireEncodable, WireDecodable {
-    /// Reads the tables of a schema.
     package init(from reader: inout WireReader) throws(WireError) {
         var tables: [Table] = []
         while let field = try reader.next() {
@@ -14,7 +14,6 @@ extension Schema: WireEncodable, WireDecodable {
         self.init(tables: tables)
     }
 
-    /// Writes the tables of a schema.
     package func write(to writer: inout WireWriter) {
         for table in tables { writer.message(1) { table.write(to: &$0) } }
     }
@@ -22,7 +21,6 @@ extension Schema: WireEncodable, WireDecodable {
 
 /// `weir.v1.Table`.
 extension Table: WireEncodable, WireDecodable {
-    /// Reads a table.
     package init(from reader: inout WireReader) throws(WireError) {
         var name: String?
         var policy: Policy?
@@ -40,7 +38,6 @@ extension Table: WireEncodable, WireDecodable {
         self.init(name: name, policy: policy, columns: columns)
     }
 
-    /// Writes a table.
     package func write(to writer: inout WireWriter) {
         writer.text(1, name)
         writer.member(2, policy)
@@ -50,7 +47,6 @@ extension Table: WireEncodable, WireDecodable {
 
 /// `weir.v1.Column`.
 extension Column: WireEncodable, WireDecodable {
-    /// Reads a column.
     package init(from reader: inout WireReader) throws(WireError) {
         var name: String?
         var number: ColumnType.Number?
@@ -87,7 +83,6 @@ extension Column: WireEncodable, WireDecodable {
             defaultValue: defaultValue, maximumLength: maximumLength, references: references)
     }
 
-    /// Writes a column.
     package func write(to writer: inout WireWriter) {
         writer.text(1, name)
         writer.member(2, type.number)
@@ -163,5 +158,17 @@ extension WireReader {
         }
         guard isName, (1...63).contains(name.utf8.count) else { throw failure(.invalidForm, field) }
         return name
+    }
+}
+
+extension SchemaVersion {
+    /// The hash by which records and clients name a schema: the first 32 lower-case hexadecimal digits of the SHA-256
+    /// of its encoding, which contains everything that is declared, order included.
+    package static func hash(of schema: Schema) -> String {
+        hexadecimal(SHA256.digest(of: schema.encode()).prefix(16))
+    }
+
+    package init(ordinal: Int, of schema: Schema) {
+        self.init(ordinal: ordinal, hash: Self.hash(of: schema))
     }
 }

@@ -1,6 +1,6 @@
 import SyncModel
 
-/// The tables that a message numbers, whose names it carries for readers without the schema (`weir.v1.TableName`).
+/// The names of the tables in a message, for readers without the schema (`weir.v1.TableName`).
 struct TableNames {
     private let tables: [Table]
     private var isUsed: [Bool]
@@ -10,26 +10,24 @@ struct TableNames {
         isUsed = [Bool](repeating: false, count: tables.count)
     }
 
-    /// Adds a table; traps when the schema has none of this number, since a message numbers tables of its own schema only.
+    /// Traps when the schema has no such table: a message contains only tables of its own schema.
     mutating func insert(_ table: Int) {
         precondition(tables.indices.contains(table), "the message numbers tables of its schema version")
         isUsed[table] = true
     }
 
-    /// Whether a table was added.
     func contains(_ table: Int) -> Bool { isUsed.indices.contains(table) && isUsed[table] }
 
-    /// Forgets all tables added.
     mutating func removeAll() {
         for index in isUsed.indices { isUsed[index] = false }
     }
 
-    /// Writes the tables added, by rising number.
+    /// By ascending index.
     func write(to writer: inout WireWriter, field: Int) {
         for index in isUsed.indices where isUsed[index] { write(index, to: &writer, field: field) }
     }
 
-    /// How much a table's name adds to a message; traps as ``insert(_:)`` does.
+    /// The bytes that a table's name adds to a message; traps as ``insert(_:)``.
     func size(of table: Int, field: Int) -> Int {
         WireWriter.size { write(table, to: &$0, field: field) }
     }

@@ -1,16 +1,14 @@
 import SyncModel
 
-/// ``PartitionState/uploads`` as the bytes that a store keeps: `weir.v1.UploadPositions` (storage.proto).
+/// ``PartitionState/uploads`` as stored: `weir.v1.UploadPositions` (storage.proto).
 package struct UploadPositions: Sendable, Hashable, WireEncodable, WireDecodable {
-    /// For each partition of `uploads` the highest (offset, part) seen.
+    /// The highest (offset, part) ordered of each partition of `uploads`.
     package var uploads: [Int: UploadProgress]
 
-    /// Wraps the positions of a partition's state.
     package init(_ uploads: [Int: UploadProgress]) {
         self.uploads = uploads
     }
 
-    /// Reads stored positions.
     package init(from reader: inout WireReader) throws(WireError) {
         try reader.requireFormat()
         uploads = [:]
@@ -27,7 +25,7 @@ package struct UploadPositions: Sendable, Hashable, WireEncodable, WireDecodable
         }
     }
 
-    /// Writes positions to store, by rising partition.
+    /// By ascending partition.
     package func write(to writer: inout WireWriter) {
         writer.number(1, WireFormat.current)
         for (partition, progress) in uploads.sorted(by: { $0.key < $1.key }) {

@@ -1,16 +1,15 @@
 import SyncModel
 
-/// A type whose members have numbers in the contract, from 1 on: 0 stands for a member not given.
+/// A type whose members have numbers in the contract, from 1; 0 means that no member is given.
 package protocol WireEnum {
-    /// The member with this number; `nil` when the contract has none.
+    /// `nil` when the contract has no such number.
     init?(wireNumber: UInt64)
 
-    /// The member's number.
     var wireNumber: UInt64 { get }
 }
 
 extension WireEnum where Self: CaseIterable {
-    /// The member with this number; `nil` when the contract has none.
+    /// `nil` when the contract has no such number.
     package init?(wireNumber: UInt64) {
         guard let member = Self.allCases.first(where: { $0.wireNumber == wireNumber }) else { return nil }
         self = member
@@ -18,16 +17,6 @@ extension WireEnum where Self: CaseIterable {
 }
 
 extension Access: WireEnum {
-    /// The right with this number.
-    package init?(wireNumber: UInt64) {
-        switch wireNumber {
-        case 1: self = .read
-        case 2: self = .write
-        default: return nil
-        }
-    }
-
-    /// The right's number.
     package var wireNumber: UInt64 {
         switch self {
         case .read: 1
@@ -37,7 +26,6 @@ extension Access: WireEnum {
 }
 
 extension RefusalCode: WireEnum {
-    /// The code's number.
     package var wireNumber: UInt64 {
         switch self {
         case .notGranted: 1
@@ -54,7 +42,6 @@ extension RefusalCode: WireEnum {
 }
 
 extension RecordRefusal.Code: WireEnum {
-    /// The code's number.
     package var wireNumber: UInt64 {
         switch self {
         case .malformedMessage: 1
@@ -67,7 +54,6 @@ extension RecordRefusal.Code: WireEnum {
 }
 
 extension Policy: WireEnum {
-    /// The policy's number.
     package var wireNumber: UInt64 {
         switch self {
         case .lastSyncWins: 1
@@ -78,7 +64,6 @@ extension Policy: WireEnum {
 }
 
 extension OrderedPiece.Verdict: WireEnum {
-    /// The verdict with this number.
     package init?(wireNumber: UInt64) {
         switch wireNumber {
         case 1: self = .ordered
@@ -90,7 +75,6 @@ extension OrderedPiece.Verdict: WireEnum {
         }
     }
 
-    /// The verdict's number.
     package var wireNumber: UInt64 {
         switch self {
         case .ordered: 1

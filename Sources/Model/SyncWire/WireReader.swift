@@ -1,34 +1,32 @@
 /// Reads the fields of protobuf messages from borrowed bytes, within limits.
 ///
-/// A message is read by asking for ``next()`` until it is `nil` and, for each field, calling one reading function or
-/// ``skip(_:)``. Reading never traps, whatever the bytes are.
+/// Call ``next()`` until it returns `nil` and, for each field, one reading function or ``skip(_:)``. Reading never
+/// traps, whatever the bytes are.
 package struct WireReader {
-    /// How a field's value is spelled.
+    /// How a field's value is encoded.
     package enum WireType: UInt8, Sendable, Hashable {
-        /// A number of 1 to 10 bytes.
+        /// 1 to 10 bytes.
         case varint = 0
         /// 8 bytes.
         case fixed64 = 1
-        /// A length and that many bytes.
+        /// A length, then that many bytes.
         case lengthDelimited = 2
         /// 4 bytes.
         case fixed32 = 5
     }
 
-    /// A field whose tag was read and whose value comes next.
+    /// A field whose tag was read and whose value is next.
     package struct Field: Sendable, Hashable {
-        /// Its number in the message.
         package let number: Int
-        /// How its value is spelled.
         package let type: WireType
     }
 
     /// The whole record.
     ///
-    /// It stays valid while the reader lives: readers are made by `init(decoding:)` alone, which lends
-    /// them to a message's initialiser and does not return them. Every access lies below `end`, which is at most its count.
+    /// Valid during the reader's lifetime: only `init(decoding:)` creates readers. It lends them to a message's
+    /// initializer and does not return them. Every access is below `end`, which is at most its count.
     private let base: UnsafeRawBufferPointer
-    /// Where the next byte is read, counted from the start of the record.
+    /// The offset of the next byte in the record.
     package private(set) var offset = 0
     private var end: Int
     private var fieldsLeft: Int
@@ -42,7 +40,7 @@ package struct WireReader {
         depthLeft = limits.depth
     }
 
-    /// The next field of the message being read; `nil` at its end.
+    /// The next field of the current message; `nil` at its end.
     @inline(__always)
     package mutating func next() throws(WireError) -> Field? {
         guard offset < end else { return nil }
@@ -59,7 +57,7 @@ package struct WireReader {
         return Field(number: Int(number), type: type)
     }
 
-    /// Passes over a field that the message does not know.
+    /// Skips an unknown field.
     package mutating func skip(_ field: Field) throws(WireError) {
         switch field.type {
         case .varint:
@@ -70,23 +68,22 @@ package struct WireReader {
         }
     }
 
-    /// A number spelled as a varint.
     @inline(__always)
     package mutating func varint(_ field: Field) throws(WireError) -> UInt64 {
         guard field.type == .varint else { throw failure(.wrongWireType, field) }
         do { return try varint() } catch { throw error.inside(field) }
     }
 
-    /// The value of a length-delimited field, borrowed: valid only as long as the reader.
+    /// The value of a length-delimited field, borrowed from the record.
     @inline(__always)
     package mutating func buffer(_ field: Field) throws(WireError) -> UnsafeRawBufferPointer {
         guard field.type == .lengthDelimited else { throw failure(.wrongWireType, field) }
         return UnsafeRawBufferPointer(rebasing: base[try range(field)])
     }
 
-    /// Reads a message within this one.
+    /// Reads a nested message.
     ///
-    /// - Parameter body: reads fields until ``next()`` is `nil`.
+    /// - Parameter body: reads fields until ``next()`` returns `nil`.
     @inline(__always)
     package mutating func message<Message>(
         _ field: Field, _ body: (inout WireReader) throws(WireError) -> Message
@@ -106,18 +103,18 @@ package struct WireReader {
         return result
     }
 
-    /// An error about a field, at the place reached.
+    /// An error in a field, at the current offset.
     package func failure(_ code: WireError.Code, _ field: Field) -> WireError {
         WireError(code, path: [field.number], offset: offset)
     }
 
-    /// An error about a required field that the message being read does not have.
+    /// An error for a required field that the current message lacks.
     package func missing(_ number: Int) -> WireError { WireError(.missing, path: [number], offset: offset) }
 
-    /// An error about a field whose number does not go with another one's.
+    /// An error for a number that contradicts another field.
     func outOfRange(_ number: Int) -> WireError { WireError(.outOfRange, path: [number], offset: offset) }
 
-    /// Passes over a length-delimited value and says where it was.
+    /// Skips a length-delimited value and returns its range.
     @inline(__always)
     private mutating func range(_ field: Field) throws(WireError) -> Range<Int> {
         let length: UInt64
@@ -152,7 +149,7 @@ package struct WireReader {
             guard position < end else { throw WireError(.truncated, offset: offset) }
             let byte = base[position]
             position += 1
-            // The tenth byte holds the 64th bit alone.
+            // The tenth byte has only the 64th bit.
             guard shift < 63 || byte <= 1 else { throw WireError(.varintOverflow, offset: offset) }
             value |= UInt64(byte & 0x7F) << shift
             if byte < 0x80 { break }
@@ -164,7 +161,7 @@ package struct WireReader {
 }
 
 extension WireError {
-    /// The error as the message around sees it.
+    /// The error with the path of the enclosing message.
     func inside(_ field: WireReader.Field) -> WireError {
         var error = self
         error.path.insert(field.number, at: 0)

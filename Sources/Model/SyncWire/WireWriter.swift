@@ -1,15 +1,15 @@
 import SyncModel
 
-/// Writes protobuf messages in the contract's one spelling: shortest numbers, and no scalar that is zero, false or empty
-/// unless it has presence.
+/// Writes protobuf messages in the contract's only encoding: shortest numbers, and no scalar that is zero, false or
+/// empty unless it has presence.
 ///
-/// A message's fields are written by rising number. What is written is measured first and then spelled into one allocation
-/// of that size, so a body runs several times and must do the same each time.
+/// Fields are written by ascending number. A body runs several times, first to measure and then to write into one
+/// allocation of that size, and must do the same each time.
 package struct WireWriter: ~Copyable {
-    /// Where the bytes go; `nil` while measuring.
+    /// The output; `nil` while measuring.
     ///
-    /// It is the memory of the array that ``encode(_:)`` makes, valid while the writer lives, which it does not leave; every
-    /// access lies below `capacity`, its size.
+    /// The memory of the array that ``encode(_:)`` creates. The writer does not escape from it; every access is below
+    /// `capacity`, its size.
     private let target: UnsafeMutableRawPointer?
     private let capacity: Int
     private var offset = 0
@@ -19,7 +19,6 @@ package struct WireWriter: ~Copyable {
         self.capacity = capacity
     }
 
-    /// The bytes of what a body writes.
     package static func encode(_ body: (inout WireWriter) -> Void) -> [UInt8] {
         let size = size(of: body)
         guard size > 0 else { return [] }
@@ -31,7 +30,6 @@ package struct WireWriter: ~Copyable {
         }
     }
 
-    /// How many bytes a body writes.
     @inline(__always)
     package static func size(of body: (inout WireWriter) -> Void) -> Int {
         var counter = WireWriter(target: nil, capacity: .max)
@@ -39,18 +37,18 @@ package struct WireWriter: ~Copyable {
         return counter.offset
     }
 
-    /// A number, where it is not zero.
+    /// Omitted when zero.
     @inline(__always)
     package mutating func number(_ field: Int, _ value: Int64) {
         precondition(value >= 0, "the contract has no negative number here")
         if value != 0 { present(field, value) }
     }
 
-    /// A number, where it is not zero.
+    /// Omitted when zero.
     @inline(__always)
     package mutating func number(_ field: Int, _ value: Int) { number(field, Int64(value)) }
 
-    /// A number with presence: zero is written, `nil` is not.
+    /// With presence: omitted only when `nil`.
     @inline(__always)
     package mutating func present(_ field: Int, _ value: Int64?) {
         guard let value else { return }
@@ -59,13 +57,13 @@ package struct WireWriter: ~Copyable {
         varint(UInt64(value))
     }
 
-    /// A number with sign, zigzag, where it is not zero.
+    /// Zigzag; omitted when zero.
     @inline(__always)
     package mutating func signed(_ field: Int, _ value: Int64) {
         if value != 0 { presentSigned(field, value) }
     }
 
-    /// A number with sign, zigzag, with presence: zero is written, `nil` is not.
+    /// Zigzag, with presence: omitted only when `nil`.
     @inline(__always)
     package mutating func presentSigned(_ field: Int, _ value: Int64?) {
         guard let value else { return }
@@ -73,30 +71,29 @@ package struct WireWriter: ~Copyable {
         varint(UInt64(bitPattern: value << 1 ^ value >> 63))
     }
 
-    /// A flag, where it is true.
+    /// Omitted when false.
     @inline(__always)
     package mutating func flag(_ field: Int, _ value: Bool) {
         if value { present(field, 1) }
     }
 
-    /// A timeStamp, where it is not zero.
+    /// Omitted when zero.
     @inline(__always)
     package mutating func timeStamp(_ field: Int, _ value: TimeStamp) { number(field, value.rawValue) }
 
-    /// A member of an enum.
     @inline(__always)
     package mutating func member(_ field: Int, _ value: some WireEnum) {
         tag(field, .varint)
         varint(value.wireNumber)
     }
 
-    /// Text, where it is not empty.
+    /// Omitted when empty.
     @inline(__always)
     package mutating func text(_ field: Int, _ value: String) {
         if !value.isEmpty { element(field, value) }
     }
 
-    /// Text that is an element of a list or has presence: written even when empty.
+    /// For elements of lists and text with presence: written even when empty.
     @inline(__always)
     package mutating func element(_ field: Int, _ value: String) {
         let count = value.utf8.count
@@ -109,18 +106,17 @@ package struct WireWriter: ~Copyable {
         if isCopied == nil { append(bytes: value.utf8) }
     }
 
-    /// An id.
     @inline(__always)
     package mutating func id(_ field: Int, _ value: some OpaqueID) { element(field, value.text) }
 
-    /// Bytes, where there are any.
+    /// Omitted when empty.
     @inline(__always)
     package mutating func bytes(_ field: Int, _ value: [UInt8]) {
         guard !value.isEmpty else { return }
         presentBytes(field, value)
     }
 
-    /// Bytes with presence: none are written, too, but `nil` is not.
+    /// With presence: omitted only when `nil`.
     @inline(__always)
     package mutating func presentBytes(_ field: Int, _ value: [UInt8]?) {
         guard let value else { return }
@@ -128,7 +124,7 @@ package struct WireWriter: ~Copyable {
         value.withUnsafeBytes { append($0) }
     }
 
-    /// A message within this one.
+    /// A nested message.
     @inline(__always)
     package mutating func message(_ field: Int, _ body: (inout WireWriter) -> Void) {
         header(field, Self.size(of: body))
@@ -176,7 +172,7 @@ package struct WireWriter: ~Copyable {
         offset += bytes.count
     }
 
-    /// Text that does not lie in one piece: strings that come from another runtime.
+    /// Text without contiguous storage: bridged strings.
     private mutating func append(bytes: String.UTF8View) {
         guard let target else { return }
         for byte in bytes { store(byte, target) }

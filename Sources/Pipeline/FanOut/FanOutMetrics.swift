@@ -4,7 +4,6 @@ import Metrics
 import PartitionSupervision
 import SyncModel
 
-/// What the fan-out counts.
 package struct FanOutMetrics: Sendable {
     private let applyDuration: Histogram
     private let applyRecords: Histogram
@@ -21,9 +20,9 @@ package struct FanOutMetrics: Sendable {
     private let registry: MetricRegistry
     private let now: @Sendable () -> Int64
 
-    /// Takes the numbers from a registry; by default from one that nobody looks at.
+    /// By default in a registry of its own, which is not served.
     ///
-    /// - Parameter now: the clock that the log's times are held against, in microseconds since 1970.
+    /// - Parameter now: the wall clock to compare log timestamps with, microseconds since 1970.
     package init(
         _ registry: MetricRegistry = MetricRegistry(), now: @escaping @Sendable () -> Int64 = WallClock.microseconds
     ) {
@@ -43,19 +42,18 @@ package struct FanOutMetrics: Sendable {
         uploadToPullable = registry.histogram(.uploadToPullable)
     }
 
-    /// Counts a transaction of a stream, which pulls are about to see.
+    /// To be called before the transaction is published.
     func record(_ applied: AppliedRecords, _ watch: Stopwatch) {
         applyDuration.record(watch.nanoseconds)
         applyRecords.record(applied.pieces.count)
         rows.add(applied.rowCount)
         let now = now()
-        // A batch's result may come in several pieces: the last one makes it whole.
+        // The last piece completes the result of a batch.
         for piece in applied.pieces where piece.isLast {
             uploadToPullable.record(Int(max(0, now - piece.logTime)) * 1000)
         }
     }
 
-    /// Counts a pull that was answered.
     func record(_ pages: [OwnerPage], _ watch: Stopwatch) {
         readPulls.add()
         pullDuration.record(watch.nanoseconds)
@@ -68,13 +66,11 @@ package struct FanOutMetrics: Sendable {
         pageBytes.record(bytes)
     }
 
-    /// Counts a pull that was not answered.
     func recordFailedPull(_ watch: Stopwatch) {
         failedPulls.add()
         pullDuration.record(watch.nanoseconds)
     }
 
-    /// What is counted of one partition.
     struct Partition: Sendable {
         fileprivate let position: Gauge
         fileprivate let serving: Gauge
@@ -84,7 +80,6 @@ package struct FanOutMetrics: Sendable {
         /// Updated by the supervisor.
         let supervision: PartitionMetrics
 
-        /// Counts what happened to it.
         func record(_ event: FanOutEvent) {
             switch event {
             case .ready(_, let nextOffset):
@@ -104,7 +99,6 @@ package struct FanOutMetrics: Sendable {
             }
         }
 
-        /// Takes note of how far a rebuild has come.
         func record(_ progress: RebuildProgress) {
             rebuildRows.set(progress.done)
             rebuildExpectedRows.set(progress.total)
@@ -115,11 +109,9 @@ package struct FanOutMetrics: Sendable {
             rebuildExpectedRows.set(0)
         }
 
-        /// Says that pulls are not answered until it is ready again.
         func stopServing() { serving.set(0) }
     }
 
-    /// The numbers of one partition.
     func partition(_ number: Int) -> Partition {
         Partition(
             position: registry.position(of: .fanOut, in: number),

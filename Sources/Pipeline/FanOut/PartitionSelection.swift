@@ -1,29 +1,24 @@
 import SyncModel
 
-/// Some of a history's partitions: all, or those with certain numbers, so that several fan-outs can share them.
+/// All partitions or those with given numbers, so that several fan-outs can share the partitions.
 package struct PartitionSelection: Sendable, Hashable, CustomStringConvertible {
-    /// Numbers that a history does not have.
     package struct OutOfRange: Error, CustomStringConvertible {
-        /// Says which, and what the history has.
         package let description: String
     }
 
-    /// Every partition.
     package static let all = PartitionSelection(ranges: nil)
 
-    /// The greatest number that can be written, far above what a history has.
+    /// The greatest number that is parsed, far above the number of partitions.
     static let maximum = 99_999
 
-    /// Rising, apart from each other; `nil` for all.
+    /// Ascending, neither overlapping nor adjacent; `nil` for all.
     private let ranges: [ClosedRange<Int>]?
 
     private init(ranges: [ClosedRange<Int>]?) { self.ranges = ranges }
 
-    /// Reads `all`, or numbers and ranges with commas between, as in `0-31,40`.
+    /// Parses `all`, or numbers and ranges separated by commas, as in `0-31,40`. Duplicates are allowed.
     ///
-    /// What is named twice counts once.
-    ///
-    /// - Returns: `nil` where the text is neither.
+    /// - Returns: `nil` for any other text.
     package init?(_ text: String) {
         if text.utf8.elementsEqual("all".utf8) {
             self = .all
@@ -48,17 +43,17 @@ package struct PartitionSelection: Sendable, Hashable, CustomStringConvertible {
         self.ranges = ranges
     }
 
-    /// `all`, or the numbers as ``init(_:)`` reads them, rising.
+    /// In the form that ``init(_:)`` parses, ascending.
     package var description: String {
         guard let ranges else { return "all" }
         return ranges.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)-\($0.upperBound)" }
             .joined(separator: ",")
     }
 
-    /// The partitions of a history that are served, rising; never none.
+    /// The selected partitions, ascending; at least one.
     ///
-    /// - Parameter key: what named them, for the message.
-    /// - Throws: ``OutOfRange`` where a number is not among the history's.
+    /// - Parameter key: the setting to name in the error.
+    /// - Throws: ``OutOfRange`` when a partition does not exist.
     package func numbers(
         in history: History, namedBy key: String = "fanout.partitions"
     ) throws(OutOfRange) -> [Int] {
@@ -68,7 +63,7 @@ package struct PartitionSelection: Sendable, Hashable, CustomStringConvertible {
         }
         guard beyond.isEmpty else {
             throw OutOfRange(
-                description: "\(key) names \(PartitionSelection(ranges: beyond)); the history has "
+                description: "\(key) names \(PartitionSelection(ranges: beyond)); there are "
                     + "\(history.partitions) partitions, numbered from 0 to \(history.partitions - 1)")
         }
         return ranges.flatMap(Array.init)

@@ -1,41 +1,73 @@
 import SyncModel
 
-/// Reads tables: the half of a ``RecordStore`` that changes nothing.
+/// The read-only part of a ``RecordStore``.
 package protocol RecordReader: Sendable {
-    /// Where a partition stands; `nil` before its first step.
+    /// `nil` before the partition's first step.
     func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition?
 
-    /// The rows with these keys that exist, in one read, tombstones included, with the values of the columns of the
+    /// The existing rows with these keys, tombstones included, in one read, with the values of the columns of the
     /// partition's schema ordinal (columns added later have their defaults).
     func rows(_ keys: [RowKey], in partition: Int, schemaOrdinal: Int) async throws(RecordStoreError) -> [OrderedRow]
 
-    /// The progress of devices, each with the outcome of the batch named where one is kept.
+    /// The progress of devices, each with the outcome of the requested batch if it is stored.
     ///
-    /// - Returns: one for each request, in order; that of a device never seen is empty.
+    /// - Returns: one per request, in order; empty for an unknown device.
     func progress(_ requests: [ProgressRequest], in partition: Int) async throws(RecordStoreError) -> [DeviceProgress]
 
-    /// Reads a partition whole, as of one moment: rows in the order of their timeStamps within each owner, outcomes of each
-    /// device oldest first.
+    /// Reads a whole partition in one snapshot: rows by timeStamp within each owner, outcomes of each device oldest
+    /// first.
     ///
-    /// - Parameter body: called with the pieces as they are read, the position first, on a thread of the store's own, which
-    ///   it may hold; what it throws ends the read.
+    /// - Parameter body: called with each chunk, the position first, on a thread of the store, which it may block. An
+    ///   error of the body ends the read.
     func snapshot(
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws
 }
 
-/// Tables that can be read as of one moment for as long as it takes, while others go on writing them.
+/// A store with long-running snapshots, which do not block writers.
 package protocol SnapshotReads: RecordStore {
-    /// A partition as it stood at one moment.
     associatedtype Snapshot: RecordReader
 
-    /// Calls a body with a reader of a partition as it stands now: position, rows and progress fit each other in all that it
-    /// reads, however often.
+    /// Calls the body with a reader of one snapshot of a partition: all its reads of position, rows and progress are
+    /// consistent with each other.
     ///
-    /// What the store must keep for the moment grows with what is written meanwhile: hold it no longer than needed.
+    /// The store retains more for the snapshot with every concurrent write, so keep it short.
     ///
-    /// - Throws: `RecordStoreError`, and what the body throws.
+    /// - Throws: `RecordStoreError`, and errors of the body.
     func withSnapshot<Value: Sendable>(
         of partition: Int, _ body: @Sendable (Snapshot) async throws -> Value
     ) async throws -> Value
+}
+
+/// Reads a snapshot for a caller. Errors of the caller's body are rethrown unchanged, and not mistaken for failures of
+/// the store, which may have the same type.
+///
+/// - Parameters:
+///   - body: the caller's body.
+///   - failure: converts a failure of the store.
+///   - read: reads, and passes on the chunks.
+/// - Throws: errors of the body, `CancellationError`, and converted failures.
+package func readSnapshot(
+    for body: @escaping @Sendable (SnapshotChunk) throws -> Void, failure: (any Error) -> RecordStoreError,
+    reading read: (@escaping @Sendable (SnapshotChunk) throws -> Void) async throws -> Void
+) async throws {
+    do {
+        try await read { piece in
+            do {
+                try body(piece)
+            } catch {
+                throw BodyFailure(cause: error)
+            }
+        }
+    } catch let failure as BodyFailure {
+        throw failure.cause
+    } catch is CancellationError {
+        throw CancellationError()
+    } catch {
+        throw failure(error)
+    }
+}
+
+private struct BodyFailure: Error {
+    let cause: any Error
 }

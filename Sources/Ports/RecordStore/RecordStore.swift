@@ -1,87 +1,82 @@
 import SyncModel
 
-/// The tables: rows, device progress and each partition's position, written together: Postgres, or SQLite on one machine.
+/// The tables: rows, device progress and each partition's position, committed together. Postgres, or SQLite on one
+/// machine.
 ///
-/// Every adapter passes the same conformance suite. A store makes its own tables and adds to them when a schema version
-/// comes that only adds; anything else it refuses with an explanation.
+/// Every adapter passes the same conformance suite. A store creates its tables and extends them for schema versions
+/// that only add; it rejects any other change with an explanation.
 package protocol RecordStore: RecordReader {
-    /// Makes or extends the tables for all versions known, oldest to newest; rows keep what they hold.
+    /// Creates or extends the tables for all known versions, oldest to newest. Rows are not changed.
     ///
-    /// Empty tables become those of the history, for ever; so do tables that were made before stores recorded theirs.
+    /// Tables without a recorded epoch (new ones, and those of stores that did not record it yet) get this epoch
+    /// permanently.
     ///
-    /// - Parameter epoch: the history's id. Tables of another are refused as ``RecordStoreError/Code/incompatibleTables``
+    /// - Parameter epoch: tables with a different epoch are rejected with ``RecordStoreError/Code/incompatibleTables``
     ///   before anything is changed.
     func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError)
 
-    /// Writes the steps of one or more partitions in one transaction, each only if its partition still stands at
-    /// `expected`: else nothing of any is written, with ``RecordStoreError/Code/fenced``.
+    /// Writes the steps of one or more partitions in one transaction, if the position of every partition is still
+    /// `expected`; otherwise writes nothing and throws ``RecordStoreError/Code/fenced``.
     func commit(_ steps: [StoreStep]) async throws(RecordStoreError)
 
-    /// How much a snapshot of a partition has, for whoever shows how far the reading of one has come.
+    /// The size of a partition's snapshot, for progress reports.
     ///
-    /// It costs a small part of the reading: counted by what the store reads all the same, or estimated from a sample.
+    /// Much cheaper than reading the snapshot: counted from what the store reads anyway, or estimated from a sample.
     func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize
 
-    /// Ends the store after the calls under way.
+    /// Waits for running calls.
     func close() async
 }
 
-/// Where a partition stands in the store.
+/// The position of a partition in the store.
 package struct StoredPosition: Sendable, Hashable {
-    /// Ordering's state after the last step.
+    /// The state of ordering after the last step.
     package var state: PartitionState
-    /// The offset in `ordered` behind the last result that the tables hold (I5).
+    /// The offset in `ordered` after the last result that is in the tables (I5).
     package var orderedOffset: Int64
 
-    /// Makes a position; that of an empty partition by default.
+    /// By default the position of an empty partition.
     package init(state: PartitionState = PartitionState(), orderedOffset: Int64 = 0) {
         self.state = state
         self.orderedOffset = orderedOffset
     }
 }
 
-/// Asks for a device's progress as far as one batch needs it.
+/// A request for a device's progress as needed for one batch.
 package struct ProgressRequest: Sendable, Hashable {
-    /// Whose progress.
     package let key: DeviceKey
-    /// The batch whose outcome is wanted.
+    /// The batch whose outcome is requested.
     package let batch: Int64
 
-    /// Makes a request.
     package init(key: DeviceKey, batch: Int64) {
         self.key = key
         self.batch = batch
     }
 }
 
-/// An outcome to keep: the store drops those beyond a device's newest 16.
+/// An outcome to store. The store removes those beyond a device's newest 16.
 package struct StoredOutcome: Sendable, Hashable {
-    /// Whose.
     package let key: DeviceKey
-    /// What became of the batch.
     package let outcome: Outcome
 
-    /// Makes an entry.
     package init(key: DeviceKey, outcome: Outcome) {
         self.key = key
         self.outcome = outcome
     }
 }
 
-/// What one or more messages of one partition come to, written together.
+/// The result of one or more parts of one partition, committed together.
 package struct StoreStep: Sendable, Hashable {
-    /// The partition.
     package let partition: Int
-    /// Where it must stand for the step to be written; `nil`: it has none yet.
+    /// The position that the partition must have; `nil` for a partition without a position.
     package let expected: StoredPosition?
-    /// Where it stands afterwards.
+    /// The position after the step.
     package let position: StoredPosition
-    /// Rows in their final state, each key once.
+    /// Each key once, in its final state.
     package let rows: [OrderedRow]
-    /// New outcomes in the order of the messages; each raises its device's highest batch number.
+    /// In the order of the parts; each raises its device's highest batch number.
     package let outcomes: [StoredOutcome]
 
-    /// Makes a step.
     package init(
         partition: Int, expected: StoredPosition?, position: StoredPosition, rows: [OrderedRow],
         outcomes: [StoredOutcome]
@@ -94,16 +89,13 @@ package struct StoreStep: Sendable, Hashable {
     }
 }
 
-/// How much a partition has: rows, tombstones included, and kept outcomes of devices.
+/// The number of a partition's rows, tombstones included, and of the stored outcomes of its devices.
 package struct PartitionSize: Sendable, Hashable {
-    /// How many rows.
     package var rows: Int
-    /// How many outcomes.
     package var outcomes: Int
-    /// Whether both were counted; estimates may be some percent off.
+    /// Whether both were counted; estimates may be off by a few percent.
     package var isExact: Bool
 
-    /// States a size.
     package init(rows: Int, outcomes: Int, isExact: Bool = true) {
         self.rows = rows
         self.outcomes = outcomes
@@ -111,52 +103,44 @@ package struct PartitionSize: Sendable, Hashable {
     }
 }
 
-/// A piece of a partition's snapshot.
 package enum SnapshotChunk: Sendable, Hashable {
-    /// The position that all other pieces stand for; comes first.
+    /// The position of the snapshot; the first chunk.
     case position(StoredPosition)
     /// Rows of one owner.
     case rows([OrderedRow])
-    /// Kept outcomes of devices.
     case outcomes([StoredOutcome])
 }
 
-/// What went wrong in a store, and whether trying again may help.
+/// An error of a store.
 package struct RecordStoreError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What went wrong.
     package enum Code: Sendable, Hashable {
-        /// Another worker moved the position: this one must stop.
+        /// Another worker advanced the position; this one must stop.
         case fenced
-        /// The tables do not fit the schema, or someone added what could refuse a row.
+        /// The tables do not match the schema, or have an added constraint that could refuse a row.
         case incompatibleTables
-        /// The store refused a row that ingest admitted: the partition stops (I4).
+        /// The store refused a row that ingest admitted; the partition stops (I4).
         case refusedRow(RowKey)
-        /// No room on the disk.
+        /// The disk is full.
         case storageFull
         /// The files cannot be written.
         case readOnly
-        /// The files are damaged.
         case corrupt
-        /// The store cannot be reached, or a read or write failed.
+        /// The store is unreachable, or a read or write failed.
         case unavailable
-        /// The store was closed.
         case closed
     }
 
-    /// What went wrong.
     package let code: Code
-    /// The cause, for an operator.
+    /// For operators.
     package let message: String
     /// Whether the same call may succeed later.
     package let isRetriable: Bool
 
-    /// States an error.
     package init(_ code: Code, message: String, isRetriable: Bool = false) {
         self.code = code
         self.message = message
         self.isRetriable = isRetriable
     }
 
-    /// The cause.
     package var description: String { message }
 }

@@ -11,7 +11,7 @@ extension RecordStoreConformance {
             let key = DeviceKey(owner: owner("owner"), device: device("d"))
             #expect(try await partition.progress(key, batch: 1) == DeviceProgress())
         },
-        ConformanceCase("a commit moves its partition and leaves others") { harness in
+        ConformanceCase("a commit advances its partition only") { harness in
             let store = try await harness.open(Sample.first)
             var first = PartitionHand(store, 0)
             var second = PartitionHand(store, 1)
@@ -57,13 +57,13 @@ extension RecordStoreConformance {
             try await partition.expect([orderRow("a", "kept")])
             #expect(try await partition.progress(key, batch: 1) == DeviceProgress())
         },
-        ConformanceCase("a partition without a position fences whoever expects one") { harness in
+        ConformanceCase("a step that expects a position is fenced by a partition without one") { harness in
             var partition = PartitionHand(try await harness.open(Sample.first))
             partition.position = StoredPosition()
             await expectError(.fenced) { try await partition.store.commit([partition.step()]) }
             #expect(try await partition.store.position(of: 0) == nil)
         },
-        ConformanceCase("one fenced step keeps the others of its call from being written") { harness in
+        ConformanceCase("one fenced step rolls back the others of its call") { harness in
             let store = try await harness.open(Sample.first)
             var fenced = PartitionHand(store, 1)
             try await fenced.commit()
@@ -76,7 +76,7 @@ extension RecordStoreConformance {
             #expect(try await store.position(of: 1) == fenced.position)
             #expect(try await PartitionHand(store, 0).rows([row.key]).isEmpty)
         },
-        ConformanceCase("a worker is fenced when another one has moved its partition on") { harness in
+        ConformanceCase("a worker is fenced when another one has advanced its partition") { harness in
             var old = PartitionHand(try await harness.open(Sample.first))
             try await old.commit([orderRow("a", "old")])
             var new = PartitionHand(try await harness.open(Sample.first))
@@ -87,7 +87,7 @@ extension RecordStoreConformance {
             await expectError(.fenced) { try await old.store.commit([step]) }
             try await old.expect([orderRow("a", "new", timeStamp: 2)])
         },
-        ConformanceCase("calls at the same time stand and fall by themselves") { harness in
+        ConformanceCase("concurrent calls succeed and fail independently") { harness in
             let store = try await harness.open(Sample.first)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<16 {
@@ -120,7 +120,7 @@ extension RecordStoreConformance {
                 try await group.waitForAll()
             }
         },
-        ConformanceCase("a row that the table refuses is named, and nothing of its call is written") { harness in
+        ConformanceCase("a row that the table refuses is named, and its whole call is rolled back") { harness in
             let partition = PartitionHand(try await harness.open(Sample.first))
             let good = orderRow("good", "x")
             let bad = OrderedRow(orderRow("bad", "x", timeStamp: 2), values: values(["null", "1", "null"]))
@@ -128,7 +128,7 @@ extension RecordStoreConformance {
             #expect(try await partition.store.position(of: 0) == nil)
             #expect(try await partition.rows([good.key, bad.key]).isEmpty)
         },
-        ConformanceCase("a closed store says so, and closing it again is harmless") { harness in
+        ConformanceCase("a closed store fails with closed, and can be closed again") { harness in
             let partition = PartitionHand(try await harness.open(Sample.first))
             await partition.store.close()
             await partition.store.close()

@@ -4,7 +4,7 @@ import Testing
 
 extension RecordStoreConformance {
     static let evolutionCases: [ConformanceCase] = [
-        ConformanceCase("rows of an older version read with the defaults of later columns") { harness in
+        ConformanceCase("rows of an older version are read with the defaults of later columns") { harness in
             var partition = PartitionHand(try await harness.open(Sample.first))
             let old = orderRow("a", "old")
             try await partition.commit([old])
@@ -14,14 +14,14 @@ extension RecordStoreConformance {
             try await partition.expect([lifted], ordinal: 2)
             #expect(old.values.lifted(to: Sample.version2.tables[Sample.order]) == lifted.values)
         },
-        ConformanceCase("tables made at once for all versions are those that grew") { harness in
+        ConformanceCase("tables created for all versions at once equal those that grew") { harness in
             var partition = PartitionHand(try await harness.open(Sample.second))
             let old = orderRow("a", "old")
             try await partition.commit([old])
             let lifted = OrderedRow(old, values: old.values.lifted(to: Sample.version2.tables[Sample.order]))
             try await partition.expect([lifted], ordinal: 2)
         },
-        ConformanceCase("a write without the later columns leaves what they hold") { harness in
+        ConformanceCase("a write without the later columns keeps their values") { harness in
             var partition = PartitionHand(try await harness.open(Sample.second))
             let added = Sample.added.indices.map { $0 == 0 ? "\"mine\"" : Sample.added[$0].reads }
             let new = OrderedRow(orderRow("a", "new"), values: values(["\"new\"", "7", "null"] + added))
@@ -40,7 +40,7 @@ extension RecordStoreConformance {
             #expect(try await partition.rows([late.key], ordinal: 1).isEmpty)
             try await partition.expect([late], ordinal: 2)
         },
-        ConformanceCase("a store that is opened again after it grew has old and new") { harness in
+        ConformanceCase("a store that is reopened after it grew has old and new rows") { harness in
             var partition = PartitionHand(try await harness.open(Sample.first))
             let old = orderRow("a", "old")
             try await partition.commit([old])
@@ -52,7 +52,7 @@ extension RecordStoreConformance {
             let lifted = OrderedRow(old, values: old.values.lifted(to: Sample.version2.tables[Sample.order]))
             try await again.expect([lifted, late], ordinal: 2)
         },
-        ConformanceCase("a version that the tables were not prepared for cannot be asked for") { harness in
+        ConformanceCase("a version that the tables were not prepared for cannot be requested") { harness in
             let partition = PartitionHand(try await harness.open(Sample.first))
             await expectError(.incompatibleTables) {
                 _ = try await partition.rows([orderRow("a", "x").key], ordinal: 2)

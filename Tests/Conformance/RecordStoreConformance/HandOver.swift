@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Lets the thread that reads a snapshot wait, at places of a case's choice, until the case has done something.
+/// Blocks the thread that reads a snapshot, at points that a case chooses, until the case has done something.
 final class HandOver: Sendable {
     /// One for each `offer()`; ends with `end()`.
     let offers: AsyncStream<Void>
@@ -17,7 +17,7 @@ final class HandOver: Sendable {
         accepted.wait()
     }
 
-    /// Lets the reading thread go on.
+    /// Resumes the reading thread.
     func accept() { accepted.signal() }
 
     /// Says that no more offers come.

@@ -25,7 +25,7 @@ extension RecordStoreConformance {
             try await partition.commit(rows)
             try await partition.expect(rows)
         },
-        ConformanceCase("owners and tables are apart under the same id") { harness in
+        ConformanceCase("rows with the same id of other owners and tables are distinct") { harness in
             var partition = PartitionHand(try await harness.open(Sample.first))
             var rows: [OrderedRow] = []
             for name in ["abc", "ABC", "é", "e\u{301}", "a longer owner 1", "a longer owner 2"] {

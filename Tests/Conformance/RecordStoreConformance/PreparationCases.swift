@@ -20,7 +20,7 @@ extension RecordStoreConformance {
                 await expectError(.incompatibleTables) { _ = try await partition.rows([orderRow("a", "x").key]) }
                 await expectError(.incompatibleTables) { try await partition.store.commit([partition.step()]) }
             },
-            ConformanceCase("a history of another first version is refused") { harness in
+            ConformanceCase("a history with another first version is refused") { harness in
                 var partition = PartitionHand(try await harness.open(Sample.first))
                 try await partition.commit([orderRow("a", "x")])
                 let other = Sample.history(
@@ -30,7 +30,7 @@ extension RecordStoreConformance {
                 await expectError(.incompatibleTables) { try await again.prepare(other) }
                 try await partition.expect([orderRow("a", "x")])
             },
-            ConformanceCase("tables of another history are refused, and left as they are") { harness in
+            ConformanceCase("tables with a different epoch are refused and not changed") { harness in
                 var partition = PartitionHand(try await harness.open(Sample.first))
                 try await partition.commit([orderRow("a", "x")])
                 let again = try await harness.open()
@@ -43,7 +43,7 @@ extension RecordStoreConformance {
                 try await again.prepare(Sample.second)
                 try await PartitionHand(again).expect([orderRow("a", "x")])
             },
-            ConformanceCase("a history of other types is refused, also where a store keeps both types alike") {
+            ConformanceCase("a history with other types is refused, even if a store represents both types alike") {
                 harness in
                 func history(_ type: ColumnType, _ policy: Policy = .lastSyncWins) -> SchemaHistory {
                     let column = Column(name: "name", type: type)
@@ -68,7 +68,7 @@ extension RecordStoreConformance {
                 try await partition.commit([made])
                 let refused = Sample.history(Schema(tables: base), Schema(tables: tables))
                 await expectError(.incompatibleTables) { try await partition.store.prepare(refused) }
-                // Nothing of it was done: the tables still grow into another version.
+                // None of it was done: the tables can still be extended to another version.
                 let wider = Table(name: "first", columns: base[0].columns + [Column(name: "extra", type: .integer)])
                 try await partition.store.prepare(
                     Sample.history(Schema(tables: base), Schema(tables: [wider, base[1]])))

@@ -4,7 +4,7 @@ import Testing
 
 extension RecordStoreConformance {
     static let progressCases: [ConformanceCase] = [
-        ConformanceCase("a device's progress has its highest batch and the outcome asked for") { harness in
+        ConformanceCase("a device's progress has its highest batch and the requested outcome") { harness in
             var partition = PartitionHand(try await harness.open(Sample.first))
             let key = DeviceKey(owner: owner("owner"), device: device("d"))
             try await partition.commit([], [StoredOutcome(key: key, outcome: outcome(5))])
@@ -17,7 +17,7 @@ extension RecordStoreConformance {
                 #expect(try await partition.progress(key, batch: absent) == DeviceProgress(highestBatch: 90))
             }
         },
-        ConformanceCase("outcomes come back whole") { harness in
+        ConformanceCase("outcomes are read back completely") { harness in
             var partition = PartitionHand(try await harness.open(Sample.first))
             let results = sampleResults
             let summary = BatchSummary(
@@ -29,7 +29,7 @@ extension RecordStoreConformance {
             #expect(
                 try await partition.progress(key, batch: .max) == DeviceProgress(highestBatch: .max, outcome: whole))
         },
-        ConformanceCase("the newest 16 outcomes of a device are kept, the older ones are not") { harness in
+        ConformanceCase("only the newest 16 outcomes of a device are stored") { harness in
             var partition = PartitionHand(try await harness.open(Sample.first))
             let key = DeviceKey(owner: owner("owner"), device: device("d"))
             // Some alone, then more than 16 in one step; numbers skip.
@@ -41,7 +41,7 @@ extension RecordStoreConformance {
             try await partition.commit([], batches.dropFirst(20).map { StoredOutcome(key: key, outcome: outcome($0)) })
             try await partition.expectKept(batches[...], key)
         },
-        ConformanceCase("progress is kept for each owner, caller and device by itself, byte by byte") { harness in
+        ConformanceCase("progress is stored per owner, caller and device, compared byte by byte") { harness in
             var partition = PartitionHand(try await harness.open(Sample.first))
             var keys: [DeviceKey] = []
             for owned in ["é", "e\u{301}"] {

@@ -1,6 +1,6 @@
 import RecordStore
 
-/// What every store does, as cases that know the port alone.
+/// The behaviour of every store, as cases that use only the port.
 ///
 /// A test target of an adapter runs them all:
 ///
@@ -10,14 +10,12 @@ import RecordStore
 ///         try await test.run { try await MyStore.open(place) }
 ///     }
 package enum RecordStoreConformance {
-    /// All cases.
     package static let cases: [ConformanceCase] =
         valueCases + keyCases + commitCases + progressCases + evolutionCases + snapshotCases + preparationCases
 }
 
 /// One behaviour that a store must have.
 package struct ConformanceCase: Sendable, CustomStringConvertible {
-    /// The behaviour.
     package let description: String
     private let body: @Sendable (StoreHarness) async throws -> Void
 
@@ -28,8 +26,8 @@ package struct ConformanceCase: Sendable, CustomStringConvertible {
 
     /// Runs the case.
     ///
-    /// - Parameter open: opens a store; the first time on an empty place, later on the same place, also while an earlier
-    ///   one is still open.
+    /// - Parameter open: opens a store; the first time on an empty place, later on the same place, also while an
+    ///   earlier one is still open.
     package func run(_ open: @escaping @Sendable () async throws -> any RecordStore) async throws {
         let harness = StoreHarness(open)
         let outcome: Result<Void, any Error>

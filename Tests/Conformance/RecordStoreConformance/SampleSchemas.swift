@@ -54,7 +54,6 @@ enum Sample {
         Table(name: "late", columns: [Column(name: "value", type: .text)]),
     ])
 
-    /// The history of these versions.
     static func history(_ versions: Schema...) -> SchemaHistory {
         var history = SchemaHistory()
         for (index, schema) in versions.enumerated() {

@@ -12,7 +12,7 @@ private struct Snapshot {
 
     /// Reads a snapshot, expecting the position first and once, and one owner in a piece of rows.
     ///
-    /// - Parameter onPiece: told the number of each piece as it comes, on the thread that reads.
+    /// - Parameter onPiece: called with the number of each chunk on the reading thread.
     init(
         of partition: Int, ordinal: Int = 1, _ store: any RecordStore,
         onPiece: @escaping @Sendable (Int) -> Void = { _ in }
@@ -46,7 +46,7 @@ private struct Snapshot {
 
 extension RecordStoreConformance {
     static let snapshotCases: [ConformanceCase] = [
-        ConformanceCase("a snapshot of an empty partition is a position alone") { harness in
+        ConformanceCase("a snapshot of an empty partition has only a position") { harness in
             let store = try await harness.open(Sample.first)
             let snapshot = try await Snapshot(of: 0, store)
             #expect(snapshot.position == StoredPosition())
@@ -77,11 +77,11 @@ extension RecordStoreConformance {
             let changes = zip(snapshot.rows, snapshot.rows.dropFirst()).filter { $0.key.owner != $1.key.owner }
             #expect(changes.count == 2)
         },
-        ConformanceCase("a snapshot has the kept outcomes of its partition, each device's oldest first") { harness in
+        ConformanceCase("a snapshot has the stored outcomes of its partition, each device's oldest first") { harness in
             let store = try await harness.open(Sample.first)
             var partition = PartitionHand(store, 1)
             var other = PartitionHand(store, 2)
-            // A device that has no rows, one with more outcomes than are kept, and owners that share a device.
+            // A device without rows, one with more outcomes than are stored, and owners that share a device.
             let keys = ["a", "b", "c"].map { DeviceKey(owner: owner("owner \($0)"), device: device("d")) }
             let stored = keys.flatMap { key in
                 (1...20).map { StoredOutcome(key: key, outcome: outcome(Int64($0 * 2))) }
@@ -94,11 +94,11 @@ extension RecordStoreConformance {
             #expect(found.count == keys.count)
             for key in keys { #expect(found[key] == stored.filter { $0.key == key }.suffix(Outcome.keptPerDevice)) }
         },
-        ConformanceCase("a snapshot is of one moment, and commits go on meanwhile") { harness in
+        ConformanceCase("a snapshot is consistent while commits continue") { harness in
             let store = try await harness.open(Sample.first)
             var partition = PartitionHand(store)
             let key = DeviceKey(owner: owner("owner"), device: device("d"))
-            // Every commit writes every row anew, with its number as the version, and an outcome.
+            // Every commit writes every row again, with its number as the version, and an outcome.
             func rows(_ number: Int64) -> [OrderedRow] {
                 (0..<3000).map { index in
                     var row = orderRow("\(index)", "x", timeStamp: number * 3000 + Int64(index))
@@ -109,7 +109,7 @@ extension RecordStoreConformance {
             try await partition.commit(rows(1), [StoredOutcome(key: key, outcome: outcome(1))])
             let position = partition.position
 
-            // The read waits at its first pieces until a commit has gone through.
+            // The read blocks at its first chunks until a commit has finished.
             let handOver = HandOver()
             async let reading = {
                 defer { handOver.end() }
@@ -133,7 +133,7 @@ extension RecordStoreConformance {
             let isNewest = after.rows == rows(4)
             #expect(isNewest)
         },
-        ConformanceCase("a snapshot has the columns of the version asked for") { harness in
+        ConformanceCase("a snapshot has the columns of the requested version") { harness in
             var partition = PartitionHand(try await harness.open(Sample.first))
             let old = orderRow("a", "old")
             try await partition.commit([old])
@@ -144,7 +144,7 @@ extension RecordStoreConformance {
             #expect(try await Snapshot(of: 0, ordinal: 1, partition.store).rows == [old])
             #expect(try await Snapshot(of: 0, ordinal: 2, partition.store).rows == [lifted, late])
         },
-        ConformanceCase("the size of a partition is what its snapshot has") { harness in
+        ConformanceCase("the size of a partition is that of its snapshot") { harness in
             let store = try await harness.open(Sample.first)
             #expect(try await store.size(of: 1) == PartitionSize(rows: 0, outcomes: 0))
             var partition = PartitionHand(store, 1)
@@ -158,7 +158,7 @@ extension RecordStoreConformance {
                         : row(Sample.everyType, name, "\(timeStamp)", timeStamp, Array(repeating: "null", count: 10)))
             }
             rows[7].isDeleted = true
-            // A device with fewer outcomes than are kept, one with more, and one whose owner has no rows.
+            // A device with fewer outcomes than are stored, one with more, and one whose owner has no rows.
             let keys =
                 [(DeviceKey(owner: owner("owner 1"), device: device("d")), 3)]
                 + ["owner 2", "none"].map { (DeviceKey(owner: owner($0), device: device("e")), 20) }
@@ -175,7 +175,7 @@ extension RecordStoreConformance {
             #expect(size.outcomes == snapshot.outcomes.count)
             #expect(try await store.size(of: 2) == PartitionSize(rows: 1, outcomes: 0))
         },
-        ConformanceCase("what the body of a snapshot throws ends the read") { harness in
+        ConformanceCase("an error of a snapshot's body ends the read") { harness in
             struct Enough: Error {}
             var partition = PartitionHand(try await harness.open(Sample.first))
             try await partition.commit([orderRow("a", "x")])

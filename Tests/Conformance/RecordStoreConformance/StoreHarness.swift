@@ -18,7 +18,7 @@ actor StoreHarness {
         return store
     }
 
-    /// A store prepared for a history.
+    /// A prepared store.
     func open(_ schemas: SchemaHistory) async throws -> any RecordStore {
         let store = try await open()
         try await store.prepare(schemas)
@@ -38,7 +38,7 @@ extension RecordStore {
     }
 }
 
-/// A partition as its worker sees it: it knows where the partition stands and moves it on.
+/// A partition as its worker sees it: the worker knows the position and advances it.
 struct PartitionHand {
     let store: any RecordStore
     let partition: Int
@@ -86,7 +86,7 @@ struct PartitionHand {
         let found = try await rows(expected.map(\.key), ordinal: ordinal)
         #expect(found.count == expected.count, sourceLocation: sourceLocation)
         for row in expected {
-            // Compared outside of the expectation, which would print values of any size.
+            // Compared outside the expectation, which would print values of any size.
             let isSame = found[row.key] == row
             #expect(isSame, "table \(row.key.table), id \(row.key.id)", sourceLocation: sourceLocation)
         }

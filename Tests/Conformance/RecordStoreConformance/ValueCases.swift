@@ -55,7 +55,7 @@ enum EdgeValues {
 
 extension RecordStoreConformance {
     static let valueCases: [ConformanceCase] = [
-        ConformanceCase("values of every type come back as the same bytes") { harness in
+        ConformanceCase("values of every type are read back as the same bytes") { harness in
             var partition = PartitionHand(try await harness.open(Sample.first))
             var rows: [OrderedRow] = []
             for (column, edges) in EdgeValues.byColumn.enumerated() {
@@ -67,7 +67,7 @@ extension RecordStoreConformance {
             try await partition.commit(rows)
             try await partition.expect(rows)
         },
-        ConformanceCase("rows of random edge values come back, also when they were written over others") { harness in
+        ConformanceCase("rows of random edge values are read back, also after overwriting others") { harness in
             var partition = PartitionHand(try await harness.open(Sample.first))
             var random = SeededRandom(seed: 0xED6E)
             for round in 0..<5 {
@@ -76,7 +76,7 @@ extension RecordStoreConformance {
                 try await partition.expect(rows)
             }
         },
-        ConformanceCase("everything a row carries comes back, at its extremes too") { harness in
+        ConformanceCase("all columns of a row are read back, including extreme values") { harness in
             var partition = PartitionHand(try await harness.open(Sample.first))
             var least = orderRow("least", "x")
             least.version = 0
@@ -97,7 +97,7 @@ extension RecordStoreConformance {
             try await partition.commit([least, greatest])
             try await partition.expect([least, greatest])
         },
-        ConformanceCase("rows that follow each other have each its own device and writer") { harness in
+        ConformanceCase("consecutive rows have their own device and writer") { harness in
             var partition = PartitionHand(try await harness.open(Sample.first))
             let names = ["a long name 1", "a long name 2", "a long name", "é", "e\u{301}"]
             var rows: [OrderedRow] = []
@@ -127,7 +127,7 @@ extension RecordStoreConformance {
             try await partition.commit([row])
             try await partition.expect([row, other])
         },
-        ConformanceCase("a store that is opened again has everything") { harness in
+        ConformanceCase("a store that is reopened has everything") { harness in
             var partition = PartitionHand(try await harness.open(Sample.first), 3)
             let rows = [orderRow("a", "x"), everyTypeRow("a", column: 2, "0.1")]
             let key = DeviceKey(owner: owner("owner"), device: device("d"))

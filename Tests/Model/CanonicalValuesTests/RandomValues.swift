@@ -2,7 +2,7 @@ import Seeded
 import SyncModel
 
 extension SeededRandom {
-    /// A column type and canonical JSON of it, spelled here by other means than the code under test.
+    /// A column type and canonical JSON of it, written independently of the code under test.
     mutating func canonicalValue() -> (ColumnType, [UInt8]) {
         switch Int.random(in: 0..<8, using: &self) {
         case 0:

@@ -38,7 +38,7 @@ import Testing
             "2026-02-30", "a b", "A", "time_stamp", "\"\"",
         ]
 
-    @Test func refusesWithTextOrGivesTablesThatTravel() throws {
+    @Test func failsWithAMessageOrReturnsTablesThatCanBeEncoded() throws {
         let tally = try Fuzzer(
             "schema file", count: TestLength.count(2000, long: 100_000), corpus: Self.corpus, words: Self.words,
             generate: Self.file

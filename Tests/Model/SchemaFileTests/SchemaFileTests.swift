@@ -50,29 +50,29 @@ import Testing
     @Test(arguments: [
         ("", "the file is empty"),
         ("table:\n", "1:1: the file has no key table; did you mean tables?"),
-        ("tables: 3\n", "1:9: tables is a mapping of names, found an integer"),
-        ("tables:\n  a:\n    columns:\n      b: txt\n", "4:10: a type is one of"),
+        ("tables: 3\n", "1:9: tables must be a mapping of names, found an integer"),
+        ("tables:\n  a:\n    columns:\n      b: txt\n", "4:10: a type must be one of"),
         (
             "tables:\n  a:\n    columns:\n      b: { type: text, lenght: 3 }\n",
             "4:24: the column b has no key lenght; did you mean length?"
         ),
-        ("tables:\n  a:\n    policy: lastWins\n    columns:\n      b: text\n", "3:13: policy is one of"),
-        ("tables:\n  a:\n    columns:\n      b: { type: integer, default: x }\n", "4:36: this default is not possible"),
+        ("tables:\n  a:\n    policy: lastWins\n    columns:\n      b: text\n", "3:13: policy must be one of"),
+        ("tables:\n  a:\n    columns:\n      b: { type: integer, default: x }\n", "4:36: this default is not valid"),
         (
             "tables:\n  a:\n    columns:\n      b: { type: text, nullable: false, default: null }\n",
-            "4:50: this default is not possible"
+            "4:50: this default is not valid"
         ),
         ("tables:\n  a:\n    columns:\n      id: text\n", "4:7: a.id:"),
         ("tables:\n  a:\n    columns:\n      b: { type: text, references: c }\n", "4:7: a.b:"),
         ("tables:\n  a:\n    columns:\n      b: text\n      b: text\n", "5:7:"),
         ("tables:\n  a: [\n", "3:1:"),
     ])
-    func namesLineAndColumnOfWhatIsWrong(text: String, expected: String) {
+    func namesLineAndColumnOfEachProblem(text: String, expected: String) {
         let problems = problems(text)
         #expect(problems.contains { $0.hasPrefix(expected) }, "\(problems)")
     }
 
-    @Test func tellsOfEveryProblemAtOnceInTheOrderOfTheLines() {
+    @Test func reportsEveryProblemInTheOrderOfTheLines() {
         let problems = problems(
             """
             tables:

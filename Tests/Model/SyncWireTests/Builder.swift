@@ -1,6 +1,6 @@
 import SyncWire
 
-/// Spells protobuf fields by hand, wrong ones too.
+/// Encodes protobuf fields by hand, also malformed ones.
 struct Builder {
     var bytes: [UInt8] = []
 

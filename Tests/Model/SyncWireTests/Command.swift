@@ -2,13 +2,14 @@ import Foundation
 
 /// Programs that tests run.
 enum Command {
-    /// What a program left behind.
+    /// The result of a program.
     struct Result: Sendable {
         let status: Int32
         let errors: String
     }
 
-    /// Runs a program found on the path, or by its own path, and waits for its end without blocking a thread of the pool.
+    /// Runs a program found on the path, or by its own path, and waits for its end without blocking a thread of the
+    /// pool.
     ///
     /// - Parameter folder: where its standard error is kept, in a file, which no program can fill up as it can a pipe.
     static func run(_ arguments: [String], in folder: URL) async throws -> Result {

@@ -6,7 +6,8 @@ import Testing
 @Suite struct DamageTests {
     @Test(arguments: Sample.all)
     func aRecordCutWithinAFieldIsAnError(sample: Sample) throws {
-        // Protobuf does not say where a message ends: cut behind a field it is a shorter message, or lacks a required field.
+        // Protobuf does not say where a message ends: cut behind a field it is a shorter message, or lacks a required
+        // field.
         let ends = Set(try FieldRanges(decoding: sample.bytes).ranges.map(\.upperBound)).union([0])
         for count in sample.bytes.indices {
             let cut = Array(sample.bytes[..<count])

@@ -2,7 +2,7 @@ import SyncModel
 import SyncWire
 import Testing
 
-/// Each way to break the contract has its code, its place and its position.
+/// Each violation of the contract has its code, its field and its offset.
 @Suite struct MalformedTests {
     private static let batch = Builder().varint(1, 1).text(4, Sample.hash).text(5, "abc").text(6, "k1").text(10, "[]")
 
@@ -56,7 +56,7 @@ import Testing
     ]
 
     @Test(arguments: cases.indices)
-    func aBrokenBatchSaysWhatAndWhere(index: Int) {
+    func aMalformedBatchIsReportedWithItsPosition(index: Int) {
         let (name, bytes, code, path) = Self.cases[index]
         let error = #expect(throws: WireError.self, "\(name)") { try ChangeBatch(decoding: bytes.bytes) }
         #expect(error?.code == code, "\(name)")
@@ -87,7 +87,7 @@ import Testing
     ]
 
     @Test(arguments: innerCases.indices)
-    func aBrokenPartSaysWhatAndWhere(index: Int) {
+    func aMalformedPartIsReportedWithItsPosition(index: Int) {
         let (name, more, code, path) = Self.innerCases[index]
         let error = #expect(throws: WireError.self, "\(name)") { try ChangePart(decoding: Self.part + more.bytes) }
         #expect(error?.code == code, "\(name)")
@@ -124,28 +124,28 @@ import Testing
     ]
 
     @Test(arguments: pieceCases.indices)
-    func aBrokenPieceSaysWhatAndWhere(index: Int) {
+    func aMalformedPieceIsReportedWithItsPosition(index: Int) {
         let (name, more, code, path) = Self.pieceCases[index]
         let error = #expect(throws: WireError.self, "\(name)") { try OrderedPiece(decoding: Self.piece + more.bytes) }
         #expect(error?.code == code, "\(name)")
         #expect(error?.path == path, "\(name)")
     }
 
-    @Test func aPlaceWithoutADeviceIsNone() {
+    @Test func aLocatorWithoutADeviceIsMalformed() {
         let bytes = Builder().varint(1, 1).varint(2, 1).message(5) { $0.text(3, "r").varint(4, 3).varint(5, 9) }.bytes
         let error = #expect(throws: WireError.self) { try Outcome(decoding: bytes) }
         #expect(error?.code == .missing && error?.path == [5, 7])
     }
 
-    @Test func anErrorSaysWhereInTheRecordItIs() {
+    @Test func anErrorNamesItsOffsetInTheRecord() {
         let bytes = Self.batch.message(9) { $0.text(1, "x").varint(2, 3) }.bytes
         let error = #expect(throws: WireError.self) { try ChangeBatch(decoding: bytes) }
         #expect(error?.offset == bytes.count)
         #expect(error?.description == "unknownValue in field 9.2 at byte \(bytes.count)")
     }
 
-    @Test func aNewerFormatIsNoMalformedMessage() {
-        // Everything else of it may mean something else: here the fields are of other types and one is missing.
+    @Test func aNewerFormatIsNotReportedAsMalformed() {
+        // Other fields may have another meaning in it: here they have other types, and one is missing.
         let bytes = Builder().text(3, "x").varint(4, 1).varint(1, 2).bytes
         let error = #expect(throws: WireError.self) { try ChangePart(decoding: bytes) }
         #expect(error?.code == .unsupportedFormat(2))
@@ -154,7 +154,7 @@ import Testing
         #expect(malformed?.isNewerFormat == false)
     }
 
-    @Test func limitsHold() throws {
+    @Test func enforcesLimits() throws {
         let bytes = Self.part
         let fieldCount = 20 + 4 * 10 + 3 + 9 * 4
         #expect(try ChangePart(decoding: bytes, limits: limits(bytes: bytes.count, fields: fieldCount)) == Sample.part)

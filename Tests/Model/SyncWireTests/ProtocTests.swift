@@ -3,7 +3,7 @@ import SyncModel
 import SyncWire
 import Testing
 
-/// Holds the code against the contract's files, as protoc and its Python classes understand them.
+/// Compares the code with the contract's files, as protoc and its Python classes understand them.
 @Suite struct ProtocTests {
     @Test func pythonReadsWhatSwiftWritesAndSwiftReadsWhatPythonWrites() async throws {
         let answers = try await Command.withTemporaryFolder { try await convert(Sample.all, in: $0) }

@@ -31,16 +31,16 @@ import Testing
         #expect(try OrderedPiece(decoding: Array(fields.joined())) == piece)
     }
 
-    @Test func theLastOfAScalarGivenTwiceCounts() throws {
+    @Test func theLastOfARepeatedScalarIsUsed() throws {
         let more = Builder().varint(8, 0).text(11, "k9").bytes
         let part = try ChangePart(decoding: Sample.part.encode(naming: Sample.schema) + more)
         #expect(part.device.knowledgeID.text == "k9")
-        // A change that leaves its device out follows the part's.
+        // A change without a knowledgeId has the part's.
         #expect(part.changes[0].knowledgeID.text == "k9")
         #expect(part.changes[1].knowledgeID == Sample.other)
     }
 
-    @Test func anyRulesButZeroAreReadAsTheyStand() throws {
+    @Test func rulesVersionsAreReadUnchangedExceptZero() throws {
         var batch = ChangeBatch(
             epoch: "e", rules: 1, schema: Sample.hash, device: Sample.device, batch: 1, grants: [],
             changes: [0x5B, 0x5D])
@@ -70,13 +70,13 @@ import Testing
         #expect(header.owner == piece.owner && header.device == piece.device && header.batch == piece.batch)
         #expect(header.verdict == piece.verdict && header.contentHash == piece.contentHash)
         #expect(header.rowCount == piece.rows.count && header.resultCount == piece.results.count)
-        // A row that is no row is not looked at.
+        // An absent row is not evaluated.
         let broken = bytes + Builder().message(15) { $0.varint(2, 1) }.bytes
         #expect(try OrderedPieceHeader(decoding: broken).rowCount == piece.rows.count + 1)
         #expect(throws: WireError.self) { try OrderedPiece(decoding: broken) }
     }
 
-    @Test func recordsOfControlHaveKeysOfTheirOwn() {
+    @Test func recordsOfControlHaveUniqueKeys() {
         let history = ControlRecord.history(History(epoch: "e", partitions: 1))
         #expect(history.key(distinguishedBy: "a") == Array("history/a".utf8))
         let schema = ControlRecord.schema(Sample.entry(12, Sample.schema))

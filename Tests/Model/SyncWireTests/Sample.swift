@@ -2,7 +2,7 @@ import Foundation
 import SyncModel
 import SyncWire
 
-/// A value with its message as JSON, as protobuf spells it, written by hand.
+/// A value with its message in protobuf's JSON format, written by hand.
 struct Sample: Sendable, CustomStringConvertible {
     let name: String
     /// The message in the contract.
@@ -12,7 +12,7 @@ struct Sample: Sendable, CustomStringConvertible {
     let json: String
     /// Whether bytes give the sample's value.
     let matches: @Sendable ([UInt8]) throws -> Bool
-    /// Whether what bytes give is the same after it was written and read again.
+    /// Whether the decoded value is the same after encoding and decoding it again.
     let survives: @Sendable ([UInt8]) throws -> Bool
 
     var description: String { name }

@@ -4,19 +4,19 @@ import SyncWire
 import Testing
 
 @Suite struct SchemaHashTests {
-    @Test func isTheBeginningOfTheHashOfTheEncodedTables() {
+    @Test func isAPrefixOfTheHashOfTheEncodedTables() {
         let digest = hexadecimal(SHA256.digest(of: Sample.fullSchema.encode()))
         #expect(SchemaVersion.hash(of: Sample.fullSchema) == String(digest.prefix(32)))
         #expect(SchemaVersion(ordinal: 3, of: Sample.fullSchema).hash == String(digest.prefix(32)))
     }
 
-    /// A version is named by its hash for ever: messages of years ago must find it.
-    @Test func staysWhatItWas() {
+    /// A version is named by its hash permanently: old records must find it.
+    @Test func hashesNeverChange() {
         #expect(SchemaVersion.hash(of: Schema(tables: [])) == "e3b0c44298fc1c149afbf4c8996fb924")
         #expect(SchemaVersion.hash(of: Sample.fullSchema) == "f1b0ebf8c196ca81231f4f71390d41ae")
     }
 
-    @Test func everythingDeclaredCounts() {
+    @Test func theHashDependsOnEverythingDeclared() {
         let base = Column(name: "c", type: .decimal(precision: 5, scale: 2))
         let columns = [
             base,
@@ -45,7 +45,7 @@ import Testing
         #expect(Set(schemas.map(SchemaVersion.hash)).count == schemas.count)
     }
 
-    @Test func aRecordWhoseHashIsAnotherSchemasIsRefused() {
+    @Test func aSchemaRecordWithTheHashOfAnotherSchemaIsRefused() {
         let entry = SchemaHistory.Entry(
             version: SchemaVersion(ordinal: 1, hash: Sample.hash), schema: Sample.fullSchema)
         let error = #expect(throws: WireError.self) {

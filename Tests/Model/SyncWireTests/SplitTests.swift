@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: [1, 700, 1000, 2000, 5000, 20_000])
-    func piecesStayWithinTheSizeAndTogetherMakeTheResult(size: Int) {
+    func piecesAreWithinTheSizeAndJoinToTheResult(size: Int) {
         let result = Self.result(rows: 100)
         let pieces = result.split(at: size, naming: Self.schema)
         #expect(pieces.count > 1)
@@ -38,7 +38,7 @@ import Testing
         #expect(pieces.flatMap { $0.summary?.refusals ?? [] } == result.summary?.refusals)
     }
 
-    @Test func rowsComeBeforeRefusalsAndThoseBeforeResults() {
+    @Test func rowsPrecedeRefusalsAndResults() {
         let pieces = Self.result(rows: 100).split(at: 1000, naming: Self.schema)
         let kinds = pieces.flatMap {
             $0.rows.map { _ in 0 } + ($0.summary?.refusals ?? []).map { _ in 1 } + $0.results.map { _ in 2 }
@@ -64,16 +64,16 @@ import Testing
         #expect(pieces.map(\.rows) == result.rows.map { [$0] })
     }
 
-    @Test func theSameResultIsCutAtTheSamePlaces() {
+    @Test func theSameResultIsSplitAtTheSamePoints() {
         let first = Self.result(rows: 300).split(at: 3000, naming: Self.schema)
         let again = Self.result(rows: 300).split(at: 3000, naming: Self.schema)
         #expect(first.map { $0.encode(naming: Self.schema) } == again.map { $0.encode(naming: Self.schema) })
-        // A later schema version may have more tables: the cuts do not move.
+        // A later schema version may have more tables: the split points stay the same.
         let later = Schema(tables: Self.schema.tables + [Table(name: "later", columns: [])])
         #expect(Self.result(rows: 300).split(at: 3000, naming: later) == first)
     }
 
-    @Test func aVerdictWithoutRowsIsOnePiece() {
+    @Test func aResultWithoutRowsIsOnePiece() {
         var result = Self.result(rows: 0)
         result.verdict = .repeated
         result.results = []

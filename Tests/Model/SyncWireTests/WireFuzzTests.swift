@@ -9,13 +9,13 @@ import Testing
     static let messages = Array(Set(Sample.all.map(\.message))).sorted()
 
     @Test(arguments: messages)
-    func anyBytesAreAnErrorOrAMessage(message: String) throws {
+    func anyBytesAreEitherAnErrorOrAMessage(message: String) throws {
         // The largest samples say nothing more after the first kilobytes.
         let samples = Sample.all.filter { $0.message == message && $0.bytes.count < 10_000 }
         let tally = try Fuzzer(
             message, count: TestLength.count(1000, long: 40_000), corpus: samples.map(\.bytes), generate: Self.fields
         ).run { bytes in
-            // Every way that the message is read: a type may read a part of it.
+            // Every type that reads the message, also those that read a part of it.
             var verdict = Fuzzer.Verdict.refused
             for sample in samples {
                 do {

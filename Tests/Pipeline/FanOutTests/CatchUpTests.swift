@@ -7,7 +7,7 @@ import Testing
 
 /// Vectors that are above the stream (I7).
 @Suite(.timeLimit(.minutes(3))) struct CatchUpTests {
-    /// A log whose first reader cannot be made, so that the stream stands still until the clock is moved.
+    /// A log whose first reader fails, so that the stream waits until the clock advances.
     private func withStandingStream(
         _ world: World, _ body: (Service, ManualClock) async throws -> Void
     ) async throws {
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func waitsForTheStreamThatAnotherFanOutWasAheadWith() async throws {
+    @Test func waitsWhenAnotherFanOutWasAhead() async throws {
         let world = World()
         try world.upload([.person("p1")])
         try world.upload([.person("p2")])
@@ -38,9 +38,10 @@ import Testing
         }
     }
 
-    @Test func waitsForTheStreamThatThePageBeforeWasCutFrom() async throws {
+    @Test func waitsForTheHeadOfTheLastCutPage() async throws {
         let world = World()
-        // Two rows of one device, and a third; then the first moves on, unknown to the fan-out that goes on with the pages.
+        // Two rows of one device, and a third; then the first is written again, unknown to the fan-out that serves the
+        // next page.
         world.writesTables = true
         try world.upload([.person("p1")])
         try world.upload([.person("p2")])
@@ -56,7 +57,7 @@ import Testing
                 let knowledge = OwnerKnowledge(entries: cut.knowledge, cutFrom: cut.cutFrom(known: nil))
                 return (knowledge, try await ahead.pull(knowledge).text)
             }
-            // Without the head, the fan-out that is behind counts the first row as held where it was.
+            // Without the head, the fan-out that is behind would count the first row's old version as held.
             let unnamed = try await behind.pull(OwnerKnowledge(entries: knowledge.entries))
             #expect(unnamed.text == world.json(world.stream(of: "abc")[1]) && !unnamed.hasMore)
             #expect(behind.fanOut.idlePage(OwnerPull(owner: "abc", knowledge: knowledge)) == nil)
@@ -69,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func saysThatTheHistoryChangedWhenTheLogEndsBeforeThePageThatWasCut() async throws {
+    @Test func reportsHistoryChangedWhenTheLastCutPageIsAboveTheEndOfTheLog() async throws {
         let world = World()
         try world.upload([.person("p1")])
         try await withFanOut(world) { service in
@@ -83,20 +84,20 @@ import Testing
         }
     }
 
-    @Test func isNotReadyWhenTheStreamDoesNotComeInTime() async throws {
+    @Test func throwsNotReadyWhenTheStreamIsNotInTime() async throws {
         let world = World()
         try world.upload([.person("p1")])
         try await withStandingStream(world) { service, clock in
             let rows = Task { try await service.pull(OwnerKnowledge(floor: TimeStamp(100)), within: .seconds(10)) }
             await clock.sleepers(2)
             clock.advance(by: .seconds(10))
-            await #expect(throws: FanOutError.notReady("the stream is behind what the device has seen")) {
+            await #expect(throws: FanOutError.notReady("the stream is behind the device's knowledge vector")) {
                 _ = try await rows.value
             }
         }
     }
 
-    @Test func saysThatTheHistoryChangedWhenTheLogHasNoMore() async throws {
+    @Test func reportsHistoryChangedWhenTheVectorIsAboveTheEndOfTheLog() async throws {
         let world = World()
         try world.upload([.person("p1")])
         try world.upload([.person("q1")], owner: "def")
@@ -121,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func endsWaitingWhenTheCallerIsCancelledAndWhenItStops() async throws {
+    @Test func cancellationAndStopEndWaits() async throws {
         let world = World()
         try world.upload([.person("p1")])
         try await withStandingStream(world) { service, clock in

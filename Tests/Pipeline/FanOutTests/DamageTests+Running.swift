@@ -10,14 +10,14 @@ import Testing
 
 /// Damage under a running fan-out.
 extension DamageTests {
-    /// Damage that comes while the file is served, and is met by a pull.
+    /// Damage while the file is served, found by a pull.
     @Test(arguments: [
         "UPDATE stream SET json = CAST(replace(json, 'abcdefghij', 'abcdefghiJ') AS BLOB)",
         "UPDATE stream SET checksum = checksum + 1",
         "DELETE FROM stream WHERE time_stamp = (SELECT max(time_stamp) FROM stream)",
         "DELETE FROM owners", "UPDATE owners SET head = head - 1", "DROP TABLE stream",
     ])
-    func rebuildsWhileRunningWhenAPullMeetsDamage(sql: String) async throws {
+    func rebuildsWhileRunningWhenAPullFindsDamage(sql: String) async throws {
         let world = try filled()
         let checkHeads = { (configuration: inout FanOutConfiguration) in configuration.check = .heads }
         try await withFanOut(world, configure: checkHeads) { service in
@@ -47,12 +47,12 @@ extension DamageTests {
         }
     }
 
-    /// A table is gone; the older state of the row that is written next is; another row stands in its place.
+    /// A table is missing; the replaced version of the next row is missing; another row is at its position.
     @Test(arguments: [
         "DROP TABLE knowledge", "DELETE FROM stream WHERE row_id = CAST('p7' AS BLOB)",
         "UPDATE stream SET row_id = CAST('p9' AS BLOB) WHERE row_id = CAST('p7' AS BLOB)",
     ])
-    func rebuildsWhileRunningWhenWritingMeetsDamage(sql: String) async throws {
+    func rebuildsWhileRunningWhenAWriteFindsDamage(sql: String) async throws {
         let world = try filled()
         try await withFanOut(world) { service in
             try await service.caughtUp(with: world)
@@ -65,13 +65,13 @@ extension DamageTests {
         }
     }
 
-    /// The row that an answer shows is not where it was, and nowhere else; or it is another.
+    /// The row of an answer is missing at its locator and everywhere else, or is another row.
     @Test(arguments: [
         "DELETE FROM stream WHERE row_id = CAST('p7' AS BLOB)",
         "UPDATE stream SET row_id = CAST('p9' AS BLOB) WHERE row_id = CAST('p7' AS BLOB)",
         "UPDATE stream SET json = CAST(replace(json, 'abcdefghij', 'abcdefghiJ') AS BLOB)", "DELETE FROM knowledge",
     ])
-    func rebuildsWhileRunningWhenAnOutcomeMeetsDamage(sql: String) async throws {
+    func rebuildsWhileRunningWhenAnOutcomeFindsDamage(sql: String) async throws {
         let world = try filled()
         let conflict = try world.upload(
             [.person("p7", by: "k3", base: .zero, ifBase: true)], owner: owners[1], device: .second, batch: 1)
@@ -92,9 +92,9 @@ extension DamageTests {
         }
     }
 
-    /// A stream that was made again stands where the tables do, which may be behind results that were told: what they show is
-    /// still to come, and nothing is damaged.
-    @Test func aStreamThatIsBehindWhatWasToldIsNotDamaged() async throws {
+    /// A rebuilt stream starts at the tables' position, possibly behind results that were reported. Their rows are
+    /// not there yet, and nothing is damaged.
+    @Test func aStreamBehindReportedResultsIsNotDamaged() async throws {
         let world = try filled()
         world.writeTables()
         try world.upload([.person("fresh", by: "k7")])
@@ -112,7 +112,7 @@ extension DamageTests {
             await clock.sleepers(1)
             for _ in 0..<3 {
                 await #expect(
-                    throws: FanOutError.notReady("the stream was made again and has not come to that result yet")
+                    throws: FanOutError.notReady("the rebuilt stream has not reached that result yet")
                 ) {
                     try await service.fanOut.outcome(of: conflict, within: .zero)
                 }
@@ -124,8 +124,8 @@ extension DamageTests {
         }
     }
 
-    /// One that is damaged again where it was may be so however often it is made: the rounds have pauses.
-    @Test func aStreamThatIsDamagedAgainAtOnceIsMadeAgainLater() async throws {
+    /// A file that is damaged again after each rebuild: rebuilds have pauses.
+    @Test func repeatedDamageIsRebuiltWithPauses() async throws {
         let world = try filled()
         world.writeTables()
         let clock = ManualClock()
@@ -166,9 +166,9 @@ extension DamageTests {
         }
     }
 
-    /// Whoever has a deleted file open goes on in it, and what is written there is lost with the process.
+    /// A process with a deleted file open continues to use it, and everything written to it is lost with the process.
     @Test(arguments: Loss.allCases)
-    func rebuildsWithTheNextResultWhenFilesAreGoneWhileTheyAreOpen(loss: Loss) async throws {
+    func rebuildsWithTheNextResultWhenOpenFilesAreDeleted(loss: Loss) async throws {
         let world = try filled()
         try await withFolder { folder in
             try await withFanOut(world, in: folder) { service in
@@ -182,7 +182,7 @@ extension DamageTests {
                 try #require(service.events.hasDamageOfAFile)
                 try await expectAll(world, service)
             }
-            // What was made anew is where it belongs: the next one needs nothing.
+            // The rebuilt file is in place: the next start does not rebuild it.
             try await withFanOut(world, in: folder) { service in
                 try await service.caughtUp(with: world)
                 try await expectAll(world, service)
@@ -191,8 +191,8 @@ extension DamageTests {
         }
     }
 
-    /// A key within the tree is not what it was, and leads a search past rows to others that are as they were written.
-    @Test func noticesThatADamagedKeyLedASearchAstray() async throws {
+    /// A changed key in the B-tree makes a search skip rows and end at other, undamaged ones.
+    @Test func detectsASearchMisledByADamagedKey() async throws {
         let world = World()
         for batch in 0..<10 {
             let name = String(repeating: "n", count: 300)
@@ -220,7 +220,8 @@ extension DamageTests {
         }
     }
 
-    /// Gives a row in the root of the streams' tree, whose key parts those below, the least timeStamp.
+    /// Sets the timeStamp of a row in the root of the stream's B-tree, whose key separates the pages below, to the
+    /// least.
     ///
     /// - Returns: the timeStamp that it had.
     private static func moveSeparator(in bytes: inout [UInt8]) throws -> Int64 {
@@ -234,7 +235,7 @@ extension DamageTests {
         try connection.close()
         try FileManager.default.removeItem(atPath: path)
         func number(at place: Int) -> Int { Int(bytes[place]) << 8 | Int(bytes[place + 1]) }
-        // The page's kind, how many rows it has, and where the last of them lies behind the page below it.
+        // The page's type, its number of rows, and the offset of the last one after the child page's number.
         try #require(bytes[page] == 2)
         let count = number(at: page + 3)
         let row = page + number(at: page + 12 + 2 * (count - 1)) + 4
@@ -249,9 +250,10 @@ extension DamageTests {
 
     /// Bytes change in the database and in its log while pulls and results go on.
     ///
-    /// The seed decides where and to what. Every page is right or refused, and in the end the fan-out serves what it must.
+    /// The seed decides positions and values. Every page is correct or refused, and finally the fan-out serves
+    /// everything.
     @Test(arguments: 1...4)
-    func givesNoWrongRowWhileBytesChangeUnderIt(seed: UInt64) async throws {
+    func sendsNoWrongRowWhileBytesOfTheFileChange(seed: UInt64) async throws {
         var random = SeededRandom(seed: seed)
         var (noticed, refused) = (0, 0)
         for round in 0..<12 {
@@ -273,7 +275,7 @@ extension DamageTests {
                     try await service.caughtUp(with: world)
                     for owner in owners {
                         while try await !isAnswered(world, service, owner) {
-                            // What was refused just now may not have been told of yet.
+                            // The last refusal may not have been reported yet.
                             await Task.yield()
                             await service.events.servesAgain()
                         }
@@ -288,7 +290,7 @@ extension DamageTests {
     /// Overwrites some runs of bytes of a file and of its log, or cuts them.
     private static func damage(_ path: String, _ random: inout SeededRandom, cuts: Bool) throws {
         for name in [path, path + "-wal"] {
-            // A file that was found damaged just now may be away already.
+            // A file that was just found damaged may already be deleted.
             guard let handle = FileHandle(forUpdatingAtPath: name) else { continue }
             let size = Int(try handle.seekToEnd())
             guard size > 0 else {
@@ -308,7 +310,7 @@ extension DamageTests {
         }
     }
 
-    /// Whether an owner's pull is answered with everything, which must be right.
+    /// Whether an owner's pull returns all rows, which must be correct.
     private func isAnswered(_ world: World, _ service: Service, _ owner: SyncID) async throws -> Bool {
         let rows: OwnerRows
         do {
@@ -316,7 +318,7 @@ extension DamageTests {
         } catch FanOutError.notReady {
             return false
         }
-        // The newest result may not have come yet.
+        // The newest result may not have arrived yet.
         let stream = world.stream(of: owner)
         let past = stream.filter { $0.timeStamp <= rows.head }
         let isWhole = past.count == stream.count

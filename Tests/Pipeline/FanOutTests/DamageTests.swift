@@ -6,7 +6,7 @@ import Seeded
 import SyncModel
 import Testing
 
-/// Files whose bytes are not those that were written: never a wrong row, never a wrong "drained".
+/// Damaged files never cause a wrong row or a wrongly drained device.
 @Suite(.timeLimit(.minutes(3))) struct DamageTests {
     let owners: [SyncID] = ["abc", "def"]
 
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(arguments: 1...4)
-    func noticesFlippedBytesAnywhereOrTheyAreHarmless(seed: UInt64) async throws {
+    func detectsFlippedBytesUnlessTheyAreHarmless(seed: UInt64) async throws {
         let world = try filled()
         let bytes = try await file(of: world)
         #expect(try await start(world, with: bytes) == false)
@@ -87,11 +87,11 @@ import Testing
             damaged[offset] ^= UInt8.random(in: 1...255, using: &random)
             if try await start(world, with: damaged) { noticed += 1 }
         }
-        // Free room in pages is most of what is harmless.
+        // Most harmless bytes are free space in pages.
         #expect(noticed > 8)
     }
 
-    @Test func noticesTruncationAndFilesThatAreNoDatabase() async throws {
+    @Test func detectsTruncationAndFilesThatAreNotDatabases() async throws {
         let world = try filled()
         let bytes = try await file(of: world)
         for count in [bytes.count - 4096, bytes.count / 2, bytes.count - 100, 4096, 100] {
@@ -101,7 +101,7 @@ import Testing
         #expect(try await start(world, with: Array(repeating: 0x41, count: 10_000)))
     }
 
-    /// Changes that leave SQLite's structure and the records' own checksums as they are, made while nobody has the file open.
+    /// Changes that keep SQLite's structure and the records' own checksums intact, made while the file is closed.
     @Test(arguments: [
         "DELETE FROM stream WHERE time_stamp = (SELECT min(time_stamp) FROM stream)",
         "DELETE FROM outcomes WHERE slot = 3", "DELETE FROM uploads", "DELETE FROM owners WHERE owner_no = 1",
@@ -112,7 +112,7 @@ import Testing
         "PRAGMA user_version = 1", "DROP TABLE uploads", "CREATE TABLE more(id)",
         "UPDATE stream SET json = CAST(replace(json, 'person', 'nosrep') AS BLOB)",
     ])
-    func noticesRecordsThatAreNotThoseThatWereWritten(sql: String) async throws {
+    func detectsChangedRecords(sql: String) async throws {
         let world = try filled()
         try await withFolder { folder in
             try await withFanOut(world, in: folder) { try await $0.caughtUp(with: world) }

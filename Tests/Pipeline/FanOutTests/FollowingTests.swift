@@ -8,7 +8,7 @@ import SyncModel
 import SyncWire
 import Testing
 
-/// How `ordered` is followed: once, in order, through restarts and failures (I2).
+/// `ordered` is applied once and in order, across restarts and failures (I2).
 @Suite(.timeLimit(.minutes(3))) struct FollowingTests {
     private func expectModel(
         _ world: World, _ service: Service, _ owner: SyncID = "abc", sourceLocation: SourceLocation = #_sourceLocation
@@ -19,7 +19,7 @@ import Testing
         #expect(rows.head == world.head(of: owner), sourceLocation: sourceLocation)
     }
 
-    @Test func dropsPiecesThatComeAgain() async throws {
+    @Test func dropsRepeatedPieces() async throws {
         let world = World()
         world.pieceSize = 300
         let persons = (0..<8).map { Change.person("p\($0)", name: String(repeating: "x", count: 60), index: $0) }
@@ -29,7 +29,7 @@ import Testing
         #expect(records.count > 4)
         try await withFanOut(world) { service in
             try await service.caughtUp(with: world)
-            // As a new worker would: from the tables' position on, which may be any message.
+            // As a successor: from the tables' position, which may be any part.
             for record in records { world.log.append(record.value, to: world.ordered()) }
             try world.upload([.person("p9")], batch: 3)
             try await service.caughtUp(with: world)
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func goesOnInTheMiddleOfAResultAfterARestart() async throws {
+    @Test func resumesInTheMiddleOfAResultAfterARestart() async throws {
         let world = World()
         world.pieceSize = 300
         let persons = (0..<8).map { Change.person("p\($0)", name: String(repeating: "x", count: 60), index: $0) }
@@ -55,7 +55,7 @@ import Testing
                 await #expect(throws: FanOutError.pending) {
                     try await service.fanOut.outcome(of: numbered, within: .zero)
                 }
-                // What is there is a point of the owner's order.
+                // The content is a point of the owner's order.
                 let rows = try await service.pull()
                 let stream = world.stream(of: "abc").prefix(rows.count)
                 #expect(rows.count > 0 && rows.count < 8)
@@ -63,7 +63,7 @@ import Testing
                 #expect(rows.text == stream.map(world.json).joined(separator: ","))
             }
             try await withFanOut(world, in: folder) { service in
-                // The new worker begins the result again.
+                // The new worker publishes the result again from its first piece.
                 let first = world.log.records(of: world.ordered(), from: 0, maximumBytes: 1)[0]
                 world.log.append(first.value, to: world.ordered())
                 world.publishRest()
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func goesOnServingBeforeARecordThatItCannotApply() async throws {
+    @Test func keepsServingBeforeARecordThatItCannotApply() async throws {
         let world = World()
         try world.upload([.person("p1")], batch: 1)
         world.log.append([0xFF, 0xFF], to: world.ordered())
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    @Test func refusesRecordsOfAnotherHistory() async throws {
+    @Test func refusesRecordsWithADifferentEpoch() async throws {
         let (world, other) = (World(), World())
         try other.upload([.person("p1")])
         let schema = world.schemas.newest!.schema
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    @Test func triesAgainWhenTheLogFails() async throws {
+    @Test func retriesWhenTheLogFails() async throws {
         let world = World()
         try world.upload([.person("p1")])
         world.log.fail(with: [
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    @Test func pullsAreExactWhileRowsCome() async throws {
+    @Test func pullsAreExactDuringWrites() async throws {
         let world = World()
         for index in 0..<40 { try world.upload([.person("p\(index)", by: "k\(index % 12)")]) }
         try await withFanOut(world) { service in
@@ -200,7 +200,7 @@ import Testing
             let fanOut = service.fanOut
             let readers = (0..<4).map { limit in
                 Task {
-                    // As a long poll: subscribed first, then pulled until nothing is left, then waiting for a move.
+                    // As a long poll: subscribes, pulls until drained, then waits for an advance.
                     let (moves, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
                     let subscription = fanOut.subscribe(to: ["abc"]) { _, _ in continuation.yield() }
                     defer { subscription.cancel() }

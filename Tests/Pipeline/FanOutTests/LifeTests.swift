@@ -5,7 +5,7 @@ import PartitionSupervision
 import SyncModel
 import Testing
 
-/// How a fan-out begins and ends.
+/// Start and stop of a fan-out.
 @Suite struct LifeTests {
     private func fanOut(_ world: World, _ folder: String, _ events: EventLog) -> TestFanOut {
         TestFanOut(
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func isNeverRunOnceItWasStopped() async throws {
+    @Test func doesNotRunAfterStop() async throws {
         let world = World()
         try await withFolder { folder in
             let events = EventLog()
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func saysWhyItsFolderCannotBeMade() async throws {
+    @Test func namesTheFolderThatCannotBeCreated() async throws {
         let world = World()
         try await withFolder { folder in
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func boundsTheReadsUnderWay() async throws {
+    @Test func limitsConcurrentReads() async throws {
         let world = World()
         try world.upload([.person("p1")])
         let oneRead = { (configuration: inout FanOutConfiguration) in
@@ -81,13 +81,13 @@ import Testing
                         do {
                             return try await service.pull().count == 1
                         } catch {
-                            return error as? FanOutError == .notReady("too many reads are in line") ? false : true
+                            return error as? FanOutError == .notReady("too many reads are queued") ? false : true
                         }
                     }
                 }
                 return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
             }
-            // Some were refused, all others answered, and the place is free again.
+            // Some were refused, all others answered, and the capacity is free again.
             #expect(outcomes >= 1)
             #expect(try await service.pull().count == 1)
         }

@@ -5,16 +5,15 @@ import Metrics
 import SyncModel
 import Testing
 
-/// What the fan-out counts.
 @Suite(.timeLimit(.minutes(1))) struct MetricsTests {
     private let registry = MetricRegistry()
 
     private func pulls(_ outcome: String) -> Int { registry.counter(.fanOutPulls, [.outcome: outcome]).value }
 
-    @Test func countsResultsOnceAndMeasuresThemFromTheirUpload() async throws {
+    @Test func countsResultsOnceAndMeasuresTheirLatencySinceTheUpload() async throws {
         let world = World()
         world.pieceSize = 300
-        // The world's log gives its first upload this time, and each further one a millisecond more.
+        // The log timestamp of the first upload; each further one is a millisecond later.
         let first: Int64 = 1_700_000_000_001_000
         let metrics = FanOutMetrics(registry, now: { first + 3_000_000 })
         let persons = (0..<8).map { Change.person("p\($0)", name: String(repeating: "x", count: 60), index: $0) }
@@ -47,7 +46,7 @@ import Testing
         #expect(registry.counter(.fanOutRebuilds).value == world.partitions)
     }
 
-    @Test func tellsIdlePullsAndFailedOnesFromOthers() async throws {
+    @Test func countsIdleAndFailedPullsSeparately() async throws {
         let world = World()
         try await withFolder { folder in
             try await withFanOut(world, in: folder, metrics: FanOutMetrics(registry)) { service in

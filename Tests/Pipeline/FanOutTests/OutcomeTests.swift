@@ -11,7 +11,7 @@ import Testing
             key: DeviceKey(owner: owner, device: .first), batch: batch)
     }
 
-    @Test func isToldToThoseWhoWaitAndToThoseWhoComeLater() async throws {
+    @Test func reachesWaitingAndLaterCallers() async throws {
         let world = World()
         try await withFanOut(world, clock: ManualClock()) { service in
             let (fanOut, waited) = (service.fanOut, part(0))
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func isPendingWhenItDoesNotComeInTime() async throws {
+    @Test func throwsPendingWhenTheOutcomeIsNotInTime() async throws {
         let clock = ManualClock()
         try await withFanOut(World(), clock: clock) { service in
             let (fanOut, waited) = (service.fanOut, part(0))
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func boundsThoseWhoWait() async throws {
+    @Test func limitsWaitingCallers() async throws {
         let clock = ManualClock()
         let oneWaiter = { (configuration: inout FanOutConfiguration) in configuration.maximumWaiters = 1 }
         try await withFanOut(World(), clock: clock, configure: oneWaiter) { service in
@@ -57,12 +57,12 @@ import Testing
             }
             clock.advance(by: .seconds(10))
             await #expect(throws: FanOutError.pending) { try await first.value }
-            // The place is free again.
+            // The capacity is free again.
             await #expect(throws: FanOutError.pending) { try await fanOut.outcome(of: waited, within: .zero) }
         }
     }
 
-    @Test func showsRowsOfConflictsAndRefusalsAsTheyStandWhenAsked() async throws {
+    @Test func showsTheCurrentRowsOfConflictsAndRefusals() async throws {
         let world = World()
         try world.upload([.person("p1", name: "A"), .person("p2", name: "B", index: 1)], batch: 1)
         let conflict = try world.upload(
@@ -88,8 +88,8 @@ import Testing
         }
     }
 
-    /// The rows shown are looked for from where they stood; however much came since, and whichever way.
-    @Test func showsRowsThatHaveMovedFar() async throws {
+    /// The rows are found from their locators, however many rows were written since.
+    @Test func showsRowsThatWereWrittenManyTimesSince() async throws {
         let world = World()
         try world.upload((0..<3).map { .person("p\($0)", index: $0) }, batch: 1)
         try world.upload([.person("q", by: "k2")], device: .second, batch: 1)
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func repeatsGetTheFirstOutcome() async throws {
+    @Test func repeatsReceiveTheFirstOutcome() async throws {
         let world = World()
         let first = try world.upload([.person("p1")], batch: 1)
         let again = try world.upload([.person("p1", name: "other")], batch: 1)
@@ -187,7 +187,8 @@ import Testing
             try await service.caughtUp(with: world)
             let outcome = try await service.fanOut.outcome(of: numbered, within: .seconds(1))
             #expect(!outcome.isRepeat && outcome.results.map(\.id) == ["p1"])
-            // Whether this was a repeat or had other content is no longer known: the device asks again. No clock moves here.
+            // Whether this was a repeat or had different content is no longer known: the device retries. The clock does
+            // not advance.
             for part in [unnumbered, again] {
                 await #expect(throws: FanOutError.pending) {
                     try await service.fanOut.outcome(of: part, within: .seconds(1))
@@ -196,7 +197,7 @@ import Testing
         }
     }
 
-    @Test func keptOutcomesAreWaitedFor() async throws {
+    @Test func waitsForStoredOutcomes() async throws {
         let world = World()
         let clock = ManualClock()
         try await withFanOut(world, clock: clock) { service in
@@ -212,7 +213,7 @@ import Testing
         }
     }
 
-    @Test func endsWaitingWhenItStops() async throws {
+    @Test func stopEndsWaits() async throws {
         let clock = ManualClock()
         try await withFanOut(World(), clock: clock) { service in
             let (fanOut, waited) = (service.fanOut, part(0))

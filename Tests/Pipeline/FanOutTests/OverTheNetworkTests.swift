@@ -9,7 +9,7 @@ import Synchronization
 import TestClocks
 import Testing
 
-/// A gateway that reaches fan-outs over the network gets what one in the same process would give.
+/// Fan-outs over the network answer as a fan-out in the same process.
 @Suite(.timeLimit(.minutes(3))) struct OverTheNetworkTests {
     private static let owners = (0..<12).map { SyncID(unchecked: "owner \($0)") }
 

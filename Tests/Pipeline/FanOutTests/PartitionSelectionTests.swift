@@ -3,7 +3,7 @@ import FanOut
 import SyncModel
 import Testing
 
-/// Which partitions a fan-out serves, as an operator writes it.
+/// The setting that selects a fan-out's partitions.
 @Suite struct ServedPartitionsTests {
     private func history(_ partitions: Int) -> History { History(epoch: "e", partitions: partitions) }
 
@@ -23,16 +23,16 @@ import Testing
         #expect(PartitionSelection(text) == nil)
     }
 
-    @Test func refusesNumbersThatTheHistoryDoesNotHave() throws {
+    @Test func refusesPartitionsThatDoNotExist() throws {
         let served = try #require(PartitionSelection("0-3,6-7"))
         #expect(try served.numbers(in: history(8)) == [0, 1, 2, 3, 6, 7])
         let error = try #require(throws: PartitionSelection.OutOfRange.self) { try served.numbers(in: history(3)) }
         #expect(
             error.description
-                == "fanout.partitions names 3,6-7; the history has 3 partitions, numbered from 0 to 2")
+                == "fanout.partitions names 3,6-7; there are 3 partitions, numbered from 0 to 2")
     }
 
-    @Test func isAKeyOfTheFanOut() throws {
+    @Test func isASettingOfTheFanOut() throws {
         var schema = ConfigurationSchema(program: "weir")
         schema.add(FanOutConfiguration.self, as: "fanout", "Fan-out")
         func read(_ text: String) throws -> PartitionSelection {

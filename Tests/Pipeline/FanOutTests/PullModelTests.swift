@@ -4,16 +4,16 @@ import Seeded
 import SyncModel
 import Testing
 
-/// Pulls held against a naive model: every row of the owner, filtered and sorted.
+/// Compares pulls with a naive model: every row of the owner, filtered and sorted.
 @Suite(.timeLimit(.minutes(3))) struct PullModelTests {
-    /// What a device has: rows by key, and the entries it was given.
+    /// The state of a device: rows by key, and its vector entries.
     private struct Client {
         var rows: [RowKey: String] = [:]
         var knowledge = OwnerKnowledge()
     }
 
     @Test(arguments: 1...12)
-    func pagesAreWhatTheModelSays(seed: UInt64) async throws {
+    func pagesEqualTheModels(seed: UInt64) async throws {
         var random = SeededRandom(seed: seed)
         let world = World(partitions: Int.random(in: 1...2, using: &random))
         world.pieceSize = Bool.random(using: &random) ? 1 << 20 : 400
@@ -70,7 +70,7 @@ import Testing
 
         let expected = page(lacking.filter { !held.contains($0.timeStamp) }, limit, bytes, world)
         #expect(rows.count == expected.sent.count)
-        // As a whole: a difference of long texts takes long to describe.
+        // As one expectation: describing the difference of long texts is slow.
         let isSame = rows.text == expected.sent.map(world.json).joined(separator: ",")
         try #require(isSame)
         #expect(rows.hasMore == expected.isCut)
@@ -90,7 +90,7 @@ import Testing
         #expect(rows.entries.count == entries.count)
         for row in lacking where held.contains(row.timeStamp) { client.rows[row.key] = world.json(row) }
         take(expected.sent, rows, world, &client)
-        // Now and then the device goes on with a floor instead of its entries.
+        // Sometimes the device continues with a floor instead of its entries.
         if !rows.hasMore, Bool.random(using: &random) {
             client.knowledge = OwnerKnowledge(floor: rows.head)
         }

@@ -4,7 +4,7 @@ import SyncModel
 import Testing
 
 @Suite(.timeLimit(.minutes(3))) struct PullTests {
-    @Test func sendsRowsAsTheContractSpellsThem() async throws {
+    @Test func sendsRowsInTheContractsFormat() async throws {
         let world = World()
         try world.upload([
             .person("p1", name: "A"), .note("n1", body: "x", index: 1, updatedAt: 1_600_000_000_123_456),
@@ -50,11 +50,11 @@ import Testing
             #expect(rows.text == world.json(world.stream(of: "abc")[1]))
             #expect(rows.knowledge == ["k1": TimeStamp(102)])
             #expect(!rows.hasMore)
-            // Nothing behind the last row sent counts on a cut page, held or not.
+            // On a cut page no row after the last one sent counts as passed, held or not.
             let cut = try await service.pull(held: [TimeStamp(101)], limit: 1)
             #expect(cut.hasMore)
             #expect(cut.knowledge == ["k1": TimeStamp(100)])
-            // When all that is left is held, there is no more.
+            // When all remaining rows are held, `hasMore` is false.
             let last = try await service.pull(held: [TimeStamp(101), TimeStamp(102)], limit: 1)
             #expect(!last.hasMore)
             #expect(last.knowledge == ["k1": TimeStamp(102)])
@@ -153,7 +153,7 @@ import Testing
             #expect(byBytes.map(\.count) == [2, 0])
             let short = try await page(limit: 10, bytes: 2 * size)
             #expect(short.map(\.count) == [1, 0])
-            // A page that is full stays so, though a later owner has a row that would fit.
+            // A full page remains full, even if a row of a later owner would fit.
             try world.upload([.person("p", name: nil, age: nil)], owner: "small")
             try await service.caughtUp(with: world)
             owners[1] = OwnerPull(owner: "small", knowledge: OwnerKnowledge())

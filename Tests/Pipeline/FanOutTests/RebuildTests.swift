@@ -11,7 +11,8 @@ import Synchronization
 import TestClocks
 import Testing
 
-/// Files that are missing, of another history, or behind the log: made again from the tables and the rest of `ordered`.
+/// Files that are missing, have a different epoch, or are behind the log are rebuilt from the tables and the rest of
+/// `ordered`.
 @Suite(.timeLimit(.minutes(3))) struct RebuildTests {
     private static func inSmallSteps(_ configuration: inout FanOutConfiguration) {
         configuration.rebuildRows = 10
@@ -41,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func makesADeletedFileAnewFromTheTables() async throws {
+    @Test func rebuildsADeletedFileFromTheTables() async throws {
         let world = World()
         try fill(world)
         try await withFolder { folder in
@@ -49,7 +50,7 @@ import Testing
                 try await service.caughtUp(with: world)
                 try FileManager.default.removeItem(atPath: service.file())
             }
-            // The log no longer has what the rows came from, and the tables lag a little.
+            // The log no longer has the rows' records, and the tables are slightly behind.
             world.log.removeRecords(below: try await world.end(), of: world.ordered())
             world.writesTables = false
             try world.upload([.person("p1", name: "tail")], batch: 21)
@@ -60,7 +61,7 @@ import Testing
                 #expect(events.contains(.rebuilt(rows: 29)))
                 let progress = events.filter { if case .rebuilding = $0 { true } else { false } }
                 #expect(progress.count > 2)
-                // Outcomes that came with the tables tell no upload: who waits for one asks again.
+                // Outcomes from the tables have no upload reference: a waiting caller retries.
                 let first = PartReference(
                     upload: UploadReference(partition: 0, offset: 38), part: 0,
                     key: DeviceKey(owner: "abc", device: .first), batch: 20)
@@ -71,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func goesOnWithAFileWithoutRebuilding() async throws {
+    @Test func resumesAnExistingFileWithoutRebuilding() async throws {
         let world = World()
         try fill(world)
         try await withFolder { folder in
@@ -88,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func rebuildsWhenTheLogNoLongerHoldsWhatComesNext() async throws {
+    @Test func rebuildsWhenTheLogNoLongerHasTheNextRecord() async throws {
         let world = World()
         try fill(world)
         try await withFolder { folder in
@@ -104,14 +105,14 @@ import Testing
         }
     }
 
-    /// From the position on it tells of later messages: what came before them in the new topic would be missing.
-    @Test func rebuildsWhenOrderedWasMadeAnewAndHasGrownBeyondTheStream() async throws {
+    /// From this position it has later parts; the results before them in the new topic would be missing.
+    @Test func rebuildsWhenOrderedWasRecreatedAndIsLongerThanTheStream() async throws {
         let world = World()
         world.writesTables = true
         try world.upload([.person("p1")], batch: 1)
         try await withFolder { folder in
             try await withFanOut(world, in: folder) { try await $0.caughtUp(with: world) }
-            world.makeOrderedAnew()
+            world.recreateOrdered()
             for batch in 2...5 { try world.upload([.person("p\(batch)")], batch: Int64(batch)) }
             try await withFanOut(world, in: folder) { service in
                 await service.events.wait { $0.contains(.rebuilt(rows: 5)) }
@@ -123,7 +124,7 @@ import Testing
         }
     }
 
-    @Test func waitsForTablesThatLagBehindTheLogsStart() async throws {
+    @Test func waitsForTablesBehindTheStartOfTheLog() async throws {
         let world = World()
         try world.upload([.person("p1")])
         world.log.removeRecords(below: try await world.end(), of: world.ordered())
@@ -142,7 +143,7 @@ import Testing
         }
     }
 
-    @Test func servesNothingWhileTheLogHasAGapBehindTheTables() async throws {
+    @Test func servesNothingWhileTheLogHasAGapAfterTheTables() async throws {
         let world = World()
         try world.upload([.person("p1")])
         world.writeTables()
@@ -161,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func waitsForTheSchemaVersionThatTheTablesHaveReached() async throws {
+    @Test func waitsForTheSchemaVersionOfTheTables() async throws {
         let world = World()
         let known = KnownSchemas(world.schemas)
         world.addSchema(Schema(tables: World.schema.tables + [Table(name: "more", columns: [])]))
@@ -181,7 +182,7 @@ import Testing
 
     @Test func startsAtTheLogsStartWhenThatIsTheFirstResult() async throws {
         let world = World()
-        // A log whose offsets do not begin at 0.
+        // A log whose offsets do not start at 0.
         world.log.removeRecords(below: 5, of: world.ordered())
         try world.upload([.person("p1")])
         try await withFanOut(world) { service in
@@ -190,7 +191,7 @@ import Testing
         }
     }
 
-    @Test func beginsAgainWhenARebuildWasInterrupted() async throws {
+    @Test func restartsAnInterruptedRebuild() async throws {
         let world = World()
         try fill(world)
         world.log.removeRecords(below: try await world.end(), of: world.ordered())
@@ -201,7 +202,7 @@ import Testing
                 await clock.sleepers(1)
                 await #expect(throws: FanOutError.self) { try await service.pull() }
             }
-            // What was left of it has no position.
+            // Its incomplete file has no position.
             #expect(FileManager.default.fileExists(atPath: folder + "/fanout-0.db"))
             try await expectUnfinished(in: folder)
             try await withFanOut(world, in: folder) { service in
@@ -211,7 +212,7 @@ import Testing
         }
     }
 
-    /// The meta record comes last: what was interrupted behind rows, or behind all of them, lacks it.
+    /// The meta record is written last: a rebuild interrupted after some or all rows lacks it.
     @Test(arguments: [0, 1, 3, 100]) func makesAnUnfinishedFileAnewWhateverItHolds(pieces: Int) async throws {
         let world = World()
         try fill(world)
@@ -248,10 +249,10 @@ import Testing
             try await audit.close()
         }
         #expect(failure?.isMissing == true)
-        #expect(failure?.description == "the file was never finished")
+        #expect(failure?.description == "the file is incomplete")
     }
 
-    @Test func tellsHowFarItIs() async throws {
+    @Test func reportsProgress() async throws {
         let world = World()
         try fill(world)
         world.log.removeRecords(below: try await world.end(), of: world.ordered())
@@ -279,7 +280,7 @@ import Testing
                 // 29 rows and the newest 16 outcomes of two devices, a piece each.
                 let (rows, total) = (29, 29 + 32)
                 #expect(told.first == RebuildProgress(done: 0, total: total, isExact: true))
-                // The time counts from the first rows; every six seconds is the first moment behind five.
+                // Time is measured from the first rows; chunks take three seconds, so a report is due every six.
                 let times = told.dropFirst().map(\.elapsed)
                 #expect(times == (1...times.count).map { .seconds(6 * $0) })
                 #expect(times.count == (pieces.withLock { $0 } - 2) / 2)
@@ -293,7 +294,7 @@ import Testing
         }
     }
 
-    @Test func theWordsOfProgressNameTheRateAndTheTimeLeft() {
+    @Test func progressNamesTheRateAndTheRemainingTime() {
         func words(_ done: Int, of total: Int, _ elapsed: Duration, isExact: Bool = true) -> String {
             RebuildProgress(done: done, total: total, isExact: isExact, elapsed: elapsed).description
         }
@@ -308,7 +309,7 @@ import Testing
         #expect(words(12, of: 10, .seconds(1), isExact: false).hasPrefix("12 of about 12 rows"))
     }
 
-    @Test func takesNoFileOfAnotherHistory() async throws {
+    @Test func rejectsAFileWithADifferentEpoch() async throws {
         let world = World()
         try fill(world)
         try await withFolder { folder in
@@ -323,7 +324,7 @@ import Testing
         }
     }
 
-    @Test func twoOnOneFileNoticeEachOther() async throws {
+    @Test func twoWritersOfOneFileDetectEachOther() async throws {
         let world = World()
         try await withFolder { folder in
             try await withFanOut(world, in: folder) { first in
@@ -335,7 +336,7 @@ import Testing
                         await service.events.wait { events in events.last.map { !$0.isRetry } ?? false }
                         let rows = try await service.pull()
                         #expect(rows.text == world.stream(of: "abc").map(world.json).joined(separator: ","))
-                        // Nobody takes the other's rows for damage.
+                        // Neither fan-out reports rows of the other as damage.
                         #expect(!service.events.hasDamageOfAFile)
                     }
                 }

@@ -7,7 +7,7 @@ import TestClocks
 import Testing
 
 @Suite(.timeLimit(.minutes(3))) struct SubscriptionTests {
-    /// Notes moves, and lets a test wait for them.
+    /// Records advances, and lets a test wait for them.
     private final class Moves: Sendable {
         let noted = Mutex<[String]>([])
         let stream: AsyncStream<Void>
@@ -23,7 +23,7 @@ import Testing
         var all: [String] { noted.withLock { $0 } }
     }
 
-    @Test func tellsOfEachMoveUntilItIsCancelled() async throws {
+    @Test func notifiesOfEachAdvanceUntilCancelled() async throws {
         let world = World()
         try await withFanOut(world) { service in
             let (abc, both) = (Moves(), Moves())
@@ -33,7 +33,7 @@ import Testing
             try await service.caughtUp(with: world)
             try world.upload([.person("p3")], owner: "def")
             try await service.caughtUp(with: world)
-            // No row is written: nothing moves.
+            // No row is written, so no head advances.
             try world.upload([.person("nobody", isDelete: true)])
             try await service.caughtUp(with: world)
             #expect(abc.all == ["abc 101"])
@@ -48,12 +48,12 @@ import Testing
         }
     }
 
-    @Test func beginsNoCallOnceCancelledEvenWhileOthersAreTold() async throws {
+    @Test func startsNoCallAfterCancellationEvenDuringANotification() async throws {
         let world = World()
         try await withFanOut(world) { service in
             let others = Mutex<[Int: any FanOutSubscription]>([:])
             let calls = Mutex(0)
-            // Whoever is told first cancels the other.
+            // The first one called cancels the other.
             for index in 0..<2 {
                 let subscription = service.fanOut.subscribe(to: ["abc"]) { _, _ in
                     calls.withLock { $0 += 1 }
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func tellsAfterMemoryWasUpdated() async throws {
+    @Test func notifiesAfterMemoryIsUpdated() async throws {
         let world = World()
         try await withFanOut(world) { service in
             let fanOut = service.fanOut
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func manyComeAndGo() async throws {
+    @Test func manySubscriptionsAreAddedAndCancelled() async throws {
         let world = World()
         try await withFanOut(world) { service in
             let count = Mutex(0)
@@ -106,12 +106,12 @@ import Testing
         }
     }
 
-    @Test func tellsOfMovesThatARebuildBrings() async throws {
+    @Test func notifiesOfHeadsThatARebuildAdvances() async throws {
         let world = World()
         try await withFolder { folder in
             world.writesTables = true
             try world.upload([.person("p1")])
-            // The rows come with the tables' snapshot, not with records.
+            // The rows are from the tables' snapshot, not from records.
             world.log.removeRecords(below: try await world.end(), of: world.ordered())
             let moves = Moves()
             world.store.failSnapshots(with: [.init(.unavailable, message: "later", isRetriable: true)])

@@ -6,12 +6,12 @@ import Seeded
 import SyncModel
 import Testing
 
-/// Files that are deleted, cut short or changed, and made again from Postgres: never a wrong row.
+/// Files that are deleted, truncated or changed are rebuilt from Postgres, and no wrong row is sent.
 @Suite(
     .enabled(if: PostgresServer.programs != nil, Comment(rawValue: PostgresServer.skipReason)),
     .timeLimit(.minutes(5)))
 struct DamageTests {
-    /// What is done to a file.
+    /// The damage to a file.
     private enum Damage: CaseIterable {
         case deleted
         case truncated
@@ -61,7 +61,7 @@ struct DamageTests {
                 try await pipeline.caughtUp(events)
                 try await pipeline.expectSame(stream, seed: seed)
             }
-            // Flipped bytes may have lain where nothing is.
+            // Flipped bytes may be in unused space.
             #expect(noticed >= 3)
         }
     }
@@ -74,7 +74,7 @@ struct DamageTests {
             try await pipeline.withStream(in: folder + "/made") { try await pipeline.caughtUp($1) }
             var failures = 0
             for _ in 0..<4 {
-                // Opened anew with a look at the heads alone, so that most pages are read from the file later.
+                // Reopened with only the heads checked, so that most pages are read from the file later.
                 try await pipeline.withStream(in: folder + "/made", check: .heads) { stream, events in
                     let file = "\(folder)/made/fanout-0.db"
                     for _ in 0..<6 { try Damage.flipped.act(on: file, &generator) }
@@ -88,7 +88,7 @@ struct DamageTests {
                             #expect(isSame)
                         } catch FanOutError.notReady {
                             failures += 1
-                            // Made anew meanwhile, it serves again.
+                            // Rebuilt in the meantime, it serves again.
                             await events.ready(2, of: 0)
                             let isSame = try await stream.pull(request, within: .seconds(60)) == expected
                             #expect(isSame)

@@ -3,7 +3,7 @@ import RecordStore
 import SyncModel
 import Synchronization
 
-/// Tables that tell of their commits and snapshots, and hold either back while a test wants it.
+/// Tables that report their commits and snapshots, and block either on request.
 final class HeldStore<Base: RecordStore>: RecordStore {
     private struct State {
         var holdsCommits = false
@@ -16,20 +16,20 @@ final class HeldStore<Base: RecordStore>: RecordStore {
 
     private let base: Base
     private let state = Mutex(State())
-    /// The offset in `changes` up to which a partition's tables stand, after each commit.
+    /// The offset in `changes` of a partition's tables after each commit.
     let committed = Signal<(partition: Int, nextOffset: Int64)>()
     /// Partitions whose snapshot has given its position and is held back before the rest.
     let held = Signal<Int>()
 
     init(_ base: Base) { self.base = base }
 
-    /// The most snapshots that were read at one time.
+    /// The maximum number of concurrent snapshots.
     var mostSnapshots: Int { state.withLock { $0.mostOpen } }
 
-    /// Has commits wait.
+    /// Blocks commits.
     func holdCommits() { state.withLock { $0.holdsCommits = true } }
 
-    /// Lets commits go on.
+    /// Unblocks commits.
     func releaseCommits() {
         let waiting = state.withLock { state in
             state.holdsCommits = false
@@ -39,7 +39,7 @@ final class HeldStore<Base: RecordStore>: RecordStore {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// Has the next snapshot wait behind its position until the semaphore lets it go.
+    /// Blocks the next snapshot after its position until the semaphore is signalled.
     func holdNextSnapshot() -> DispatchSemaphore {
         let hold = DispatchSemaphore(value: 0)
         state.withLock { $0.hold = hold }
@@ -98,7 +98,7 @@ final class HeldStore<Base: RecordStore>: RecordStore {
             try body(piece)
             if let hold {
                 held.add(partition)
-                // The store's own thread, which the body may hold.
+                // The store's own thread, which the body may block.
                 hold.wait()
             }
         }

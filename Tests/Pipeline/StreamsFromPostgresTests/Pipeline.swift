@@ -42,7 +42,7 @@ final class Pipeline {
         tables = HeldStore(store)
         let schemas = Uploads.schemas
         try await tables.prepare(schemas, epoch: Uploads.history.epoch)
-        // Tables that nothing ever reaches: all that this stream has comes from the log.
+        // Tables that remain empty: everything in this stream is from the log.
         let empty = MemoryRecordStore()
         try await empty.prepare(schemas, epoch: Uploads.history.epoch)
         let context = StageContext(log: log, history: Uploads.history, schemas: KnownSchemas(schemas))
@@ -80,7 +80,6 @@ final class Pipeline {
 
     // MARK: Writing
 
-    /// Appends so many uploads to `changes`.
     func upload(_ count: Int) async throws {
         let producer = try await log.producer()
         var records: [NewRecord] = []
@@ -120,7 +119,7 @@ final class Pipeline {
         for part in newest.values { _ = try await reference.outcome(of: part, within: .seconds(240)) }
     }
 
-    /// Takes away what retention may: all but the newest result of each partition.
+    /// Removes what retention may: all but the newest result of each partition.
     func removeResults() async throws {
         try await log.removeRecords(of: .ordered, before: .max)
         for partition in partitions { #expect(try await start(of: partition) > 0) }
@@ -174,7 +173,7 @@ final class Pipeline {
 
     // MARK: Comparing
 
-    /// Holds a stream against the reference: pages for vectors of every kind, and all outcomes.
+    /// Compares a stream with the reference: pages for vectors of every kind, and all outcomes.
     ///
     /// - Parameter owners: those that the stream serves.
     func expectSame(_ stream: Stream, seed: UInt64, owners: [SyncID] = Uploads.owners) async throws {
@@ -193,7 +192,7 @@ final class Pipeline {
             try #require(isSame, "\(owner)")
         }
         for (device, last) in uploads.batches.sorted(by: { $0.value < $1.value }) {
-            // Its own owner, and some of those whose rows it may have written, too.
+            // Its own owner, and some others whose rows it may have written.
             for owner in owners where owner == device.caller || generator.chance(20) {
                 for batch in max(1, last - 17)...last {
                     let key = DeviceKey(owner: owner, device: device)
@@ -209,7 +208,7 @@ final class Pipeline {
         let asked = owners.shuffled(using: &generator).prefix(Int.random(in: 1...owners.count, using: &generator))
         return PagePull(
             owners: asked.map { owner in
-                // Below the heads: another history would be the answer above them.
+                // Below the heads; above them the answer would be `historyChanged`.
                 let numbers = Int64(0)...100
                 var knowledge = OwnerKnowledge()
                 for device in ["k1", "k2", "k3", "never"] where generator.chance(50) {

@@ -14,7 +14,7 @@ struct RebuildTests {
     @Test(arguments: [UInt64(1), 2]) func aStreamFromTheTablesIsTheStreamFromTheLog(seed: UInt64) async throws {
         try await Pipeline.with(seed: seed) { pipeline, folder in
             try await pipeline.order(150)
-            // Nothing but the tables knows the beginning.
+            // Only the tables have the first rows.
             try await pipeline.removeResults()
             try await pipeline.withStream(in: folder + "/made") { stream, events in
                 for partition in pipeline.partitions {
@@ -30,7 +30,7 @@ struct RebuildTests {
                 try await pipeline.caughtUp(events)
                 try await pipeline.expectSame(stream, seed: seed + 100)
             }
-            // The file that was made is gone on with.
+            // The new file is used.
             try await pipeline.order(10)
             try await pipeline.withStream(in: folder + "/made") { stream, events in
                 try await pipeline.caughtUp(events)
@@ -43,13 +43,13 @@ struct RebuildTests {
         }
     }
 
-    @Test func orderingGoesOnWhileTheTablesAreRead() async throws {
+    @Test func orderingContinuesDuringARebuild() async throws {
         try await Pipeline.with { pipeline, folder in
             try await pipeline.order(100)
             let before = try await pipeline.end(of: 0)
             let hold = pipeline.tables.holdNextSnapshot()
             try await pipeline.withStream(in: folder + "/made", partitions: [0], awaitReady: false) { stream, events in
-                // Whatever fails below must not leave the store's thread waiting.
+                // A failure below must not leave the store's thread blocked.
                 defer { hold.signal() }
                 await pipeline.tables.held.until { !$0.isEmpty }
                 // The same rows, in the same tables, while the snapshot is open.
@@ -61,7 +61,7 @@ struct RebuildTests {
                 let start = events.events(of: 0).compactMap { event -> Int64? in
                     if case .ready(_, let next) = event { next } else { nil }
                 }
-                // What it was made from is what stood there when it was begun.
+                // It was built from the tables at its start.
                 #expect(start == [before])
                 try await pipeline.caughtUp(events, partitions: [0])
                 try await pipeline.expectSame(
@@ -70,10 +70,10 @@ struct RebuildTests {
         }
     }
 
-    @Test func waitsForTablesWhosePositionTheLogNoLongerHolds() async throws {
+    @Test func waitsForTablesWhosePositionIsNotInTheLog() async throws {
         try await Pipeline.with { pipeline, folder in
             try await pipeline.order(30)
-            // Results are published, and their rows wait for the tables until the log has let go of them.
+            // Results are published, and the log has removed them before their rows are in the tables.
             pipeline.tables.holdCommits()
             try await pipeline.upload(60)
             try await pipeline.published()
@@ -97,7 +97,7 @@ struct RebuildTests {
         }
     }
 
-    /// A partition whose tables stand where `ordered` holds nothing any more.
+    /// A partition whose tables are at a position that `ordered` no longer has.
     private func lagging(_ pipeline: Pipeline) async throws -> Int? {
         for partition in pipeline.partitions {
             let position = try await pipeline.tables.position(of: partition)?.orderedOffset ?? 0
@@ -121,19 +121,19 @@ struct RebuildTests {
         }
     }
 
-    @Test func endsWhileTheTablesAreReadAndBeginsAgain() async throws {
+    @Test func stopsDuringARebuildAndRestartsIt() async throws {
         try await Pipeline.with { pipeline, folder in
             try await pipeline.order(100)
             let hold = pipeline.tables.holdNextSnapshot()
             try await pipeline.withStream(in: folder + "/made", awaitReady: false) { stream, _ in
                 await pipeline.tables.held.until { !$0.isEmpty }
                 async let stopped: Void = stream.stop()
-                // Asked again, it has no place for rows any more.
+                // The rest of the page has no capacity for rows.
                 await #expect(throws: FanOutError.self) { try await stream.heads(of: Uploads.owners) }
                 hold.signal()
                 await stopped
             }
-            // Its session reads again, for what begins anew.
+            // Its session resets what restarts.
             try await pipeline.withStream(in: folder + "/made") { stream, events in
                 try await pipeline.caughtUp(events)
                 try await pipeline.expectSame(stream, seed: 1)
@@ -141,7 +141,7 @@ struct RebuildTests {
         }
     }
 
-    @Test func servesTheConfiguredPartitionsAlone() async throws {
+    @Test func servesOnlyTheConfiguredPartitions() async throws {
         let served = try #require(PartitionSelection("1-2"))
         try await Pipeline.with { pipeline, folder in
             try await pipeline.order(60)

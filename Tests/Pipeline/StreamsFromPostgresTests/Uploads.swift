@@ -2,13 +2,13 @@ import Seeded
 import SyncModel
 import SyncWire
 
-/// Messages of `changes` as ingest makes them of what devices of several owners upload, who write each other's rows, too.
+/// Parts as ingest makes them from uploads of devices of several owners, which also write each other's rows.
 struct Uploads {
     static let history = History(epoch: "e1", partitions: 3, clock: .sequence(first: 100), pieceSize: 2000)
     /// Some in each partition.
     static let owners: [SyncID] = ["abc", "def", "jkl", "stu", "o'\"ß"].map(SyncID.init(unchecked:))
 
-    /// A column of each type, with spellings that are canonical.
+    /// A column of each type, with canonical values.
     private static let spellings: [(type: ColumnType, values: [String])] = [
         (.text, [#""""#, #""näm \"e\" \\ \n""#, #""a""#]),
         (.integer, ["0", "-7", "9007199254740991", #""9223372036854775807""#]),

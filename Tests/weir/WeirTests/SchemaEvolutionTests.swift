@@ -87,7 +87,7 @@ import Testing
     @Test(arguments: [
         ("nick: text", "", "person.nick: the column was removed"),
         ("nick: text", "nick: integer", "person.nick: the type changed from text to integer"),
-        ("length: 50", "length: 5", "person.name: the maximum length went from 50 down to 5"),
+        ("length: 50", "length: 5", "person.name: the maximum length was reduced from 50 to 5"),
         ("default: gray", "default: blue", "person.color: "),
         ("pet:", "beast:", "pet: the table was removed"),
     ]) func aSchemaThatWouldLoseDataIsRejectedAndTheOldOneStillWorks(

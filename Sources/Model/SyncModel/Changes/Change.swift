@@ -1,29 +1,25 @@
-/// One change as ingest admits it: checked against its schema version, values in canonical form.
+/// A change that ingest admitted: checked against its schema version, values in canonical form.
 ///
-/// Its owner is that of the part it travels in.
+/// Its owner is that of its part.
 package struct Change: Sendable, Hashable {
-    /// The position in the request, from 0: results name changes by it.
+    /// The index in the request, from 0; identifies the change in results.
     package var index: Int
-    /// The position of the table in the schema.
+    /// The table's index in the schema.
     package var table: Int
-    /// The row.
     package var id: RowID
-    /// The creator's device, which a new row gets; an existing row keeps its own.
+    /// The creating device of a new row; an existing row keeps its own.
     package var knowledgeID: KnowledgeID
-    /// Whether this change deletes the row.
     package var isDelete: Bool
-    /// The columns written.
     package var values: RowValues
-    /// The timeStamp of the row that was edited; zero for a creation or when missing.
+    /// The timeStamp of the version that was edited; zero for a creation or when missing.
     package var base: TimeStamp
-    /// Whether `base` is a condition whatever the table's policy.
+    /// Whether `base` is a condition under every policy.
     package var ifBase: Bool
-    /// Microseconds since 1970 of the edit as the device tells it; `nil` when missing.
+    /// The time of the edit by the device's clock, microseconds since 1970; `nil` when missing.
     package var updatedAt: Int64?
-    /// Whether ingest changed a value: brought it to canonical form (I6).
+    /// Whether conversion to canonical form changed a value (I6).
     package var isAltered: Bool
 
-    /// Makes a change.
     package init(
         index: Int, table: Int, id: RowID, knowledgeID: KnowledgeID, isDelete: Bool = false, values: RowValues,
         base: TimeStamp = .zero, ifBase: Bool = false, updatedAt: Int64? = nil, isAltered: Bool = false
@@ -41,9 +37,9 @@ package struct Change: Sendable, Hashable {
     }
 }
 
-/// Why a change was refused: the codes of the client contract.
+/// Why a change was refused. The raw values are the codes of the client contract.
 package enum RefusalCode: String, Sendable, Hashable, CaseIterable {
-    /// The owner is not among those the caller may write.
+    /// The caller has no write grant for the owner.
     case notGranted = "not_granted"
     /// The schema version has no such table.
     case unknownTable = "unknown_table"
@@ -51,9 +47,9 @@ package enum RefusalCode: String, Sendable, Hashable, CaseIterable {
     case unknownColumn = "unknown_column"
     /// Type, range, length, NUL, or null in a required column.
     case invalidValue = "invalid_value"
-    /// A value above `maxValueBytes`.
+    /// Above ``SyncLimits/maxValueBytes``.
     case valueTooLarge = "value_too_large"
-    /// No object; a bad id, syncId, knowledgeId, base, flag or updatedAt.
+    /// Not an object, or an invalid id, syncId, knowledgeId, base, flag or updatedAt.
     case invalidChange = "invalid_change"
     /// A creation without a required column.
     case missingValue = "missing_value"
@@ -63,16 +59,14 @@ package enum RefusalCode: String, Sendable, Hashable, CaseIterable {
     case batchAborted = "batch_aborted"
 }
 
-/// A change that ingest refused: it never reaches ordering's rules, but the batch's outcome names it.
+/// A change that ingest refused. Ordering does not see it; the batch's outcome contains it.
 package struct Refusal: Sendable, Hashable {
-    /// The position in the request, from 0.
+    /// The index in the request, from 0.
     package let index: Int
-    /// The reason.
     package let code: RefusalCode
-    /// What was wrong, for a developer; names columns and limits, never values.
+    /// For developers: what was wrong. Names columns and limits, never values.
     package let message: String
 
-    /// States a refusal.
     package init(index: Int, code: RefusalCode, message: String) {
         self.index = index
         self.code = code
@@ -80,26 +74,25 @@ package struct Refusal: Sendable, Hashable {
     }
 }
 
-/// What an edge appends to `uploads`: one request's batch with everything that ordering will need (design: the one idea).
+/// A record of `uploads`: the batch of one request, with every input of ingest and ordering (design: the one idea).
 package struct ChangeBatch: Sendable, Hashable {
-    /// The history that the device, else the edge, takes this to be.
+    /// The epoch that the device, else the edge, knows; empty for none.
     package var epoch: String
-    /// The rules version that the edge asks for.
+    /// ``RulesVersion`` requested by the edge.
     package var rules: Int
-    /// The schema version that the changes are written in.
+    /// The hash of the schema version of the changes.
     package var schema: String
-    /// Who uploads.
+    /// The uploading device.
     package var device: Device
-    /// The device's batch number, at least 1; `nil` leaves the caller without protection against its own retries.
+    /// At least 1; with `nil` a retry of the caller is applied again.
     package var batch: Int64?
-    /// Whether any conflict or refusal of an owner's changes applies nothing of that owner's.
+    /// Whether a conflict or refusal of one of an owner's changes applies none of that owner's changes.
     package var isAtomic: Bool
-    /// The verified rights of the caller, its own among them.
+    /// The verified rights of the caller, including to its own syncId.
     package var grants: [Grant]
-    /// The JSON array of changes, as the request spelled it.
+    /// The JSON array of changes, byte for byte from the request.
     package var changes: [UInt8]
 
-    /// Makes a batch.
     package init(
         epoch: String, rules: Int = RulesVersion.current, schema: String, device: Device, batch: Int64?,
         isAtomic: Bool = false, grants: [Grant], changes: [UInt8]
@@ -115,43 +108,38 @@ package struct ChangeBatch: Sendable, Hashable {
     }
 }
 
-/// One owner's part of a batch: a message of `changes`.
+/// One owner's part of a batch: a record of `changes`.
 ///
-/// Part 0 goes to the caller's own partition, always, even empty, and tells what became of the batch as a whole; one part
-/// follows for each other owner in order of first appearance.
+/// Part 0 always goes to the caller's own partition, even when empty, and contains the batch's summary. One part
+/// follows for each other owner, in order of first appearance.
 package struct ChangePart: Sendable, Hashable {
-    /// The history.
     package var epoch: String
-    /// The rules version.
     package var rules: Int
-    /// The schema version that the values are written in, by its hash.
+    /// The hash of the schema version of the values.
     package var schema: String
-    /// The record of `uploads` that this came from.
     package var upload: UploadReference
-    /// The microseconds since 1970 that the log gave that record.
+    /// Log timestamp of the `uploads` record, microseconds since 1970.
     package var logTime: Int64
-    /// 0 for the caller's own part, then counting the other owners.
+    /// 0 for the caller's own part, 1, 2, … for the other owners.
     package var part: Int
-    /// Whose rows this part changes.
+    /// The owner of the changed rows.
     package var owner: SyncID
-    /// Who uploads.
+    /// The uploading device.
     package var device: Device
-    /// The device's batch number.
     package var batch: Int64?
     /// SHA-256 of the batch's content: all its changes in canonical form, and `atomic`.
     package var contentHash: [UInt8]
-    /// Whether any conflict or refusal applies nothing of this part.
+    /// Whether a conflict or refusal applies nothing of this part.
     package var isAtomic: Bool
-    /// Whether ingest refused a change of this owner: an atomic part then writes nothing.
+    /// Whether ingest refused a change of this owner; an atomic part then writes nothing.
     package var hasIngestRefusal: Bool
-    /// The device's epoch was another history's: nothing is applied and no outcome kept.
+    /// The batch had a different epoch: nothing is applied and no outcome stored.
     package var hasOtherEpoch: Bool
-    /// The admitted changes of this owner, in the request's order.
+    /// The admitted changes, in the request's order.
     package var changes: [Change]
-    /// Part 0 only: what the whole batch holds.
+    /// Part 0 only.
     package var summary: BatchSummary?
 
-    /// Makes a part.
     package init(
         epoch: String, rules: Int = RulesVersion.current, schema: String, upload: UploadReference, logTime: Int64,
         part: Int, owner: SyncID, device: Device, batch: Int64?, contentHash: [UInt8], isAtomic: Bool = false,
@@ -174,28 +162,41 @@ package struct ChangePart: Sendable, Hashable {
         self.summary = summary
     }
 
-    /// Where this part's progress is kept.
     package var deviceKey: DeviceKey { DeviceKey(owner: owner, device: device) }
 
-    /// The rows this part touches, in the order of its changes; one that several changes touch comes as often.
+    /// The rows of the changes in their order, with duplicates.
     package var rowsTouched: [RowKey] {
         changes.map { RowKey(table: $0.table, owner: owner, id: $0.id) }
     }
 }
 
-/// What part 0 says of the whole batch.
+/// What part 0 records about the whole batch.
 package struct BatchSummary: Sendable, Hashable {
-    /// How many changes the request had; each gets one result.
+    /// The number of changes in the request.
     package var changeCount: Int
-    /// The other owners that got a part, in the order of their parts.
+    /// The owners of parts 1, 2, ….
     package var otherOwners: [SyncID]
-    /// What ingest refused, in the request's order.
+    /// In the request's order.
     package var refusals: [Refusal]
 
-    /// Makes a summary.
     package init(changeCount: Int, otherOwners: [SyncID] = [], refusals: [Refusal] = []) {
         self.changeCount = changeCount
         self.otherOwners = otherOwners
         self.refusals = refusals
+    }
+}
+
+/// The limits of a batch, checked by gateways and by ingest. Clients read them from `/v1/schema`.
+package struct SyncLimits: Sendable, Hashable {
+    /// The whole request, decompressed.
+    package var maxBatchBytes: Int
+    package var maxChanges: Int
+    /// The canonical JSON of one value.
+    package var maxValueBytes: Int
+
+    package init(maxBatchBytes: Int = 4 << 20, maxChanges: Int = 10_000, maxValueBytes: Int = 256 << 10) {
+        self.maxBatchBytes = maxBatchBytes
+        self.maxChanges = maxChanges
+        self.maxValueBytes = maxValueBytes
     }
 }

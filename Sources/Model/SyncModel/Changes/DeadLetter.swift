@@ -1,21 +1,17 @@
 /// A record of `dead-letters`: what ingest refused.
 package struct DeadLetter: Sendable, Hashable {
-    /// What was refused.
     package enum Subject: Sendable, Hashable {
-        /// One change of a batch: its refusal, and its JSON as it was sent.
+        /// One change of a batch, with its JSON as sent.
         case change(device: Device, batch: Int64?, refusal: Refusal, json: [UInt8])
-        /// A record of `uploads` that breaks the contract: why it was refused, and the record.
+        /// A record of `uploads` that violates the contract.
         case record(RecordRefusal, value: [UInt8])
     }
 
-    /// The record of `uploads`.
     package var upload: UploadReference
-    /// Microseconds since 1970 that the log gave it.
+    /// Log timestamp of the `uploads` record, microseconds since 1970.
     package var logTime: Int64
-    /// What was refused.
     package var subject: Subject
 
-    /// Makes a letter.
     package init(upload: UploadReference, logTime: Int64, subject: Subject) {
         self.upload = upload
         self.logTime = logTime
@@ -23,28 +19,24 @@ package struct DeadLetter: Sendable, Hashable {
     }
 }
 
-/// Why ingest refused a record of `uploads` as a whole: it breaks the contract, and nothing of it is applied.
+/// Why ingest refused a whole record of `uploads`. Nothing of it is applied.
 package struct RecordRefusal: Sendable, Hashable {
-    /// The ways to break the contract.
     package enum Code: String, Sendable, Hashable, CaseIterable {
-        /// The value is no message of the contract.
+        /// The value is not a valid `ChangeBatch`.
         case malformedMessage = "malformed_message"
-        /// The record lies in another partition than its caller's uploads.
+        /// The record is not in the caller's partition.
         case wrongPartition = "wrong_partition"
-        /// `changes` is no JSON array.
+        /// `changes` is not a JSON array.
         case malformedChanges = "malformed_changes"
-        /// More changes than a batch may have.
         case tooManyChanges = "too_many_changes"
-        /// Its changes are refused, and the log does not take so many refusals in one record.
+        /// Changes are refused, and their refusals exceed the size of a record.
         case tooManyRefusals = "too_many_refusals"
     }
 
-    /// Which.
     package let code: Code
-    /// What was wrong, and where, for a developer.
+    /// For developers: what was wrong, and where.
     package let reason: String
 
-    /// States a refusal.
     package init(_ code: Code, _ reason: String) {
         self.code = code
         self.reason = reason

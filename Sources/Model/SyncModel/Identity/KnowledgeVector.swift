@@ -1,35 +1,35 @@
-/// What a device holds of one owner: for each device that made rows the last timeStamp received, and a floor for the rest.
+/// What a device holds of one owner: the last timeStamp received for each creating device, and a floor for all others.
 package struct OwnerKnowledge: Sendable, Hashable {
-    /// The floor that a request gave (`"*"`), which may be zero; `nil` when it gave none.
+    /// The floor in the request (`"*"`), possibly zero; `nil` when the request has none.
     package var givenFloor: TimeStamp?
-    /// The last timeStamp held of each device's rows.
+    /// The last timeStamp held of the rows that each device created.
     package var entries: [KnowledgeID: TimeStamp]
-    /// The head of the stream that the device's last page of this owner was cut from; `nil` when it was not cut.
+    /// The head of the stream when the device's last page of this owner was cut at a limit; `nil` when it was not cut.
     ///
-    /// The entries after a page that was cut count rows as held that had moved on in that stream already. One that has not come
-    /// so far would not send what they moved to, and yet find nothing missing.
+    /// The entries after a cut page count as held some rows that had newer versions in that stream. A stream that has
+    /// not yet reached this head lacks those versions, and would answer that nothing is missing.
     package var cutFrom: TimeStamp?
 
-    /// Makes the knowledge of one owner; empty by default, which is the knowledge of a new device.
+    /// By default the knowledge of a new device.
     package init(floor: TimeStamp? = nil, entries: [KnowledgeID: TimeStamp] = [:], cutFrom: TimeStamp? = nil) {
         givenFloor = floor
         self.entries = entries
         self.cutFrom = cutFrom
     }
 
-    /// Counts for every device that `entries` does not name; zero when not given.
+    /// The entry of every device that `entries` does not name; zero when the request has none.
     package var floor: TimeStamp {
         get { givenFloor ?? .zero }
         set { givenFloor = newValue }
     }
 
-    /// The last timeStamp held of rows that this device made: its entry, else the floor.
+    /// The last timeStamp held of the rows that this device created: its entry, else the floor.
     package subscript(device: KnowledgeID) -> TimeStamp { entries[device] ?? floor }
 
-    /// The greatest number among the entries and the floor.
+    /// The greatest of the entries and the floor.
     package var highest: TimeStamp { entries.values.reduce(floor, max) }
 
-    /// The head that a stream must have reached to answer (I7): the greatest number named, that of a page which was cut included.
+    /// The head that a stream must have reached to answer (I7): the greatest of the entries, the floor and `cutFrom`.
     package var requiredHead: TimeStamp { max(highest, cutFrom ?? .zero) }
 }
 
@@ -37,20 +37,18 @@ package struct OwnerKnowledge: Sendable, Hashable {
 ///
 /// A row is sent when its timeStamp is above the entry for (row.syncId, row.knowledgeId), absent meaning 0 (I6).
 package struct KnowledgeVector: Sendable, Hashable {
-    /// The knowledge of each owner that the device names.
     package var owners: [SyncID: OwnerKnowledge]
 
-    /// Makes a vector; empty by default.
     package init(owners: [SyncID: OwnerKnowledge] = [:]) {
         self.owners = owners
     }
 
-    /// The knowledge of one owner, empty when the vector does not name it.
+    /// Empty for an owner that the vector does not name.
     package subscript(owner: SyncID) -> OwnerKnowledge { owners[owner] ?? OwnerKnowledge() }
 
-    /// Adds an entry, or a floor where the device is `*`.
+    /// Adds an entry, or the floor when the device is `*`.
     ///
-    /// - Returns: whether the pair was new; a request that names one twice is invalid, and the first entry stays.
+    /// - Returns: false when the vector already has this entry, which is kept; such a request is invalid.
     package mutating func insert(_ timeStamp: TimeStamp, for device: KnowledgeID, of owner: SyncID) -> Bool {
         if device == .everyOther {
             guard self[owner].givenFloor == nil else { return false }
@@ -62,7 +60,7 @@ package struct KnowledgeVector: Sendable, Hashable {
         return true
     }
 
-    /// Adds the head that an owner's last page was cut from; of several the greatest counts.
+    /// Sets ``OwnerKnowledge/cutFrom``; the greatest of several values is kept.
     package mutating func insert(cutFrom head: TimeStamp, of owner: SyncID) {
         owners[owner, default: OwnerKnowledge()].cutFrom = max(self[owner].cutFrom ?? .zero, head)
     }

@@ -1,21 +1,21 @@
-/// Which partition an owner lives in, for ever (I3): murmur2 of the syncId's bytes, as Kafka's default partitioner does.
+/// Assigns an owner to a partition permanently (I3): murmur2 of the syncId's bytes, as Kafka's default partitioner.
 ///
-/// Weir computes it itself, so that no client library's choice moves an owner. The name of the function and the number of
-/// partitions are part of a history and stand in `control`.
+/// Weir computes it itself, so that the partitioner of a client library cannot move an owner. `control` records the
+/// name of the function and the number of partitions.
 package struct Partitioning: Sendable, Hashable {
-    /// The name that `control` records for this function.
+    /// The name in `control`.
     package static let functionName = "murmur2"
 
-    /// How many partitions `uploads`, `changes` and `ordered` have, at least 1.
+    /// The number of partitions of each of `uploads`, `changes` and `ordered`, at least 1.
     package let count: Int
 
-    /// Makes the function for a number of partitions; traps below 1.
+    /// Traps when the count is below 1.
     package init(count: Int) {
         precondition(count >= 1, "a topic has at least one partition")
         self.count = count
     }
 
-    /// The partition of an owner, 0 to count-1.
+    /// 0 to count-1.
     package func partition(of owner: SyncID) -> Int {
         var text = owner.text
         let hash = text.withUTF8 { murmur2($0.span.bytes) }
@@ -23,7 +23,7 @@ package struct Partitioning: Sendable, Hashable {
     }
 }
 
-/// MurmurHash2 in 32 bits with the seed that Kafka uses.
+/// 32-bit MurmurHash2 with Kafka's seed.
 package func murmur2(_ bytes: RawSpan) -> UInt32 {
     let multiplier: UInt32 = 0x5BD1_E995
     let count = bytes.byteCount

@@ -1,31 +1,30 @@
-/// The rules for one change, applied to the changes of one part in the request's order (design: "The rules for one change").
+/// Applies the changes of one part in the request's order (design: "The rules for one change").
 struct ChangeRules {
     private let part: ChangePart
-    /// The version that the changes are written in.
+    /// The schema version of the changes.
     private let schema: Schema
-    /// The version that rows are kept in: the newest that the partition has met.
+    /// The schema version of stored rows: the newest that a part in this partition has named.
     private let reached: Schema
     private let clock: TimeStampClock
     private let timeStampBefore: TimeStamp
     private var timeStamp: TimeStamp
     private var results: [ChangeResult] = []
-    /// The rows written by this part, in the order of their first writes.
+    /// The rows that this part wrote, in the order of their first writes.
     private var rows: [Written] = []
-    /// Where in `rows` a row stands.
+    /// The index in `rows`.
     private var written: [RowKey: Int] = [:]
-    /// Whether a change is a conflict or refused; of an atomic part, by ingest, too.
+    /// Whether a change is a conflict or refused. For an atomic part, refusals by ingest count too.
     private var hasRejection = false
-    /// The results that wrote a row, and the row's place in `rows`.
+    /// Indexes of the results that wrote a row, and of the row in `rows`.
     private var writes: [(result: Int, row: Int)] = []
-    /// Whether a later change moved what the device holds of a row already written.
+    /// Whether `heldFrom` of a row changed after a result was recorded with it.
     private var mustSettle = false
-    /// Rows of which the device has values that no version got, since the last change that wrote every column.
+    /// Rows for which the device has values that were not stored, since the last change that wrote every column.
     private var dropped: Set<RowKey> = []
 
     private struct Written {
-        /// As it now stands.
         var row: OrderedRow
-        /// The row's timeStamp before the batch, zero when there was none.
+        /// The row's timeStamp before the batch; zero for a created row.
         let before: TimeStamp
         /// Whether a value was altered since the last change that wrote every column (I6).
         let isAltered: Bool
@@ -46,7 +45,7 @@ struct ChangeRules {
         hasRejection = part.isAtomic && part.hasIngestRefusal
     }
 
-    /// Rules 3 to 6 for one change; an atomic part that must abort only looks for what else stands against it.
+    /// Applies rules 3 to 6 to one change. An atomic part that will abort still evaluates its remaining changes.
     mutating func apply(_ change: Change, row lookup: (RowKey) -> OrderedRow?) throws(OrderingMachine.Pause) {
         guard schema.tables.indices.contains(change.table) else {
             throw .invalidPart("a change names table \(change.table) of \(schema.tables.count)")
@@ -65,7 +64,7 @@ struct ChangeRules {
         }
     }
 
-    /// The results and rows of the part; nothing is written when an atomic part has a conflict or a refusal.
+    /// The results and rows of the part. An atomic part with a conflict or a refusal writes nothing.
     mutating func finish(
         row lookup: (RowKey) -> OrderedRow?
     ) -> (results: [ChangeResult], written: [WrittenRow], timeStamp: TimeStamp) {
@@ -79,7 +78,7 @@ struct ChangeRules {
         return (results, written, timeStamp)
     }
 
-    /// Takes back what an atomic part wrote.
+    /// Discards the writes of an atomic part.
     private mutating func abort() {
         let message = "another change of this owner in the atomic batch was refused or in conflict"
         for position in results.indices where !results[position].status.isRejected {
@@ -90,7 +89,7 @@ struct ChangeRules {
         timeStamp = timeStampBefore
     }
 
-    /// Says with every conflict and refusal where the part leaves the row.
+    /// Sets the row's locator after the part in every conflict and refusal.
     private mutating func locateShownRows(_ lookup: (RowKey) -> OrderedRow?) {
         for (position, result) in results.enumerated() where result.status.isRejected {
             let key = RowKey(table: result.table, owner: part.owner, id: result.id)
@@ -99,23 +98,22 @@ struct ChangeRules {
         }
     }
 
-    /// Gives every result that wrote a row what the device holds of it after the part's last change (I6).
+    /// Sets `heldFrom` of every result that wrote a row to its value after the part's last change (I6).
     private mutating func settleHeld() {
         for write in writes { results[write.result].heldFrom = rows[write.row].heldFrom }
     }
 
-    /// A delete of a tombstone or an absent row is applied without its values, but its device has them.
+    /// A delete of a tombstone or an absent row is applied without storing its values, which its device has.
     private mutating func dropValues(of change: Change, _ key: RowKey) {
         guard change.values.writesAny else { return }
         dropped.insert(key)
-        guard let place = written[key] else { return }
+        guard let index = written[key] else { return }
         mustSettle = true
-        rows[place].heldFrom = nil
-        rows[place].row.isExact = false
+        rows[index].heldFrom = nil
+        rows[index].row.isExact = false
     }
 
     private enum Decision {
-        /// Nothing is written.
         case keep(ChangeResult.Status)
         /// The row gets these values and a new timeStamp.
         case write(RowValues, isCreation: Bool, isAltered: Bool)
@@ -148,7 +146,7 @@ struct ChangeRules {
         return .write(lifted.merged(with: change.values), isCreation: false, isAltered: change.isAltered)
     }
 
-    /// A new row's values, or a revived one's (I8): what is sent, else the declared default, else NULL.
+    /// The values of a created or revived row (I8): the value sent, else the declared default, else NULL.
     private func creation(_ change: Change) -> Decision {
         let table = reached.tables[change.table]
         let sent = change.values.ranges
@@ -160,7 +158,7 @@ struct ChangeRules {
                 values.append(change.values.bytes[sent[index]])
             } else if let value = column.defaultValue {
                 values.append(value)
-                // A column of a later version than the message's is none that its device could miss.
+                // The device does not know columns of versions later than the part's.
                 if index < schema.tables[change.table].columns.count { isAltered = true }
             } else if column.isNullable {
                 values.append(Array("null".utf8))
@@ -181,7 +179,8 @@ struct ChangeRules {
         var isAltered = isAltered
         if table.policy == .lastWriteWins, change.updatedAt != updatedAt { isAltered = true }
         let isFull = change.values.writesAll(table.columns.count)
-        // Of a revived row the device may still have the tombstone's other columns: only a full change leaves no doubt.
+        // The device may still have the tombstone's other columns of a revived row, unless the change writes every
+        // column.
         if isCreation, old != nil, !isFull { isAltered = true }
         let row = OrderedRow(
             key: key, knowledgeID: old?.knowledgeID ?? change.knowledgeID, timeStamp: next,
@@ -191,11 +190,11 @@ struct ChangeRules {
             writerBatch: part.batch, isExact: isFull && !isAltered,
             othersTimeStamp: old.map { $0.writer == part.device ? $0.othersTimeStamp : $0.timeStamp } ?? .zero,
             values: values)
-        let place = written[key]
-        let earlier = place.map { rows[$0] }
+        let index = written[key]
+        let earlier = index.map { rows[$0] }
         if earlier != nil { mustSettle = true }
         let before = earlier?.before ?? old?.timeStamp ?? .zero
-        // A change that writes every column leaves nothing of what came before.
+        // A change that writes every column replaces all earlier values.
         if isFull {
             if !dropped.isEmpty { dropped.remove(key) }
         } else if earlier?.isAltered == true || (!dropped.isEmpty && dropped.contains(key)) {
@@ -203,13 +202,13 @@ struct ChangeRules {
         }
         let heldFrom: TimeStamp? = isAltered ? nil : isFull ? .zero : before
         let now = Written(row: row, before: before, isAltered: isAltered, heldFrom: heldFrom)
-        if let place {
-            rows[place] = now
+        if let index {
+            rows[index] = now
         } else {
             written[key] = rows.count
             rows.append(now)
         }
-        writes.append((results.count, place ?? rows.count - 1))
+        writes.append((results.count, index ?? rows.count - 1))
         let status: ChangeResult.Status =
             row.isDeleted && !change.isDelete
             ? .deleted(timeStamp: next, version: row.version, knowledgeID: row.knowledgeID)
@@ -223,12 +222,12 @@ struct ChangeRules {
             ChangeResult(index: change.index, table: change.table, id: change.id, status: status, heldFrom: heldFrom))
     }
 
-    /// The change's `updatedAt`, never later than the log's time; missing: the log's time.
+    /// The change's `updatedAt`, at most the log's time; the log's time when missing.
     private func updatedAt(of change: Change) -> Int64 {
         min(change.updatedAt ?? part.logTime, part.logTime)
     }
 
-    /// Under lastWriteWins a row keeps the greatest `updatedAt`, through deletes and revivals too.
+    /// Under lastWriteWins a row keeps the greatest `updatedAt`, across deletes and revivals.
     private func rowUpdatedAt(_ change: Change, over old: OrderedRow?, policy: Policy) -> Int64 {
         guard policy == .lastWriteWins else { return part.logTime }
         return max(updatedAt(of: change), old?.updatedAt ?? .min)

@@ -1,54 +1,50 @@
-/// A record of `ordered`: what one message of `changes` came to, or a piece of it where all would be too large a record.
+/// A record of `ordered`: the result of one part, or a piece of it when the whole result exceeds the size of a record.
 ///
-/// Rows and results are spread over the pieces in order; readers drop what is not above the last (changes offset, piece)
-/// that they have (I2).
+/// Rows and results are distributed over the pieces in order. Readers drop pieces that are not above the last
+/// (changes offset, piece) that they applied (I2).
 package struct OrderedPiece: Sendable, Hashable {
-    /// What became of the part as a whole.
+    /// The decision on the part as a whole.
     package enum Verdict: Sendable, Hashable {
-        /// Ordered now: rows, results and refusals follow, here and in the pieces after.
+        /// Ordered; rows, results and refusals are in this piece and the following ones.
         case ordered
-        /// A repeat: the first outcome of the batch counts.
+        /// A repeat: the first outcome of the batch applies.
         case repeated
-        /// Nothing applied.
+        /// Nothing was applied.
         case refused(BatchRefusal)
     }
 
-    /// The history.
     package var epoch: String
-    /// The offset in `changes` of the message.
+    /// The part's offset in `changes`.
     package var changesOffset: Int64
-    /// The number of this piece of its result, from 0.
+    /// The number of this piece of the result, from 0.
     package var piece: Int
-    /// Whether it is the result's last.
+    /// Whether it is the last piece of the result.
     package var isLast: Bool
-    /// The schema version that the rows' values are written in, by its hash: the newest that the partition had met.
+    /// The hash of the schema version of the rows' values: the newest that a part in this partition had named.
     package var schema: String
-    /// The record of `uploads` that the message came from.
+    /// The record of `uploads` that the part came from.
     package var upload: UploadReference
-    /// The part of that batch.
+    /// The number of the part in its batch.
     package var uploadPart: Int
-    /// Microseconds since 1970 that the log gave the `uploads` record.
+    /// Log timestamp of the `uploads` record, microseconds since 1970.
     package var logTime: Int64
-    /// The newest timeStamp of the partition after the message.
+    /// The partition's newest timeStamp after the part.
     package var timeStamp: TimeStamp
-    /// Whose rows these are.
+    /// The owner of the rows.
     package var owner: SyncID
-    /// Who uploaded.
+    /// The uploading device.
     package var device: Device
-    /// The device's batch number.
     package var batch: Int64?
-    /// What became of the part.
     package var verdict: Verdict
     /// SHA-256 of the batch's content.
     package var contentHash: [UInt8]
-    /// Rows in their final state, in the order of their timeStamps.
+    /// In the order of their timeStamps.
     package var rows: [WrittenRow]
-    /// What became of the admitted changes.
+    /// The results of the admitted changes.
     package var results: [ChangeResult]
-    /// Part 0 only: the batch's size and owners, in every piece, and the refusals, spread over the pieces.
+    /// Part 0 only. Size and owners of the batch are repeated in every piece; refusals are distributed over the pieces.
     package var summary: BatchSummary?
 
-    /// Makes a piece.
     package init(
         epoch: String, changesOffset: Int64, piece: Int = 0, isLast: Bool = true, schema: String,
         upload: UploadReference, uploadPart: Int, logTime: Int64, timeStamp: TimeStamp, owner: SyncID, device: Device,

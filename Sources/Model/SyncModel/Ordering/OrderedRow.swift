@@ -1,7 +1,7 @@
-/// A row as ordering keeps it: the columns that the design's last rule paragraph names, and the values.
+/// A row as ordering keeps it: the columns in the last paragraph of the design's rules, and the values.
 ///
-/// Its content lies behind one reference: a row is handed on many times between `changes` and the tables, and each copy of
-/// it in place would count the references of six.
+/// The content is behind one reference: a row is copied many times between `changes` and the tables, and each inline
+/// copy would retain six references.
 package struct OrderedRow: Sendable, Hashable {
     private struct Content: Sendable, Hashable {
         var key: RowKey
@@ -31,49 +31,47 @@ package struct OrderedRow: Sendable, Hashable {
         set { box = Box(newValue) }
     }
 
-    /// Which row.
     package var key: RowKey { box.content.key }
-    /// The device that made it; stays.
+    /// The creating device; never changes.
     package var knowledgeID: KnowledgeID {
         get { box.content.knowledgeID }
         set { content.knowledgeID = newValue }
     }
-    /// The timeStamp of its newest version.
     package var timeStamp: TimeStamp {
         get { box.content.timeStamp }
         set { content.timeStamp = newValue }
     }
-    /// 1 when made, one more with each write.
+    /// 1 when created, incremented by each write.
     package var version: Int64 {
         get { box.content.version }
         set { content.version = newValue }
     }
-    /// Whether it is a tombstone.
     package var isDeleted: Bool {
         get { box.content.isDeleted }
         set { content.isDeleted = newValue }
     }
-    /// Microseconds since 1970, the log's time of its creation; stays, through a revival too.
+    /// The log's time of the creation, microseconds since 1970; a revival keeps it.
     package var createdAt: Int64 {
         get { box.content.createdAt }
         set { content.createdAt = newValue }
     }
-    /// Microseconds since 1970: the greatest `updatedAt` under lastWriteWins, else the log's time of the newest version.
+    /// Microseconds since 1970: the greatest `updatedAt` under lastWriteWins, else the log's time of the newest
+    /// version.
     package var updatedAt: Int64 {
         get { box.content.updatedAt }
         set { content.updatedAt = newValue }
     }
-    /// The device that wrote the newest version.
+    /// The device of the newest version.
     package var writer: Device {
         get { box.content.writer }
         set { content.writer = newValue }
     }
-    /// The batch that wrote it, when numbered.
+    /// The batch number of the newest version; `nil` for a batch without a number.
     package var writerBatch: Int64? {
         get { box.content.writerBatch }
         set { content.writerBatch = newValue }
     }
-    /// Whether the row is exactly what that writer sent: every column, none altered.
+    /// Whether the row is exactly what the writer sent: every column, no value altered.
     package var isExact: Bool {
         get { box.content.isExact }
         set { content.isExact = newValue }
@@ -83,13 +81,12 @@ package struct OrderedRow: Sendable, Hashable {
         get { box.content.othersTimeStamp }
         set { content.othersTimeStamp = newValue }
     }
-    /// The values of all columns of the schema version that the partition had reached.
+    /// The values of all columns of the partition's schema version.
     package var values: RowValues {
         get { box.content.values }
         set { content.values = newValue }
     }
 
-    /// Makes a row.
     package init(
         key: RowKey, knowledgeID: KnowledgeID, timeStamp: TimeStamp, version: Int64, isDeleted: Bool, createdAt: Int64,
         updatedAt: Int64, writer: Device, writerBatch: Int64?, isExact: Bool, othersTimeStamp: TimeStamp,
@@ -102,16 +99,44 @@ package struct OrderedRow: Sendable, Hashable {
                 othersTimeStamp: othersTimeStamp, values: values))
     }
 
-    /// Whether an edit that was made on the version `base` had seen every version of other devices (rule 3).
+    /// Whether an edit of version `base` had seen every version by other devices (rule 3).
     package func isCurrent(_ base: TimeStamp, for device: Device) -> Bool {
         base <= timeStamp && (writer == device ? othersTimeStamp : timeStamp) <= base
     }
 
-    /// Equal when every column and every value is.
     package static func == (left: Self, right: Self) -> Bool {
         left.box === right.box || left.box.content == right.box.content
     }
 
-    /// Hashes what equality compares.
     package func hash(into hasher: inout Hasher) { hasher.combine(box.content) }
+}
+
+/// A row that ordering wrote, and the timeStamp of the version that it replaces.
+package struct WrittenRow: Sendable, Hashable {
+    /// The row after the step.
+    package var row: OrderedRow
+    /// The row's timeStamp before the step; zero for a created row.
+    ///
+    /// Together with the row's creating device, it locates the replaced version in the owner's stream.
+    package var before: TimeStamp
+
+    package init(_ row: OrderedRow, before: TimeStamp) {
+        self.row = row
+        self.before = before
+    }
+}
+
+/// The position of a row in its owner's stream.
+package struct RowLocator: Sendable, Hashable {
+    /// The device that created the row; a stream is divided by creating device.
+    package let knowledgeID: KnowledgeID
+    /// The timeStamp of the row's newest version.
+    package let timeStamp: TimeStamp
+
+    package init(knowledgeID: KnowledgeID, timeStamp: TimeStamp) {
+        self.knowledgeID = knowledgeID
+        self.timeStamp = timeStamp
+    }
+
+    init(of row: OrderedRow) { self.init(knowledgeID: row.knowledgeID, timeStamp: row.timeStamp) }
 }

@@ -1,58 +1,55 @@
-/// Ordering as one deterministic state machine: (rows touched, device progress, partition state) + message → (new rows,
+/// Ordering as a deterministic state machine: (rows touched, device progress, partition state) + part → (new rows,
 /// decision, new state).
 ///
-/// It knows no store, no log and no clock. The same messages give the same results on every machine, for ever (I4).
+/// It uses no store, log or clock: the same parts give the same results on every machine, permanently (I4).
 package struct OrderingMachine: Sendable {
-    /// Why a partition must stop before a message, until an operator or a newer version of Weir has acted.
+    /// Why a partition pauses before a part until an operator acts or a newer version of Weir is deployed.
     package enum Pause: Error, Sendable, Hashable {
-        /// The message names a schema version, by its hash, that this worker does not know yet.
+        /// The part names the hash of a schema version that this worker does not know yet.
         case unknownSchema(String)
         /// The partition has reached a schema version that this worker does not know yet.
         case unknownSchemaNumber(Int)
-        /// The message needs rules that this code does not have.
+        /// The part needs a rules version that this code does not implement.
         case unknownRules(Int)
-        /// The message is of another history.
+        /// The part has a different epoch.
         case otherEpoch(String)
-        /// Every timeStamp below 2^53 is used up.
+        /// The next timeStamp would reach 2^53.
         case timeStampsExhausted
-        /// The message breaks the contract of `changes`.
+        /// The part violates the contract of `changes`.
         case invalidPart(String)
     }
 
-    /// What one message came to.
+    /// The result of one part.
     package struct Step: Sendable, Hashable {
-        /// The state after it.
+        /// The state after the part.
         package var state: PartitionState
-        /// The rows written, each once in its final state, in the order of their timeStamps.
+        /// The rows written, each once, in the order of their timeStamps.
         package var written: [WrittenRow]
-        /// What to tell the device; `nil` when the message was a repeated delivery, which is dropped.
+        /// `nil` for a repeated delivery, which is dropped.
         package var decision: OrderingDecision?
-        /// The outcome to keep for the device; `nil` when there is none to add.
+        /// The outcome to store for the device, if any.
         package var outcome: Outcome?
 
-        /// The rows written, without what they took the place of.
         package var rows: [OrderedRow] { written.map(\.row) }
     }
 
-    /// The history whose messages count.
+    /// Parts with a different epoch pause the partition.
     package let epoch: String
-    /// How timeStamps grow.
     package let clock: TimeStampClock
 
-    /// Makes the machine of one history.
     package init(epoch: String, clock: TimeStampClock) {
         self.epoch = epoch
         self.clock = clock
     }
 
-    /// Orders one message.
+    /// Orders one part.
     ///
     /// - Parameters:
-    ///   - part: the message at `state.nextOffset`.
-    ///   - state: the partition before it.
-    ///   - schemas: the versions known.
-    ///   - progress: the device's with this owner, with the outcome of this batch where one is kept.
-    ///   - row: looks up a row that ``ChangePart/rowsTouched`` names as it stands before the message.
+    ///   - part: the record of `changes` at `state.nextOffset`.
+    ///   - state: the partition's state before the part.
+    ///   - schemas: the known versions.
+    ///   - progress: of this device with this owner, with the outcome of this batch if it is stored.
+    ///   - row: returns a row of ``ChangePart/rowsTouched`` as it was before the part.
     package func step(
         _ part: ChangePart, state: PartitionState, schemas: SchemaHistory, progress: DeviceProgress,
         row: (RowKey) -> OrderedRow?
@@ -86,7 +83,7 @@ package struct OrderingMachine: Sendable {
         return Step(state: next, written: ordered.written, decision: decision, outcome: outcome)
     }
 
-    /// Rule 1, and what else decides a batch before its changes are looked at.
+    /// Rule 1, and everything else that decides a part without its changes.
     private func decisionBeforeRules(_ part: ChangePart, _ progress: DeviceProgress) -> OrderingDecision? {
         if part.hasOtherEpoch { return .refused(.historyChanged) }
         guard let batch = part.batch, batch <= progress.highestBatch else { return nil }

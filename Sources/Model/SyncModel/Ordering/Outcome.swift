@@ -1,17 +1,16 @@
-/// What became of one change.
+/// The result of one change.
 package struct ChangeResult: Sendable, Hashable {
-    /// What became of it.
     package enum Status: Sendable, Hashable {
-        /// It holds: a row was written, or nothing was left to delete (then possibly zeros and no device).
+        /// A row was written, or there was nothing to delete (then possibly with zeros and no device).
         case applied(timeStamp: TimeStamp, version: Int64, knowledgeID: KnowledgeID?)
-        /// The values were stored, the row is and stays deleted (I8).
+        /// The values were stored; the row remains deleted (I8).
         case deleted(timeStamp: TimeStamp, version: Int64, knowledgeID: KnowledgeID)
-        /// Not stored: the row has a version that the change had not seen, or a later `updatedAt`.
+        /// Not stored: the row has a version that the device had not seen, or a later `updatedAt`.
         case conflict
         /// Not stored.
         case refused(RefusalCode, message: String)
 
-        /// Whether something stands against the change: the answer shows the row instead.
+        /// Whether the change was not stored; the answer then shows the server's row.
         package var isRejected: Bool {
             switch self {
             case .applied, .deleted: false
@@ -20,24 +19,22 @@ package struct ChangeResult: Sendable, Hashable {
         }
     }
 
-    /// The position in the request, from 0.
+    /// The index in the request, from 0.
     package let index: Int
-    /// The position of the table in the schema.
+    /// The table's index in the schema.
     package let table: Int
-    /// The row: with a conflict or a refusal the answer shows it as it stands, where there was one.
     package let id: RowID
-    /// What became of it.
     package var status: Status
-    /// The least vector entry with which the device that sent this holds the row as it now stands; `nil`: no entry does (I6).
+    /// The least vector entry with which the sending device holds the row's current version; `nil` when no entry does
+    /// (I6).
     ///
-    /// Zero when the part's last change of the row wrote every column and none was altered; the row's timeStamp before the
-    /// batch when it wrote some. All results that wrote the row say the same.
+    /// Zero when the part's last change of the row wrote every column and no value was altered; the row's timeStamp
+    /// before the batch when it wrote some columns. All results that wrote the row have the same value.
     package var heldFrom: TimeStamp?
-    /// With a conflict or a refusal: where the row stood after the part, from where on it is found as it stands now; `nil`
-    /// when there was none.
+    /// With a conflict or a refusal: the row's position after the part, from which its current version is found; `nil`
+    /// when there was no such row.
     package var locator: RowLocator?
 
-    /// States a result.
     package init(
         index: Int, table: Int, id: RowID, status: Status, heldFrom: TimeStamp? = nil, locator: RowLocator? = nil
     ) {
@@ -50,23 +47,21 @@ package struct ChangeResult: Sendable, Hashable {
     }
 }
 
-/// What became of one owner's part of a batch; kept for the newest 16 batches of a device (I2).
+/// The outcome of one owner's part of a batch; stored for the newest 16 batches of a device (I2).
 package struct Outcome: Sendable, Hashable {
-    /// How many a device's progress keeps with each owner.
+    /// The number of outcomes stored per device and owner.
     package static let keptPerDevice = 16
 
-    /// The device's batch number.
     package var batch: Int64
-    /// SHA-256 of the batch's content, by which other content under the same number is told apart.
+    /// SHA-256 of the batch's content; detects different content under the same number.
     package var contentHash: [UInt8]
-    /// The newest timeStamp of the partition after the part: what came later is above it.
+    /// The partition's newest timeStamp after the part.
     package var timeStamp: TimeStamp
-    /// One for each admitted change, in the request's order.
+    /// One per admitted change, in the request's order.
     package var results: [ChangeResult]
-    /// Part 0 only: what the whole batch held.
+    /// Part 0 only.
     package var summary: BatchSummary?
 
-    /// Makes an outcome.
     package init(
         batch: Int64, contentHash: [UInt8], timeStamp: TimeStamp, results: [ChangeResult], summary: BatchSummary? = nil
     ) {
@@ -78,34 +73,33 @@ package struct Outcome: Sendable, Hashable {
     }
 }
 
-/// Why a whole batch applied nothing; answered with 200 as `refused`.
+/// Why a whole batch applied nothing; the answer is 200 with `refused`.
 package enum BatchRefusal: String, Sendable, Hashable, CaseIterable {
-    /// The number was used before with other content.
+    /// The number was used before with different content.
     case batchMismatch = "batch_mismatch"
-    /// A number below the newest whose outcome is no longer kept.
+    /// A number below the newest whose outcome is no longer stored.
     case outcomeExpired = "outcome_expired"
-    /// The device's epoch is another history's.
+    /// The batch has a different epoch.
     case historyChanged = "history_changed"
 }
 
-/// What one message of `changes` came to.
+/// The decision on one part of `changes`.
 package enum OrderingDecision: Sendable, Hashable {
-    /// Ordered now.
     case ordered(results: [ChangeResult], summary: BatchSummary?)
-    /// Sent before: the first outcome counts, and is found under its number.
+    /// A repeat: the first outcome applies; it is stored under the batch number.
     case repeated(Outcome)
-    /// Nothing applied.
+    /// Nothing was applied.
     case refused(BatchRefusal)
 }
 
-/// A device's progress with one owner, as far as one batch needs it.
+/// A device's progress with one owner, as needed for one batch.
 package struct DeviceProgress: Sendable, Hashable {
-    /// The highest batch number seen, 0 before the first.
+    /// 0 before the first batch.
     package var highestBatch: Int64
-    /// The outcome of the batch asked for, where it is among the newest 16.
+    /// The outcome of the requested batch, if it is among the newest 16.
     package var outcome: Outcome?
 
-    /// Makes a progress; that of a device never seen by default.
+    /// By default the progress of an unknown device.
     package init(highestBatch: Int64 = 0, outcome: Outcome? = nil) {
         self.highestBatch = highestBatch
         self.outcome = outcome

@@ -1,19 +1,17 @@
-/// What a history is made with and keeps: the record `history` of `control`.
+/// The settings that are fixed when the topics are created: the record `history` of `control`.
 package struct History: Sendable, Hashable {
-    /// The id of this history, made with the topics: 16 random bytes in lower-case hexadecimal.
+    /// Identifies this creation of the topics: 16 random bytes in lower-case hexadecimal.
     package var epoch: String
-    /// How many partitions `uploads`, `changes` and `ordered` have.
+    /// The number of partitions of each of `uploads`, `changes` and `ordered`.
     package var partitions: Int
-    /// The function that gives an owner its partition (``Partitioning/functionName``).
+    /// ``Partitioning/functionName``.
     package var partitionFunction: String
-    /// How timeStamps grow.
     package var clock: TimeStampClock
-    /// The size in bytes at which ordering begins a new piece of a result: a repeated result must be cut at the same places.
+    /// The size in bytes at which ordering splits a result; fixed so that a repeated result has the same pieces.
     package var pieceSize: Int
-    /// How many databases hold the tables: partition p lives in number p modulo this, for ever.
+    /// The number of databases that hold the tables. Partition p is stored in database p modulo this, permanently.
     package var shards: Int
 
-    /// Makes the record of a new history.
     package init(
         epoch: String, partitions: Int, partitionFunction: String = Partitioning.functionName,
         clock: TimeStampClock = .logTime, pieceSize: Int = 512 * 1024, shards: Int = 1
@@ -27,10 +25,10 @@ package struct History: Sendable, Hashable {
     }
 }
 
-/// A record of `control`: what all roles must agree on.
+/// A record of `control`, the topic of what all roles must agree on.
 package enum ControlRecord: Sendable, Hashable {
-    /// The history; written once, before anything else.
+    /// Written once, before all other records.
     case history(History)
-    /// A schema version, kept under its ordinal.
+    /// A schema version.
     case schema(SchemaHistory.Entry)
 }

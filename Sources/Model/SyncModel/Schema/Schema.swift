@@ -1,27 +1,23 @@
-/// The type of a column: how its values are spelled in JSON and what their canonical form is (client contract).
+/// A column's type: the JSON form of its values and their canonical form (client contract).
 package enum ColumnType: Sendable, Hashable {
-    /// A string, stored as sent: UTF-8 without NUL, not normalised.
+    /// A string, stored as sent: UTF-8 without NUL, not normalized.
     case text
     /// A signed 64-bit integer.
     case integer
     /// A finite 64-bit floating-point number.
     case real
-    /// true or false.
     case boolean
     /// A decimal number with at most `precision` digits, `scale` of them after the point.
     case decimal(precision: Int, scale: Int)
-    /// A UUID in lower case.
     case uuid
-    /// A moment in UTC with microseconds.
+    /// A time in UTC with microseconds.
     case timestamp
-    /// A calendar date.
     case date
     /// Bytes, as base64 in JSON.
     case bytes
-    /// Any JSON value.
     case json
 
-    /// The name as the schema file and `/v1/schema` spell it.
+    /// The name in the schema file and in `/v1/schema`.
     package var name: String {
         switch self {
         case .text: "text"
@@ -37,7 +33,7 @@ package enum ColumnType: Sendable, Hashable {
         }
     }
 
-    /// Whether the schema may bound the size of this type's values.
+    /// Whether a maximum length can be declared.
     package var hasLength: Bool {
         switch self {
         case .text, .bytes, .json: true
@@ -46,7 +42,7 @@ package enum ColumnType: Sendable, Hashable {
     }
 }
 
-/// Which of two changes to a row wins (design: rule 6 for one change).
+/// Which of two changes to a row wins (design: rule 6).
 package enum Policy: String, Sendable, Hashable, CaseIterable {
     /// The later arrival wins, column by column. The default.
     case lastSyncWins
@@ -56,22 +52,19 @@ package enum Policy: String, Sendable, Hashable, CaseIterable {
     case checkBase
 }
 
-/// A column of a table.
 package struct Column: Sendable, Hashable {
-    /// The name, `[A-Za-z_][A-Za-z0-9_]{0,62}`, so that every store can take it.
+    /// `[A-Za-z_][A-Za-z0-9_]{0,62}`, a valid name in every store.
     package let name: String
-    /// The type.
     package let type: ColumnType
-    /// Whether NULL is a value of it.
     package let isNullable: Bool
-    /// The canonical JSON that a creation without this column gets; `nil` where none is declared.
+    /// The canonical JSON that a creation without this column stores; `nil` when none is declared.
     package let defaultValue: [UInt8]?
-    /// The largest size: characters (Unicode scalars) of a text, bytes of a `bytes` value or of canonical JSON.
+    /// In characters (Unicode scalars) of a text, or bytes of a `bytes` value or of canonical JSON.
     package let maximumLength: Int?
-    /// The table whose row this column's value names.
+    /// The table that this column references.
     package let references: String?
 
-    /// Declares a column; its parts are checked by ``Schema``.
+    /// ``Schema/init(declaring:)`` validates it.
     package init(
         name: String, type: ColumnType, isNullable: Bool = true, defaultValue: [UInt8]? = nil,
         maximumLength: Int? = nil, references: String? = nil
@@ -84,20 +77,18 @@ package struct Column: Sendable, Hashable {
         self.references = references
     }
 
-    /// Whether a creation must give this column: it is not nullable and has no default.
+    /// Whether a creation must write this column.
     package var isRequired: Bool { !isNullable && defaultValue == nil }
 }
 
 /// A table that devices sync.
 package struct Table: Sendable, Hashable {
-    /// The name, spelled as a column's.
+    /// Same rule as for a column's name.
     package let name: String
-    /// Who wins when two changes meet.
     package let policy: Policy
-    /// The columns in the order in which messages carry their values: those of older versions first.
+    /// In the order of the values in records: columns of older versions first.
     package let columns: [Column]
 
-    /// Declares a table.
     package init(name: String, policy: Policy = .lastSyncWins, columns: [Column]) {
         self.name = name
         self.policy = policy
@@ -105,7 +96,7 @@ package struct Table: Sendable, Hashable {
         columnIndex = NameIndex(columns.map(\.name))
     }
 
-    /// The position of the column with this name, compared byte by byte.
+    /// The index of the column with this name, compared byte by byte.
     package func column(named name: RawSpan) -> Int? { columnIndex[name] }
 
     private let columnIndex: NameIndex
@@ -113,25 +104,24 @@ package struct Table: Sendable, Hashable {
 
 /// One version of the tables that devices sync.
 ///
-/// Tables and columns only ever come behind those of older versions, so a row written under one reads under every later
-/// one: the columns it lacks have their defaults.
+/// New tables and columns are appended after those of older versions, so a row written under one version can be read
+/// under every later one: columns that it lacks have their defaults.
 package struct Schema: Sendable, Hashable {
-    /// The tables in the order in which messages number them: those of older versions first.
+    /// In the order of their indexes in records: tables of older versions first.
     package let tables: [Table]
 
-    /// Makes a schema of tables that were checked when their file was read.
     package init(tables: [Table]) {
         self.tables = tables
         tableIndex = NameIndex(tables.map(\.name))
     }
 
-    /// The position of the table with this name, compared byte by byte.
+    /// The index of the table with this name, compared byte by byte.
     package func table(named name: RawSpan) -> Int? { tableIndex[name] }
 
-    /// For each table the length of the longest chain of references to its parents, 0 where there are none: a client that
+    /// For each table the length of the longest chain of references to parents, 0 without references. A client that
     /// writes tables by rising rank writes parents first.
     ///
-    /// A table's references to itself do not count; circles of several tables are refused where schemas are checked.
+    /// References of a table to itself are ignored. Cycles of several tables are rejected when a schema is validated.
     package var ranks: [Int] {
         var ranks: [Int: Int] = [:]
         func rank(_ index: Int) -> Int {
@@ -148,7 +138,7 @@ package struct Schema: Sendable, Hashable {
     private let tableIndex: NameIndex
 }
 
-/// Positions of names, looked up by their bytes: a sorted list, since a schema's names are few.
+/// Indexes by name, compared as bytes. A sorted list suffices: a schema has few names.
 struct NameIndex: Sendable, Hashable {
     private let entries: [(name: [UInt8], position: Int)]
 
@@ -177,7 +167,7 @@ struct NameIndex: Sendable, Hashable {
     }
 
     private func compare(_ left: [UInt8], _ right: RawSpan) -> Int {
-        // Every offset read lies below `right.byteCount`.
+        // Every offset is below `right.byteCount`.
         let shared = min(left.count, right.byteCount)
         for index in 0..<shared {
             let other = right.unsafeLoad(fromByteOffset: index, as: UInt8.self)

@@ -1,21 +1,21 @@
 extension Schema {
-    /// The most tables of a schema: enough for any application, and few enough that a schema stays one small record.
+    /// Keeps a schema in one small record.
     package static let maximumTables = 500
-    /// The most columns of a table: with Weir's own they stay below what every store can bind in one statement.
+    /// With Weir's own columns still below the number of parameters that every store can bind in one statement.
     package static let maximumColumns = 250
 
-    /// Makes the first version of a history from tables as declared, in their order.
+    /// Makes the first schema version from declared tables, in their order.
     ///
-    /// - Throws: ``SchemaRefusal`` with all that is wrong.
+    /// - Throws: ``SchemaRefusal`` with all problems.
     package init(declaring tables: [Table]) throws(SchemaRefusal) {
         let problems = Self.problems(in: tables)
         guard problems.isEmpty else { throw SchemaRefusal(problems: problems) }
         self.init(tables: tables)
     }
 
-    /// What is wrong with declared tables by themselves: names, numbers, types, references.
+    /// Validates declared tables by themselves: names, counts, types, references.
     ///
-    /// Whether they may follow an older version is what ``evolved(to:)`` tells.
+    /// ``evolved(to:)`` validates them against an older version.
     package static func problems(in tables: [Table]) -> [SchemaProblem] {
         var problems: [SchemaProblem] = []
         if tables.isEmpty { problems.append(SchemaProblem(message: "declare at least one table")) }
@@ -67,25 +67,26 @@ extension Schema {
                 }
             }
             if let parent = column.references, tables.position(parent) == nil {
-                add("references \(quoted(parent)), which is no declared table")
+                add("references \(quoted(parent)), which is not a declared table")
             }
         }
         return problems
     }
 
-    /// The rule for names: `[A-Za-z_][A-Za-z0-9_]{0,62}`, once whatever the case, since stores fold it, and not reserved.
+    /// Names match `[A-Za-z_][A-Za-z0-9_]{0,62}`, are unique ignoring case (stores fold it), and are not reserved.
     private static func nameProblem(
         _ name: String, others: inout [[UInt8]: String], isReserved: (_ folded: [UInt8]) -> Bool
     ) -> String? {
         guard isName(name) else {
-            return "\(quoted(name)) is no name: write a letter or _, then at most 62 letters, digits or _ (ASCII)"
+            return
+                "\(quoted(name)) is not a valid name: use a letter or _, then at most 62 letters, digits or _ (ASCII)"
         }
         let folded = name.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
         if isReserved(folded) { return "the name \(name) is reserved: choose another" }
         if let other = others.updateValue(name, forKey: folded) {
             return other.utf8.elementsEqual(name.utf8)
                 ? "\(name) is declared twice"
-                : "\(name) and \(other) differ in case only, which stores do not tell apart: rename one"
+                : "\(name) and \(other) differ only in case, which stores ignore: rename one"
         }
         return nil
     }
@@ -98,12 +99,12 @@ extension Schema {
         return name.utf8.allSatisfy { isLetter($0) || (0x30...0x39).contains($0) }
     }
 
-    /// What Weir and the stores name tables themselves.
+    /// Prefixes of the tables of Weir and of the stores.
     private static func isReservedTable(_ folded: [UInt8]) -> Bool {
         ["weir_", "sqlite_", "pg_"].contains { folded.starts(with: $0.utf8) }
     }
 
-    /// Weir's own columns, and the hidden ones of every table in Postgres.
+    /// Weir's own columns, and the system columns of Postgres.
     private static func isReservedColumn(_ folded: [UInt8]) -> Bool {
         folded.starts(with: "weir_".utf8) || reservedColumns.contains { folded.elementsEqual($0.utf8) }
     }
@@ -113,16 +114,16 @@ extension Schema {
         "tableoid", "xmin", "cmin", "xmax", "cmax", "ctid",
     ]
 
-    /// A name from outside, fit for a message: control characters and the like are spelled as escapes.
+    /// Quotes a name from outside for a message; control characters are escaped.
     private static func quoted(_ name: String) -> String {
         "\"" + name.unicodeScalars.map { $0.escaped(asASCII: false) }.joined() + "\""
     }
 
-    /// The circles of several tables, in which no order of writing puts parents first.
+    /// Finds reference cycles of several tables, in which no order of writes puts parents first.
     ///
     /// A table may reference itself.
     private static func circles(among tables: [Table], _ index: NameIndex) -> [SchemaProblem] {
-        // A schema of too many tables is refused already; the bound is that of the recursion below.
+        // Bounds the recursion below; a schema of more tables is already rejected.
         guard tables.count <= maximumTables else { return [] }
         let parents = tables.enumerated().map { position, table in
             Set(table.columns.compactMap(\.references).compactMap(index.position)).subtracting([position]).sorted()
@@ -133,7 +134,7 @@ extension Schema {
         func visit(_ table: Int) {
             if let start = path.firstIndex(of: table) {
                 let names = (path[start...] + [table]).map { tables[$0].name }.joined(separator: " -> ")
-                let message = "the tables reference each other in a circle, \(names): remove one of the references"
+                let message = "the tables reference each other in a cycle, \(names): remove one of the references"
                 problems.append(SchemaProblem(table: tables[table].name, message: message))
                 return
             }
@@ -146,4 +147,39 @@ extension Schema {
         for table in tables.indices { visit(table) }
         return problems
     }
+}
+
+/// A problem of a declared schema, with table and column, from which the reader of a file finds the line.
+package struct SchemaProblem: Sendable, Hashable, CustomStringConvertible {
+    /// As spelled in the declaration or the previous version; `nil` for a problem of the whole schema.
+    package let table: String?
+    /// `nil` for a problem of the whole table.
+    package let column: String?
+    package let message: String
+
+    package init(table: String? = nil, column: String? = nil, message: String) {
+        self.table = table
+        self.column = column
+        self.message = message
+    }
+
+    package var description: String {
+        switch (table, column) {
+        case (let table?, let column?): "\(table).\(column): \(message)"
+        case (let table?, nil): "\(table): \(message)"
+        default: message
+        }
+    }
+}
+
+/// A declaration was rejected. Lists every problem, at least one, in the order of the declaration.
+package struct SchemaRefusal: Error, Sendable, Hashable, CustomStringConvertible {
+    package let problems: [SchemaProblem]
+
+    package init(problems: [SchemaProblem]) {
+        precondition(!problems.isEmpty, "a refusal has a reason")
+        self.problems = problems
+    }
+
+    package var description: String { problems.map(\.description).joined(separator: "\n") }
 }

@@ -1,12 +1,12 @@
 extension Schema {
-    /// The version that follows this one when its tables are declared anew, in the order of their file.
+    /// The next version when tables are declared again, in the order of their file.
     ///
-    /// Tables and columns keep their positions and new ones come behind, so that rows and messages of every older version
-    /// read under the new one. Allowed are new tables; new columns that are nullable or have a default; a greater or
-    /// removed maximum length; another policy; other references. What is declared in another order is the same.
+    /// Tables and columns keep their indexes and new ones are appended, so that rows and records of every older version
+    /// can be read under the new one. Allowed are new tables; new columns that are nullable or have a default; a
+    /// greater or removed maximum length; another policy; other references. The order of declaration does not matter.
     ///
-    /// - Returns: the next version; equal to this one when nothing changed, and then no new version is needed.
-    /// - Throws: ``SchemaRefusal`` with all that is wrong, with the declaration by itself and as the next version.
+    /// - Returns: the next version; equal to this one when nothing changed.
+    /// - Throws: ``SchemaRefusal`` with all problems of the declaration by itself and as the next version.
     package func evolved(to declared: [Table]) throws(SchemaRefusal) -> Schema {
         var problems = Self.problems(in: declared)
         let index = NameIndex(declared.map(\.name))
@@ -58,12 +58,12 @@ extension Table {
 }
 
 extension Column {
-    /// Why this column may not become the other one, each with what to do.
+    /// Why this column cannot be changed to the other one, each with what to do.
     fileprivate func problems(evolvingTo new: Column) -> [String] {
         var problems: [String] = []
         if new.type != type {
             problems.append(
-                "the type changed from \(type.name) to \(new.type.name), which older rows are not of: restore "
+                "the type changed from \(type.name) to \(new.type.name), but older rows have the old type: restore "
                     + "\(type.name), or add a new column")
         }
         if new.isNullable != isNullable {
@@ -74,7 +74,7 @@ extension Column {
             problems.append("the column was \(was): \(remedy), or add a new column")
         }
         if new.defaultValue != defaultValue {
-            let reason = "messages of older versions would make other rows"
+            let reason = "records of older versions would produce different rows"
             switch (defaultValue, new.defaultValue) {
             case (let old?, nil):
                 problems.append("the default was removed, and \(reason): restore \(Self.text(old))")
@@ -89,7 +89,7 @@ extension Column {
             if let old = maximumLength {
                 if length < old {
                     problems.append(
-                        "the maximum length went from \(old) down to \(length), and rows may be longer: restore "
+                        "the maximum length was reduced from \(old) to \(length), and rows may be longer: restore "
                             + "\(old) or more")
                 }
             } else {

@@ -1,40 +1,37 @@
 import JSONText
 
-/// Brings values of one column to their type's canonical form: what is stored and sent (client contract, table of types).
+/// Converts values of one column to the canonical form of its type, which is stored and sent (client contract).
 ///
-/// Each method takes a value as JSON gives it, appends canonical JSON, and tells whether the value counts as altered: it was
-/// spelled otherwise, or came as another JSON type. Another spelling of a JSON number does not count. After a refusal
-/// `bytes` may hold a beginning of the value.
+/// Each method takes a JSON value, appends canonical JSON, and returns whether the value counts as altered: it had
+/// another spelling or another JSON type. Another spelling of a JSON number does not count. After a refusal `bytes` may
+/// end with a part of the value.
 package struct CanonicalForm: Sendable {
-    /// The column whose values these are.
     package let column: Column
-    /// The most bytes of canonical JSON that a number, string or `json` value may have.
+    /// The maximum size of a number, string or `json` value as canonical JSON, in bytes.
     package let maximumBytes: Int
 
-    /// How deep arrays and objects of a `json` value may stand inside each other: any store's own limit is greater.
+    /// The maximum nesting of a `json` value; below the limit of every store.
     package static let maximumDepth = 64
 
-    /// Makes the form of a column.
     package init(_ column: Column, maximumBytes: Int) {
         self.column = column
         self.maximumBytes = maximumBytes
     }
 
-    /// null: NULL, where the column is nullable.
+    /// Throws when the column is not nullable.
     package func appendNull(to bytes: inout [UInt8]) throws(ValueRefusal) -> Bool {
         guard column.isNullable else { throw .invalid("\(column.name) is not nullable") }
         bytes.append(contentsOf: "null".utf8)
         return false
     }
 
-    /// true or false.
     package func append(_ value: Bool, to bytes: inout [UInt8]) throws(ValueRefusal) -> Bool {
         guard column.type == .boolean else { throw wrongType }
         bytes.append(contentsOf: (value ? "true" : "false").utf8)
         return false
     }
 
-    /// A number by its spelling, which follows JSON's grammar.
+    /// - Parameter text: a number by JSON's grammar.
     package func append(number text: Span<UInt8>, to bytes: inout [UInt8]) throws(ValueRefusal) -> Bool {
         let start = bytes.count
         let isAltered: Bool
@@ -48,7 +45,7 @@ package struct CanonicalForm: Sendable {
         case .real: isAltered = try append(real: text, to: &bytes)
         case .decimal(let precision, let scale):
             try append(JSONDecimal(text), precision: precision, scale: scale, to: &bytes)
-            // A string is its type in JSON.
+            // The canonical form is a JSON string.
             isAltered = true
         default: throw wrongType
         }
@@ -56,7 +53,7 @@ package struct CanonicalForm: Sendable {
         return isAltered
     }
 
-    /// A string by its bytes without escapes, which are UTF-8.
+    /// - Parameter text: the content of a string without escapes, UTF-8.
     package func append(string text: Span<UInt8>, to bytes: inout [UInt8]) throws(ValueRefusal) -> Bool {
         guard text.count <= maximumBytes else { throw .tooLarge(maximum: maximumBytes) }
         let start = bytes.count
@@ -94,10 +91,10 @@ package struct CanonicalForm: Sendable {
         return isAltered
     }
 
-    /// A value of type `json` that is in canonical form already: no white space, strings escaped as little as the grammar
-    /// allows, keys in the order sent, none twice, no NUL.
+    /// Appends a value of type `json` that is already canonical: no white space, strings with only the escapes that the
+    /// grammar requires, keys in the order sent, no duplicate keys, no NUL.
     ///
-    /// Whoever made it so knows whether the value was spelled otherwise; by itself it is not altered.
+    /// Returns false: the caller knows whether the original spelling differed.
     package func append(minified json: Span<UInt8>, to bytes: inout [UInt8]) throws(ValueRefusal) -> Bool {
         guard column.type == .json else { throw wrongType }
         try check(size: json.count)
@@ -110,14 +107,14 @@ package struct CanonicalForm: Sendable {
 
     static let quote = UInt8(ascii: "\"")
 
-    /// The refusal of a value whose JSON type the column does not take.
+    /// The refusal of a value whose JSON type the column does not accept.
     package var wrongType: ValueRefusal { .invalid("\(column.name) takes \(column.type.expectation)") }
 
     private func check(size: Int) throws(ValueRefusal) {
         guard size <= maximumBytes else { throw .tooLarge(maximum: maximumBytes) }
     }
 
-    /// Whether a text is anything else than what was appended between quotes since `start`.
+    /// Whether a text differs from what was appended between quotes since `start`.
     private func differs(_ text: Span<UInt8>, from bytes: [UInt8], _ start: Int) -> Bool {
         guard text.count == bytes.count - start - 2 else { return true }
         for index in text.indices where text[index] != bytes[start + 1 + index] { return true }
@@ -139,7 +136,7 @@ package struct CanonicalForm: Sendable {
         return false
     }
 
-    /// Beyond ±(2^53-1) JSON readers lose digits of a number, so it is a string there.
+    /// Beyond ±(2^53-1) JSON readers lose digits of numbers, so larger integers are strings.
     private func append(integer: Int64, isNumber: Bool, to bytes: inout [UInt8]) -> Bool {
         if integer.magnitude < 1 << 53 {
             bytes.appendJSONNumber(integer)
@@ -166,11 +163,11 @@ package struct CanonicalForm: Sendable {
             throw .invalid("\(column.name) takes finite 64-bit floating-point numbers")
         }
         bytes.appendJSONNumber(number)
-        // Another number to a device that tells them apart.
+        // -0 becomes 0, a different number for devices that distinguish them.
         return number == 0 && number.sign == .minus
     }
 
-    /// Exactly `scale` digits behind the point; a number with more digits is refused, never rounded.
+    /// Appends exactly `scale` digits after the point. A number with more digits is refused, never rounded.
     private func append(
         _ number: borrowing JSONDecimal, precision: Int, scale: Int, to bytes: inout [UInt8]
     ) throws(ValueRefusal) {
@@ -181,23 +178,23 @@ package struct CanonicalForm: Sendable {
         }
         bytes.append(Self.quote)
         if number.isNegative, number.digitCount > 0 { bytes.append(UInt8(ascii: "-")) }
-        var place = number.digitRange.lowerBound
+        var position = number.digitRange.lowerBound
         if wholeDigits <= 0 { bytes.append(UInt8(ascii: "0")) }
-        for _ in 0..<max(wholeDigits, 0) { bytes.append(Self.nextDigit(of: number, &place)) }
+        for _ in 0..<max(wholeDigits, 0) { bytes.append(Self.nextDigit(of: number, &position)) }
         if scale > 0 {
             bytes.append(UInt8(ascii: "."))
             let zeros = number.digitCount == 0 ? scale : max(-wholeDigits, 0)
             bytes.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: zeros))
-            for _ in zeros..<scale { bytes.append(Self.nextDigit(of: number, &place)) }
+            for _ in zeros..<scale { bytes.append(Self.nextDigit(of: number, &position)) }
         }
         bytes.append(Self.quote)
     }
 
-    /// The digit at or behind a place of a number's text, 0 behind the last one; the place moves behind it.
-    private static func nextDigit(of number: borrowing JSONDecimal, _ place: inout Int) -> UInt8 {
-        while place < number.digitRange.upperBound {
-            defer { place += 1 }
-            if number.text[place].isDigit { return number.text[place] }
+    /// The next digit at or after a position of the number's text, 0 after the last one; advances the position.
+    private static func nextDigit(of number: borrowing JSONDecimal, _ position: inout Int) -> UInt8 {
+        while position < number.digitRange.upperBound {
+            defer { position += 1 }
+            if number.text[position].isDigit { return number.text[position] }
         }
         return UInt8(ascii: "0")
     }
@@ -219,7 +216,7 @@ package struct CanonicalForm: Sendable {
 }
 
 extension ColumnType {
-    /// What JSON values the type takes, for messages.
+    /// The JSON values that the type accepts, for messages.
     var expectation: String {
         switch self {
         case .text: "a string"
@@ -234,4 +231,12 @@ extension ColumnType {
         case .json: "any JSON"
         }
     }
+}
+
+/// Why a value cannot be stored in its column. Messages name limits, never the value.
+package enum ValueRefusal: Error, Sendable, Hashable {
+    /// Wrong type, out of range, too long, contains NUL, or null in a column that is not nullable.
+    case invalid(String)
+    /// More bytes than any value may have.
+    case tooLarge(maximum: Int)
 }

@@ -1,19 +1,17 @@
 import JSONText
 
-/// The values of a row or a change, one for each column in the table's order, as canonical JSON.
+/// The values of a row or a change as canonical JSON, one per column in the table's order.
 ///
-/// They travel as bytes and are never decoded on the way: each value is the field `0x0A`, a varint length and the JSON,
-/// which is how protobuf spells `repeated bytes column = 1`. Length 0 means that a change does not write the column; a row
-/// has no such value. A row written under an older schema version may be shorter than its table: what is missing has the
-/// column's default (``lifted(to:)``).
+/// They are passed on as bytes and never decoded: each value is the field `0x0A`, a varint length and the JSON, which
+/// is protobuf's encoding of `repeated bytes column = 1`. Length 0 means that a change does not write the column; a row
+/// has no such value. A row written under an older schema version may have fewer values than its table has columns; the
+/// missing ones have their defaults (``lifted(to:)``).
 package struct RowValues: Sendable, Hashable {
-    /// The encoded values.
     package private(set) var bytes: [UInt8]
 
-    /// No values.
     package init() { bytes = [] }
 
-    /// Takes encoded values from a message; `nil` where they are not well formed.
+    /// Takes encoded values from a record; `nil` when they are malformed.
     package init?(encoded: [UInt8]) {
         bytes = encoded
         var reader = Reader(count: encoded.count)
@@ -26,7 +24,6 @@ package struct RowValues: Sendable, Hashable {
         guard isWellFormed else { return nil }
     }
 
-    /// Makes room for values whose size is known.
     package mutating func reserve(_ count: Int) { bytes.reserveCapacity(count) }
 
     /// Appends the value of the next column, canonical JSON of at least one byte.
@@ -43,10 +40,10 @@ package struct RowValues: Sendable, Hashable {
         bytes.append(json)
     }
 
-    /// Says that a change does not write the next column.
+    /// Appends a column that the change does not write.
     package mutating func appendAbsent() { appendHeader(0) }
 
-    /// How many columns are encoded, the absent ones among them.
+    /// The number of encoded columns, absent ones included.
     package var count: Int {
         bytes.withUnsafeBufferPointer { buffer in
             var reader = Reader(count: buffer.count)
@@ -59,7 +56,7 @@ package struct RowValues: Sendable, Hashable {
         }
     }
 
-    /// The ranges of `bytes` that hold the columns' JSON, empty where a column is absent.
+    /// The range of each column's JSON in `bytes`, empty for an absent column.
     package var ranges: [Range<Int>] {
         bytes.withUnsafeBufferPointer { buffer in
             var ranges: [Range<Int>] = []
@@ -69,7 +66,7 @@ package struct RowValues: Sendable, Hashable {
         }
     }
 
-    /// Calls the body with each column's position and JSON, which is empty where the column is absent.
+    /// Calls the body with each column's index and JSON, which is empty for an absent column.
     package func forEachColumn<Failure: Error>(
         _ body: (_ column: Int, _ json: UnsafeBufferPointer<UInt8>) throws(Failure) -> Void
     ) throws(Failure) {
@@ -91,7 +88,7 @@ package struct RowValues: Sendable, Hashable {
         if let failure { throw failure }
     }
 
-    /// Whether the first `count` columns are all written.
+    /// Whether all of the first `count` columns are written.
     package func writesAll(_ count: Int) -> Bool {
         bytes.withUnsafeBufferPointer { buffer in
             var reader = Reader(count: buffer.count)
@@ -104,7 +101,6 @@ package struct RowValues: Sendable, Hashable {
         }
     }
 
-    /// Whether any column is written.
     package var writesAny: Bool {
         bytes.withUnsafeBufferPointer { buffer in
             var reader = Reader(count: buffer.count)
@@ -115,7 +111,7 @@ package struct RowValues: Sendable, Hashable {
         }
     }
 
-    /// The column-wise merge: the change's value where it writes one, else the row's (policy lastSyncWins).
+    /// Merges column by column: the change's value if it writes one, else the row's.
     package func merged(with change: RowValues) -> RowValues {
         var result = RowValues()
         result.bytes.reserveCapacity(bytes.count + change.bytes.count)
@@ -127,7 +123,7 @@ package struct RowValues: Sendable, Hashable {
                     let rowField = rowReader.isAtEnd ? 0..<0 : rowReader.nextField(in: row)
                     let otherStart = otherReader.offset
                     let otherValue = otherReader.isAtEnd ? 0..<0 : otherReader.next(in: other)
-                    // Where the row has no such column yet, an absent one keeps its place.
+                    // A column that both lack stays absent.
                     if otherValue.isEmpty, !rowField.isEmpty {
                         result.bytes.append(contentsOf: row[rowField])
                     } else {
@@ -139,7 +135,7 @@ package struct RowValues: Sendable, Hashable {
         return result
     }
 
-    /// The values with the defaults of the columns that a newer version of the table has behind them.
+    /// The values with the defaults of the columns that the table has in addition.
     package func lifted(to table: Table) -> RowValues {
         let count = count
         guard count < table.columns.count else { return self }
@@ -158,9 +154,9 @@ package struct RowValues: Sendable, Hashable {
         bytes.append(UInt8(rest))
     }
 
-    /// Walks the encoded fields.
+    /// Iterates over the encoded fields.
     ///
-    /// The bytes are well formed: every way to make a value checks or writes them.
+    /// The bytes are well formed: initializers validate or write them.
     private struct Reader {
         private(set) var offset = 0
         let count: Int
@@ -175,7 +171,7 @@ package struct RowValues: Sendable, Hashable {
             return range
         }
 
-        /// The next field with its header.
+        /// The next field, header included.
         mutating func nextField(in buffer: UnsafeBufferPointer<UInt8>) -> Range<Int> {
             let start = offset
             return start..<next(in: buffer).upperBound
@@ -190,7 +186,7 @@ package struct RowValues: Sendable, Hashable {
                 guard position < count, shift <= 28 else { return nil }
                 let byte = buffer[position]
                 position += 1
-                // One spelling for each length, so that equal values are equal bytes (I4).
+                // Only the shortest encoding of a length is valid, so that equal values are equal bytes (I4).
                 guard byte != 0 || shift == 0 else { return nil }
                 length |= Int(byte & 0x7F) << shift
                 if byte < 0x80 { break }

@@ -1,8 +1,8 @@
 import JSONText
 
-/// Decimal numbers as strings spell them.
+/// Decimal numbers in strings.
 enum DecimalText {
-    /// Whether a text is a number by JSON's grammar, but that leading zeros may stand there.
+    /// Whether a text is a number by JSON's grammar, with leading zeros and a plus allowed.
     static func isNumber(_ text: Span<UInt8>) -> Bool {
         var index = skipSign(text)
         guard skipDigits(text, &index) else { return false }
@@ -18,7 +18,7 @@ enum DecimalText {
         return index == text.count
     }
 
-    /// Whether a text is a sign and digits.
+    /// Whether a text is an optional sign and digits.
     static func isWholeNumber(_ text: Span<UInt8>) -> Bool {
         var index = skipSign(text)
         return skipDigits(text, &index) && index == text.count
@@ -35,12 +35,12 @@ enum DecimalText {
     }
 }
 
-/// JSON numbers that are spelled canonically already, as far as that is seen at a glance: most are.
+/// Fast checks for JSON numbers that are already canonical, as most are.
 enum PlainNumber {
-    /// Doubles tell all decimals of so many digits apart, and so does JSON with integers.
+    /// Doubles distinguish all decimals of up to 15 digits.
     private static let maximumDigits = 15
 
-    /// Whether a number is an integer in its canonical form; false does not say that it is not.
+    /// Whether a number is an integer in canonical form; may return false for one that is.
     static func isWhole(_ text: Span<UInt8>) -> Bool {
         guard text.count <= maximumDigits, !isMinusZero(text) else { return false }
         for index in text.indices where !text[index].isDigit && !(index == 0 && text[0] == UInt8(ascii: "-")) {
@@ -49,11 +49,11 @@ enum PlainNumber {
         return true
     }
 
-    /// Whether a number is the shortest for its double, laid out as canonical reals are; false does not say that it is not.
+    /// Whether a number is the canonical, shortest spelling of its double; may return false for one that is.
     ///
-    /// A decimal of 15 digits that does not end with a zero has no shorter one with the same double.
+    /// A decimal of up to 15 digits that does not end in zero is the shortest for its double.
     static func isShortest(_ text: Span<UInt8>) -> Bool {
-        // A sign and a point besides the digits.
+        // Besides the digits there may be a sign and a point.
         guard text.count <= maximumDigits + 2, !isMinusZero(text) else { return false }
         var point: Int?
         var digits = 0
@@ -68,7 +68,7 @@ enum PlainNumber {
         guard digits <= maximumDigits else { return false }
         guard let point else { return true }
         guard text[text.count - 1] != UInt8(ascii: "0") else { return false }
-        // Below 10^-6 the canonical layout has an exponent.
+        // Below 10^-6 the canonical form has an exponent.
         let isBelowOne = text[point - 1] == UInt8(ascii: "0") && (point == 1 || text[point - 2] == UInt8(ascii: "-"))
         guard isBelowOne else { return true }
         for index in point + 1..<min(point + 7, text.count) where text[index] != UInt8(ascii: "0") { return true }
@@ -80,10 +80,10 @@ enum PlainNumber {
     }
 }
 
-/// UUIDs as strings spell them.
+/// UUIDs in strings.
 enum UUIDText {
-    /// Appends the canonical form with quotes; false when the text is not 32 hexadecimal digits, with hyphens at the usual
-    /// places or without any.
+    /// Appends the canonical form with quotes; false when the text is not 32 hexadecimal digits, with hyphens at the
+    /// usual positions or without any.
     static func append(_ text: Span<UInt8>, to bytes: inout [UInt8]) -> Bool {
         guard text.count == 36 || text.count == 32 else { return false }
         bytes.append(CanonicalForm.quote)
@@ -112,9 +112,8 @@ enum UUIDText {
     }
 }
 
-/// Base64 as strings spell it.
 enum Base64Text {
-    /// The text in the standard alphabet and padded, when it was in the URL-safe one or lacked its padding.
+    /// The text in the standard alphabet with padding; accepts the URL-safe alphabet and missing padding.
     static func standard(_ text: Span<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count + 3)
@@ -131,7 +130,7 @@ enum Base64Text {
 }
 
 extension Int64 {
-    /// The number when it is whole and fits.
+    /// `nil` when the number is not whole or does not fit.
     init?(_ decimal: borrowing JSONDecimal) {
         guard let whole = decimal.wholeNumber else { return nil }
         if whole.isNegative {

@@ -1,8 +1,8 @@
 import CZlib
 
-/// CRC-32 over the parts of one record of a stream file: what is read is what was written, or it is not used.
+/// CRC-32 over the columns of one record of a stream file.
 struct Checksum {
-    /// What a record is: records of two kinds never have the same bytes.
+    /// Included in the checksum, so that records of two kinds never have the same input.
     enum Kind: Int64 {
         case meta = 1
         case upload = 2
@@ -15,35 +15,31 @@ struct Checksum {
 
     private var state: UInt
 
-    /// Begins with the numbers of a record.
     init(_ kind: Kind, _ numbers: Int64...) {
         state = 0
         add(kind.rawValue)
         for number in numbers { add(number) }
     }
 
-    /// Adds a number.
     mutating func add(_ number: Int64) {
-        // Eight bytes of a local value, lent for the time of the call.
+        // Eight bytes of a local value, borrowed for the call.
         withUnsafeBytes(of: number.littleEndian) { add($0) }
     }
 
-    /// Adds bytes after their count, so that bytes cannot pass from one part to the next.
+    /// Adds the count, then the bytes, so that columns cannot be split differently.
     mutating func add(bytes: borrowing RawSpan) {
         add(Int64(bytes.byteCount))
         bytes.withUnsafeBytes { add($0) }
     }
 
-    /// Adds an id's bytes.
     mutating func add(text: String) {
         var text = text
         text.withUTF8 { add(bytes: $0.span.bytes) }
     }
 
-    /// What to store.
     var value: Int64 { Int64(UInt32(truncatingIfNeeded: state)) }
 
-    /// The bytes are lent for the time of the call, which only reads them.
+    /// The bytes are borrowed for the call, which only reads them.
     private mutating func add(_ bytes: UnsafeRawBufferPointer) {
         guard let base = bytes.baseAddress else { return }
         state = crc32_z(state, base.assumingMemoryBound(to: UInt8.self), bytes.count)
@@ -53,7 +49,7 @@ struct Checksum {
 extension Checksum {
     /// The checksum of a row of the stream.
     ///
-    /// Its numbers and the counts of its bytes go first and together, since this runs for every row written and read.
+    /// Numbers and byte counts are added first in one call, since this runs for every row written and read.
     static func row(
         owner: Int64, device: Int64, timeStamp: Int64, table: Int64, id: borrowing RawSpan, json: borrowing RawSpan
     ) -> Int64 {
@@ -62,7 +58,7 @@ extension Checksum {
             table.littleEndian, Int64(id.byteCount).littleEndian, Int64(json.byteCount).littleEndian,
         ]
         var checksum = Checksum()
-        // Lent for the time of each call, which only reads them.
+        // Borrowed for each call, which only reads them.
         head.span.withUnsafeBytes { checksum.add($0) }
         id.withUnsafeBytes { checksum.add($0) }
         json.withUnsafeBytes { checksum.add($0) }

@@ -1,7 +1,7 @@
 import SQLite
 import SyncModel
 
-/// Reads records of a stream file, each held against its checksum.
+/// Reads records of a stream file and verifies their checksums.
 enum FileRecords {
     /// The columns `owner_no, sync_id, head, checksum`.
     static func owner(_ row: borrowing Statement) throws -> (number: Int64, id: SyncID, head: TimeStamp) {
@@ -33,10 +33,40 @@ enum FileRecords {
         checksum.add(text: id.text)
         return checksum.value
     }
+
+    /// Checks that a search found the requested row: in a damaged B-tree it may find another one, even of another
+    /// owner (I9).
+    ///
+    /// - Parameter row: the columns `owner_no, device_no, time_stamp, table_no, row_id`, …
+    static func requireRow(
+        _ row: borrowing Statement, owner: Int64, device: Int64, at timeStamp: TimeStamp, table: Int64, id: RowID
+    ) throws {
+        let isMeant = try row.withBytes(at: 4) { id.hasBytes($0) }
+        guard isMeant, try row.integer(at: 0) == owner, try row.integer(at: 1) == device,
+            try row.integer(at: 2) == timeStamp.rawValue, try row.integer(at: 3) == table
+        else { throw StreamFailure.damaged("the row at \(timeStamp) of owner \(owner) is a different row") }
+    }
+
+    /// The columns `owner_no, device_no, time_stamp, table_no, row_id, json, checksum`.
+    ///
+    /// - Returns: the row's verified checksum.
+    static func checkRow(_ row: borrowing Statement) throws -> Int64 {
+        let stored = try row.integer(at: 6)
+        let (owner, device) = (try row.integer(at: 0), try row.integer(at: 1))
+        let (timeStamp, table) = (try row.integer(at: 2), try row.integer(at: 3))
+        let content = try row.withBytes(at: 4) { id in
+            try row.withBytes(at: 5) { json in
+                Checksum.row(owner: owner, device: device, timeStamp: timeStamp, table: table, id: id, json: json)
+            }
+        }
+        guard content == stored else {
+            throw StreamFailure.damaged("the row \(timeStamp) of owner \(owner) is damaged")
+        }
+        return content
+    }
 }
 
 extension Statement {
-    /// Gives a parameter an id, as a blob.
     mutating func bind(id: some OpaqueID, at index: Int) throws(SQLiteError) {
         let text = id.text
         try bind(blob: text.utf8.span.bytes, at: index)

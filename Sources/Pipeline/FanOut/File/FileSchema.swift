@@ -1,19 +1,18 @@
 /// The tables of a stream file.
 ///
-/// Every record has a checksum over its columns, and the meta record holds the sum of all others' checksums, so that no
-/// byte that means something can change unseen. Ids are blobs: they are compared byte by byte.
+/// Every record has a checksum over its columns, and the meta record has the sum of all other checksums, so that every
+/// change of a meaningful byte is detected. Ids are blobs, which compare byte by byte.
 ///
-/// - meta: one record, written with every transaction; a file without it was never finished.
+/// - meta: one record, written by every transaction; a file without it is incomplete.
 /// - uploads: for each partition of `uploads` the highest record and part whose result is complete.
-/// - owners, knowledge: the heads, of an owner's stream and of the rows that each of its devices made.
-/// - stream: the newest state of each row, in the order in which pulls read it. Nothing finds a row by its id: whoever looks
-///   for one knows where it stood.
-/// - devices, outcomes: the newest 16 outcomes of each device with each owner, as the pieces that they came in.
+/// - owners, knowledge: the heads of each owner's stream and of each device that created rows of it.
+/// - stream: the newest version of each row, in the order of pulls. There is no index by id: rows are found by their
+/// locators (``RowLocator``).
+/// - devices, outcomes: the newest 16 outcomes of each device with each owner, in the pieces of their results.
 enum FileSchema {
-    /// Raised whenever the tables change: a file of another format is made anew.
+    /// Incremented when the tables change; a file of another format is rebuilt.
     static let format: Int32 = 2
 
-    /// Tables as they are created.
     static let tables: [(name: String, sql: String)] = [
         (
             "meta",
@@ -73,6 +72,6 @@ enum FileSchema {
         ),
     ]
 
-    /// The tables whose checksums make the digest.
+    /// The tables whose checksums are in the digest.
     static let digested = ["uploads", "owners", "knowledge", "stream", "devices", "outcomes"]
 }

@@ -4,15 +4,13 @@ import SyncWire
 import Synchronization
 import ThreadExecutor
 
-/// Reads a partition's stream file from end to end, for whoever compares it with what it should hold.
+/// Reads a whole stream file, for verification.
 ///
-/// Nothing may serve or write the file meanwhile. Everything SQLite does happens on a thread of its own.
+/// The file must not be served or written in the meantime. SQLite runs on a thread of its own.
 package final class StreamAudit: Sendable {
-    /// Why a file cannot be read.
     package struct Failure: Error, CustomStringConvertible {
-        /// Whether there is none, or one that was never finished: it is made at the next start.
+        /// Whether the file is missing or incomplete; the next start rebuilds it.
         package let isMissing: Bool
-        /// What is wrong.
         package let description: String
 
         init(_ failure: StreamFailure) {
@@ -21,56 +19,49 @@ package final class StreamAudit: Sendable {
         }
     }
 
-    /// A row as the file has it.
     package struct Row: Sendable, Hashable {
-        /// Which row.
         package let key: RowKey
-        /// The device in whose part of the stream it stands.
+        /// The creating device.
         package let knowledgeID: KnowledgeID
-        /// Where it stands there.
         package let timeStamp: TimeStamp
-        /// What a pull sends.
         package let json: [UInt8]
     }
 
-    /// The last row read.
     package struct Cursor: Sendable {
         let owner: Int64
         let device: Int64
         let timeStamp: Int64
     }
 
-    /// The outcomes kept of one device with one owner.
+    /// The stored outcomes of one device with one owner.
     package struct DeviceOutcomes: Sendable {
-        /// The device's number in the file, by which ``StreamAudit/outcomes(after:)`` goes on.
+        /// The device's number in the file, the cursor of ``StreamAudit/outcomes(after:)``.
         package let number: Int64
-        /// Whose.
         package let key: DeviceKey
-        /// All that are whole, in no order.
+        /// The complete outcomes, unordered.
         package let outcomes: [Outcome]
     }
 
-    /// How many rows or devices are read at once.
+    /// The number of rows or devices per read.
     private static let count = 1000
 
     private let thread: DedicatedThread
     private let file = Mutex<StreamFile?>(nil)
     private let position = Mutex(StreamPosition())
 
-    /// The offset in `changes` of the last message whose result, or a piece of it, the stream holds; -1 for none.
+    /// ``StreamPosition/changesOffset``.
     package var changesOffset: Int64 { position.withLock(\.changesOffset) }
-    /// Whether it holds that result whole.
+    /// ``StreamPosition/isComplete``.
     package var isComplete: Bool { position.withLock(\.isComplete) }
-    /// The newest timeStamp of its rows.
     package var timeStamp: TimeStamp { position.withLock(\.timeStamp) }
 
     private init(_ thread: DedicatedThread) { self.thread = thread }
 
-    /// Opens the file of a partition, without a look at its content.
+    /// Opens a partition's file without verifying its content.
     ///
     /// - Parameters:
     ///   - directory: the folder of the stream files.
-    ///   - epoch: the history whose streams they should be.
+    ///   - epoch: the expected epoch.
     /// - Throws: ``Failure``; `ThreadStartError`.
     package static func open(directory: String, partition: Int, epoch: String) async throws -> StreamAudit {
         let configuration = FanOutConfiguration(directory: directory)
@@ -94,7 +85,7 @@ package final class StreamAudit: Sendable {
         return audit
     }
 
-    /// The next rows, in the order of the file; none at its end.
+    /// The next rows, in the order of the file; empty at its end.
     package func rows(after cursor: Cursor?) async throws -> (rows: [Row], cursor: Cursor?) {
         try await read { file in
             var statement = try file.connection.statement(
@@ -112,25 +103,27 @@ package final class StreamAudit: Sendable {
             var rows: [Row] = []
             var last: Cursor?
             while try statement.step() {
-                let place = Cursor(
+                let position = Cursor(
                     owner: try statement.integer(at: 0), device: try statement.integer(at: 1),
                     timeStamp: try statement.integer(at: 2))
                 guard let owner = SyncID(utf8: try statement.bytes(at: 6)),
                     let device = KnowledgeID(utf8: try statement.bytes(at: 7)),
                     let id = RowID(utf8: try statement.bytes(at: 4)),
-                    let timeStamp = TimeStamp(rawValue: place.timeStamp)
-                else { throw StreamFailure.damaged("the row \(place.timeStamp) of owner \(place.owner) is damaged") }
+                    let timeStamp = TimeStamp(rawValue: position.timeStamp)
+                else {
+                    throw StreamFailure.damaged("the row \(position.timeStamp) of owner \(position.owner) is damaged")
+                }
                 let key = RowKey(table: Int(try statement.integer(at: 3)), owner: owner, id: id)
                 rows.append(Row(key: key, knowledgeID: device, timeStamp: timeStamp, json: try statement.bytes(at: 5)))
-                last = place
+                last = position
             }
             return (rows, last)
         }
     }
 
-    /// Those of some keys that the stream has a row of.
+    /// The keys that the stream has a row of.
     ///
-    /// The first call sorts all rows by their ids, aside, since a stream is not searched that way otherwise.
+    /// The first call builds a temporary index by id, which streams do not have.
     package func held(_ keys: [RowKey]) async throws -> Set<RowKey> {
         try await read { file in
             try file.connection.execute(
@@ -162,7 +155,7 @@ package final class StreamAudit: Sendable {
         }
     }
 
-    /// The outcomes of the next devices, by rising number; none at the end.
+    /// The outcomes of the next devices, by ascending number; empty at the end.
     package func outcomes(after number: Int64) async throws -> [DeviceOutcomes] {
         try await read { file in
             var statement = try file.connection.statement(
@@ -172,7 +165,7 @@ package final class StreamAudit: Sendable {
                 FROM devices WHERE dev_no > ?1 ORDER BY dev_no LIMIT ?2
                 """)
             try statement.bind(integer: number, at: 1)
-            // Each has up to 16.
+            // Each has up to 16 outcomes.
             try statement.bind(integer: Int64(Self.count / Outcome.keptPerDevice), at: 2)
             var devices: [DeviceOutcomes] = []
             while try statement.step() {
@@ -189,9 +182,9 @@ package final class StreamAudit: Sendable {
         }
     }
 
-    /// Reads the file whole: its pages and indexes, every record against its checksum, and each head against the rows.
+    /// Verifies the whole file: pages, indexes, every record against its checksum, and each head against the rows.
     ///
-    /// - Throws: ``Failure`` that says what is wrong.
+    /// - Throws: ``Failure``.
     package func check() async throws {
         try await read { file in
             try file.checkContent()
@@ -208,7 +201,7 @@ package final class StreamAudit: Sendable {
         }
     }
 
-    /// Closes the file; to be called once.
+    /// To be called once.
     package func close() async throws {
         let result: Result<Void, any Error>
         do {
@@ -246,7 +239,7 @@ package final class StreamAudit: Sendable {
             }
             return outcomes
         } catch {
-            throw StreamFailure.damaged("a kept outcome cannot be read: \(error)")
+            throw StreamFailure.damaged("a stored outcome cannot be read: \(error)")
         }
     }
 
@@ -270,21 +263,20 @@ package final class StreamAudit: Sendable {
     }
 }
 
-/// How rows look in a stream, by the schema version under which each was last written.
+/// Renders rows as streams contain them, depending on the schema version under which each was last written.
 package struct StreamRendering: Sendable {
     private let schemas: SchemaHistory
     private let renderers: [RowJSON]
 
-    /// Takes the versions of a history.
     package init(_ schemas: SchemaHistory) {
         self.schemas = schemas
         renderers = schemas.entries.map { RowJSON($0.schema) }
     }
 
-    /// What a pull sends of a row that was written under a version; `nil` where the row cannot be of it.
+    /// The JSON of a row that was last written under a version; `nil` when the row cannot be of that version.
     ///
-    /// A row that was not written since a column came shows no such column (it has the column's default): the tables give
-    /// it all the same.
+    /// A row that was not written since a column was added lacks it in the stream, but has the column's default in the
+    /// tables.
     ///
     /// - Parameter row: with the columns of this or a later version.
     package func json(of row: OrderedRow, ordinal: Int) -> [UInt8]? {

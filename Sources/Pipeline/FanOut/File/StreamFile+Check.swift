@@ -2,8 +2,7 @@ import SQLite
 import SyncModel
 
 extension StreamFile {
-    /// Reads the whole file: its pages, whether its indexes agree with its tables, and every record against its checksum and
-    /// the digest.
+    /// Verifies the whole file: pages, indexes against tables, and every record against its checksum and the digest.
     ///
     /// - Throws: ``StreamFailure``; `CancellationError` when the task is cancelled.
     func checkContent() throws {
@@ -46,11 +45,11 @@ extension StreamFile {
             """, into: &digest
         ) { try OutcomeRecord($0).checksum }
         guard digest == state.digest else {
-            throw StreamFailure.damaged("the records are not those that were written: their digest differs")
+            throw StreamFailure.damaged("the digest of the records does not match")
         }
     }
 
-    /// Adds up the checksums of all records of a table.
+    /// Adds the checksums of all records of a table.
     private func sum(
         _ sql: StaticString, into digest: inout Int64, _ checksum: (borrowing Statement) throws -> Int64
     ) throws {
@@ -59,41 +58,8 @@ extension StreamFile {
         while try statement.step() {
             digest &+= try checksum(statement)
             count += 1
-            // Often enough that a stop takes no time, seldom enough that asking costs none.
+            // Stops quickly at negligible cost.
             if count % 4096 == 0 { try Task.checkCancellation() }
         }
-    }
-}
-
-extension FileRecords {
-    /// Makes sure that a row is the one that a search by its place was for: in a damaged tree it may find another, of another
-    /// owner even (I9).
-    ///
-    /// The columns `owner_no, device_no, time_stamp, table_no, row_id`, and any behind.
-    static func requireRow(
-        _ row: borrowing Statement, owner: Int64, device: Int64, at timeStamp: TimeStamp, table: Int64, id: RowID
-    ) throws {
-        let isMeant = try row.withBytes(at: 4) { id.hasBytes($0) }
-        guard isMeant, try row.integer(at: 0) == owner, try row.integer(at: 1) == device,
-            try row.integer(at: 2) == timeStamp.rawValue, try row.integer(at: 3) == table
-        else { throw StreamFailure.damaged("another row stands at \(timeStamp) of owner \(owner)") }
-    }
-
-    /// The columns `owner_no, device_no, time_stamp, table_no, row_id, json, checksum`.
-    ///
-    /// - Returns: the row's checksum, which is that of its content.
-    static func checkRow(_ row: borrowing Statement) throws -> Int64 {
-        let stored = try row.integer(at: 6)
-        let (owner, device) = (try row.integer(at: 0), try row.integer(at: 1))
-        let (timeStamp, table) = (try row.integer(at: 2), try row.integer(at: 3))
-        let content = try row.withBytes(at: 4) { id in
-            try row.withBytes(at: 5) { json in
-                Checksum.row(owner: owner, device: device, timeStamp: timeStamp, table: table, id: id, json: json)
-            }
-        }
-        guard content == stored else {
-            throw StreamFailure.damaged("the row \(timeStamp) of owner \(owner) is damaged")
-        }
-        return content
     }
 }

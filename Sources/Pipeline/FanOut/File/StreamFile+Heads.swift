@@ -2,7 +2,6 @@ import SQLite
 import SyncModel
 
 extension StreamFile {
-    /// Reads the heads of all owners.
     func readOwners() throws -> [SyncID: OwnerHeads] {
         var devices: [Int64: [OwnerHeads.DeviceHead]] = [:]
         var knowledge = try connection.statement(
@@ -17,15 +16,15 @@ extension StreamFile {
             let heads = OwnerHeads(
                 number: owner.number, head: owner.head, devices: devices.removeValue(forKey: owner.number) ?? [])
             guard heads.devices.reduce(.zero, { max($0, $1.head) }) == owner.head else {
-                throw StreamFailure.damaged("the head of an owner is not that of its devices")
+                throw StreamFailure.damaged("the head of an owner differs from the heads of its devices")
             }
             result[owner.id] = heads
         }
-        guard devices.isEmpty else { throw StreamFailure.damaged("devices without an owner") }
+        guard devices.isEmpty else { throw StreamFailure.damaged("a device has no owner") }
         return result
     }
 
-    /// Writes the heads of an owner that a transaction touched.
+    /// Writes the changed heads of an owner.
     func write(_ touched: TouchedOwner, of owner: SyncID, _ state: inout FileState) throws {
         let number = touched.heads.number
         for (device, old) in touched.moved {
@@ -46,7 +45,7 @@ extension StreamFile {
             var statement = try connection.statement("UPDATE owners SET head = ?2, checksum = ?3 WHERE owner_no = ?1")
             try bind(number, touched.heads.head, checksum, to: &statement)
             try statement.run()
-            guard connection.changes == 1 else { throw StreamFailure.damaged("the record of an owner is gone") }
+            guard connection.changes == 1 else { throw StreamFailure.damaged("the record of an owner is missing") }
         }
     }
 
@@ -70,7 +69,7 @@ extension StreamFile {
                 "UPDATE knowledge SET head = ?2, checksum = ?3 WHERE device_no = ?1")
             try bind(device.number, device.head, checksum, to: &statement)
             try statement.run()
-            guard connection.changes == 1 else { throw StreamFailure.damaged("the record of a device is gone") }
+            guard connection.changes == 1 else { throw StreamFailure.damaged("the record of a device is missing") }
         }
     }
 
@@ -80,37 +79,5 @@ extension StreamFile {
         try statement.bind(integer: number, at: 1)
         try statement.bind(integer: head.rawValue, at: 2)
         try statement.bind(integer: checksum, at: 3)
-    }
-}
-
-/// An owner whose heads a transaction moved, or that it met first.
-struct TouchedOwner: Sendable {
-    /// The heads after it.
-    var heads: OwnerHeads
-    /// Whether the file does not have the owner yet.
-    let isNew: Bool
-    /// The owner's head before.
-    let oldHead: TimeStamp
-    /// The devices that moved, with their heads before; `nil` for one that is new.
-    var moved: [KnowledgeID: TimeStamp?] = [:]
-
-    /// Begins with what there was.
-    init(_ heads: OwnerHeads, isNew: Bool) {
-        self.heads = heads
-        self.isNew = isNew
-        oldHead = heads.head
-    }
-
-    /// Takes in a row.
-    ///
-    /// - Parameter nextDevice: the number that a new device gets.
-    /// - Returns: the device's number.
-    mutating func move(_ device: KnowledgeID, to timeStamp: TimeStamp, nextDevice: inout Int64) -> Int64 {
-        let known = heads[device]
-        if moved.index(forKey: device) == nil { moved.updateValue(known?.head, forKey: device) }
-        let number = known?.number ?? nextDevice
-        if known == nil { nextDevice += 1 }
-        heads.move(device, number: number, to: timeStamp)
-        return number
     }
 }

@@ -2,31 +2,31 @@ import SQLite
 import SyncModel
 
 extension StreamFile {
-    /// Checks that the file's tables are those of this format, to the byte.
+    /// Checks that the file's tables are exactly those of this format.
     func checkSchema() throws {
         let format = try connection.userVersion()
         guard format == FileSchema.format else {
-            throw StreamFailure.damaged("the file has format \(format), this code \(FileSchema.format)")
+            throw StreamFailure.damaged("the file has format \(format), expected \(FileSchema.format)")
         }
         var expected = Dictionary(uniqueKeysWithValues: FileSchema.tables.map { ($0.name, Array($0.sql.utf8)) })
         var statement = try connection.statement("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
         while try statement.step() {
             let name = try statement.text(at: 0)
             guard let sql = expected.removeValue(forKey: name), try statement.bytes(at: 1) == sql else {
-                throw StreamFailure.damaged("\(name) is not as this format has it")
+                throw StreamFailure.damaged("the definition of \(name) is not that of this format")
             }
         }
         guard expected.isEmpty else { throw StreamFailure.damaged("tables are missing") }
     }
 
-    /// Reads the meta record and the numbers to go on with.
+    /// Reads the meta record and the next numbers to assign.
     func readMeta() throws {
         var statement = try connection.statement(
             """
             SELECT epoch, partition, next_offset, changes_offset, piece, is_complete, time_stamp, digest, checksum \
             FROM meta WHERE id = 1
             """)
-        guard try statement.step() else { throw StreamFailure.missing("the file was never finished") }
+        guard try statement.step() else { throw StreamFailure.missing("the file is incomplete") }
         var position = StreamPosition()
         position.nextOffset = try statement.integer(at: 2)
         position.changesOffset = try statement.integer(at: 3)
@@ -44,7 +44,7 @@ extension StreamFile {
             throw StreamFailure.damaged("the meta record is damaged")
         }
         guard epoch == Array(identity.epoch.utf8), partition == Int64(identity.partition) else {
-            throw StreamFailure.damaged("the file belongs to another history or partition")
+            throw StreamFailure.damaged("the file has a different epoch or partition")
         }
         position.uploads = try readUploads()
         state.position = position
@@ -54,21 +54,21 @@ extension StreamFile {
         state.nextUploader = try next("SELECT coalesce(max(dev_no), 0) + 1 FROM devices")
     }
 
-    /// Makes sure, at the beginning of a transaction, that nobody else has written the file since.
+    /// Checks, at the start of a transaction, that no other process has written the file.
     ///
     /// - Throws: ``StreamFailure/foreignWriter(_:)``.
     func requireOwnMeta() throws {
         guard let metaChecksum else { return }
         var statement = try connection.statement("SELECT checksum FROM meta WHERE id = 1")
-        guard try statement.step() else { throw StreamFailure.damaged("the meta record is gone") }
+        guard try statement.step() else { throw StreamFailure.damaged("the meta record is missing") }
         guard try statement.integer(at: 0) == metaChecksum else {
             throw StreamFailure.foreignWriter("another process writes \(identity.path)")
         }
     }
 
-    /// Writes the meta record of a transaction: the first one finishes the file.
+    /// Writes the meta record of a transaction. The first one completes the file.
     ///
-    /// - Returns: its checksum, to keep once the transaction is committed.
+    /// - Returns: its checksum, for ``metaChecksum`` after the commit.
     func writeMeta(_ state: FileState) throws -> Int64 {
         let position = state.position
         let epoch = Array(identity.epoch.utf8)
@@ -96,7 +96,7 @@ extension StreamFile {
         return checksum
     }
 
-    /// Writes how far a partition of `uploads` is now covered.
+    /// Writes the progress of a partition of `uploads`.
     func writeUpload(_ partition: Int, from old: UploadProgress?, to new: UploadProgress, _ state: inout FileState)
         throws
     {
@@ -133,7 +133,7 @@ extension StreamFile {
 
     private func next(_ sql: StaticString) throws -> Int64 {
         var statement = try connection.statement(sql)
-        guard try statement.step() else { throw StreamFailure.damaged("a count gave nothing") }
+        guard try statement.step() else { throw StreamFailure.damaged("an aggregate returned no row") }
         return try statement.integer(at: 0)
     }
 

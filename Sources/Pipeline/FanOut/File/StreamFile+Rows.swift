@@ -2,9 +2,10 @@ import SQLite
 import SyncModel
 
 extension StreamFile {
-    /// Puts a row's newest state into its owner's stream, in place of an older one.
+    /// Writes a row into its owner's stream and removes the version that it replaces.
     ///
-    /// - Parameter before: where the older one stands, in the same device's part of the stream; zero for a new row.
+    /// - Parameter before: the timeStamp of the replaced version, which has the same creating device; zero for a new
+    ///   row.
     func put(
         _ row: OrderedRow, _ renderer: RowJSON, over before: TimeStamp, _ transaction: inout FileTransaction
     ) throws {
@@ -36,7 +37,7 @@ extension StreamFile {
         try statement.run(borrowingBlob: json.span.bytes, at: 7)
     }
 
-    /// How rows of a schema version are rendered.
+    /// The renderer for rows of a schema version.
     func renderer(_ schema: SchemaHistory.Entry) -> RowJSON {
         if let known = renderers[schema.version.ordinal] { return known }
         let renderer = RowJSON(schema.schema)
@@ -44,7 +45,7 @@ extension StreamFile {
         return renderer
     }
 
-    /// Takes a row's older state out of the stream, which must have it.
+    /// Removes a row's replaced version, which must exist.
     private func removeRow(
         _ key: RowKey, owner: Int64, device: Int64, at timeStamp: TimeStamp, _ state: inout FileState
     ) throws {

@@ -3,36 +3,30 @@ import SyncModel
 
 /// The stream file of a partition, open for writing.
 ///
-/// One at a time writes: the partition's writer, or before it the rebuild that makes the file.
+/// It has one writer at a time: first the rebuild that creates it, then the partition's ``FileWriter``.
 final class StreamFile {
-    /// Whose file it is.
     struct Identity: Sendable, Hashable {
-        /// Where it lies.
         let path: String
-        /// The history.
         let epoch: String
-        /// The partition.
         let partition: Int
     }
 
-    /// Whose file it is.
     let identity: Identity
-    /// The connection, which this file closes.
     let connection: Connection
-    /// What was committed last.
+    /// The state after the last commit.
     var state = FileState()
-    /// The checksum of the meta record, by which another writer is noticed; `nil` while the file is being made.
+    /// The checksum of the meta record, by which another writer is detected; `nil` while the file is being built.
     var metaChecksum: Int64?
-    /// How rows of the schema versions met so far are rendered, by ordinal.
+    /// By schema ordinal.
     var renderers: [Int: RowJSON] = [:]
-    /// The heads of the owners loaded so far, while the file is being made.
+    /// The heads of the owners loaded so far, while the file is being built.
     var loaded: [SyncID: OwnerHeads] = [:]
-    /// The files that were opened, the database and its log of pages; `nil` while they are being made.
+    /// The opened files, the database and its WAL; `nil` while they are being built.
     private var opened: [FileOnDisk.Identity?]?
-    /// Where rows are rendered, kept for its memory.
+    /// A buffer for rendered rows, reused for its capacity.
     var json: [UInt8] = []
 
-    /// Begins a new file where there is none, with tables alone.
+    /// Creates a file with empty tables.
     init(creating identity: Identity) throws {
         self.identity = identity
         connection = try Connection(path: identity.path, access: .readWriteCreate(Self.writing), options: Self.options)
@@ -46,9 +40,9 @@ final class StreamFile {
         }
     }
 
-    /// Opens a file that was finished, and checks it.
+    /// Opens a complete file and checks it.
     ///
-    /// - Throws: ``StreamFailure``; `CancellationError` when the task is cancelled while it checks.
+    /// - Throws: ``StreamFailure``; `CancellationError` when the task is cancelled during the check.
     init(opening identity: Identity, check: FanOutConfiguration.Check) throws {
         self.identity = identity
         guard FileOnDisk.exists(identity.path) else { throw StreamFailure.missing("there is no file \(identity.path)") }
@@ -63,29 +57,28 @@ final class StreamFile {
         }
     }
 
-    /// Makes sure that the files that were opened are those that the next one to open them will find.
+    /// Checks that the opened files are still those at their paths.
     ///
-    /// Files that somebody deleted, or put others in place of, stay whole for whoever has them open, and what is written to
-    /// them is gone when the process ends.
+    /// A deleted or replaced file remains usable for processes that have it open, and everything written to it is lost
+    /// when they close it.
     ///
     /// - Throws: ``StreamFailure/missing(_:)``.
     func requireInPlace() throws(StreamFailure) {
         guard let opened, opened != Self.identities(identity.path) else { return }
-        throw .missing("\(identity.path), or its log, was deleted or replaced while it was open")
+        throw .missing("\(identity.path), or its WAL, was deleted or replaced while it was open")
     }
 
     private static func identities(_ path: String) -> [FileOnDisk.Identity?] {
         [FileOnDisk.identity(of: path), FileOnDisk.identity(of: path + "-wal")]
     }
 
-    /// Ends the file; what was committed stays.
     func close() throws(SQLiteError) { try connection.close() }
 
-    /// Streams can be made again: commits need not wait for the disk.
+    /// Streams can be rebuilt, so commits need not wait for the disk.
     ///
-    /// The log of pages is moved into the file every 64 MiB: pages that change often are then written once.
+    /// A checkpoint every 64 MiB of WAL writes pages that change often only once.
     private static let writing = WriteOptions(journal: .wal, synchronous: .normal, walAutocheckpoint: 16_000)
-    /// Each partition has such a file; behind this cache stands the system's.
+    /// Per partition; the system's page cache is behind it.
     private static let options = ConnectionOptions(cacheSize: 4 << 20)
 
     private static func openExisting(_ path: String) throws -> Connection {
@@ -96,7 +89,7 @@ final class StreamFile {
         }
     }
 
-    /// Closes a connection on the way to throwing an error; that it could not be closed is of less interest.
+    /// Closes a connection after an error and returns the error to throw.
     private static func close(_ connection: Connection, after error: any Error) -> any Error {
         do throws(SQLiteError) {
             try connection.close()
@@ -107,22 +100,19 @@ final class StreamFile {
     }
 }
 
-/// What a stream file's transactions change, besides its records.
+/// The state of a stream file besides its records.
 struct FileState: Sendable {
-    /// How far the stream has followed `ordered`.
     var position = StreamPosition()
     /// The sum of all records' checksums, modulo 2^64.
     var digest: Int64 = 0
-    /// The next owner's number.
     var nextOwner: Int64 = 1
-    /// The next number of an owner's device.
+    /// The next number of a creating device of an owner.
     var nextDevice: Int64 = 1
-    /// The next number of an uploading device.
     var nextUploader: Int64 = 1
 
-    /// Counts a record that was added.
+    /// Adds the checksum of a new record.
     mutating func add(_ checksum: Int64) { digest &+= checksum }
 
-    /// Counts a record that was taken away.
+    /// Subtracts the checksum of a removed record.
     mutating func remove(_ checksum: Int64) { digest &-= checksum }
 }

@@ -1,25 +1,24 @@
 import RecordStore
 import SyncModel
 
-/// How far a stream has followed `ordered`.
+/// The position of a stream in `ordered`.
 struct StreamPosition: Sendable, Hashable {
     /// The offset in `ordered` of the next record.
     var nextOffset: Int64 = 0
-    /// The offset in `changes` of the last message whose result, or a piece of it, was applied; -1 before the first.
+    /// The offset in `changes` of the last part of which a piece was applied; -1 before the first.
     var changesOffset: Int64 = -1
-    /// The number of the last piece of it.
+    /// The last applied piece of that part's result.
     var piece = 0
-    /// Whether that piece was the result's last.
+    /// Whether that piece was the last of the result.
     var isComplete = true
-    /// The newest timeStamp of all rows.
     var timeStamp = TimeStamp.zero
     /// For each partition of `uploads` the highest record and part whose result is complete.
     var uploads: [Int: UploadProgress] = [:]
 
-    /// Where a stream stands that holds nothing.
+    /// The position of an empty stream.
     init() {}
 
-    /// Where a stream stands that holds what the tables did.
+    /// The position of a stream built from tables.
     init(_ stored: StoredPosition) {
         nextOffset = stored.orderedOffset
         changesOffset = stored.state.nextOffset - 1
@@ -27,15 +26,15 @@ struct StreamPosition: Sendable, Hashable {
         uploads = stored.state.uploads
     }
 
-    /// Whether a piece of the result of a message was applied before (I2).
+    /// Whether a piece was applied before (I2).
     func hasApplied(_ offset: Int64, piece: Int) -> Bool {
         if offset != changesOffset { return offset < changesOffset }
         return isComplete || piece <= self.piece
     }
 
-    /// Takes in a piece that was not applied before.
+    /// Advances over the next piece.
     ///
-    /// - Throws: when pieces are missing before it.
+    /// - Throws: when pieces before it are missing.
     mutating func advance(over piece: OrderedPiece) throws(LogFault) {
         let isNext =
             isComplete
@@ -43,7 +42,7 @@ struct StreamPosition: Sendable, Hashable {
             : piece.changesOffset == changesOffset && piece.piece == self.piece + 1
         guard isNext else {
             throw .invalidRecord(
-                "piece \(piece.piece) of message \(piece.changesOffset) follows piece \(self.piece) of message "
+                "piece \(piece.piece) of changes offset \(piece.changesOffset) follows piece \(self.piece) of "
                     + "\(changesOffset), which is \(isComplete ? "" : "not ")its last")
         }
         changesOffset = piece.changesOffset

@@ -4,7 +4,7 @@ import SyncModel
 import SyncWire
 import ThreadExecutor
 
-/// Writes a partition's stream file, on a thread of its own.
+/// Writes a partition's stream file on its own thread.
 actor FileWriter {
     nonisolated let thread: DedicatedThread
     private let partition: ServedPartition
@@ -12,7 +12,6 @@ actor FileWriter {
     private let metrics: FanOutMetrics
     private var file: StreamFile?
 
-    /// Starts the thread.
     init(
         _ partition: ServedPartition, identity: StreamFile.Identity, metrics: FanOutMetrics
     ) throws(ThreadStartError) {
@@ -38,7 +37,7 @@ actor FileWriter {
         }
     }
 
-    /// Applies records and tells memory, waiters and subscribers once they are committed.
+    /// Applies records, and publishes them to readers, waiters and subscribers after the commit.
     func apply(_ records: [OrderedRecord], schemas: SchemaHistory) throws -> AppliedRecords {
         guard let file else { throw StreamFailure.foreignWriter("the file is not open") }
         let partition = partition
@@ -46,13 +45,13 @@ actor FileWriter {
         try file.requireInPlace()
         let applied = try file.apply(
             records[...], schemas: schemas, committed: { partition.committedHeads(of: $0) })
-        // Before anybody learns of it: whoever has an answer finds it counted.
+        // Before it is published, so that a client that has an answer finds it counted.
         metrics.record(applied, watch)
         partition.publish(applied)
         return applied
     }
 
-    /// Whether the file holds what a record of `ordered` tells.
+    /// Whether the file contains a record of `ordered`.
     func holds(_ record: LogRecord) throws -> Bool {
         guard let file else { throw StreamFailure.foreignWriter("the file is not open") }
         do {
@@ -61,12 +60,11 @@ actor FileWriter {
             return header.epoch.utf8.elementsEqual(identity.epoch.utf8)
                 && position.hasApplied(header.changesOffset, piece: header.piece)
         } catch {
-            // What cannot be read was never applied.
+            // A record that cannot be decoded was not applied.
             return false
         }
     }
 
-    /// Closes the file; what was committed stays.
     func close() throws {
         guard let file else { return }
         self.file = nil
@@ -77,7 +75,7 @@ actor FileWriter {
         }
     }
 
-    /// Deletes the file, which nobody else has open.
+    /// Deletes the file; no other connection may have it open.
     func deleteFile() throws {
         try close()
         try FileOnDisk.deleteDatabase(identity.path)

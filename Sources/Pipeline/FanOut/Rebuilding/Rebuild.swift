@@ -3,36 +3,36 @@ import SQLite
 import SyncModel
 import Synchronization
 
-/// Makes a stream file from the pieces of the tables' snapshot.
+/// Builds a stream file from a snapshot of the tables.
 ///
-/// The store hands out the pieces on a thread of its own, which therefore writes the file, too. The lock gives it to one
-/// thread at a time, and nobody waits for it.
+/// The store passes the chunks on its own thread, which therefore writes the file, too. The lock serializes the
+/// threads; it is not contended.
 final class Rebuild: Sendable {
     private struct State {
         var file: StreamFile?
         var position: StoredPosition?
-        /// Rows and outcomes that the next transaction writes: about ``FanOutConfiguration/rebuildRows``.
+        /// Rows and outcomes of the next transaction, about ``FanOutConfiguration/rebuildRows``.
         var rows: [OrderedRow] = []
         var outcomes: [StoredOutcome] = []
         var rowCount = 0
         var outcomeCount = 0
-        /// Tells how long ago the first of them was read.
+        /// The time since the first row was read.
         var elapsed: (@Sendable () -> Duration)?
-        /// When that is to be told again.
+        /// The elapsed time at which the next report is due.
         var nextReport: Duration
         var isCancelled = false
     }
 
-    /// Why a snapshot is of no use.
+    /// Why a snapshot cannot be used.
     enum Mismatch: Error, CustomStringConvertible {
-        /// The tables have reached a newer schema version than the one asked for.
+        /// The tables have reached a newer schema version than the requested one.
         case newerSchema(Int)
-        /// The store broke its contract.
+        /// The store violated its contract.
         case brokenSnapshot(String)
 
         var description: String {
             switch self {
-            case .newerSchema(let ordinal): "the tables have reached schema version \(ordinal) meanwhile"
+            case .newerSchema(let ordinal): "the tables reached schema version \(ordinal) during the snapshot"
             case .brokenSnapshot(let what): "the tables' snapshot is not usable: \(what)"
             }
         }
@@ -44,18 +44,17 @@ final class Rebuild: Sendable {
     private let batchRows: Int
     private let reports: Duration
     private let clock: any Clock<Duration>
-    private let tell: @Sendable (_ progress: RebuildProgress, _ isReport: Bool) -> Void
+    private let report: @Sendable (_ progress: RebuildProgress, _ isReport: Bool) -> Void
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - schema: the version whose columns the rows have; `nil` where the tables are empty.
-    ///   - size: how much the snapshot has, about.
-    ///   - clock: measures how long it takes.
-    ///   - tell: told when there are rows to come, and after each transaction; whether it is time for a report.
+    ///   - schema: the version of the rows' columns; `nil` for empty tables.
+    ///   - size: the approximate size of the snapshot.
+    ///   - report: called at the start and after each transaction; `isReport` when a log line is due.
     init(
         _ identity: StreamFile.Identity, schema: SchemaHistory.Entry?, size: PartitionSize,
         _ configuration: FanOutConfiguration, clock: any Clock<Duration>,
-        tell: @escaping @Sendable (_ progress: RebuildProgress, _ isReport: Bool) -> Void
+        report: @escaping @Sendable (_ progress: RebuildProgress, _ isReport: Bool) -> Void
     ) {
         self.identity = identity
         self.schema = schema
@@ -63,16 +62,15 @@ final class Rebuild: Sendable {
         batchRows = configuration.rebuildRows
         reports = configuration.rebuildReports
         self.clock = clock
-        self.tell = tell
+        self.report = report
         state = Mutex(State(nextReport: reports))
     }
 
-    /// Says that it begins, where there are rows to come.
+    /// Reports the start, if there are rows.
     func begin() {
-        if size.rows > 0 { tell(RebuildProgress(done: 0, total: total, isExact: size.isExact), true) }
+        if size.rows > 0 { report(RebuildProgress(done: 0, total: total, isExact: size.isExact), true) }
     }
 
-    /// Takes a piece.
     func add(_ piece: SnapshotChunk) throws {
         try state.withLock { state in
             if state.isCancelled { throw CancellationError() }
@@ -91,13 +89,13 @@ final class Rebuild: Sendable {
             if state.elapsed == nil { state.elapsed = clock.stopwatch() }
             guard state.rows.count + state.outcomes.count >= batchRows else { return }
             try flush(&state)
-            tellProgress(&state)
+            reportProgress(&state)
         }
     }
 
-    /// Finishes the file, at the position that the snapshot stands for.
+    /// Completes the file at the position of the snapshot.
     ///
-    /// - Returns: how many rows it has.
+    /// - Returns: the number of rows.
     func finish() throws -> Int {
         try state.withLock { state in
             if state.isCancelled { throw CancellationError() }
@@ -112,10 +110,10 @@ final class Rebuild: Sendable {
         }
     }
 
-    /// Makes further pieces fail.
+    /// Makes further chunks fail.
     func cancel() { state.withLock { $0.isCancelled = true } }
 
-    /// Closes the file if it was not finished.
+    /// Closes the file if it is incomplete.
     func abandon() throws {
         try state.withLock { state in
             let file = state.file
@@ -126,11 +124,11 @@ final class Rebuild: Sendable {
 
     private var total: Int { size.rows + size.outcomes }
 
-    private func tellProgress(_ state: inout State) {
+    private func reportProgress(_ state: inout State) {
         guard let elapsed = state.elapsed?() else { return }
         let isReport = elapsed >= state.nextReport
         if isReport { state.nextReport = elapsed + reports }
-        tell(
+        report(
             RebuildProgress(
                 done: state.rowCount + state.outcomeCount, total: total, isExact: size.isExact, elapsed: elapsed),
             isReport)
@@ -153,7 +151,7 @@ final class Rebuild: Sendable {
 }
 
 extension StreamFile {
-    /// Writes rows and outcomes of the tables into a file that is being made, in one transaction.
+    /// Writes rows and outcomes of the tables in one transaction.
     fileprivate func load(_ rows: [OrderedRow], _ outcomes: [StoredOutcome], schema: SchemaHistory.Entry?) throws {
         var transaction = FileTransaction(state) { self.loaded[$0] }
         _ = try connection.transaction(.immediate) {
@@ -168,7 +166,7 @@ extension StreamFile {
         for (owner, touched) in transaction.owners { loaded[owner] = touched.heads }
     }
 
-    /// Writes the position, with which a file is whole.
+    /// Writes the position, which completes the file.
     func finish(at position: StreamPosition) throws {
         var transaction = FileTransaction(state) { _ in nil }
         transaction.state.position = position
@@ -181,9 +179,54 @@ extension StreamFile {
 }
 
 extension Clock where Duration == Swift.Duration {
-    /// Tells how long ago it was made.
+    /// Returns a closure that measures the time since this call.
     fileprivate func stopwatch() -> @Sendable () -> Duration {
         let start = now
         return { start.duration(to: now) }
+    }
+}
+
+/// The progress of a rebuild, in rows and outcomes together.
+package struct RebuildProgress: Sendable, Hashable, CustomStringConvertible {
+    /// The number in the new file.
+    package let done: Int
+    /// The expected number, at least ``done``.
+    package let total: Int
+    /// Whether the total was counted; estimates may be off by a few percent.
+    package let isExact: Bool
+    /// Since the first row was read; zero before.
+    package let elapsed: Duration
+
+    package init(done: Int, total: Int, isExact: Bool, elapsed: Duration = .zero) {
+        self.done = done
+        self.total = max(done, total)
+        self.isExact = isExact
+        self.elapsed = elapsed
+    }
+
+    /// The average rate so far; `nil` before the first.
+    package var perSecond: Double? {
+        done > 0 && elapsed > .zero ? Double(done) / (elapsed / .seconds(1)) : nil
+    }
+
+    /// The remaining time at that rate; `nil` before the first.
+    package var timeLeft: Duration? {
+        perSecond.map { .seconds(Double(total - done) / $0) }
+    }
+
+    package var description: String {
+        var words = "\(done) of \(isExact ? "" : "about ")\(total) rows and outcomes"
+        if let perSecond, let timeLeft {
+            words += ", \(Int(perSecond.rounded())) a second, \(Self.words(timeLeft)) left"
+        }
+        return words
+    }
+
+    /// A time in a readable unit: 119 s, 119 min, 2 h.
+    private static func words(_ time: Duration) -> String {
+        let seconds = Int((time / .seconds(1)).rounded(.up))
+        if seconds < 120 { return "\(seconds) s" }
+        let minutes = (seconds + 59) / 60
+        return minutes < 120 ? "\(minutes) min" : "\((minutes + 59) / 60) h"
     }
 }

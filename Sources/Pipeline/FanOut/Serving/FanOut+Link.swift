@@ -4,9 +4,9 @@ import FanOutLink
 import Metrics
 import SyncModel
 
-/// Pulls and moves.
+/// Pulls and subscriptions.
 extension FanOut: FanOutLink {
-    /// Answers a pull that nothing moved for, from memory; `nil` also where the vector is above the stream.
+    /// `nil` also when the vector is above the stream.
     package func idlePage(_ request: OwnerPull) -> OwnerPage? {
         guard let heads = partition(of: request.owner)?.readyHeads(of: request.owner),
             let page = idlePage(request, heads)
@@ -17,8 +17,7 @@ extension FanOut: FanOutLink {
 
     /// Reads one page of each owner's stream, owner after owner, until the page's limits are reached.
     ///
-    /// Entries are those of the request and of the devices whose entry is above the request's floor; whoever renders the
-    /// answer repeats the floor, which goes on counting for all that is not named.
+    /// The entries are those of ``PullPlan``.
     package func pull(_ request: PagePull, within limit: Duration) async throws(FanOutError) -> [OwnerPage] {
         let watch = Stopwatch()
         do throws(FanOutError) {
@@ -43,7 +42,7 @@ extension FanOut: FanOutLink {
             } else if let page = idlePage(pull, snapshot.heads) {
                 pages[position] = page
             } else if snapshot.heads.head < pull.knowledge.requiredHead {
-                throw .notReady("the stream was rebuilt meanwhile")
+                throw .notReady("the stream was rebuilt in the meantime")
             } else {
                 reads.append(OwnerRead(position: position, pull: pull, partition: partition, snapshot: snapshot))
             }
@@ -68,7 +67,6 @@ extension FanOut: FanOutLink {
         return pages.compactMap(\.self)
     }
 
-    /// The newest timeStamp of each owner's stream, zero for an owner without rows.
     package func heads(of owners: [SyncID]) async throws(FanOutError) -> [TimeStamp] {
         var heads: [TimeStamp] = []
         heads.reserveCapacity(owners.count)
@@ -76,14 +74,12 @@ extension FanOut: FanOutLink {
         return heads
     }
 
-    /// Calls `moved` after each move of an owner's head; owners that are not served here never move.
-    ///
-    /// `moved` must not cancel the subscription itself.
+    /// Heads of owners that are not served here never advance. `moved` must not cancel the subscription itself.
     package func subscribe(
         to owners: [SyncID], moved: @escaping @Sendable (SyncID, TimeStamp) -> Void
     ) -> any FanOutSubscription {
-        let places = owners.compactMap { owner in partition(of: owner).map { ($0.subscriptions, owner) } }
-        return OwnersSubscription(Subscriber(moved), places: places)
+        let subscriptions = owners.compactMap { owner in partition(of: owner).map { ($0.subscriptions, owner) } }
+        return OwnersSubscription(Subscriber(moved), subscriptions: subscriptions)
     }
 
     private func idlePage(_ pull: OwnerPull, _ heads: OwnerHeads) -> OwnerPage? {
@@ -93,9 +89,9 @@ extension FanOut: FanOutLink {
         return OwnerPage(owner: pull.owner, content: .rows(OwnerRows(entries: plan.drainedEntries, head: heads.head)))
     }
 
-    /// Waits for the streams that vectors, or the pages before, are ahead of.
+    /// Waits for streams that are behind the vectors or the previous pages.
     ///
-    /// - Returns: the positions of the owners whose log has no more than their stream.
+    /// - Returns: the indexes of the owners whose vector is also above the end of the log.
     private func waitForStreams(_ pulls: [OwnerPull], within limit: Duration) async throws(FanOutError) -> Set<Int> {
         var ahead: [(position: Int, pull: OwnerPull)] = []
         for (position, pull) in pulls.enumerated() {
@@ -104,7 +100,7 @@ extension FanOut: FanOutLink {
         }
         if ahead.isEmpty { return [] }
         let waiter = Promise<Result<Set<Int>, FanOutError>>()
-        let behind = FanOutError.notReady("the stream is behind what the device has seen")
+        let behind = FanOutError.notReady("the stream is behind the device's knowledge vector")
         return try await withTaskGroup(of: Void.self) { [ahead] group in
             group.addTask {
                 do throws(FanOutError) {
@@ -124,26 +120,26 @@ extension FanOut: FanOutLink {
         }.get()
     }
 
-    /// Waits for the stream that a vector is ahead of; true when the log has no more than the stream.
+    /// Waits for a stream that is behind a vector; returns true when the vector is also above the end of the log.
     private func hasEnded(_ pull: OwnerPull, within limit: Duration) async throws(FanOutError) -> Bool {
         let partition = try served(pull.owner)
         let end: Int64
         do throws(ChangeLogError) {
             end = try await log.range(of: TopicPartition(.ordered, partition.number)).end
         } catch {
-            throw .notReady("the end of ordered is not known: \(error)")
+            throw .notReady("the end offset of ordered could not be read: \(error)")
         }
         let reach = pull.knowledge.requiredHead
         guard try await partition.catchUp(pull.owner, to: reach, or: end, within: limit, clock: clock) else {
-            throw .notReady("the stream is behind what the device has seen")
+            throw .notReady("the stream is behind the device's knowledge vector")
         }
         return try partition.headSnapshot(of: pull.owner).heads.head < reach
     }
 }
 
-/// A part of a page that must be read from a file.
+/// An owner's part of a page that must be read from the file.
 private struct OwnerRead: Sendable {
-    /// The owner's position in the page.
+    /// The index of the owner in the page.
     let position: Int
     let pull: OwnerPull
     let partition: ServedPartition
@@ -151,7 +147,7 @@ private struct OwnerRead: Sendable {
 }
 
 extension [OwnerRead] {
-    /// Neighbours that are in the same file, together.
+    /// Groups adjacent reads of the same file.
     fileprivate var groupedByFile: [[OwnerRead]] {
         var groups: [[OwnerRead]] = []
         for read in self {

@@ -3,22 +3,22 @@ import SyncModel
 
 /// Outcomes.
 extension FanOut {
-    /// Waits for what became of one part of an upload, at most `within`, then ``FanOutError/pending``.
+    /// Waits for the outcome of one part of an upload at most `within`, then throws ``FanOutError/pending``.
     ///
-    /// Results stay in memory for a while. One that is no longer there is found in the file if the part was the first with
-    /// its batch number; else this fails with ``FanOutError/pending`` at once: the device sends the batch again, under the
-    /// same number, and gets its outcome.
+    /// A result that is no longer in memory is read from the file if the part was the first with its batch number.
+    /// Otherwise this throws ``FanOutError/pending`` immediately: the device sends the batch again under the same
+    /// number, and gets its outcome.
     package func outcome(of part: PartReference, within limit: Duration) async throws(FanOutError) -> PartOutcome {
         let partition = try served(part.key.owner)
-        let place = OutcomeRegistry.Part(upload: part.upload, number: part.part)
-        switch await partition.outcomes.answer(for: place, within: limit, clock: clock) {
-        case .verdict(.ordered(let results, let summary, let timeStamp)):
+        let awaited = OutcomeRegistry.Part(upload: part.upload, number: part.part)
+        switch await partition.outcomes.answer(for: awaited, within: limit, clock: clock) {
+        case .decided(.ordered(let results, let summary, let timeStamp)):
             let search = RowSearch(results, of: part.key.owner, after: timeStamp)
             let rows = try await rows(of: search, in: partition)
             return PartOutcome(results: results, summary: summary, rows: rows)
-        case .verdict(.refused(let refusal)):
+        case .decided(.refused(let refusal)):
             return PartOutcome(refusal: refusal)
-        case .verdict(.repeated):
+        case .decided(.repeated):
             guard let first = try await kept(part.batch, part.key, partition) else { throw .pending }
             return try await answer(first, of: part.key.owner, in: partition)
         case .stored:
@@ -35,9 +35,9 @@ extension FanOut {
         }
     }
 
-    /// The outcome kept for a device's batch with an owner, waiting for one at most `within`; `nil` where none is by then.
+    /// The stored outcome of a device's batch with an owner. Waits for one at most `within`, then returns `nil`.
     ///
-    /// It counts as a repeat, which leaves nothing out of a pull.
+    /// It is a repeat, which leaves no row out of a pull.
     package func keptOutcome(
         of batch: Int64, for key: DeviceKey, within limit: Duration
     ) async throws(FanOutError) -> PartOutcome? {
@@ -50,15 +50,15 @@ extension FanOut {
         return try await partition.outcomes.outcome(of: batch, for: key, within: limit, clock: clock, find: find)
     }
 
-    /// Makes a search to its end.
+    /// Runs all steps of a search.
     private func rows(
         of search: RowSearch, in partition: ServedPartition
     ) async throws(FanOutError) -> [Int: [UInt8]] {
         if search.isOver { return [:] }
-        // Not another file halfway.
+        // All steps read the same file.
         let snapshot = try partition.headSnapshot(of: search.owner)
         guard search.isCovered(by: snapshot.heads) else {
-            throw .notReady("the stream was made again and has not come to that result yet")
+            throw .notReady("the rebuilt stream has not reached that result yet")
         }
         var search = search
         while !search.isOver {
@@ -81,7 +81,7 @@ extension FanOut {
         }
     }
 
-    /// A kept outcome with the rows that it shows, as they stand.
+    /// A stored outcome with the current rows of its conflicts and refusals.
     private func answer(
         _ kept: KeptOutcome, isRepeat: Bool = true, of owner: SyncID, in partition: ServedPartition
     ) async throws(FanOutError) -> PartOutcome {

@@ -1,17 +1,16 @@
 import FanOutLink
 import SQLite
 import SyncModel
+import SyncWire
 
-/// A stream file open for reading, by one thread.
+/// A stream file open for reading by one thread.
 final class FileReader {
-    /// The connection, which this reader closes.
     let connection: Connection
-    /// Where rows are read; a device that has more to give than there are cursors shares the last one.
+    /// The cursors of the current pull.
     let cursors: CursorSet
 
-    /// Opens a file that is served.
     init(path: String) throws {
-        guard FileOnDisk.exists(path) else { throw StreamFailure.missing("the file \(path) is gone") }
+        guard FileOnDisk.exists(path) else { throw StreamFailure.missing("the file \(path) is missing") }
         do throws(SQLiteError) {
             connection = try Connection(path: path, access: .readOnly, options: Self.options)
         } catch {
@@ -20,36 +19,35 @@ final class FileReader {
         cursors = CursorSet(connection)
     }
 
-    /// Ends the reader.
     func close() throws(SQLiteError) {
         cursors.removeAll()
         try connection.close()
     }
 
-    /// Streams are read once from end to end: pages of the tree's inner nodes are what is worth keeping.
+    /// Rows are read once and sequentially; only inner pages of the B-trees are worth caching.
     private static let options = ConnectionOptions(cacheSize: 2 << 20)
 
-    /// Runs a closure over one state of the file.
+    /// Runs a closure in a snapshot of the file.
     func snapshot<Result>(_ body: () throws -> Result) throws -> Result {
         try connection.transaction(.deferred, body)
     }
 
-    /// An owner's heads in the snapshot that is read: those given when they are of the same moment, else its own.
+    /// An owner's heads in the current snapshot: the known ones if they are current, otherwise read from the file.
     ///
-    /// Every row of an owner raises its head, so equal heads mean equal devices' heads, too. What memory has was committed
-    /// before: a file that has less has lost it.
+    /// Every row of an owner raises its head, so an equal head implies equal heads of the devices. The known heads were
+    /// committed before: a file with lower ones has lost them.
     func heads(of owner: SyncID, known: OwnerHeads) throws -> OwnerHeads {
         var statement = try connection.statement(
             "SELECT owner_no, sync_id, head, checksum FROM owners WHERE sync_id = ?1")
         try statement.bind(id: owner, at: 1)
         guard try statement.step() else {
-            guard known.number == 0 else { throw StreamFailure.damaged("owner \(known.number) is gone") }
+            guard known.number == 0 else { throw StreamFailure.damaged("owner \(known.number) is missing") }
             return known
         }
         let found = try FileRecords.owner(statement)
         let isKnown = known.number == 0 || (found.number == known.number && found.head >= known.head)
         guard found.id == owner, isKnown else {
-            throw StreamFailure.damaged("the record of owner \(found.number) is not the one that was written last")
+            throw StreamFailure.damaged("the record of owner \(found.number) is older than the last commit")
         }
         return found.head == known.head ? known : try heads(found.number, found.head)
     }
@@ -61,111 +59,140 @@ final class FileReader {
         var devices: [OwnerHeads.DeviceHead] = []
         while try statement.step() {
             guard try statement.integer(at: 0) == owner else {
-                throw StreamFailure.damaged("a device of another owner stands among those of owner \(owner)")
+                throw StreamFailure.damaged("a device of another owner is among those of owner \(owner)")
             }
             devices.append(try FileRecords.device(statement))
         }
         guard devices.reduce(.zero, { max($0, $1.head) }) == head else {
-            throw StreamFailure.damaged("the head of an owner is not that of its devices")
+            throw StreamFailure.damaged("the head of an owner differs from the heads of its devices")
         }
         return OwnerHeads(number: owner, head: head, devices: devices)
     }
 }
 
-/// The rows of one device of an owner, from one timeStamp to another, in order.
-final class RowCursor {
-    private var statement: Statement
-    private(set) var timeStamp = TimeStamp.zero
-    private var owner: Int64 = 0
-    private var device: Int64 = 0
+/// The remaining capacity of a page, over all its owners.
+struct PageBudget: Sendable {
+    private var rows: Int
+    private var bytes: Int
+    private var isEmpty: Bool
+    private var isFull = false
 
-    init(_ connection: Connection) throws(SQLiteError) {
-        statement = try connection.prepare(
-            """
-            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum FROM stream \
-            WHERE owner_no = ?1 AND device_no = ?2 AND time_stamp > ?3 AND time_stamp <= ?4 ORDER BY time_stamp
-            """)
+    /// - Parameter isContinued: whether the page has rows already, and need not accept another one.
+    init(rows: Int, bytes: Int, isContinued: Bool = false) {
+        self.rows = isContinued ? rows : max(rows, 1)
+        self.bytes = bytes
+        isEmpty = !isContinued
     }
 
-    /// Goes to the first row above `from`, up to `head`; false when there is none.
-    func start(owner: Int64, device: Int64, above from: TimeStamp, upTo head: TimeStamp) throws -> Bool {
-        statement.reset()
-        try statement.bind(integer: owner, at: 1)
-        try statement.bind(integer: device, at: 2)
-        try statement.bind(integer: from.rawValue, at: 3)
-        try statement.bind(integer: head.rawValue, at: 4)
-        timeStamp = from
-        (self.owner, self.device) = (owner, device)
-        return try next()
-    }
-
-    /// Goes to the next row; false at the end.
-    func next() throws -> Bool {
-        guard try statement.step() else { return false }
-        // SQLite compares a range's rows with its end alone: a search in a damaged tree may begin with anybody's (I9).
-        guard try statement.integer(at: 0) == owner, try statement.integer(at: 1) == device else {
-            throw StreamFailure.damaged("a row of another device stands among those of device \(device)")
+    /// Subtracts the size of a row and of the comma before it; returns false from when the page is full.
+    ///
+    /// An empty page accepts one row whatever its size.
+    mutating func take(_ size: Int) -> Bool {
+        let size = isEmpty ? size : size + 1
+        guard !isFull, rows > 0, isEmpty || size <= bytes else {
+            isFull = true
+            return false
         }
-        guard let next = TimeStamp(rawValue: try statement.integer(at: 2)), next > timeStamp else {
-            throw StreamFailure.damaged("rows are out of order")
-        }
-        timeStamp = next
+        rows -= 1
+        bytes -= size
+        isEmpty = false
         return true
-    }
-
-    /// Leaves the row, so that the snapshot can end.
-    func reset() { statement.reset() }
-
-    /// Makes sure that the current row is what was written.
-    func check() throws { _ = try FileRecords.checkRow(statement) }
-
-    /// Lends the current row's JSON, once it is known to be what was written.
-    func withJSON<Result>(_ body: (RawSpan) throws -> Result) throws -> Result {
-        _ = try FileRecords.checkRow(statement)
-        return try statement.withBytes(at: 5, body)
     }
 }
 
-/// The cursors of a reader: one for each of the first devices of a pull, and one that all others share.
-final class CursorSet {
-    /// Most owners have no more devices that moved; statements cost some kilobytes each.
-    static let maximum = 8
-
-    private let connection: Connection
-    private var cursors: [RowCursor] = []
-
-    init(_ connection: Connection) { self.connection = connection }
-
-    /// The cursor of the device at a position in the pull.
-    func cursor(_ position: Int) throws(SQLiteError) -> RowCursor {
-        while cursors.count <= min(position, Self.maximum) { cursors.append(try RowCursor(connection)) }
-        return cursors[min(position, Self.maximum)]
-    }
-
-    /// Makes sure that the search for a device's rows above a timeStamp, at whose first row a cursor stands, has not gone
-    /// astray: the rows on both sides of the place are what was written.
+extension FileReader {
+    /// Reads an owner's rows for a page, within a snapshot (I6, I7).
     ///
-    /// What leads a search past rows is a key that is not what it was, and the search ends beside it: all keys between that
-    /// one and the rows lie on the same side.
-    func checkSearch(owner: Int64, device: Int64, above timeStamp: TimeStamp, at cursor: RowCursor) throws {
-        try cursor.check()
+    /// - Parameter known: the owner's heads in memory, possibly older than the snapshot.
+    func rows(of pull: OwnerPull, known: OwnerHeads, budget: inout PageBudget) throws -> OwnerRows {
+        let heads = try heads(of: pull.owner, known: known)
+        let plan = PullPlan(pull.knowledge, heads: heads)
+        defer { cursors.reset() }
+        var merge = try RowMerge(plan, cursors)
+        var rows = OwnerRows(head: heads.head)
+        var passed = plan.sources.map(\.from)
+        // Held rows after the last row sent: on a cut page they do not count as passed (I7).
+        var heldBehind: [(source: Int, timeStamp: TimeStamp)] = []
+        while let row = merge.current {
+            if pull.held.contains(row.timeStamp) {
+                heldBehind.append((row.source, row.timeStamp))
+            } else {
+                let isSent = try row.cursor.withJSON { json in
+                    guard budget.take(json.byteCount) else { return false }
+                    if rows.count > 0 { rows.json.append(UInt8(ascii: ",")) }
+                    // Borrowed from SQLite until the cursor advances; copied here.
+                    json.withUnsafeBytes { rows.json.append(contentsOf: $0) }
+                    return true
+                }
+                guard isSent else {
+                    rows.hasMore = true
+                    rows.entries = plan.cutEntries(passed)
+                    return rows
+                }
+                for held in heldBehind { passed[held.source] = held.timeStamp }
+                heldBehind.removeAll(keepingCapacity: true)
+                passed[row.source] = row.timeStamp
+                rows.count += 1
+            }
+            try merge.advance()
+        }
+        rows.entries = plan.drainedEntries
+        return rows
+    }
+}
+
+extension FileReader {
+    /// The stored outcome of a device's batch; `nil` when there is none, or not all its pieces yet.
+    func keptOutcome(of batch: Int64, for key: DeviceKey) throws -> KeptOutcome? {
+        guard let owner = try number(of: key.owner) else { return nil }
+        var query = try connection.statement(OutcomeRecord.deviceQuery)
+        guard let (device, _) = try OutcomeRecord.device(key.device, owner: owner, &query) else { return nil }
         var statement = try connection.statement(
             """
-            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum FROM stream \
-            WHERE (owner_no, device_no, time_stamp) <= (?1, ?2, ?3) \
-            ORDER BY owner_no DESC, device_no DESC, time_stamp DESC LIMIT 1
+            SELECT dev_no, slot, piece, batch, is_last, upload_partition, upload_offset, upload_part, checksum, bytes \
+            FROM outcomes WHERE dev_no = ?1 AND batch = ?2 ORDER BY slot, piece
+            """)
+        try statement.bind(integer: device, at: 1)
+        try statement.bind(integer: batch, at: 2)
+        var records: [OutcomeRecord] = []
+        while try statement.step() {
+            let record = try OutcomeRecord(statement)
+            guard record.device == device else { throw StreamFailure.damaged("an outcome of another device") }
+            records.append(record)
+        }
+        do throws(WireError) {
+            return try KeptOutcome(joining: records)
+        } catch {
+            throw StreamFailure.damaged("a stored outcome cannot be read: \(error)")
+        }
+    }
+
+    func number(of owner: SyncID) throws -> Int64? {
+        var statement = try connection.statement(
+            "SELECT owner_no, sync_id, head, checksum FROM owners WHERE sync_id = ?1")
+        try statement.bind(id: owner, at: 1)
+        guard try statement.step() else { return nil }
+        let found = try FileRecords.owner(statement)
+        guard found.id == owner else { throw StreamFailure.damaged("the index on owners returned another owner") }
+        return found.number
+    }
+
+    /// The number of a creating device of an owner.
+    ///
+    /// - Throws: ``StreamFailure/damaged(_:)`` when there is none.
+    func number(of device: KnowledgeID, of owner: Int64) throws -> Int64 {
+        var statement = try connection.statement(
+            """
+            SELECT owner_no, device_no, knowledge_id, head, checksum FROM knowledge \
+            WHERE owner_no = ?1 AND knowledge_id = ?2
             """)
         try statement.bind(integer: owner, at: 1)
-        try statement.bind(integer: device, at: 2)
-        try statement.bind(integer: timeStamp.rawValue, at: 3)
-        if try statement.step() { _ = try FileRecords.checkRow(statement) }
+        try statement.bind(id: device, at: 2)
+        guard try statement.step() else { throw StreamFailure.damaged("a device of owner \(owner) is missing") }
+        let found = try FileRecords.device(statement)
+        guard found.knowledgeID == device, try statement.integer(at: 0) == owner else {
+            throw StreamFailure.damaged("the index on devices returned another device")
+        }
+        return found.number
     }
-
-    /// Leaves all rows.
-    func reset() {
-        for cursor in cursors { cursor.reset() }
-    }
-
-    /// Gives the statements back.
-    func removeAll() { cursors = [] }
 }

@@ -3,42 +3,38 @@ import FanOutLink
 import SyncModel
 import Synchronization
 
-/// What became of a part of an upload.
+/// The decision on a part of an upload, joined from its pieces.
 enum PartDecision: Sendable, Hashable {
-    /// Ordered now, after which the partition's newest timeStamp was this.
+    /// Ordered; the last value is the partition's newest timeStamp after the part.
     case ordered([ChangeResult], BatchSummary?, TimeStamp)
-    /// Sent before: the first outcome counts, which the file keeps.
+    /// A repeat: the first outcome applies; the file has it.
     case repeated
-    /// Nothing applied.
+    /// Nothing was applied.
     case refused(BatchRefusal)
 }
 
-/// Where results of parts meet those who wait for them.
+/// Passes the results of parts to the callers that wait for them.
 ///
-/// The newest results stay for a while, since a caller may come after its result; older ones are found in the file where
-/// the batch has a number.
+/// The newest results are kept in memory, since a caller may start to wait after its result has arrived. Older ones are
+/// read from the file if the batch has a number.
 final class OutcomeRegistry: Sendable {
-    /// What a caller gets.
     enum Answer: Sendable {
-        /// The result.
-        case verdict(PartDecision)
-        /// The result is complete, and no longer here.
+        case decided(PartDecision)
+        /// The result is complete, but no longer in memory.
         case stored
-        /// It did not come in time.
+        /// The wait timed out.
         case late
-        /// Too many wait.
+        /// Too many callers wait.
         case crowded
         /// The caller was cancelled, or the fan-out stops.
         case closed
     }
 
-    /// A part of an upload.
     struct Part: Hashable {
         let upload: UploadReference
         let number: Int
     }
 
-    /// What a caller waits for.
     fileprivate enum Subject: Hashable {
         case part(Part)
         case batch(Int64, DeviceKey)
@@ -59,11 +55,10 @@ final class OutcomeRegistry: Sendable {
 
     init(limits: FanOutConfiguration) { self.limits = limits }
 
-    /// Waits for a part's result.
     func answer(for part: Part, within limit: Duration, clock: any Clock<Duration>) async -> Answer {
         let waiter = Promise<Answer>()
         let known = state.withLock { state -> Answer? in
-            if let verdict = state.recent[part] { return .verdict(verdict) }
+            if let decision = state.recent[part] { return .decided(decision) }
             if state.position.covers(part.upload, part: part.number) { return .stored }
             return state.add(waiter, for: .part(part), limits)
         }
@@ -72,15 +67,15 @@ final class OutcomeRegistry: Sendable {
         return await waiter.value(within: limit, clock: clock, late: .late, cancelled: .closed)
     }
 
-    /// Waits for a device's batch to be ordered, unless `find` finds its outcome; when it does not come, `find` is asked
-    /// once more, since a rebuild may have brought it.
+    /// Returns the result of `find` if there is one, else waits until the device's batch is ordered. After a timeout
+    /// calls `find` again, since a rebuild may have loaded the outcome.
     func outcome<Outcome>(
         of batch: Int64, for key: DeviceKey, within limit: Duration, clock: any Clock<Duration>,
         find: () async throws(FanOutError) -> Outcome?
     ) async throws(FanOutError) -> Outcome? {
         let subject = Subject.batch(batch, key)
         let waiter = Promise<Answer>()
-        // Registered before the first look, so that nothing passes in between.
+        // Registered before the first call of `find`, so that no result is missed in between.
         let refused = state.withLock { $0.add(waiter, for: subject, limits) }
         defer { state.withLock { $0.remove(waiter, for: subject) } }
         if let found = try await find() { return found }
@@ -91,13 +86,13 @@ final class OutcomeRegistry: Sendable {
             answer = await waiter.value(within: limit, clock: clock, late: .late, cancelled: .closed)
         }
         switch answer {
-        case .verdict, .stored, .late: return try await find()
+        case .decided, .stored, .late: return try await find()
         case .crowded: throw .notReady("too many callers wait for outcomes")
         case .closed: throw .closed
         }
     }
 
-    /// Takes in pieces that were applied, after which the stream stands at the position.
+    /// Passes on applied pieces.
     func post(_ pieces: [OrderedPiece], position: StreamPosition) {
         let answers = state.withLock { state -> [(Promise<Answer>, Answer)] in
             var answers: [(Promise<Answer>, Answer)] = []
@@ -105,9 +100,9 @@ final class OutcomeRegistry: Sendable {
                 if piece.piece == 0 { state.joining = DecisionAssembly(piece) } else { state.joining?.add(piece) }
                 guard piece.isLast else { continue }
                 let part = Part(upload: piece.upload, number: piece.uploadPart)
-                // A result whose first pieces came before a restart is whole in the file alone.
-                let answer: Answer = state.joining.map { .verdict($0.verdict) } ?? .stored
-                if case .verdict(let verdict) = answer { state.recent.add(verdict, for: part, limits) }
+                // A result whose first pieces were applied before a restart is complete only in the file.
+                let answer: Answer = state.joining.map { .decided($0.decision) } ?? .stored
+                if case .decided(let decision) = answer { state.recent.add(decision, for: part, limits) }
                 state.joining = nil
                 answers += state.take(.part(part)).map { ($0, answer) }
                 if let batch = piece.batch, piece.verdict == .ordered {
@@ -121,7 +116,7 @@ final class OutcomeRegistry: Sendable {
         for (waiter, answer) in answers { waiter.fulfil(answer) }
     }
 
-    /// Takes in where a stream stands that was opened or rebuilt.
+    /// Sets the position of a stream that was opened or rebuilt.
     func reset(_ position: StreamPosition) {
         let covered = state.withLock { state in
             state.position = position
@@ -135,7 +130,7 @@ final class OutcomeRegistry: Sendable {
         for waiter in covered { waiter.fulfil(.stored) }
     }
 
-    /// Ends all waiting, for good.
+    /// Ends all waits permanently.
     func close() {
         let waiters = state.withLock { state in
             state.isClosed = true
@@ -144,12 +139,11 @@ final class OutcomeRegistry: Sendable {
         for waiter in waiters { waiter.fulfil(.closed) }
     }
 
-    /// How many wait.
     var waiterCount: Int { state.withLock { $0.waiterCount } }
 }
 
 extension OutcomeRegistry.State {
-    /// Puts a waiter on the board, or says why not.
+    /// Adds a waiter, or returns why not.
     fileprivate mutating func add(
         _ waiter: Promise<OutcomeRegistry.Answer>, for subject: OutcomeRegistry.Subject, _ limits: FanOutConfiguration
     ) -> OutcomeRegistry.Answer? {
@@ -160,7 +154,7 @@ extension OutcomeRegistry.State {
         return nil
     }
 
-    /// Takes a waiter off the board, if it is still there.
+    /// Removes a waiter if it is still registered.
     fileprivate mutating func remove(_ waiter: Promise<OutcomeRegistry.Answer>, for subject: OutcomeRegistry.Subject) {
         guard let waiting = waiters[subject] else { return }
         let others = waiting.filter { $0 !== waiter }
@@ -168,7 +162,7 @@ extension OutcomeRegistry.State {
         waiters[subject] = others.isEmpty ? nil : others
     }
 
-    /// Takes the waiters for something off the board.
+    /// Removes and returns the waiters for a subject.
     fileprivate mutating func take(_ subject: OutcomeRegistry.Subject) -> [Promise<OutcomeRegistry.Answer>] {
         let waiting = waiters.removeValue(forKey: subject) ?? []
         waiterCount -= waiting.count
@@ -176,43 +170,43 @@ extension OutcomeRegistry.State {
     }
 }
 
-/// A result of which not all pieces have come.
+/// A result of which not all pieces have arrived.
 private struct DecisionAssembly {
-    private(set) var verdict: PartDecision
+    private(set) var decision: PartDecision
 
     init(_ first: OrderedPiece) {
         switch first.verdict {
-        case .ordered: verdict = .ordered(first.results, first.summary, first.timeStamp)
-        case .repeated: verdict = .repeated
-        case .refused(let refusal): verdict = .refused(refusal)
+        case .ordered: decision = .ordered(first.results, first.summary, first.timeStamp)
+        case .repeated: decision = .repeated
+        case .refused(let refusal): decision = .refused(refusal)
         }
     }
 
     mutating func add(_ piece: OrderedPiece) {
-        guard case .ordered(let results, var summary, let timeStamp) = verdict else { return }
+        guard case .ordered(let results, var summary, let timeStamp) = decision else { return }
         summary?.refusals += piece.summary?.refusals ?? []
-        verdict = .ordered(results + piece.results, summary, timeStamp)
+        decision = .ordered(results + piece.results, summary, timeStamp)
     }
 }
 
-/// The newest results, as many as the limits allow.
+/// The newest results, within the configured limits.
 private struct RecentDecisions {
-    private var verdicts: [OutcomeRegistry.Part: (verdict: PartDecision, size: Int)] = [:]
-    /// The parts by age; those before `oldest` are gone.
+    private var decisions: [OutcomeRegistry.Part: (decision: PartDecision, size: Int)] = [:]
+    /// The parts by age; those before `oldest` are removed.
     private var order: [OutcomeRegistry.Part] = []
     private var oldest = 0
     private var size = 0
 
-    subscript(part: OutcomeRegistry.Part) -> PartDecision? { verdicts[part]?.verdict }
+    subscript(part: OutcomeRegistry.Part) -> PartDecision? { decisions[part]?.decision }
 
-    mutating func add(_ verdict: PartDecision, for part: OutcomeRegistry.Part, _ limits: FanOutConfiguration) {
-        // A part comes again only where a stream that was made again is behind, with the same result.
-        let size = verdict.size
-        guard verdicts.updateValue((verdict, size), forKey: part) == nil else { return }
+    mutating func add(_ decision: PartDecision, for part: OutcomeRegistry.Part, _ limits: FanOutConfiguration) {
+        // A part recurs only when a rebuilt stream is behind, with the same result.
+        let size = decision.size
+        guard decisions.updateValue((decision, size), forKey: part) == nil else { return }
         order.append(part)
         self.size += size
         while order.count - oldest > limits.recentResults || self.size > limits.recentResultBytes {
-            self.size -= verdicts.removeValue(forKey: order[oldest])?.size ?? 0
+            self.size -= decisions.removeValue(forKey: order[oldest])?.size ?? 0
             oldest += 1
         }
         if oldest > order.count / 2 {
@@ -223,7 +217,7 @@ private struct RecentDecisions {
 }
 
 extension PartDecision {
-    /// About how many bytes it takes.
+    /// The approximate size in bytes.
     fileprivate var size: Int {
         guard case .ordered(let results, let summary, _) = self else { return 128 }
         let refusals = summary?.refusals.reduce(0) { $0 + 64 + $1.message.utf8.count } ?? 0

@@ -1,46 +1,41 @@
 import SyncModel
 
-/// How far an owner's stream goes, in all and for each device that made rows: all that an idle pull needs.
+/// The newest timeStamps of an owner's stream, in total and per creating device: all that an idle pull needs.
 struct OwnerHeads: Sendable, Hashable {
-    /// A device of the owner.
     struct DeviceHead: Sendable, Hashable {
-        /// Its name.
         let knowledgeID: KnowledgeID
-        /// Its number in the file.
+        /// The number in the file.
         let number: Int64
-        /// The newest timeStamp among the rows that it made.
+        /// The newest timeStamp of the rows that it created.
         var head: TimeStamp
     }
 
-    /// The owner's number in the file, 0 when it has none.
+    /// The owner's number in the file; 0 for an owner that is not in the file.
     let number: Int64
-    /// The newest timeStamp among the owner's rows.
     private(set) var head: TimeStamp
-    /// The devices, by the bytes of their names.
+    /// Sorted by knowledgeId.
     private(set) var devices: [DeviceHead]
 
-    /// The heads of an owner without rows.
     init(number: Int64 = 0) {
         self.number = number
         head = .zero
         devices = []
     }
 
-    /// The heads as a file has them: each device once.
+    /// - Parameter devices: each device once.
     init(number: Int64, head: TimeStamp, devices: [DeviceHead]) {
         self.number = number
         self.head = head
         self.devices = devices.sorted { $0.knowledgeID < $1.knowledgeID }
     }
 
-    /// The device with this name.
     subscript(device: KnowledgeID) -> DeviceHead? {
         let position = position(of: device)
         guard position < devices.count, devices[position].knowledgeID == device else { return nil }
         return devices[position]
     }
 
-    /// Takes in that a device's rows now go up to a timeStamp; heads never fall.
+    /// Advances the head of a device. Heads never fall.
     mutating func move(_ device: KnowledgeID, number: Int64, to timeStamp: TimeStamp) {
         head = max(head, timeStamp)
         let position = position(of: device)
@@ -51,7 +46,7 @@ struct OwnerHeads: Sendable, Hashable {
         }
     }
 
-    /// Where a device stands, or would.
+    /// The index of a device, or the one at which to insert it.
     private func position(of device: KnowledgeID) -> Int {
         var low = 0
         var high = devices.count

@@ -1,28 +1,26 @@
 import SyncModel
 
-/// What of an owner's stream a device lacks, and what its vector says afterwards, worked out from heads alone (I6, I7).
+/// Which rows of an owner's stream a device lacks, and its vector afterwards, computed from heads alone (I6, I7).
 ///
-/// The answer's entries name every device that the request named, and of the others those whose entry is above the
-/// request's floor: the floor goes on counting for all that is not named, so the vector stays exact and no longer than
-/// it must be. The floor itself is no entry here; whoever renders the answer repeats it.
+/// The answer's entries contain every device of the request, and those others whose entry is above the request's floor.
+/// The floor remains the entry of all other devices, so the vector is exact and minimal. The floor itself is not an
+/// entry here; the gateway repeats it in the answer.
 struct PullPlan {
     /// A device with rows above the vector's entry.
     struct Source: Hashable {
-        /// Its position among the owner's devices.
+        /// The index in the owner's devices.
         let position: Int
-        /// Its number in the file.
+        /// The number in the file.
         let device: Int64
-        /// The vector's entry: rows above it are lacking.
+        /// The vector's entry; rows above it are missing on the device.
         let from: TimeStamp
-        /// The newest of its rows.
+        /// The newest of the device's rows.
         let head: TimeStamp
     }
 
-    /// What the device holds.
     let knowledge: OwnerKnowledge
-    /// What there is.
     let heads: OwnerHeads
-    /// Whose rows are lacking, by the devices' names.
+    /// By knowledgeId.
     let sources: [Source]
 
     init(_ knowledge: OwnerKnowledge, heads: OwnerHeads) {
@@ -42,7 +40,7 @@ struct PullPlan {
         self.sources = sources
     }
 
-    /// The entries of a device that holds everything: the greater of what it sent and the head, for every device.
+    /// The entries of a drained device: for every creating device the greater of the sent entry and the head.
     var drainedEntries: [(device: KnowledgeID, timeStamp: TimeStamp)] {
         var entries: [(device: KnowledgeID, timeStamp: TimeStamp)] = []
         entries.reserveCapacity(max(heads.devices.count, knowledge.entries.count))
@@ -62,9 +60,9 @@ struct PullPlan {
         return entries
     }
 
-    /// The entries after a page that was cut: what was sent, and of each source the last row that the page passed.
+    /// The entries after a cut page: those sent, and for each source the last row that the page passed.
     ///
-    /// - Parameter passed: for each source its last row up to the last one sent; its `from` where there was none.
+    /// - Parameter passed: for each source its last row up to the last row sent, else its `from`.
     func cutEntries(_ passed: [TimeStamp]) -> [(device: KnowledgeID, timeStamp: TimeStamp)] {
         var known = knowledge.entries
         for (source, timeStamp) in zip(sources, passed) where timeStamp > source.from {

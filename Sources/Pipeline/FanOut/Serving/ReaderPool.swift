@@ -3,13 +3,13 @@ import FanOutLink
 import Synchronization
 import ThreadExecutor
 
-/// The threads that read stream files: each has a connection of its own to every file that it was asked for.
+/// The threads that read stream files. Each has its own connection to every file that it reads.
 final class ReaderPool: Sendable {
     private struct State {
-        /// How many reads each thread has under way or in line; all together at most ``FanOutConfiguration/maximumReads``.
+        /// The running and queued reads of each thread; in total at most ``FanOutConfiguration/maximumReads``.
         var loads: [Int]
         var isClosed = false
-        /// Told when the last read is done, once closed.
+        /// Fulfilled by the last read after ``ReaderPool/close()``.
         var idle: Promise<Void>?
     }
 
@@ -17,7 +17,6 @@ final class ReaderPool: Sendable {
     private let maximum: Int
     private let state: Mutex<State>
 
-    /// Starts the threads.
     init(_ configuration: FanOutConfiguration) async throws(ThreadStartError) {
         var threads: [ReaderThread] = []
         for number in 0..<configuration.readerThreads {
@@ -33,9 +32,9 @@ final class ReaderPool: Sendable {
         state = Mutex(State(loads: Array(repeating: 0, count: threads.count)))
     }
 
-    /// Runs a closure over one state of a partition's file, on the thread with the least to do.
+    /// Runs a closure in a snapshot of a partition's file, on the thread with the fewest reads.
     ///
-    /// - Parameter generation: the file that the caller means.
+    /// - Parameter generation: the expected generation of the file.
     func read<Result: Sendable>(
         _ partition: ServedPartition, generation: Int,
         _ body: @escaping @Sendable (FileReader) throws -> Result
@@ -45,7 +44,7 @@ final class ReaderPool: Sendable {
         do {
             let result = try await threads[chosen].read(
                 partition: partition.number, path: partition.path, generation: generation, body)
-            // What was read of a file that was found damaged meanwhile is not told.
+            // Discards a result when the file was found damaged in the meantime.
             try partition.require(generation: generation)
             return result
         } catch let error as FanOutError {
@@ -57,13 +56,13 @@ final class ReaderPool: Sendable {
         }
     }
 
-    /// Closes all connections to a partition's file; reads of it that have not begun will fail.
+    /// Closes all connections to a partition's file; queued reads of it fail.
     func evict(_ partition: ServedPartition) async {
         let generation = partition.newestGeneration
         for thread in threads { await thread.evict(partition: partition.number, generation: generation) }
     }
 
-    /// Ends the threads after the reads under way.
+    /// Waits for running reads, then ends the threads.
     func close() async {
         let idle = Promise<Void>()
         let isIdle = state.withLock { state in
@@ -72,7 +71,7 @@ final class ReaderPool: Sendable {
             return state.loads.allSatisfy { $0 == 0 }
         }
         if isIdle { idle.fulfil(()) }
-        // Not to be cancelled: a thread must not end while somebody uses it.
+        // Not cancellable: a thread must not end while a read uses it.
         await idle.value()
         for thread in threads {
             await thread.closeFiles()
@@ -83,7 +82,7 @@ final class ReaderPool: Sendable {
     private func choose() throws(FanOutError) -> Int {
         try state.withLock { state throws(FanOutError) in
             if state.isClosed { throw .closed }
-            guard state.loads.reduce(0, +) < maximum else { throw .notReady("too many reads are in line") }
+            guard state.loads.reduce(0, +) < maximum else { throw .notReady("too many reads are queued") }
             var least = 0
             for index in state.loads.indices where state.loads[index] < state.loads[least] { least = index }
             state.loads[least] += 1
@@ -100,11 +99,10 @@ final class ReaderPool: Sendable {
     }
 }
 
-/// One thread that reads, and its connections.
 private actor ReaderThread {
     nonisolated let thread: DedicatedThread
     private var files: [Int: (generation: Int, reader: FileReader)] = [:]
-    /// The newest generation of each partition that must not be read any more.
+    /// The newest generation of each partition that must no longer be read.
     private var evicted: [Int: Int] = [:]
 
     init(number: Int) throws(ThreadStartError) { thread = try DedicatedThread(name: "weir-fan-r\(number)") }
@@ -121,7 +119,7 @@ private actor ReaderThread {
         do {
             return try reader.snapshot { try body(reader) }
         } catch {
-            // Whatever state the connection is in, the next read begins with a new one.
+            // The state of the connection is unknown; the next read opens a new one.
             closeFile(partition)
             throw error
         }
@@ -149,7 +147,7 @@ private actor ReaderThread {
         do {
             try file.reader.close()
         } catch {
-            // A connection for reading has nothing to lose; busy would mean that a statement outlived its read.
+            // A read-only connection has no data to lose; busy would mean that a statement outlived its read.
             assertionFailure("\(error)")
         }
     }

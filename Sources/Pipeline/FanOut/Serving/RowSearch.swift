@@ -1,12 +1,12 @@
 import SQLite
 import SyncModel
 
-/// Looks for the rows that an answer shows for conflicts and refusals, from where their results say that they stood.
+/// Finds the current versions of the rows of conflicts and refusals, starting at the locators in their results.
 ///
-/// A row that has moved on since stands among the rows that its device's part of the stream got after the part, and nowhere
-/// else. How many those are is up to the owner, so that a search is made in steps, between which others read.
+/// A row that was written since is among the later rows of its creating device. Their number is not bounded, so the
+/// search runs in steps, between which the thread serves other reads.
 struct RowSearch: Sendable {
-    /// How many rows a step looks at, at most.
+    /// The maximum number of rows that one step reads.
     static let stepRows = 10_000
 
     private struct Row: Hashable {
@@ -14,71 +14,70 @@ struct RowSearch: Sendable {
         let id: RowID
     }
 
-    /// What is looked for among the rows that one device made.
+    /// The search among the rows of one creating device.
     private struct DeviceSearch {
         let knowledgeID: KnowledgeID
-        /// Where rows stood, and the changes that show them, by their positions; those not yet looked at.
-        var places: [(timeStamp: TimeStamp, row: Row, changes: [Int])] = []
-        /// Those that were not there any more.
+        /// The locators not yet looked up, with the indexes of the changes that show the row.
+        var locators: [(timeStamp: TimeStamp, row: Row, changes: [Int])] = []
+        /// The rows that are no longer at their locators.
         var moved: [Row: [Int]] = [:]
-        /// Up to where those were looked for.
+        /// The timeStamp up to which later rows were scanned.
         var reached: TimeStamp
-        /// The newest place.
+        /// The newest timeStamp of the locators.
         var newest = TimeStamp.zero
     }
 
-    /// Where the rows of a device stand in the file.
+    /// The numbers of an owner and a creating device in the file.
     private struct Range {
         let owner: Int64
         let device: Int64
     }
 
-    /// Whose rows they are.
+    /// The owner of the rows.
     let owner: SyncID
     private var searches: [DeviceSearch] = []
-    /// The rows found so far, by the changes' positions.
+    /// The rows found so far, by the index of the change.
     private(set) var rows: [Int: [UInt8]] = [:]
 
-    /// Begins with the results of an owner's part; those without a place show no row.
+    /// Results without a locator have no row.
     ///
-    /// - Parameter timeStamp: the partition's newest after the part, above which rows have moved.
+    /// - Parameter timeStamp: the partition's newest timeStamp after the part; rows written since are above it.
     init(_ results: [ChangeResult], of owner: SyncID, after timeStamp: TimeStamp) {
         self.owner = owner
         var changes: [RowLocator: [ChangeResult]] = [:]
         for result in results {
-            if let place = result.locator { changes[place, default: []].append(result) }
+            if let locator = result.locator { changes[locator, default: []].append(result) }
         }
-        for (knowledgeID, places) in Dictionary(grouping: changes, by: \.key.knowledgeID) {
+        for (knowledgeID, locators) in Dictionary(grouping: changes, by: \.key.knowledgeID) {
             var search = DeviceSearch(knowledgeID: knowledgeID, reached: timeStamp)
-            for (place, results) in places {
+            for (locator, results) in locators {
                 let row = Row(table: Int64(results[0].table), id: results[0].id)
-                search.places.append((place.timeStamp, row, results.map(\.index)))
-                search.newest = max(search.newest, place.timeStamp)
+                search.locators.append((locator.timeStamp, row, results.map(\.index)))
+                search.newest = max(search.newest, locator.timeStamp)
             }
             searches.append(search)
         }
     }
 
-    /// Whether every row was found.
     var isOver: Bool { searches.isEmpty }
 
-    /// Whether a stream with these heads must have all the rows: one that was made again may be behind the results told.
+    /// Whether a stream with these heads must contain all the rows; a rebuilt stream may be behind the results.
     func isCovered(by heads: OwnerHeads) -> Bool {
         searches.allSatisfy { $0.newest <= heads[$0.knowledgeID]?.head ?? .zero }
     }
 
-    /// Goes on for one step, in one state of a stream that covers the rows.
+    /// Runs one step in a snapshot of a stream that covers the rows.
     ///
-    /// - Throws: ``StreamFailure/damaged(_:)`` where the stream lacks a row.
+    /// - Throws: ``StreamFailure/damaged(_:)`` when the stream lacks a row.
     mutating func step(in reader: FileReader) throws {
         guard !searches.isEmpty else { return }
         guard let owner = try reader.number(of: owner) else {
-            throw StreamFailure.damaged("an owner whose rows an outcome shows is gone")
+            throw StreamFailure.damaged("the owner of the rows of an outcome is missing")
         }
         var rowsLeft = Self.stepRows
         while rowsLeft > 0, var search = searches.popLast() {
             let range = Range(owner: owner, device: try reader.number(of: search.knowledgeID, of: owner))
-            while rowsLeft > 0, let (timeStamp, row, changes) = search.places.popLast() {
+            while rowsLeft > 0, let (timeStamp, row, changes) = search.locators.popLast() {
                 rowsLeft -= 1
                 if let json = try json(of: row, in: range, at: timeStamp, reader) {
                     for change in changes { rows[change] = json }
@@ -86,12 +85,12 @@ struct RowSearch: Sendable {
                     search.moved[row, default: []] += changes
                 }
             }
-            if search.places.isEmpty, try follow(&search, in: range, &rowsLeft, reader) { continue }
+            if search.locators.isEmpty, try follow(&search, in: range, &rowsLeft, reader) { continue }
             searches.append(search)
         }
     }
 
-    /// Passes the rows of a device that are newer than those passed; false when a next step has to go on.
+    /// Scans the next rows of a device; returns false when another step has to continue.
     private mutating func follow(
         _ search: inout DeviceSearch, in range: Range, _ rowsLeft: inout Int, _ reader: FileReader
     ) throws -> Bool {
@@ -116,16 +115,17 @@ struct RowSearch: Sendable {
             let row = Row(table: try statement.integer(at: 1), id: id)
             guard let changes = search.moved.removeValue(forKey: row) else { continue }
             guard let json = try json(of: row, in: range, at: timeStamp, reader) else {
-                throw StreamFailure.damaged("the row \(timeStamp) of owner \(range.owner) is found once, and then not")
+                throw StreamFailure.damaged(
+                    "the row \(timeStamp) of owner \(range.owner) is found by a scan, but not by its key")
             }
             for change in changes { rows[change] = json }
             if search.moved.isEmpty { return true }
         }
-        if rowsLeft > 0 { throw StreamFailure.damaged("the stream lacks a row that an outcome shows") }
+        if rowsLeft > 0 { throw StreamFailure.damaged("the stream lacks a row of an outcome") }
         return false
     }
 
-    /// The row that stands at a timeStamp, once it is known to be the one meant; `nil` where none does.
+    /// The row at a timeStamp, verified to be the requested one; `nil` when there is none.
     private func json(
         of row: Row, in range: Range, at timeStamp: TimeStamp, _ reader: FileReader
     ) throws -> [UInt8]? {

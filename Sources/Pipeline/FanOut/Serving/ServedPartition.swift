@@ -3,25 +3,20 @@ import FanOutLink
 import SyncModel
 import Synchronization
 
-/// What a partition's fan-out keeps in memory: whether it serves, the heads of all owners, and who waits.
+/// The state of a partition in memory: whether it is served, the heads of all owners, and waiting callers.
 ///
-/// A (owner, device) pair takes 32 bytes in memory, an owner about 100 more with its place in the table; ids come on top.
+/// A pair (owner, device) takes 32 bytes, an owner about 100 more; plus the ids.
 final class ServedPartition: Sendable {
-    /// Why serving is interrupted.
     enum Interruption: Sendable, Hashable {
-        /// The fan-out stops.
         case stop
-        /// The file cannot be trusted.
         case damage(String)
-        /// The file must be opened again.
         case reopen
     }
 
-    /// An owner's heads, and the file that they are of.
+    /// An owner's heads and the generation of their file.
     struct HeadSnapshot: Sendable {
-        /// The heads; those of an owner without rows where there is nothing.
         let heads: OwnerHeads
-        /// Counts the files: a reader of another one must not be asked.
+        /// Incremented for every new file; readers reject reads of another generation.
         let generation: Int
     }
 
@@ -41,13 +36,9 @@ final class ServedPartition: Sendable {
         var catchUps: [ObjectIdentifier: CatchUp] = [:]
     }
 
-    /// The partition.
     let number: Int
-    /// Where its file lies.
     let path: String
-    /// Who waits for results.
     let outcomes: OutcomeRegistry
-    /// Who wants to know of moves.
     let subscriptions = Subscriptions()
     private let maximumWaiters: Int
     private let state = Mutex(State())
@@ -61,7 +52,6 @@ final class ServedPartition: Sendable {
 
     // MARK: Reading
 
-    /// An owner's heads.
     func headSnapshot(of owner: SyncID) throws(FanOutError) -> HeadSnapshot {
         try state.withLock { state throws(FanOutError) in
             try state.requireReady()
@@ -69,7 +59,7 @@ final class ServedPartition: Sendable {
         }
     }
 
-    /// An owner's heads; `nil` unless the stream is served.
+    /// `nil` unless the stream is served.
     func readyHeads(of owner: SyncID) -> OwnerHeads? {
         state.withLock { state in
             guard case .ready = state.phase else { return nil }
@@ -77,25 +67,24 @@ final class ServedPartition: Sendable {
         }
     }
 
-    /// Whether the stream is served.
     var isReady: Bool {
         state.withLock { state in
             if case .ready = state.phase { true } else { false }
         }
     }
 
-    /// An owner's heads as they were committed last, `nil` for one that the file does not have.
+    /// An owner's heads after the last commit; `nil` for an owner that is not in the file.
     func committedHeads(of owner: SyncID) -> OwnerHeads? { state.withLock { $0.owners[owner] } }
 
-    /// Fails unless the file of this generation is served.
+    /// Throws unless the file of this generation is served.
     func require(generation: Int) throws(FanOutError) {
         try state.withLock { state throws(FanOutError) in
             try state.requireReady()
-            guard state.generation == generation else { throw .notReady("the stream was rebuilt meanwhile") }
+            guard state.generation == generation else { throw .notReady("the stream was rebuilt in the meantime") }
         }
     }
 
-    /// The generation of the file that is served.
+    /// The generation of the served file.
     func generation() throws(FanOutError) -> Int {
         try state.withLock { state throws(FanOutError) in
             try state.requireReady()
@@ -109,9 +98,9 @@ final class ServedPartition: Sendable {
     /// The offset in `ordered` of the next record.
     var nextOffset: Int64 { state.withLock { $0.nextOffset } }
 
-    /// Waits until an owner's head is at least `timeStamp`, or everything before an offset of `ordered` was applied.
+    /// Waits until an owner's head is at least `timeStamp`, or everything before an offset of `ordered` is applied.
     ///
-    /// - Returns: whether one of both came in time.
+    /// - Returns: false after a timeout.
     func catchUp(
         _ owner: SyncID, to timeStamp: TimeStamp, or offset: Int64, within limit: Duration, clock: any Clock<Duration>
     ) async throws(FanOutError) -> Bool {
@@ -138,7 +127,7 @@ final class ServedPartition: Sendable {
 
     // MARK: Writing
 
-    /// Begins a round of serving, which ends when the waiter gets its value; `nil` once the partition was stopped.
+    /// Starts a round of serving, which ends when the waiter is fulfilled; `nil` after ``stop()``.
     func beginServing() -> Promise<Interruption>? {
         state.withLock { state in
             if case .stopped = state.phase { return nil }
@@ -148,7 +137,7 @@ final class ServedPartition: Sendable {
         }
     }
 
-    /// Serves a file from now on.
+    /// Starts to serve a file.
     func markReady(_ owners: [SyncID: OwnerHeads], position: StreamPosition) {
         let subscribed = subscriptions.owners
         let (moved, reached) = state.withLock { state -> ([SyncID: OwnerHeads], [CatchUp]) in
@@ -169,7 +158,7 @@ final class ServedPartition: Sendable {
         subscriptions.notify(moved)
     }
 
-    /// Serves no longer, until there is a file again.
+    /// Stops serving until ``markReady(_:position:)``.
     func markNotReady(_ reason: String) {
         state.withLock { state in
             if case .stopped = state.phase { return }
@@ -177,7 +166,7 @@ final class ServedPartition: Sendable {
         }
     }
 
-    /// Takes in what a transaction did, once it was committed.
+    /// Publishes a committed transaction to readers, waiters and subscribers.
     func publish(_ applied: AppliedRecords) {
         let (moved, reached) = state.withLock { state -> ([SyncID: OwnerHeads], [CatchUp]) in
             var moved: [SyncID: OwnerHeads] = [:]
@@ -193,7 +182,7 @@ final class ServedPartition: Sendable {
         subscriptions.notify(moved)
     }
 
-    /// Takes in that the file of a generation cannot be trusted: it is no longer served, and made anew.
+    /// Stops serving a damaged file and interrupts the round, so that the file is rebuilt.
     func reportDamage(_ reason: String, generation: Int) {
         let interruption = state.withLock { state -> Promise<Interruption>? in
             guard case .ready = state.phase, state.generation == generation else { return nil }
@@ -203,7 +192,6 @@ final class ServedPartition: Sendable {
         interruption?.fulfil(.damage(reason))
     }
 
-    /// Ends everything, for good.
     func stop() {
         let (interruption, waiting) = state.withLock { state in
             state.phase = .stopped
@@ -226,7 +214,7 @@ extension ServedPartition.State {
         }
     }
 
-    /// Takes those out that need wait no longer.
+    /// Removes and returns the callers whose wait is over.
     fileprivate mutating func takeReached() -> [CatchUp] {
         if catchUps.isEmpty { return [] }
         let reached = catchUps.values.filter { $0.isReached(owners, nextOffset) }
@@ -235,7 +223,7 @@ extension ServedPartition.State {
     }
 }
 
-/// A caller whose vector is ahead of the stream.
+/// A caller whose vector is above the stream's head.
 private struct CatchUp {
     enum End: Sendable {
         case reached

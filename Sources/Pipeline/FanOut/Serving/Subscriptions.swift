@@ -2,18 +2,16 @@ import FanOutLink
 import SyncModel
 import Synchronization
 
-/// Who wants to know when an owner's head moves.
+/// The subscribers to the heads of owners.
 ///
-/// As many as there are callers of `subscribe`, who bound their long polls and watchers.
+/// Bounded by the callers of `subscribe`, which limit their long polls and watchers.
 final class Subscriptions: Sendable {
     private let byOwner = Mutex<[SyncID: [ObjectIdentifier: Subscriber]]>([:])
 
-    /// Adds a subscriber to an owner.
     func add(_ subscriber: Subscriber, to owner: SyncID) {
         byOwner.withLock { $0[owner, default: [:]][ObjectIdentifier(subscriber)] = subscriber }
     }
 
-    /// Takes a subscriber away from an owner.
     func remove(_ subscriber: Subscriber, from owner: SyncID) {
         byOwner.withLock { byOwner in
             byOwner[owner]?[ObjectIdentifier(subscriber)] = nil
@@ -21,7 +19,7 @@ final class Subscriptions: Sendable {
         }
     }
 
-    /// Tells the subscribers of owners whose heads moved.
+    /// Calls the subscribers of owners whose heads advanced.
     func notify(_ heads: [SyncID: OwnerHeads]) {
         let calls = byOwner.withLock { byOwner -> [(Subscriber, SyncID, TimeStamp)] in
             if byOwner.isEmpty { return [] }
@@ -30,25 +28,25 @@ final class Subscriptions: Sendable {
         for (subscriber, owner, head) in calls { subscriber.call(owner, head) }
     }
 
-    /// The owners that somebody subscribed to.
+    /// The owners with subscribers.
     var owners: [SyncID] { byOwner.withLock { Array($0.keys) } }
 }
 
-/// What a caller of `subscribe` holds; it ends with this object at the latest.
+/// A subscription to several owners; it ends with this object at the latest.
 final class OwnersSubscription: FanOutSubscription {
     private let subscriber: Subscriber
-    private let places: [(Subscriptions, SyncID)]
+    private let subscriptions: [(Subscriptions, SyncID)]
 
-    init(_ subscriber: Subscriber, places: [(Subscriptions, SyncID)]) {
+    init(_ subscriber: Subscriber, subscriptions: [(Subscriptions, SyncID)]) {
         self.subscriber = subscriber
-        self.places = places
-        for (subscriptions, owner) in places { subscriptions.add(subscriber, to: owner) }
+        self.subscriptions = subscriptions
+        for (registry, owner) in subscriptions { registry.add(subscriber, to: owner) }
     }
 
     deinit { cancel() }
 
     func cancel() {
         subscriber.cancel()
-        for (subscriptions, owner) in places { subscriptions.remove(subscriber, from: owner) }
+        for (registry, owner) in subscriptions { registry.remove(subscriber, from: owner) }
     }
 }

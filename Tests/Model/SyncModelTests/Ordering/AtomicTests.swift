@@ -19,14 +19,14 @@ import Testing
         #expect(step.results.allSatisfy { $0.heldFrom == nil })
         #expect(step.rows.isEmpty && partition.rows == before.rows)
         #expect(partition.state.timeStamp == before.state.timeStamp)
-        // The outcome is kept: a repeat is told the same.
+        // The outcome is stored: a repeat receives the same.
         #expect(step.outcome?.results == step.results)
         // The timeStamp was not used up.
         try partition.send(.edit(.note, ["1", "1"]))
         #expect(partition.row(.note)?.timeStamp == TimeStamp(2))
     }
 
-    @Test func whatIngestRefusedAbortsThePart() throws {
+    @Test func aRefusalByIngestAbortsThePart() throws {
         var partition = Partition()
         try partition.send(.edit(.account, ["1", "1"], id: "x"), from: .k2)
         var part = partition.part(
@@ -38,7 +38,7 @@ import Testing
         #expect(step.outcome != nil)
     }
 
-    @Test func withoutAtomicTheOthersApply() throws {
+    @Test func withoutAtomicOtherChangesApply() throws {
         var partition = Partition()
         var part = partition.part(
             [.edit(.note, ["1", "1"]), .edit(.note, ["9", nil], id: "none", base: 5), .edit(.note, ["2", nil])])
@@ -49,7 +49,7 @@ import Testing
         #expect(partition.state.timeStamp == TimeStamp(2))
     }
 
-    @Test func anAtomicPartWithoutFaultApplies() throws {
+    @Test func anAtomicPartWithoutConflictsApplies() throws {
         var partition = Partition()
         try partition.send(.edit(.note, ["1", "1"], id: "gone"))
         try partition.send(.delete(.note, id: "gone"))
@@ -59,7 +59,7 @@ import Testing
         #expect(step.rows.count == 2 && partition.state.timeStamp == TimeStamp(4))
     }
 
-    @Test func eachOwnersPartIsJudgedApart() throws {
+    @Test func eachOwnersPartIsDecidedIndependently() throws {
         var partition = Partition()
         let bad = try partition.send(.edit(.note, ["1", nil], base: 5), for: .abc, batch: 1, isAtomic: true)
         let good = try partition.send(.edit(.note, ["1", nil]), for: .def, batch: 1, isAtomic: true)

@@ -58,7 +58,7 @@ import Testing
         _ test: Case, in table: Fixture, isDeleted: Bool = false, _ change: (_ base: Int64) -> Change
     ) throws {
         var partition = Partition()
-        // A tombstone has a version more in front, by the same device as the first.
+        // A tombstone has one more version before, by the same device as the first.
         let shift: Int64 = isDeleted ? 1 : 0
         if isDeleted { try partition.send(.edit(table, ["1", "2"]), from: test.writers[0], for: .abc) }
         for (index, writer) in test.writers.enumerated() {
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func severalEditsOfOneRowInABatchAreTheDevicesOwn() throws {
+    @Test func laterEditsOfARowInABatchSeeTheDevicesOwnVersions() throws {
         var partition = Partition()
         try partition.send(.edit(.account, ["1", "1"]), from: .k2)
         let step = try partition.send(
@@ -92,7 +92,7 @@ import Testing
         #expect(partition.row(.account)?.othersTimeStamp == TimeStamp(1))
     }
 
-    /// Who wrote, in order, and the newest timeStamp by anybody but the last writer.
+    /// The writers in order, and the newest timeStamp by another device than the last writer.
     @Test(
         arguments: [
             ([Device.k1], 0), ([.k1, .k1], 0), ([.k1, .k2], 1), ([.k1, .k2, .k2], 1), ([.k1, .k2, .k1], 2),
@@ -111,7 +111,7 @@ import Testing
 /// Rule 3's second half: rows that do not exist.
 @Suite struct AbsentRowTests {
     @Test(arguments: Fixture.allCases, [false, true])
-    func anEditOfARowThatIsNotThereIsRefused(table: Fixture, ifBase: Bool) throws {
+    func anEditOfAnAbsentRowIsRefused(table: Fixture, ifBase: Bool) throws {
         var partition = Partition()
         let step = try partition.send(.edit(table, ["1", "2"], base: 5, ifBase: ifBase))
         #expect(step.statuses.map(\.name) == ["row_gone"])
@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test(arguments: Fixture.allCases, [0, 5])
-    func aDeleteOfARowThatIsNotThereIsAppliedWithZeros(table: Fixture, base: Int64) throws {
+    func aDeleteOfAnAbsentRowIsAppliedWithZeros(table: Fixture, base: Int64) throws {
         var partition = Partition()
         let step = try partition.send(.delete(table, ["1", "2"], base: base, ifBase: true))
         #expect(step.statuses == [.applied(timeStamp: .zero, version: 0, knowledgeID: nil)])
@@ -156,7 +156,7 @@ import Testing
         #expect(partition.row(.member)?.values.json == ["\"n\"", "5", "null"])
     }
 
-    @Test func rowsOfTwoOwnersOrTablesWithOneIdAreApart() throws {
+    @Test func rowsWithEqualIdsOfTwoOwnersOrTablesAreDistinct() throws {
         var partition = Partition()
         try partition.send(.edit(.note, ["1", "1"]))
         try partition.send(.edit(.note, ["2", "2"]), from: .k1, for: .def)

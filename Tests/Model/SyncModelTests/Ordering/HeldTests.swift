@@ -1,7 +1,7 @@
 import SyncModel
 import Testing
 
-/// I6: with which vector entry a device that uploaded holds the row already.
+/// I6: the vector entry from which the uploading device already holds the row.
 @Suite struct HeldTests {
     struct Case: CustomTestStringConvertible {
         let name: String
@@ -137,7 +137,7 @@ import Testing
         #expect(step.results.map(\.heldFrom) == [TimeStamp(1), TimeStamp(2), TimeStamp(1)])
     }
 
-    @Test func anOutcomeIsKeptWithWhatTheResultsSay() throws {
+    @Test func aStoredOutcomeKeepsItsResults() throws {
         var partition = Partition()
         let step = try partition.send(.edit(.note, ["3", nil]), batch: 1)
         #expect(step.outcome?.results == step.results)

@@ -1,6 +1,6 @@
 import SyncModel
 
-/// An independent account of the rules: it keeps every version of every row and asks each question of that list.
+/// An independent implementation of the rules, which keeps every version of every row.
 struct NaiveModel {
     struct Version: Equatable {
         var timeStamp: Int64
@@ -38,7 +38,7 @@ struct NaiveModel {
     private var outcomes: [DeviceKey: [(batch: Int64, hash: [UInt8], answers: [Answer])]] = [:]
     private var named: Set<Int> = []
 
-    /// The newest schema version met.
+    /// The newest schema version so far.
     var reached: Schema { Fixture.history.entries[(named.max() ?? 1) - 1].schema }
 
     mutating func order(_ part: ChangePart) -> Verdict {
@@ -58,7 +58,7 @@ struct NaiveModel {
             return first.hash == part.contentHash ? .repeated(first.answers) : .refused("batch_mismatch")
         }
         let before = self
-        // What each change did to what the device has of its row: whether it wrote all, and whether it left a difference.
+        // For each change whether it wrote all columns, and whether the device's row differs.
         var events: [RowKey: [(isFull: Bool, isAltered: Bool)]] = [:]
         var wrote: [(position: Int, key: RowKey)] = []
         var answers: [Answer] = []
@@ -70,7 +70,7 @@ struct NaiveModel {
                 events[key, default: []].append((last.isFull, last.isAltered))
                 wrote.append((answers.count - 1, key))
             } else if answers.last?.name == "applied", change.values.json.contains(where: { $0 != "" }) {
-                // The device has the values of its delete, no version does.
+                // The device has the values of its delete, but no stored version does.
                 events[key, default: []].append((false, true))
                 if count > before.versions[key]?.count ?? 0 { versions[key]?[count - 1].isAltered = true }
             }
@@ -94,7 +94,7 @@ struct NaiveModel {
         return .ordered(answers)
     }
 
-    /// The stored row that the versions come to.
+    /// The stored row that results from the versions.
     func row(_ key: RowKey) -> OrderedRow? {
         guard let all = versions[key], let first = all.first, let last = all.last, let maker = makers[key] else {
             return nil
@@ -173,7 +173,7 @@ struct NaiveModel {
             version: Int64(versions[key]?.count ?? 0), maker: makers[key])
     }
 
-    /// I6, asked of all that one part did to a row; `isFull` tells of its last version.
+    /// I6 for everything that one part did to a row; `isFull` refers to its last version.
     private func heldFrom(_ events: [(isFull: Bool, isAltered: Bool)], isFull: Bool, before: Int64) -> Int64? {
         let sinceFull = events.lastIndex(where: \.isFull).map { events[$0...] } ?? events[...]
         if sinceFull.contains(where: \.isAltered) { return nil }

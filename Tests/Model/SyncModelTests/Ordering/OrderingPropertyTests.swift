@@ -8,7 +8,7 @@ import Testing
     @Test func everyKindOfOutcomeAgreesWithTheNaiveModel() throws {
         var kinds = Set<String>()
         for seed in Self.seeds { kinds.formUnion(try run(seed: seed, parts: 120)) }
-        // The sequences are worth something only where they reach every outcome.
+        // The sequences are useful only if they reach every outcome.
         #expect(
             kinds == [
                 "applied", "deleted", "conflict", "row_gone", "missing_value", "batch_aborted", "repeated", "dropped",
@@ -16,7 +16,7 @@ import Testing
             ])
     }
 
-    @Test func theSameMessagesGiveTheSameResults() throws {
+    @Test func theSamePartsGiveTheSameResults() throws {
         for seed in Self.seeds.prefix(10) {
             let parts = sequence(seed: seed, parts: 100)
             var first = Partition(clock: .logTime)
@@ -26,8 +26,8 @@ import Testing
         }
     }
 
-    /// A worker that takes over has the stored rows, which have all columns of the partition's schema version.
-    @Test func goingOnFromTheStoredStateGivesTheSameResults() throws {
+    /// A successor reads the stored rows, which have all columns of the partition's schema version.
+    @Test func resumingFromTheStoredStateGivesTheSameResults() throws {
         for seed in Self.seeds.prefix(6) {
             let parts = sequence(seed: seed, parts: 60)
             var whole = Partition(clock: .logTime)
@@ -78,7 +78,7 @@ import Testing
         return kinds
     }
 
-    /// Results that show a row say where the part leaves it, the others nothing.
+    /// Conflicts and refusals have the row's locator after the part, other results have none.
     private func checkPlaces(
         _ part: ChangePart, _ step: OrderingMachine.Step, _ model: NaiveModel, _ place: Comment
     ) throws {
@@ -91,8 +91,8 @@ import Testing
         }
     }
 
-    /// Plays a device that holds a row from the entry on that a result names: applying what it sent and what it was told
-    /// must give it the row (I7).
+    /// Simulates a device that holds a row from the entry that a result names: what it sent and what it received
+    /// must result in the row (I7).
     private func checkDevice(
         _ part: ChangePart, _ step: OrderingMachine.Step, _ before: NaiveModel, _ place: Comment
     ) throws {
@@ -104,7 +104,7 @@ import Testing
             guard let heldFrom = own.compactMap(\.1.heldFrom).last, let table = table(row.key.table) else { continue }
             let old = before.row(row.key)
             let held = old.map { $0.timeStamp <= heldFrom } ?? true
-            // Without the row as it was, the device has something else, which must not matter.
+            // A device without the previous row has some other row, which must not matter.
             var values = old.map { $0.values.lifted(to: table).json.map { held ? $0 : "other" } }
             var updatedAt = held ? old?.updatedAt : -1
             var isDeleted = held && old?.isDeleted == true
@@ -174,7 +174,7 @@ import Testing
 }
 
 extension Partition {
-    /// The partition as a store gives it back: rows with all columns of the schema version that it has reached.
+    /// The partition as a store returns it: rows with all columns of the partition's schema version.
     func stored() -> Partition {
         var copy = self
         guard let reached = schemas[state.schemaOrdinal]?.schema else { return copy }

@@ -16,7 +16,7 @@ struct Partition {
         self.schemas = schemas
     }
 
-    /// Orders a part and keeps what came of it, as a store does.
+    /// Orders a part and stores the result, as a store does.
     @discardableResult
     mutating func order(_ part: ChangePart) throws(OrderingMachine.Pause) -> OrderingMachine.Step {
         let kept = devices[part.deviceKey] ?? []
@@ -67,14 +67,14 @@ struct Partition {
                 hash: hash))
     }
 
-    /// The row of an owner as it stands.
+    /// The current row of an owner.
     func row(_ table: Fixture, _ id: String = "r", of owner: SyncID = .abc) -> OrderedRow? {
         rows[RowKey(table: table.rawValue, owner: owner, id: RowID(unchecked: id))]
     }
 }
 
 extension OrderingMachine.Step {
-    /// What became of each change; empty when the message was not ordered.
+    /// The result of each change; empty when the part was not ordered.
     var statuses: [ChangeResult.Status] { results.map(\.status) }
 
     /// The results; empty when the message was not ordered.
@@ -85,7 +85,6 @@ extension OrderingMachine.Step {
 }
 
 extension ChangeResult.Status {
-    /// The code of a refusal.
     var code: RefusalCode? {
         guard case .refused(let code, _) = self else { return nil }
         return code

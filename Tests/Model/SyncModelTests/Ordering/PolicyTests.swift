@@ -30,7 +30,7 @@ import Testing
         Case(row: (500, 1_000), change: (.k2, 501, 2_000), status: "applied", updatedAt: 501),
         Case(row: (500, 1_000), change: (.k2, 500, 2_000), status: "applied", updatedAt: 500),
         Case(row: (500, 1_000), change: (.k2, 499, 2_000), status: "conflict", updatedAt: 500),
-        // The log's time stands in for what is missing, and bounds what is given.
+        // The log's time replaces a missing `updatedAt` and limits a given one.
         Case(row: (nil, 1_000), change: (.k2, 999, 2_000), status: "conflict", updatedAt: 1_000),
         Case(row: (nil, 1_000), change: (.k2, 1_000, 2_000), status: "applied", updatedAt: 1_000),
         Case(row: (500, 1_000), change: (.k2, nil, 2_000), status: "applied", updatedAt: 2_000),
@@ -38,12 +38,12 @@ import Testing
         Case(row: (9_999, 1_000), change: (.k2, 999, 2_000), status: "conflict", updatedAt: 1_000),
         Case(row: (500, 1_000), change: (.k2, 9_999, 2_000), status: "applied", updatedAt: 2_000),
         Case(row: (900, 1_000), change: (.k2, 9_999, 800), status: "conflict", updatedAt: 900),
-        // The last writer's own device is never older, and the row keeps the greater one.
+        // The last writer's own change is never older, and the row keeps the greater `updatedAt`.
         Case(row: (500, 1_000), change: (.k1, 499, 2_000), status: "applied", updatedAt: 500),
         Case(row: (500, 1_000), change: (.k1, 600, 2_000), status: "applied", updatedAt: 600),
         // Another owner's device of the same name is another device.
         Case(row: (500, 1_000), change: (.k1OfDef, 499, 2_000), status: "conflict", updatedAt: 500),
-        // Times before 1970 are times.
+        // Times before 1970 are valid.
         Case(row: (-5, 1_000), change: (.k2, -6, 2_000), status: "conflict", updatedAt: -5),
     ])
     func underLastWriteWinsTheLaterUpdatedAtWins(_ test: Case) throws {
@@ -58,7 +58,7 @@ import Testing
         #expect(row.values.json == (test.status == "applied" ? ["9", "2"] : ["1", "2"]))
     }
 
-    @Test func underLastWriteWinsTheLastWriterIsWhoCountsAsOwnDevice() throws {
+    @Test func underLastWriteWinsOnlyTheLastWriterIsTheOwnDevice() throws {
         var partition = Partition()
         try partition.send(.edit(.task, ["1", "1"], updatedAt: 100), from: .k1)
         try partition.send(.edit(.task, ["2", "2"], updatedAt: 200), from: .k2)
@@ -68,7 +68,7 @@ import Testing
         #expect(partition.row(.task)?.updatedAt == 200)
     }
 
-    @Test func underLastWriteWinsTheGreatestUpdatedAtLastsThroughDeletesAndRevivals() throws {
+    @Test func underLastWriteWinsTheGreatestUpdatedAtIsKeptAcrossDeletesAndRevivals() throws {
         var partition = Partition()
         try partition.send(.edit(.task, ["1", "1"], updatedAt: 500), from: .k1)
         try partition.send(.delete(.task, base: 1, updatedAt: 100), from: .k2)
@@ -83,7 +83,7 @@ import Testing
         #expect(partition.row(.task)?.values.json == ["4", "4"])
     }
 
-    @Test func underLastWriteWinsAConditionComesFirst() throws {
+    @Test func underLastWriteWinsAConditionIsCheckedFirst() throws {
         var partition = Partition()
         try partition.send(.edit(.task, ["1", "1"], updatedAt: 500), from: .k2)
         let newer = Change.edit(.task, ["2", "2"], base: 0, ifBase: true, updatedAt: 600)
@@ -100,7 +100,7 @@ import Testing
         #expect(partition.row(.account)?.values.json == ["9", "2"])
     }
 
-    @Test func thePolicyIsThatOfTheSchemaVersionTheMessageNames() throws {
+    @Test func thePolicyIsThatOfThePartsSchemaVersion() throws {
         var partition = Partition()
         try partition.send(.edit(.shift, ["1", "1"]), from: .k2, schema: "v3")
         #expect(try partition.send(.edit(.shift, ["2", nil]), schema: "v3").statuses == [.conflict])

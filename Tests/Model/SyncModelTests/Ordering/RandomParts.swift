@@ -7,8 +7,8 @@ extension SeededRandom {
     }
 }
 
-/// Makes messages of a partition as ingest might append them, repeats and late deliveries among them: few rows and
-/// devices, so that they meet often.
+/// Makes parts of a partition as ingest might append them, with repeats and late deliveries. Few rows and
+/// devices, so that they conflict often.
 struct RandomParts {
     var generator: SeededRandom
     private var sent: [ChangePart] = []

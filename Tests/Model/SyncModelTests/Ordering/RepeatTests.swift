@@ -35,7 +35,7 @@ import Testing
         #expect(partition.row(.note)?.version == 3)
     }
 
-    @Test func onlyTheNewestSixteenOutcomesAnswerARepeat() throws {
+    @Test func onlyTheNewestSixteenOutcomesAreReturnedForRepeats() throws {
         var partition = Partition()
         for batch in Int64(1)...17 { try partition.send(.edit(.note, ["1", nil]), batch: batch) }
         #expect(try partition.send(.edit(.note, ["1", nil]), batch: 1).decision == .refused(.outcomeExpired))
@@ -46,7 +46,7 @@ import Testing
         #expect(outcome.batch == 2)
     }
 
-    @Test func anUnnumberedBatchKeepsNoOutcomeAndIsNoRepeat() throws {
+    @Test func aBatchWithoutANumberStoresNoOutcomeAndIsNeverARepeat() throws {
         var partition = Partition()
         for version in 1...2 {
             let step = try partition.send(.edit(.note, ["1", "2"]))
@@ -83,7 +83,7 @@ import Testing
         #expect(step.statuses.map(\.name) == ["applied", "row_gone"])
     }
 
-    @Test func eachOwnerAndEachDeviceJudgesForItself() throws {
+    @Test func repeatsAreDetectedPerOwnerAndDevice() throws {
         var partition = Partition()
         try partition.send(.edit(.note, ["1", "2"]), from: .k1, batch: 5, hash: 1)
         let others: [(Device, SyncID)] = [(.k2, .abc), (.k1, .def), (.k1OfDef, .def), (.k1OfDef, .abc)]
@@ -95,7 +95,7 @@ import Testing
         #expect(try partition.send(.edit(.note, []), from: .k1, batch: 5).decision == .refused(.batchMismatch))
     }
 
-    @Test func anotherHistorysBatchAppliesNothingAndLeavesNothing() throws {
+    @Test func aBatchWithADifferentEpochAppliesNothingAndStoresNoOutcome() throws {
         var partition = Partition()
         var part = partition.part([.edit(.note, ["1", "2"])], batch: 9)
         part.hasOtherEpoch = true
@@ -106,7 +106,7 @@ import Testing
         #expect(try partition.send(.edit(.note, ["1", "2"]), batch: 9).statuses.map(\.name) == ["applied"])
     }
 
-    @Test func anotherHistorysBatchIsToldSoThoughItsNumberWasUsed() throws {
+    @Test func aBatchWithADifferentEpochIsReportedEvenIfItsNumberWasUsed() throws {
         var partition = Partition()
         try partition.send(.edit(.note, ["1", "2"]), batch: 1)
         var part = partition.part([.edit(.note, ["1", "2"])], batch: 1)
@@ -116,8 +116,8 @@ import Testing
 }
 
 @Suite struct DeliveryTests {
-    /// Deliveries in order; only what lies above all before it, within its partition of `uploads`, is ordered.
-    @Test func whatIsNotAboveTheHighestOffsetAndPartSeenIsDropped() throws {
+    /// Deliveries in order; only those above all previous ones of their partition of `uploads` are ordered.
+    @Test func deliveriesNotAboveTheHighestOffsetAndPartAreDropped() throws {
         var partition = Partition()
         let deliveries: [(partition: Int, offset: Int64, part: Int, isNew: Bool)] = [
             (0, 10, 0, true), (0, 10, 0, false), (0, 10, 2, true), (0, 10, 1, false), (0, 9, 5, false),
@@ -156,15 +156,15 @@ import Testing
     }
 
     @Test(arguments: [0, -1, RulesVersion.current + 1])
-    func rulesThatThisCodeDoesNotHavePause(rules: Int) throws {
+    func unknownRulesPause(rules: Int) throws {
         try expectPause(.unknownRules(rules)) { $0.rules = rules }
     }
 
-    @Test func aSchemaVersionNotKnownPauses() throws {
+    @Test func anUnknownSchemaVersionPauses() throws {
         try expectPause(.unknownSchema("v9")) { $0.schema = "v9" }
     }
 
-    @Test func anotherEpochPausesThoughItIsCanonicallyEquivalent() throws {
+    @Test func aCanonicallyEquivalentEpochIsADifferentEpochAndPauses() throws {
         try expectPause(.otherEpoch("other")) { $0.epoch = "other" }
         var partition = Partition()
         partition.machine = OrderingMachine(epoch: "K", clock: .logTime)
@@ -173,7 +173,7 @@ import Testing
         #expect(throws: OrderingMachine.Pause.otherEpoch("\u{212A}")) { try partition.order(part) }
     }
 
-    @Test func aStateOfASchemaVersionNotKnownPauses() throws {
+    @Test func aStateWithAnUnknownSchemaVersionPauses() throws {
         var partition = Partition()
         partition.state.schemaOrdinal = 4
         let part = partition.part([])

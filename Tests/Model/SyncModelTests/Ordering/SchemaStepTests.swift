@@ -1,7 +1,7 @@
 import SyncModel
 import Testing
 
-/// Messages of several schema versions in one partition.
+/// Parts of several schema versions in one partition.
 @Suite struct SchemaStepTests {
     @Test func aRowIsLiftedWithDefaultsWhenItIsWrittenUnderALaterVersion() throws {
         var partition = Partition()
@@ -11,7 +11,7 @@ import Testing
         #expect(partition.row(.note, "still")?.values.json == ["1", "2"])
     }
 
-    @Test func aLaterVersionsColumnsLastThroughAMessageOfAnOlderOne() throws {
+    @Test func aPartOfAnOlderVersionKeepsColumnsOfALaterVersion() throws {
         var partition = Partition()
         try partition.send(.edit(.note, ["1", "2", "\"blue\"", "\"home\""]), schema: "v2")
         let step = try partition.send(.edit(.note, ["3", "4"]), schema: "v1")
@@ -21,7 +21,7 @@ import Testing
         #expect(partition.row(.note)?.values.json == ["3", "4", "\"blue\"", "\"home\""])
     }
 
-    @Test func rowsAreWrittenUnderTheNewestVersionThatThePartitionHasMet() throws {
+    @Test func rowsAreWrittenUnderTheNewestVersionOfThePartition() throws {
         var partition = Partition()
         try partition.send(.edit(.note, ["1", "2"], id: "a"), schema: "v1")
         #expect(partition.state.schemaOrdinal == 1)
@@ -31,7 +31,7 @@ import Testing
             .edit(.note, ["1", "2"], id: "b"), .edit(.note, ["3", nil], id: "a"), schema: "v1")
         #expect(partition.state.schemaOrdinal == 2)
         #expect(step.rows.map(\.values.json) == [["1", "2", "\"red\"", "null"], ["3", "2", "\"red\"", "null"]])
-        // Of columns that its version does not have, a device misses nothing.
+        // A device lacks no columns that its version does not have.
         #expect(step.results.map(\.heldFrom) == [.zero, TimeStamp(1)])
         #expect(step.rows[0].isExact)
     }
@@ -43,7 +43,7 @@ import Testing
         #expect(step.results.map(\.heldFrom) == [nil, .zero])
     }
 
-    @Test func aRevivalByAMessageOfAnOlderVersionGivesLaterColumnsTheirDefaults() throws {
+    @Test func aRevivalByAPartOfAnOlderVersionSetsLaterColumnsToTheirDefaults() throws {
         var partition = Partition()
         try partition.send(.edit(.note, ["1", "2", "\"blue\"", "\"home\""]), schema: "v2")
         try partition.send(.delete(.note), schema: "v2")
@@ -51,7 +51,7 @@ import Testing
         #expect(partition.row(.note)?.values.json == ["3", "4", "\"red\"", "null"])
     }
 
-    @Test func aRepeatOrARefusedBatchMayBringALaterVersion() throws {
+    @Test func aRepeatOrARefusedBatchMayAdvanceTheSchemaVersion() throws {
         var partition = Partition()
         try partition.send(.edit(.note, ["1", "2"]), batch: 2)
         try partition.send(.edit(.note, ["1", "2"]), batch: 2, schema: "v2")
@@ -60,7 +60,7 @@ import Testing
         #expect(partition.state.schemaOrdinal == 3)
     }
 
-    @Test func aDroppedDeliveryBringsNoVersion() throws {
+    @Test func aDroppedDeliveryDoesNotAdvanceTheSchemaVersion() throws {
         var partition = Partition()
         var part = partition.part([.edit(.note, ["1", "2"])])
         try partition.order(part)

@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test func aSequenceBeginsWhereItSays() throws {
+    @Test func aSequenceStartsAtItsFirstNumber() throws {
         var partition = Partition(clock: .sequence(first: 100))
         try partition.send(.delete(.note), at: 5_000)
         #expect(partition.state.timeStamp == .zero)
@@ -48,7 +48,7 @@ import Testing
         #expect(partition.row(.note, of: .def)?.timeStamp == TimeStamp(2))
     }
 
-    @Test func aPartsRowsComeEachOnceInTheOrderOfTheirTimeStamps() throws {
+    @Test func theRowsOfAPartAreUniqueAndOrderedByTimeStamp() throws {
         var partition = Partition()
         let step = try partition.send(
             .edit(.note, ["1", "1"], id: "c"), .edit(.note, ["1", "1"], id: "a"), .edit(.shift, ["1", "1"], id: "c"),
@@ -66,7 +66,7 @@ import Testing
         let before = partition
         #expect(throws: OrderingMachine.Pause.timeStampsExhausted) { try partition.send(.edit(.note, ["2", "2"])) }
         #expect(partition.rows == before.rows && partition.state == before.state)
-        // What writes nothing still goes on.
+        // A part that writes nothing is still applied.
         #expect(try partition.send(.delete(.note, id: "none")).statuses.map(\.name) == ["applied"])
     }
 

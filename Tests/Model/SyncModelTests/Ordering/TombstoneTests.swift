@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test(arguments: [Fixture.note, .task], [0, 1, 3])
-    func anUpdateOfATombstoneStoresItsValuesAndTheRowStaysDeleted(table: Fixture, base: Int64) throws {
+    func anUpdateOfATombstoneStoresItsValuesAndTheRowRemainsDeleted(table: Fixture, base: Int64) throws {
         var partition = try tombstone(in: table)
         // Under lastWriteWins rule 4 comes before the policy: an older updatedAt is stored, too.
         let step = try partition.send(.edit(table, ["9", nil], base: base, updatedAt: 5), from: .k1, at: 3_000)
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [Fixture.note, .task, .account])
-    func anUpdateMadeOnTheTombstonesNewestVersionCreatesTheRowAnew(table: Fixture) throws {
+    func anUpdateOfTheTombstonesNewestVersionRevivesTheRow(table: Fixture) throws {
         var partition = try tombstone(in: table)
         let step = try partition.send(.edit(table, [nil, "9"], base: 2, updatedAt: 5), from: .k1, at: 3_000)
         #expect(
@@ -79,7 +79,7 @@ import Testing
         #expect(partition.row(.member)?.values.json == ["\"m\"", "1", "null"])
     }
 
-    @Test func aRowRevivedLivesOnAndMayBeDeletedAgain() throws {
+    @Test func aRevivedRowMayBeDeletedAgain() throws {
         var partition = try tombstone(in: .note)
         try partition.send(.edit(.note, ["1", "1"], base: 2))
         #expect(try partition.send(.edit(.note, ["2", nil], base: 3)).statuses.map(\.name) == ["applied"])
@@ -88,7 +88,7 @@ import Testing
         #expect(row.isDeleted && row.version == 5 && row.values.json == ["2", "1"])
     }
 
-    @Test func aTombstoneMadeInTheSameBatchStaysOne() throws {
+    @Test func aRowDeletedInTheSameBatchRemainsDeleted() throws {
         var partition = Partition()
         let step = try partition.send(
             .edit(.note, ["1", "2"]), .delete(.note), .edit(.note, ["3", nil]), .delete(.note))
@@ -103,7 +103,7 @@ import Testing
         #expect(step.rows.map(\.values.json) == [["3", "2"]])
     }
 
-    /// A row made by the device `maker` at 1 and deleted by the second device at 2.
+    /// A row created by the device `maker` at 1 and deleted by the second device at 2.
     private func tombstone(in table: Fixture) throws -> Partition {
         var partition = Partition()
         try partition.send(.edit(table, ["1", "2"], by: "maker", updatedAt: 900), from: .k2, at: 1_000)

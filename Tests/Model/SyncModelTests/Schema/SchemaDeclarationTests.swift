@@ -2,7 +2,7 @@ import SyncModel
 import Testing
 
 @Suite struct SchemaDeclarationTests {
-    @Test func takesTablesAsDeclared() throws {
+    @Test func acceptsDeclaredTables() throws {
         let tables = [
             Table(
                 name: "_Person9",
@@ -26,13 +26,14 @@ import Testing
     ]
 
     @Test(arguments: badNames)
-    func refusesWhatIsNoName(name: String) {
+    func refusesInvalidNames(name: String) {
         let asTable = Schema.problems(in: [Table(name: name, columns: [])])
         #expect(asTable.count == 1)
-        #expect(asTable[0].table == name && asTable[0].column == nil && asTable[0].message.contains("is no name"))
+        #expect(
+            asTable[0].table == name && asTable[0].column == nil && asTable[0].message.contains("is not a valid name"))
         let asColumn = Schema.problems(in: [Table(name: "t", columns: [Column(name: name, type: .text)])])
         #expect(asColumn.count == 1)
-        #expect(asColumn[0].column == name && asColumn[0].message.contains("is no name"))
+        #expect(asColumn[0].column == name && asColumn[0].message.contains("is not a valid name"))
     }
 
     @Test(arguments: [
@@ -49,13 +50,13 @@ import Testing
     }
 
     @Test(arguments: ["weir_position", "Weir_x", "sqlite_master", "pg_class"])
-    func refusesTablesNamedAsWeirsAndTheStoresOwn(name: String) {
+    func refusesReservedTableNames(name: String) {
         let problems = Schema.problems(in: [Table(name: name, columns: [])])
         #expect(problems == [SchemaProblem(table: name, message: "the name \(name) is reserved: choose another")])
         #expect(Schema.problems(in: [Table(name: "version", columns: [])]).isEmpty)
     }
 
-    @Test func refusesNamesThatDifferInCaseOnlyOrNotAtAll() {
+    @Test func refusesNamesThatDifferOnlyInCaseOrNotAtAll() {
         let problems = Schema.problems(in: [
             Table(name: "a", columns: [Column(name: "X", type: .text), Column(name: "x", type: .date)]),
             Table(name: "A", columns: []),
@@ -63,8 +64,8 @@ import Testing
         ])
         #expect(
             problems.map(\.description) == [
-                "a.x: x and X differ in case only, which stores do not tell apart: rename one",
-                "A: A and a differ in case only, which stores do not tell apart: rename one",
+                "a.x: x and X differ only in case, which stores ignore: rename one",
+                "A: A and a differ only in case, which stores ignore: rename one",
                 "b.y: y is declared twice",
             ])
     }
@@ -91,17 +92,17 @@ import Testing
             "the default is null, but the column is not nullable: give another default, or none"
         ),
         (Column(name: "c", type: .text, defaultValue: []), "a default is a JSON value, not empty"),
-        (Column(name: "c", type: .text, references: "nobody"), "references \"nobody\", which is no declared table"),
-        (Column(name: "c", type: .text, references: "T"), "references \"T\", which is no declared table"),
+        (Column(name: "c", type: .text, references: "nobody"), "references \"nobody\", which is not a declared table"),
+        (Column(name: "c", type: .text, references: "T"), "references \"T\", which is not a declared table"),
     ]
 
     @Test(arguments: badColumns)
-    func refusesAColumnThatCannotBe(column: Column, message: String) {
+    func refusesInvalidColumns(column: Column, message: String) {
         let problems = Schema.problems(in: [Table(name: "t", columns: [Column(name: "a", type: .text), column])])
         #expect(problems == [SchemaProblem(table: "t", column: "c", message: message)])
     }
 
-    /// Tables with the tables they reference, and the circles.
+    /// Tables with the tables they reference, and the cycles.
     static let circles: [([(String, [String])], [String])] = [
         ([("a", ["a"]), ("b", ["a"]), ("c", ["b", "a"])], []),
         ([("top", []), ("l", ["top"]), ("r", ["top"]), ("down", ["l", "r"])], []),
@@ -112,7 +113,7 @@ import Testing
     ]
 
     @Test(arguments: circles)
-    func refusesCirclesOfSeveralTables(tables: [(String, [String])], circles: [String]) {
+    func refusesCyclesOfSeveralTables(tables: [(String, [String])], circles: [String]) {
         let problems = Schema.problems(
             in: tables.map { name, parents in
                 Table(
@@ -122,12 +123,12 @@ import Testing
         #expect(
             problems.map(\.message)
                 == circles.map {
-                    "the tables reference each other in a circle, \($0): remove one of the references"
+                    "the tables reference each other in a cycle, \($0): remove one of the references"
                 })
         #expect(problems.map(\.table) == circles.map { String($0.prefix(1)) })
     }
 
-    @Test func boundsHowManyTablesAndColumnsThereAre() {
+    @Test func limitsTablesAndColumns() {
         func tables(_ count: Int) -> [Table] { (0..<count).map { Table(name: "t\($0)", columns: []) } }
         func columns(_ count: Int) -> [Column] { (0..<count).map { Column(name: "c\($0)", type: .text) } }
         #expect(Schema.problems(in: []).map(\.message) == ["declare at least one table"])

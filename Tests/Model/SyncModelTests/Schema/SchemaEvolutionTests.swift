@@ -18,7 +18,7 @@ import Testing
         #expect(try before.evolved(to: shuffled) == before)
     }
 
-    @Test func newTablesAndColumnsComeBehindInTheOrderOfTheirFile() throws {
+    @Test func newTablesAndColumnsAreAppendedInTheOrderOfTheirFile() throws {
         let first = Column(name: "a_first", type: .text)
         let middle = Column(name: "m", type: .integer, isNullable: false, defaultValue: Array("1".utf8))
         let last = Column(name: "z", type: .text, references: "addition")
@@ -35,7 +35,7 @@ import Testing
         #expect(after.tables[1] == Self.tables[1])
         #expect(after != before)
         #expect(try after.evolved(to: declared) == after)
-        // Each position of the older version is the same column in the newer.
+        // Each column keeps its index in the newer version.
         #expect(after.tables[0].column(named: Array("note".utf8).span.bytes) == 2)
     }
 
@@ -46,29 +46,29 @@ import Testing
     ]
 
     @Test(arguments: allowed)
-    func aGreaterOrRemovedLengthAndOtherReferencesAreTaken(column: Column) throws {
+    func lengthsMayGrowOrBeRemovedAndReferencesMayChange(column: Column) throws {
         let declared = [Table(name: "person", columns: [column] + Self.person[1...]), Self.tables[1]]
         let after = try before.evolved(to: declared)
         #expect(after.tables[0].columns == [column] + Self.person[1...])
         #expect(after != before)
     }
 
-    @Test func anotherPolicyIsTaken() throws {
+    @Test func aPolicyMayChange() throws {
         let declared = [Table(name: "person", policy: .checkBase, columns: Self.person), Self.tables[1]]
         let after = try before.evolved(to: declared)
         #expect(after.tables[0].policy == .checkBase && after != before)
         #expect(try after.evolved(to: Self.tables) == before)
     }
 
-    /// The column in place of the one with its name, and why it may not be.
+    /// The replacement of the column with its name, and why it is refused.
     static let refused: [(Column, String)] = [
         (
             Column(name: "note", type: .json),
-            "the type changed from text to json, which older rows are not of: restore text, or add a new column"
+            "the type changed from text to json, but older rows have the old type: restore text, or add a new column"
         ),
         (
             Column(name: "note", type: .decimal(precision: 4, scale: 2)),
-            "the type changed from text to decimal(4,2), which older rows are not of: restore text, or add a new column"
+            "the type changed from text to decimal(4,2), but older rows have the old type: restore text, or add a new column"
         ),
         (
             Column(name: "note", type: .text, isNullable: false),
@@ -80,19 +80,19 @@ import Testing
         ),
         (
             Column(name: "age", type: .integer, isNullable: false, defaultValue: Array("1".utf8)),
-            "the default changed from 0 to 1, and messages of older versions would make other rows: restore it"
+            "the default changed from 0 to 1, and records of older versions would produce different rows: restore it"
         ),
         (
             Column(name: "age", type: .integer, isNullable: false),
-            "the default was removed, and messages of older versions would make other rows: restore 0"
+            "the default was removed, and records of older versions would produce different rows: restore 0"
         ),
         (
             Column(name: "note", type: .text, defaultValue: Array("\"\"".utf8)),
-            "a default was added, and messages of older versions would make other rows: remove it, or add a new column"
+            "a default was added, and records of older versions would produce different rows: remove it, or add a new column"
         ),
         (
             Column(name: "name", type: .text, isNullable: false, maximumLength: 49),
-            "the maximum length went from 50 down to 49, and rows may be longer: restore 50 or more"
+            "the maximum length was reduced from 50 to 49, and rows may be longer: restore 50 or more"
         ),
         (
             Column(name: "note", type: .text, maximumLength: 9_999),
@@ -105,7 +105,7 @@ import Testing
     ]
 
     @Test(arguments: refused)
-    func refusesAColumnThatOlderRowsOrMessagesDoNotFit(column: Column, message: String) {
+    func refusesColumnChangesThatOlderRowsOrRecordsDoNotFit(column: Column, message: String) {
         let columns = Self.person.filter { $0.name != column.name } + [column]
         let problem = SchemaProblem(table: "person", column: column.name, message: message)
         #expect(throws: SchemaRefusal(problems: [problem])) {
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func refusesWhatWasRemovedAndNamesEveryProblem() {
+    @Test func refusesRemovalsAndNamesEveryProblem() {
         let declared = [
             Table(
                 name: "person",

@@ -41,7 +41,7 @@ import Testing
         #expect(schema.ranks == ranks)
     }
 
-    @Test func aColumnIsRequiredWhereNothingStandsInForIt() {
+    @Test func aColumnWithoutDefaultThatIsNotNullableIsRequired() {
         #expect(Column(name: "a", type: .text, isNullable: false).isRequired)
         #expect(!Column(name: "a", type: .text).isRequired)
         #expect(!Column(name: "a", type: .text, isNullable: false, defaultValue: Array("\"\"".utf8)).isRequired)

@@ -6,7 +6,7 @@ import Testing
     let k2 = KnowledgeID(unchecked: "k2")
 
     @Test(arguments: [0, 5])
-    func tellsAPairNamedTwice(timeStamp: Int64) {
+    func reportsDuplicatePairs(timeStamp: Int64) {
         var vector = KnowledgeVector()
         let value = TimeStamp(timeStamp)
         for owner in [SyncID.abc, .def] {
@@ -33,20 +33,20 @@ import Testing
         #expect(vector[.def][k2] == .zero)
     }
 
-    @Test func theHighestIsThatOfEntriesAndFloor() {
+    @Test func theHighestIsTheGreatestOfEntriesAndFloor() {
         #expect(OwnerKnowledge().highest == .zero)
         #expect(OwnerKnowledge(entries: [k1: TimeStamp(3), k2: TimeStamp(9)]).highest == TimeStamp(9))
         #expect(OwnerKnowledge(floor: TimeStamp(10), entries: [k1: TimeStamp(3)]).highest == TimeStamp(10))
     }
 
-    @Test func aFloorOfZeroIsToldFromNone() {
+    @Test func aFloorOfZeroDiffersFromNoFloor() {
         var vector = KnowledgeVector()
         #expect(adds(.zero, for: .everyOther, of: .abc, to: &vector))
         #expect(vector[.abc].givenFloor == .zero && vector[.def].givenFloor == nil)
         #expect(vector.owners.keys.elementsEqual([.abc]))
     }
 
-    @Test func oneBuiltEntryByEntryEqualsOneMadeWhole() {
+    @Test func aVectorBuiltByEntriesEqualsOneBuiltAtOnce() {
         var vector = KnowledgeVector()
         #expect(adds(TimeStamp(2), for: .everyOther, of: .abc, to: &vector))
         #expect(adds(TimeStamp(3), for: k1, of: .abc, to: &vector))
@@ -63,7 +63,7 @@ import Testing
         #expect(vector[.abc].entries.count == 2)
     }
 
-    @Test func reachesAsFarAsThePageThatWasCutCameFrom() {
+    @Test func requiresTheHeadOfTheLastCutPage() {
         #expect(OwnerKnowledge(entries: [k1: TimeStamp(3)]).requiredHead == TimeStamp(3))
         let cut = OwnerKnowledge(floor: TimeStamp(2), entries: [k1: TimeStamp(3)], cutFrom: TimeStamp(9))
         #expect(cut.requiredHead == TimeStamp(9))
@@ -71,7 +71,7 @@ import Testing
         #expect(OwnerKnowledge(floor: TimeStamp(12), cutFrom: TimeStamp(9)).requiredHead == TimeStamp(12))
     }
 
-    @Test func takesTheGreatestHeadOfCutPagesForEachOwner() {
+    @Test func keepsTheGreatestHeadOfCutPagesPerOwner() {
         var vector = KnowledgeVector()
         vector.insert(cutFrom: .zero, of: .abc)
         #expect(vector[.abc] == OwnerKnowledge(cutFrom: .zero))

@@ -44,7 +44,7 @@ import Testing
         " 2026-01-02T03:04:05Z", "2026-1-2T03:04:05Z", "2026-01-02T3:04:05Z", "2026-01-02T03:04:05,5Z",
         "20260102T030405Z", "-2026-01-02T03:04:05Z", "2026-01-02X03:04:05Z", "2026-01-02T03:04:05\u{2212}01:00",
     ])
-    func refusesWhatIsNoMoment(text: String) {
+    func refusesInvalidTimestamps(text: String) {
         #expect(Spelling.string(text).isInvalid(Column(name: "due", type: .timestamp)))
     }
 
@@ -66,7 +66,7 @@ import Testing
         while year <= 9999 {
             let isLeap = year.isMultiple(of: 4) && (!year.isMultiple(of: 100) || year.isMultiple(of: 400))
             for (month, days) in [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31].enumerated() {
-                // Each month's first and last day tell whether one is missing.
+                // Each month's first and last day show whether one is missing.
                 for dayOfMonth in [1, days] {
                     expected = Self.date(year, month + 1, dayOfMonth)
                     var spelled: [UInt8] = []
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test(arguments: ["0001-01-01", "9999-12-31", "2024-02-29", "2000-02-29", "2026-11-30"])
-    func takesDatesAsTheyAre(text: String) throws {
+    func acceptsDates(text: String) throws {
         try Form(.date, .string(text), "\"\(text)\"").check()
     }
 
@@ -109,7 +109,7 @@ import Testing
         "10000-01-01", "2026-1-1", "2026/01/01", "20260101", "2026-01-01T00:00:00Z", "2026-01-01 ", " 2026-01-01",
         "2026-01-011", "+2026-01-01",
     ])
-    func refusesWhatIsNoDate(text: String) {
+    func refusesInvalidDates(text: String) {
         #expect(Spelling.string(text).isInvalid(Column(name: "birthday", type: .date)))
     }
 }

@@ -40,7 +40,7 @@ import Testing
             .string("-9223372036854775809"), .string(""), .string("-"), .string("+"), .string("1.0"), .string("1e3"),
             .string(" 1"), .string("1 "), .string("0x10"), .string("--1"), .string("١"), .bool(true),
         ] as [Spelling])
-    func refusesWhatIsNoInteger(spelling: Spelling) {
+    func refusesInvalidIntegers(spelling: Spelling) {
         #expect(spelling.isInvalid(Column(name: "count", type: .integer)))
     }
 
@@ -73,7 +73,7 @@ import Testing
 
     @Test(arguments: reals) func spellsRealsShortest(form: Form) throws { try form.check() }
 
-    /// Numbers of few digits are taken as they are spelled: they must be what the general way would spell.
+    /// Short numbers are passed on unchanged, and must equal the general path's spelling.
     @Test func spellsShortDecimalsAsTheirDoubles() throws {
         var random = SeededRandom(seed: 3)
         for _ in 0..<20_000 {
@@ -107,7 +107,7 @@ import Testing
         arguments: [
             .number("1e309"), .number("-1.8e308"), .string("1.5"), .string("NaN"), .bool(false),
         ] as [Spelling])
-    func refusesWhatIsNoFiniteNumber(spelling: Spelling) {
+    func refusesNumbersThatAreNotFinite(spelling: Spelling) {
         #expect(spelling.isInvalid(Column(name: "weight", type: .real)))
     }
 

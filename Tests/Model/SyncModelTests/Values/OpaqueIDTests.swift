@@ -11,11 +11,11 @@ import Testing
     }
 
     @Test(arguments: ["", "a\u{0}b", String(repeating: "x", count: 256), String(repeating: "é", count: 128)])
-    func refusesWhatIsNoId(text: String) {
+    func refusesInvalidIds(text: String) {
         #expect(SyncID(text) == nil)
     }
 
-    @Test func takesExactly255Bytes() {
+    @Test func acceptsUpTo255Bytes() {
         #expect(KnowledgeID(String(repeating: "x", count: 255))?.text.utf8.count == 255)
     }
 

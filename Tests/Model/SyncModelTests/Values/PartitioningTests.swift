@@ -12,7 +12,7 @@ import Testing
         #expect(Int(Int32(bitPattern: murmur2(Array(text.utf8).span.bytes))) == hash)
     }
 
-    @Test func anOwnerLivesInOnePartitionForEver() {
+    @Test func thePartitionOfAnOwnerNeverChanges() {
         let owner = SyncID(unchecked: "foobar")
         let hash = UInt32(bitPattern: -790_332_482) & 0x7FFF_FFFF
         #expect(Partitioning(count: 64).partition(of: owner) == Int(hash) % 64)
@@ -31,7 +31,7 @@ import Testing
         #expect(used == Set(0..<count))
     }
 
-    @Test func ownersWithCanonicallyEquivalentIdsAreApart() {
+    @Test func ownersWithCanonicallyEquivalentIdsAreDistinct() {
         let composed = SyncID(unchecked: "\u{E9}")
         let decomposed = SyncID(unchecked: "e\u{301}")
         let partitioning = Partitioning(count: 1 << 20)

@@ -34,12 +34,12 @@ import Testing
     ]
 
     @Test(arguments: malformed)
-    func refusesWhatIsNotWellFormed(bytes: [UInt8]) {
+    func refusesMalformedValues(bytes: [UInt8]) {
         #expect(RowValues(encoded: bytes) == nil)
         #expect(RowValues(encoded: [0x0A, 0x01, 0x31] + bytes) == nil)
     }
 
-    /// Row, change and what comes of them.
+    /// Row, change and result.
     static let merges: [([String?], [String?], [String?])] = [
         (["1", "2"], ["3", "4"], ["3", "4"]),
         (["1", "2"], [nil, "4"], ["1", "4"]),
@@ -60,7 +60,7 @@ import Testing
             ([], 0, true), ([], 1, false), (["1"], 1, true), (["1"], 2, false), (["1", nil], 2, false),
             (["1", nil], 1, true), ([nil, "1"], 1, false),
         ] as [([String?], Int, Bool)])
-    func tellsWhichColumnsAreWritten(values: [String?], count: Int, isAll: Bool) {
+    func knowsWhichColumnsAreWritten(values: [String?], count: Int, isAll: Bool) {
         #expect(RowValues(json: values).writesAny == values.contains { $0 != nil })
         #expect(RowValues(json: values).writesAll(count) == isAll)
     }
@@ -81,7 +81,7 @@ import Testing
         #expect(longer.lifted(to: table) == longer)
     }
 
-    @Test func passesOnWhatTheBodyThrows() {
+    @Test func rethrowsErrorsOfTheBody() {
         struct Stop: Error {}
         var seen: [Int] = []
         #expect(throws: Stop.self) {

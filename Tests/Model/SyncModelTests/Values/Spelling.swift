@@ -1,7 +1,7 @@
 import SyncModel
 import Testing
 
-/// A value as a request spells it.
+/// A value as in a request.
 enum Spelling: Sendable, CustomTestStringConvertible {
     case null
     case bool(Bool)
@@ -20,12 +20,12 @@ enum Spelling: Sendable, CustomTestStringConvertible {
         }
     }
 
-    /// What a column makes of it.
+    /// The column's result.
     func canonical(
         _ column: Column, maximumBytes: Int = 1 << 20
     ) throws(ValueRefusal) -> (json: String, isAltered: Bool) {
         let form = CanonicalForm(column, maximumBytes: maximumBytes)
-        // Whatever stands there is left alone.
+        // Existing files are not changed.
         var bytes = Array("[".utf8)
         let isAltered: Bool
         switch self {

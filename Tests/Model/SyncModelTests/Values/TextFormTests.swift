@@ -6,7 +6,7 @@ import Testing
         Form(.text, .string(""), #""""#),
         Form(.text, .string("a\"b\\c/d"), #""a\"b\\c/d""#),
         Form(.text, .string("\u{1}\u{8}\t\n\u{C}\r\u{7F}"), #""\u0001\b\t\n\f\r\#u{7F}""#),
-        // Not normalised: one scalar, and a letter with a combining accent.
+        // Not normalized: one scalar, and a letter with a combining accent.
         Form(.text, .string("é"), #""é""#),
         Form(.text, .string("e\u{301}"), "\"e\u{301}\""),
         Form(.text, .string("😀\u{2028}"), "\"😀\u{2028}\""),
@@ -50,7 +50,7 @@ import Testing
         "0011223344556677-8899-aabbccddeeff", "00112233-445566778899aabbccddeeff",
         "----------------------------------------", "٠0112233-4455-6677-8899-aabbccddeef",
     ])
-    func refusesWhatIsNoUUID(text: String) {
+    func refusesInvalidUUIDs(text: String) {
         #expect(Spelling.string(text).isInvalid(Column(name: "key", type: .uuid)))
     }
 
@@ -69,7 +69,7 @@ import Testing
     @Test(arguments: data) func spellsBytesInTheStandardAlphabetPadded(form: Form) throws { try form.check() }
 
     @Test(arguments: ["A", "AAAAA", "AB==", "AAF=", "A===", "====", "AA==AA==", "AA =", "AA\n=", "AA%=", "é"])
-    func refusesWhatIsNoBase64(text: String) {
+    func refusesInvalidBase64(text: String) {
         #expect(Spelling.string(text).isInvalid(Column(name: "photo", type: .bytes)))
     }
 
@@ -85,7 +85,7 @@ import Testing
         (.uuid, .number("1")), (.timestamp, .number("1700000000")), (.date, .number("20260102")),
         (.bytes, .number("1")), (.bytes, .bool(false)), (.real, .json("[1]")), (.integer, .json("[1]")),
         (.decimal(precision: 4, scale: 2), .json("{}")), (.timestamp, .bool(true)), (.date, .bool(true)),
-        // Whoever has a value of type json minifies it first.
+        // Callers minify values of type json first.
         (.json, .number("1")), (.json, .string("a")), (.json, .bool(true)),
     ]
 
@@ -93,7 +93,7 @@ import Testing
         #expect(spelling.isInvalid(Column(name: "c", type: type)))
     }
 
-    @Test func takesBooleansAsTheyAre() throws {
+    @Test func acceptsBooleans() throws {
         try Form(.boolean, .bool(true), "true").check()
         try Form(.boolean, .bool(false), "false").check()
     }
@@ -102,7 +102,7 @@ import Testing
         arguments: [
             .text, .integer, .real, .boolean, .decimal(precision: 4, scale: 2), .uuid, .timestamp, .date, .bytes, .json,
         ] as [ColumnType])
-    func takesNullWhereTheColumnIsNullable(type: ColumnType) throws {
+    func acceptsNullInNullableColumns(type: ColumnType) throws {
         let (json, isAltered) = try Spelling.null.canonical(Column(name: "c", type: type))
         #expect(json == "null" && !isAltered)
         #expect(Spelling.null.isInvalid(Column(name: "c", type: type, isNullable: false)))

@@ -24,14 +24,12 @@ final class EventLog: FanOutObserver {
         for watcher in ready { watcher.continuation.resume() }
     }
 
-    /// All events so far.
     var events: [FanOutEvent] { state.withLock { $0.events } }
 
-    /// Whether a file had to be made anew.
+    /// Whether a file was rebuilt.
     var hasDamage: Bool { events.contains(where: \.isDamaged) }
-    /// Whether a file that was there had to be made anew.
+    /// Whether an existing file was rebuilt.
     var hasDamageOfAFile: Bool { events.contains(where: \.isDamageOfAFile) }
-    /// Whether something was tried again.
     var hasRetry: Bool { events.contains(where: \.isRetry) }
 
     /// Waits until the events meet a condition.
@@ -49,7 +47,7 @@ final class EventLog: FanOutObserver {
         }
     }
 
-    /// Waits until the only partition serves again, if it has told of damage.
+    /// Waits until the only partition serves again, if it has reported damage.
     func servesAgain() async {
         await wait { $0.last { $0.isReady || $0.isDamaged }?.isReady == true }
     }
@@ -59,7 +57,7 @@ final class EventLog: FanOutObserver {
 
     /// Waits until records of a partition up to an offset were applied.
     ///
-    /// - Throws: when the fan-out has tried again so often that nothing will come of it.
+    /// - Throws: when the fan-out has retried too often.
     func applied(upTo offset: Int64, of partition: Int = 0) async throws {
         await wait { events, offsets in
             offsets[partition] ?? -1 >= offset || events.count(where: \.isRetry) > Self.patience
@@ -69,14 +67,14 @@ final class EventLog: FanOutObserver {
 
     private static let patience = 100
 
-    /// What a fan-out tries again and again.
+    /// What a fan-out retries.
     struct Stuck: Error {
         let event: FanOutEvent
     }
 }
 
 extension EventLog.State {
-    /// Takes out those whose conditions are met.
+    /// Removes and returns those whose conditions are met.
     fileprivate mutating func takeReady() -> [EventLog.Watcher] {
         let ready = watchers.filter { $0.isMet(events, nextOffsets) }
         watchers.removeAll { $0.isMet(events, nextOffsets) }
@@ -87,13 +85,13 @@ extension EventLog.State {
 extension FanOutEvent {
     var isReady: Bool { if case .ready = self { true } else { false } }
     var isDamaged: Bool { if case .damaged = self { true } else { false } }
-    /// Damage of a file that was there: a new fan-out has none, and says so.
+    /// Only damage of an existing file counts: a new fan-out reports a missing file first.
     var isDamageOfAFile: Bool {
         if case .damaged(let reason) = self { !reason.contains("there is no file") } else { false }
     }
     var isRetry: Bool { if case .retrying = self { true } else { false } }
 
-    /// How far its partition has come, where it says so.
+    /// The offset that the event reports, if any.
     fileprivate var nextOffset: Int64? {
         switch self {
         case .applied(_, _, let next, _), .ready(_, let next): next

@@ -1,7 +1,7 @@
 import ChangeLog
 import Synchronization
 
-/// A log in memory that obeys the port, and whose ranges and failures a test sets.
+/// A log in memory whose ranges and failures a test sets.
 final class MemoryLog: ChangeLog {
     private struct Partition {
         var start: Int64 = 0
@@ -35,7 +35,7 @@ final class MemoryLog: ChangeLog {
         return offset
     }
 
-    /// Takes away what lies below an offset, as retention does.
+    /// Removes records below an offset, as retention does.
     func removeRecords(below offset: Int64, of partition: TopicPartition) {
         state.withLock { state in
             var log = state.partitions[partition, default: Partition()]
@@ -46,10 +46,10 @@ final class MemoryLog: ChangeLog {
         }
     }
 
-    /// Begins a partition anew.
+    /// Starts an empty partition.
     func empty(_ partition: TopicPartition) { state.withLock { $0.partitions[partition] = nil } }
 
-    /// Takes the newest records away, as no log may.
+    /// Removes the newest records, as no log may.
     func removeRecords(from offset: Int64, of partition: TopicPartition) {
         state.withLock { state in
             guard var log = state.partitions[partition] else { return }

@@ -2,14 +2,14 @@ import RecordStore
 import SyncModel
 import Synchronization
 
-/// Tables in memory that obey the port as far as a fan-out uses it, and whose failures a test sets.
+/// Tables in memory, as far as a fan-out uses them, whose failures a test sets.
 final class MemoryStore: RecordStore {
     private struct Partition {
         var position: StoredPosition?
         var rows: [RowKey: OrderedRow] = [:]
         var outcomes: [DeviceKey: [Outcome]] = [:]
 
-        /// What a snapshot hands out: rows in small pieces, so that a rebuild takes several.
+        /// The chunks of a snapshot: few rows each, so that a rebuild takes several.
         var pieces: [SnapshotChunk] {
             guard let position else { return [] }
             var pieces = [SnapshotChunk.position(position)]
@@ -36,12 +36,12 @@ final class MemoryStore: RecordStore {
 
     private let state = Mutex(State())
 
-    /// Lets the next snapshots fail after their position and so many more pieces, or all if there are fewer.
+    /// Lets the next snapshots fail after their position and a number of further chunks, or at the end.
     func failSnapshots(with errors: [RecordStoreError], afterPieces pieces: Int = 0) {
         state.withLock { $0.failures += errors.map { ($0, pieces) } }
     }
 
-    /// Has a closure called before each piece of a snapshot.
+    /// Calls a closure before each chunk of a snapshot.
     func onPieces(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.onPiece = body } }
 
     /// How many snapshots were begun.

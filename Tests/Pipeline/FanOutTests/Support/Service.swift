@@ -95,7 +95,7 @@ extension Service {
     }
 }
 
-/// An answer of another kind than the test expected.
+/// An unexpected answer.
 struct UnexpectedContent: Error {
     let pages: [OwnerPage]
 }

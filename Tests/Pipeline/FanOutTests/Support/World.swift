@@ -12,9 +12,9 @@ final class World {
     let log: MemoryLog
     let store = MemoryStore()
     let partitions: Int
-    /// The size at which results are cut.
+    /// The size at which results are split.
     var pieceSize = 1 << 20
-    /// Whether the tables follow at once; else they wait for ``writeTables()``.
+    /// Whether the tables are written immediately; else by ``writeTables()``.
     var writesTables = false
     private(set) var schemas = SchemaHistory()
     /// The rows as ordering has them: the model that pulls are held against.
@@ -23,7 +23,7 @@ final class World {
     private var positions: [Int: StoredPosition] = [:]
     private var progress: [DeviceKey: [Outcome]] = [:]
     private var uploads: [Int: Int64] = [:]
-    /// The offsets behind the last results published.
+    /// The offsets after the last results published.
     private var ends: [Int: Int64] = [:]
     private var logTime: Int64 = 1_700_000_000_000_000
 
@@ -53,7 +53,7 @@ final class World {
 
     func ordered(_ partition: Int = 0) -> TopicPartition { TopicPartition(.ordered, partition) }
 
-    /// The offset behind the last record of `ordered`.
+    /// The offset after the last record of `ordered`.
     func end(_ partition: Int = 0) async throws -> Int64 { try await log.range(of: ordered(partition)).end }
 
     // MARK: Writing
@@ -128,7 +128,7 @@ final class World {
         commit(step, part, partition)
     }
 
-    /// Steps that the tables do not have yet.
+    /// Steps that are not in the tables yet.
     private var waitingSteps: [StoreStep] = []
 
     private func commit(_ step: OrderingMachine.Step, _ part: ChangePart, _ partition: Int) {
@@ -148,8 +148,8 @@ final class World {
         waitingSteps = []
     }
 
-    /// Puts `ordered` in the place of itself, empty.
-    func makeOrderedAnew() {
+    /// Recreates `ordered`, empty.
+    func recreateOrdered() {
         for partition in 0..<partitions {
             log.empty(ordered(partition))
             ends[partition] = 0
@@ -166,7 +166,7 @@ final class World {
     /// The newest timeStamp of an owner.
     func head(of owner: SyncID) -> TimeStamp { stream(of: owner).last?.timeStamp ?? .zero }
 
-    /// A row as the contract spells it, spelled independently; ids in tests need no escapes.
+    /// A row in the contract's format, written independently; ids in tests need no escapes.
     func json(_ row: OrderedRow) -> String {
         let table = schemas.newest!.schema.tables[row.key.table]
         var values: [String] = []
