@@ -140,10 +140,9 @@ let package = Package(
         library(
             "Adapters/NetworkLink",
             [
-                "AsyncPrimitives", "Configuration", "Digest", "FanOutLink", "LinkWire", "Metrics", "Observability",
-                "SyncModel", "SyncWire", "ThreadExecutor", "ZeroMQ",
-            ]),
-        library("Adapters/LinkWire", ["FanOutLink", "SyncModel", "SyncWire"], exclude: ["Protos"]),
+                "AsyncPrimitives", "Configuration", "Digest", "FanOutLink", "Metrics", "Observability", "SyncModel",
+                "SyncWire", "ThreadExecutor", "ZeroMQ",
+            ], exclude: ["Wire/Protos"]),
 
         // Platform: Libraries that know nothing of changes.
         library(
@@ -210,7 +209,7 @@ let package = Package(
             "weir",
             [
                 "AsyncPrimitives", "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut",
-                "FanOutLink", "Gateway", "HTTP", "Ingest", "KafkaChangeLog", "LinkWire", "Metrics", "NetworkLink",
+                "FanOutLink", "Gateway", "HTTP", "Ingest", "KafkaChangeLog", "Metrics", "NetworkLink",
                 "Observability", "Operations", "Ordering", "PostgresRecordStore", "RecordStore", "SchemaFile",
                 "ServiceLifecycle", "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SyncModel", "SyncWire",
                 "Verification",
@@ -225,7 +224,7 @@ let package = Package(
         tests(
             "Pipeline/FanOutTests",
             [
-                "ChangeLog", "Configuration", "Control", "FanOut", "FanOutLink", "LinkWire", "Metrics",
+                "ChangeLog", "Configuration", "Control", "FanOut", "FanOutLink", "Metrics",
                 "NetworkLink", "Observability", "RecordStore", "Seeded", "SQLite", "SyncModel", "SyncWire",
                 "TestClocks",
             ]),
@@ -269,14 +268,13 @@ let package = Package(
                 "KafkaChangeLog", "KafkaServer", "MockKafka", "Observability", "Seeded", "ServerShell",
                 "ThreadExecutor",
             ]),
-        tests("Adapters/LinkWireTests", ["FanOutLink", "Fuzzing", "LinkWire", "SyncModel", "SyncWire"]),
         tests("Adapters/LocalLogTests", ["ChangeLog", "LocalLog"]),
         tests("Adapters/MemoryChangeLogTests", ["ChangeLog", "ChangeLogConformance", "MemoryChangeLog"]),
         tests("Adapters/MemoryRecordStoreTests", ["MemoryRecordStore", "RecordStoreConformance"]),
         tests(
             "Adapters/NetworkLinkTests",
             [
-                "Commands", "Configuration", "FanOutLink", "Fuzzing", "LinkWire", "Metrics", "NetworkLink",
+                "Commands", "Configuration", "FanOutLink", "Fuzzing", "Metrics", "NetworkLink",
                 "Observability", "Seeded", "SyncModel", "SyncWire", "TestClocks", "ThreadExecutor", "ZeroMQ",
             ]),
         tests(

@@ -1,33 +1,33 @@
 import Configuration
-import LinkWire
 import SyncWire
 import ZeroMQ
 
-/// One connection of a ``RemoteFanOut`` with a fan-out, on its thread: it comes up once and goes once.
+/// A connection of a ``RemoteFanOut`` with a fan-out, on the link's thread.
+///
+/// It is never reused: another socket replaces it.
 final class FanOutConnection {
-    /// How far it has come.
     enum Phase {
-        /// The network and the keys come first.
+        /// Before the network connection and the exchange of keys.
         case connecting
-        /// It said hello and waits for the description.
+        /// Hello was sent, and the description has not arrived.
         case greeting
-        /// It knows what the fan-out serves.
+        /// The description has arrived: requests may be sent.
         case up
     }
 
-    /// What the board knows it by; never used again.
+    /// Identifies the connection; never used again.
     let number: Int
     let socket: ZeroMQSocket
     let monitor: ZeroMQMonitor
     var phase = Phase.connecting
-    /// For how many beats nothing came.
-    var silentBeats = 0
-    /// Bytes received, and those that the fan-out was told of.
-    private(set) var received: Int64 = 0
-    private var told: Int64 = 0
+    /// Heartbeats since the last message.
+    var silentHeartbeats = 0
+    private var received: Int64 = 0
+    /// The value of `received` in the last ping.
+    private var acknowledged: Int64 = 0
 
-    /// How much may be received before the fan-out is told between two beats.
-    private static let untold = 256 << 10
+    /// Received bytes after which a ping is sent before the next heartbeat.
+    private static let maximumUnacknowledged = 256 << 10
 
     init(
         to address: NetworkAddress, number: Int, in context: ZeroMQContext, _ link: LinkConfiguration,
@@ -36,12 +36,12 @@ final class FanOutConnection {
         self.number = number
         socket = try context.socket(.dealer)
         do {
-            // As many messages as questions, their ends, and subscriptions in pieces.
+            // Room for all requests, their cancellations, and subscriptions.
             socket.set(.sendHighWaterMark, Int32(clamping: 2 * maximumRequests + 1024))
             socket.set(.receiveHighWaterMark, 1024)
             socket.set(.immediate, 1)
             socket.set(.handshakeInterval, 5000)
-            // A connection that goes is replaced by another socket, so that none is taken for another.
+            // libzmq does not reconnect: each connection has a socket of its own, so that none is mistaken for another.
             socket.set(.reconnectInterval, -1)
             socket.set(.ipv6, address.isIPv6 ? 1 : 0)
             socket.setMaximumMessageSize(link.maximumMessageBytes)
@@ -59,28 +59,27 @@ final class FanOutConnection {
         }
     }
 
-    /// Says hello.
-    func greet(epoch: String, wantsPassed: Bool) throws(ZeroMQError) -> Bool {
+    func sendHello(epoch: String, wantsPassed: Bool) throws(ZeroMQError) -> Bool {
         phase = .greeting
-        return try send(LinkRequest.hello(epoch: epoch, wantsPassed: wantsPassed).encode())
+        return try send(GatewayMessage.hello(epoch: epoch, wantsPassed: wantsPassed).encode())
     }
 
-    /// Sends; false when the fan-out takes nothing any more.
+    /// Returns false when the socket's queue is full: the fan-out does not read.
     func send(_ bytes: [UInt8]) throws(ZeroMQError) -> Bool {
         if case .queued = try socket.send([bytes]) { true } else { false }
     }
 
-    /// Notes that bytes came; whether the fan-out should be told.
-    func noteReceived(_ bytes: Int) -> Bool {
-        silentBeats = 0
+    /// Returns whether so much was received that a ping is due.
+    func recordReceived(_ bytes: Int) -> Bool {
+        silentHeartbeats = 0
         received += Int64(bytes)
-        return received - told >= Self.untold
+        return received - acknowledged >= Self.maximumUnacknowledged
     }
 
-    /// Says that it is there and what it has received.
+    /// Sends a heartbeat with the bytes received so far.
     func ping() throws(ZeroMQError) -> Bool {
-        told = received
-        return try send(LinkRequest.ping(received: received).encode())
+        acknowledged = received
+        return try send(GatewayMessage.ping(received: received).encode())
     }
 
     func close() {

@@ -52,7 +52,7 @@ extension OwnerPull {
     func writeLink(to writer: inout WireWriter) {
         writer.id(1, owner)
         writer.present(2, knowledge.givenFloor?.rawValue)
-        // The order matters to nobody, but the bytes are measured before they are written.
+        // In any order, but the same in both passes: the writer measures the bytes before it writes them.
         for (device, timeStamp) in knowledge.entries { writer.entry(3, device, timeStamp) }
         for timeStamp in held.sorted() { writer.present(4, timeStamp.rawValue) }
         writer.present(5, knowledge.cutFrom?.rawValue)

@@ -1,7 +1,6 @@
 import Configuration
 import FanOutLink
 import Glibc
-import LinkWire
 import Metrics
 import NetworkLink
 import Observability
@@ -9,7 +8,7 @@ import SyncModel
 import Synchronization
 import TestClocks
 
-/// A fan-out behind a server on a port of its own.
+/// A scripted fan-out behind a server on a port of its own.
 struct ServedFanOut {
     let fanOut: ScriptedFanOut
     let server: FanOutServer
@@ -18,8 +17,8 @@ struct ServedFanOut {
     let log: LogLines
 
     init(
-        _ fanOut: ScriptedFanOut = ScriptedFanOut(), ready: Set<Int> = Set(0..<Ends.partitions),
-        epoch: String = Ends.epoch, partitions: Int = Ends.partitions, key: LinkKey? = nil,
+        _ fanOut: ScriptedFanOut = ScriptedFanOut(), ready: Set<Int> = Set(0..<Sample.partitions),
+        epoch: String = Sample.epoch, partitions: Int = Sample.partitions, key: LinkKey? = nil,
         at address: NetworkAddress = NetworkAddress(host: "127.0.0.1", port: 0)!,
         _ change: (inout FanOutServerConfiguration) -> Void = { _ in }
     ) async throws {
@@ -36,59 +35,59 @@ struct ServedFanOut {
     }
 }
 
-/// A gateway's end.
+/// The gateway side of the link.
 struct ConnectedGateway {
     let remote: RemoteFanOut
     let clock = ManualClock()
     let log = LogLines()
     let registry = MetricRegistry()
-    let unserved = Noted<Set<Int>>()
-    let passed = Noted<UploadReference>()
+    let unserved = Recorder<Set<Int>>()
+    let passed = Recorder<UploadReference>()
 
     init(
-        to addresses: [NetworkAddress], epoch: String = Ends.epoch, partitions: Int = Ends.partitions,
+        to addresses: [NetworkAddress], epoch: String = Sample.epoch, partitions: Int = Sample.partitions,
         key: LinkKey? = nil, maximumRequests: Int = 1000
     ) async throws {
         remote = try RemoteFanOut(
             RemoteFanOutConfiguration(fanOuts: addresses, maximumRequests: maximumRequests),
             link: LinkConfiguration(key: key), epoch: epoch, partitions: partitions, logger: log.logger,
-            metrics: LinkMetrics(registry), clock: clock, passed: { [passed] in passed.note($0) },
-            unserved: { [unserved] in unserved.note($0) })
+            metrics: LinkMetrics(registry), clock: clock, passed: { [passed] in passed.record($0) },
+            unserved: { [unserved] in unserved.record($0) })
         try await remote.start()
     }
 
-    /// Waits until every fan-out is connected.
+    /// Waits until so many fan-outs are connected.
     func connected(_ count: Int) async {
-        await log.lines.until { $0.count { $0.contains("A fan-out is connected") } >= count }
+        await log.lines.until { $0.count { $0.contains("Fan-out connected") } >= count }
     }
 
-    /// Waits until somebody serves everything.
+    /// Waits until all partitions are served.
     func served() async { await unserved.until { $0.last == [] } }
 
-    /// A beat of the heart, noted by the link when this returns.
-    func beat() async { await clock.beat() }
+    /// Sends a heartbeat; returns when the link's thread has it.
+    func heartbeat() async { await clock.heartbeat() }
 }
 
 extension ManualClock {
-    func beat() async {
+    func heartbeat() async {
         await sleepers(1)
         advance(by: .milliseconds(750))
         await sleepers(1)
     }
 }
 
-enum Ends {
+enum Sample {
     static let epoch = "e1"
     static let partitions = 8
 
-    /// An owner of a partition.
+    /// An owner in a partition.
     static func owner(of partition: Int, _ number: Int = 0) -> SyncID {
         let partitioning = Partitioning(count: partitions)
         return (0...).lazy.map { SyncID(unchecked: "owner-\(number)-\($0)") }
             .first { partitioning.partition(of: $0) == partition }!
     }
 
-    /// An address that no other test and no connection of the system uses, so that one can listen there again.
+    /// An address that no other test and no connection of the system uses, so that a server can be restarted there.
     static func ownAddress() -> NetworkAddress {
         let number = addresses.wrappingAdd(1, ordering: .relaxed).newValue
         let process = UInt32(truncatingIfNeeded: getpid())

@@ -1,5 +1,5 @@
 import FanOutLink
-import LinkWire
+import NetworkLink
 import SyncModel
 import SyncWire
 
@@ -9,10 +9,10 @@ enum LinkSamples {
     static let device = KnowledgeID(unchecked: "phone")
     static let key = DeviceKey(owner: owner, device: Device(caller: SyncID(unchecked: "caller"), knowledgeID: device))
 
-    static let requests: [LinkRequest] = [
+    static let gatewayMessages: [GatewayMessage] = [
         .hello(epoch: "e1", wantsPassed: true),
         .hello(epoch: "e1", wantsPassed: false),
-        .ask(
+        .request(
             number: 7, within: .milliseconds(1500),
             .pull(
                 PagePull(
@@ -24,20 +24,20 @@ enum LinkSamples {
                             held: [TimeStamp(3), .maximum]),
                         OwnerPull(owner: SyncID(unchecked: "b"), knowledge: OwnerKnowledge()),
                     ], limit: 100, maximumBytes: 1 << 20))),
-        .ask(
+        .request(
             number: .max, within: LinkFormat.longestWait,
             .pull(PagePull(owners: [], limit: 0, maximumBytes: -5, isContinued: true))),
-        .ask(
+        .request(
             number: 0, within: .zero,
             .outcome(
                 PartReference(
                     upload: UploadReference(partition: 3, offset: 1 << 40), part: 2, key: key, batch: 12))),
-        .ask(
+        .request(
             number: 1, within: .zero,
             .outcome(
                 PartReference(upload: UploadReference(partition: 0, offset: 0), part: 0, key: key, batch: nil))),
-        .ask(number: 2, within: .zero, .keptOutcome(batch: 5, key: key)),
-        .ask(number: 3, within: .zero, .heads([owner, owner])),
+        .request(number: 2, within: .zero, .keptOutcome(batch: 5, key: key)),
+        .request(number: 3, within: .zero, .heads([owner, owner])),
         .cancel([0, 5, .max]), .cancel([]), .subscribe([owner]), .unsubscribe([owner]), .ping(received: 77), .unknown,
     ]
 
@@ -63,10 +63,10 @@ enum LinkSamples {
             changeCount: 6, otherOwners: [owner], refusals: [Refusal(index: 5, code: .notGranted, message: "no")]),
         rows: [3: Array("{\"a\":1}".utf8), 4: []])
 
-    static let replies: [LinkReply] = [
+    static let fanOutMessages: [FanOutMessage] = [
         .description(LinkDescription(epoch: "e1", partitions: 64, ready: [0, 5, 63])),
         .description(LinkDescription(epoch: "e1", partitions: 1)),
-        .answer(
+        .response(
             number: 7,
             .pages([
                 OwnerPage(
@@ -79,14 +79,14 @@ enum LinkSamples {
                 OwnerPage(owner: owner, content: .historyChanged),
                 OwnerPage(owner: owner, content: .rows(OwnerRows())),
             ])),
-        .answer(number: 8, .outcome(outcome)),
-        .answer(number: 8, .outcome(PartOutcome(refusal: .batchMismatch))),
-        .answer(number: 8, .outcome(PartOutcome(refusal: .outcomeExpired))),
-        .answer(number: 8, .outcome(PartOutcome(refusal: .historyChanged))),
-        .answer(number: 9, .keptOutcome(outcome)), .answer(number: 9, .keptOutcome(nil)),
-        .answer(number: 0, .heads([.zero, TimeStamp(8), .maximum])), .answer(number: 0, .heads([])),
-        .answer(number: 1, .failure(.pending)), .answer(number: 1, .failure(.notReady("it is rebuilt"))),
-        .answer(number: 1, .failure(.closed)), .moves([owner: TimeStamp(3)]), .moves([:]),
+        .response(number: 8, .outcome(outcome)),
+        .response(number: 8, .outcome(PartOutcome(refusal: .batchMismatch))),
+        .response(number: 8, .outcome(PartOutcome(refusal: .outcomeExpired))),
+        .response(number: 8, .outcome(PartOutcome(refusal: .historyChanged))),
+        .response(number: 9, .keptOutcome(outcome)), .response(number: 9, .keptOutcome(nil)),
+        .response(number: 0, .heads([.zero, TimeStamp(8), .maximum])), .response(number: 0, .heads([])),
+        .response(number: 1, .failure(.pending)), .response(number: 1, .failure(.notReady("it is rebuilt"))),
+        .response(number: 1, .failure(.closed)), .moves([owner: TimeStamp(3)]), .moves([:]),
         .passed([UploadReference(partition: 1, offset: 2)]), .pong, .goodbye("the fan-out stops"), .unknown,
     ]
 }

@@ -98,7 +98,7 @@ extension PartOutcome {
     }
 }
 
-/// The numbers of `LinkOutcome.Refusal`.
+/// `LinkOutcome.Refusal` (link.proto).
 private enum RefusalNumber: UInt64, CaseIterable, WireEnum {
     case batchMismatch = 1
     case outcomeExpired = 2
@@ -123,7 +123,7 @@ private enum RefusalNumber: UInt64, CaseIterable, WireEnum {
     }
 }
 
-/// The numbers of `LinkFailure.Code`.
+/// `LinkFailure.Code` (link.proto).
 private enum FailureNumber: UInt64, CaseIterable, WireEnum {
     case pending = 1
     case notReady = 2
@@ -159,23 +159,6 @@ extension FanOutError {
             writer.member(1, FailureNumber.notReady)
             writer.text(2, message)
         case .closed: writer.member(1, FailureNumber.closed)
-        }
-    }
-}
-
-extension WireReader {
-    /// `LinkPages`.
-    mutating func pages(_ field: Field) throws(WireError) -> [OwnerPage] {
-        try message(field) { (inner) throws(WireError) in
-            var pages: [OwnerPage] = []
-            while let field = try inner.next() {
-                if field.number == 1 {
-                    pages.append(try inner.message(field, OwnerPage.init(link:)))
-                } else {
-                    try inner.skip(field)
-                }
-            }
-            return pages
         }
     }
 }

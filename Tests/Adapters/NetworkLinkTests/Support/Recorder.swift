@@ -1,8 +1,8 @@
 import Observability
 import Synchronization
 
-/// What was noted, and whoever waits for it.
-final class Noted<Value: Sendable>: Sendable {
+/// Records values, and lets tests wait for them.
+final class Recorder<Value: Sendable>: Sendable {
     private struct State {
         var values: [Value] = []
         var waiting: [(condition: @Sendable ([Value]) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
@@ -12,7 +12,7 @@ final class Noted<Value: Sendable>: Sendable {
 
     var values: [Value] { state.withLock { $0.values } }
 
-    func note(_ value: Value) {
+    func record(_ value: Value) {
         let ready = state.withLock { state in
             state.values.append(value)
             let values = state.values
@@ -23,7 +23,7 @@ final class Noted<Value: Sendable>: Sendable {
         for waiter in ready { waiter.continuation.resume() }
     }
 
-    /// Waits until what was noted satisfies a condition.
+    /// Waits until the recorded values satisfy a condition.
     func until(_ condition: @escaping @Sendable ([Value]) -> Bool) async {
         await withCheckedContinuation { continuation in
             let isDone = state.withLock { state in
@@ -35,17 +35,17 @@ final class Noted<Value: Sendable>: Sendable {
         }
     }
 
-    /// Waits until a value was noted.
+    /// Waits until a value was recorded.
     func until(contains condition: @escaping @Sendable (Value) -> Bool) async {
         await until { $0.contains(where: condition) }
     }
 }
 
-/// Keeps log lines.
+/// Records log lines.
 struct LogLines: LogSink {
-    let lines = Noted<String>()
+    let lines = Recorder<String>()
 
-    func write(_ line: [UInt8]) { lines.note(String(decoding: line, as: UTF8.self)) }
+    func write(_ line: [UInt8]) { lines.record(String(decoding: line, as: UTF8.self)) }
 
     var logger: Logger { Logger(label: "link", output: LogOutput(format: .text, to: self)) }
 

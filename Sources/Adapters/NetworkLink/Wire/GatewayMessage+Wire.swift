@@ -2,48 +2,29 @@ import FanOutLink
 import SyncModel
 import SyncWire
 
-/// `weir.v1.LinkRequest` (link.proto).
-extension LinkRequest: WireEncodable, WireDecodable {
-    /// Reads a request.
+/// `weir.v1.GatewayMessage` (link.proto).
+extension GatewayMessage: WireEncodable, WireDecodable {
     package init(from reader: inout WireReader) throws(WireError) {
         try reader.requireLinkFormat()
         self = .unknown
         while let field = try reader.next() {
             switch field.number {
-            case 2:
-                self = try reader.message(field) { (inner) throws(WireError) in try Self.hello(&inner) }
-            case 3:
-                self = try reader.message(field) { (inner) throws(WireError) in try Self.question(&inner) }
+            case 2: self = try reader.message(field) { (inner) throws(WireError) in try Self.hello(&inner) }
+            case 3: self = try reader.message(field) { (inner) throws(WireError) in try Self.request(&inner) }
             case 4:
                 self = .cancel(
-                    try reader.message(field) { (inner) throws(WireError) in
-                        var numbers: [Int64] = []
-                        while let field = try inner.next() {
-                            guard field.number == 1 else {
-                                try inner.skip(field)
-                                continue
-                            }
-                            numbers.append(try inner.number(field))
-                        }
-                        return numbers
-                    })
+                    try reader.list(field) { (inner, field) throws(WireError) in try inner.number(field) })
             case 5: self = .subscribe(try reader.owners(field))
             case 6: self = .unsubscribe(try reader.owners(field))
             case 7:
-                self = .ping(
-                    received: try reader.message(field) { (inner) throws(WireError) in
-                        var received: Int64 = 0
-                        while let field = try inner.next() {
-                            if field.number == 1 { received = try inner.number(field) } else { try inner.skip(field) }
-                        }
-                        return received
-                    })
+                let received = try reader.list(field) { (inner, field) throws(WireError) in try inner.number(field) }
+                self = .ping(received: received.last ?? 0)
             default: try reader.skip(field)
             }
         }
     }
 
-    private static func hello(_ reader: inout WireReader) throws(WireError) -> LinkRequest {
+    private static func hello(_ reader: inout WireReader) throws(WireError) -> GatewayMessage {
         var epoch: String?
         var wantsPassed = false
         while let field = try reader.next() {
@@ -57,28 +38,28 @@ extension LinkRequest: WireEncodable, WireDecodable {
         return .hello(epoch: epoch, wantsPassed: wantsPassed)
     }
 
-    private static func question(_ reader: inout WireReader) throws(WireError) -> LinkRequest {
+    private static func request(_ reader: inout WireReader) throws(WireError) -> GatewayMessage {
         var number: Int64 = 0
         var within = Duration.zero
-        var question: LinkQuery?
+        var request: LinkRequest?
         while let field = try reader.next() {
             switch field.number {
             case 1: number = try reader.number(field)
             case 2:
                 let longest = LinkFormat.longestWait.components.seconds * 1_000_000
                 within = .microseconds(try reader.number(field, upTo: longest))
-            case 3: question = .pull(try reader.message(field, PagePull.init(link:)))
-            case 4: question = .outcome(try reader.message(field, PartReference.init(link:)))
-            case 5: question = try reader.message(field) { (inner) throws(WireError) in try kept(&inner) }
-            case 6: question = .heads(try reader.owners(field))
+            case 3: request = .pull(try reader.message(field, PagePull.init(link:)))
+            case 4: request = .outcome(try reader.message(field, PartReference.init(link:)))
+            case 5: request = try reader.message(field) { (inner) throws(WireError) in try keptOutcome(&inner) }
+            case 6: request = .heads(try reader.owners(field))
             default: try reader.skip(field)
             }
         }
-        guard let question else { throw reader.missing(3) }
-        return .ask(number: number, within: within, question)
+        guard let request else { throw reader.missing(3) }
+        return .request(number: number, within: within, request)
     }
 
-    private static func kept(_ reader: inout WireReader) throws(WireError) -> LinkQuery {
+    private static func keptOutcome(_ reader: inout WireReader) throws(WireError) -> LinkRequest {
         var batch: Int64?
         var key: DeviceKey?
         while let field = try reader.next() {
@@ -93,7 +74,6 @@ extension LinkRequest: WireEncodable, WireDecodable {
         return .keptOutcome(batch: batch, key: key)
     }
 
-    /// Writes a request.
     package func write(to writer: inout WireWriter) {
         writer.number(1, LinkFormat.current)
         switch self {
@@ -102,11 +82,11 @@ extension LinkRequest: WireEncodable, WireDecodable {
                 $0.text(1, epoch)
                 $0.flag(2, wantsPassed)
             }
-        case .ask(let number, let within, let question):
+        case .request(let number, let within, let request):
             writer.message(3) { writer in
                 writer.number(1, number)
                 writer.number(2, Self.microseconds(within))
-                question.write(to: &writer)
+                request.write(to: &writer)
             }
         case .cancel(let numbers):
             writer.message(4) { writer in
@@ -119,7 +99,7 @@ extension LinkRequest: WireEncodable, WireDecodable {
         }
     }
 
-    /// A wait as the wire has it: rounded up, so that none becomes shorter, and at most the longest.
+    /// Rounds a wait up to microseconds, so that none becomes shorter, and cuts it to the longest allowed.
     private static func microseconds(_ wait: Duration) -> Int64 {
         let (seconds, attoseconds) = min(max(wait, .zero), LinkFormat.longestWait).components
         let longest = LinkFormat.longestWait.components.seconds * 1_000_000
@@ -127,8 +107,8 @@ extension LinkRequest: WireEncodable, WireDecodable {
     }
 }
 
-extension LinkQuery {
-    func write(to writer: inout WireWriter) {
+extension LinkRequest {
+    fileprivate func write(to writer: inout WireWriter) {
         switch self {
         case .pull(let pull): writer.message(3) { pull.writeLink(to: &$0) }
         case .outcome(let part): writer.message(4) { part.writeLink(to: &$0) }
@@ -143,7 +123,7 @@ extension LinkQuery {
 }
 
 extension WireReader {
-    /// Checks the format before anything else, which may mean something else in a newer one; the reader stays where it is.
+    /// Checks the format before any other field, whose meaning may differ in a newer one; does not move the reader.
     func requireLinkFormat() throws(WireError) {
         var scan = self
         while let field = try scan.next() {
@@ -159,21 +139,28 @@ extension WireReader {
         throw missing(1)
     }
 
-    /// `LinkOwners`.
-    mutating func owners(_ field: Field) throws(WireError) -> [SyncID] {
+    /// Reads a message that has one field, number 1: each of its occurrences, in order.
+    mutating func list<Element>(
+        _ field: Field, of element: (inout WireReader, Field) throws(WireError) -> Element
+    ) throws(WireError) -> [Element] {
         try message(field) { (inner) throws(WireError) in
-            var owners: [SyncID] = []
+            var elements: [Element] = []
             while let field = try inner.next() {
-                if field.number == 1 { owners.append(try inner.id(field)) } else { try inner.skip(field) }
+                if field.number == 1 { elements.append(try element(&inner, field)) } else { try inner.skip(field) }
             }
-            return owners
+            return elements
         }
+    }
+
+    /// `LinkOwners`.
+    fileprivate mutating func owners(_ field: Field) throws(WireError) -> [SyncID] {
+        try list(field) { (inner, field) throws(WireError) in try inner.id(field) }
     }
 }
 
 extension WireWriter {
     /// `LinkOwners`.
-    mutating func owners(_ field: Int, _ owners: [SyncID]) {
+    fileprivate mutating func owners(_ field: Int, _ owners: [SyncID]) {
         message(field) { writer in
             for owner in owners { writer.id(1, owner) }
         }
