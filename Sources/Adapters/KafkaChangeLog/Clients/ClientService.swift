@@ -4,38 +4,34 @@ import Observability
 import Synchronization
 import ThreadExecutor
 
-/// A client of Kafka with the thread that serves its events.
+/// A Kafka client with the thread that polls its events.
 final class ClientService: Sendable {
     let client: KafkaClient
     private let thread: DedicatedThread
     private let serving: Task<Void, Never>
-    private let isEnding: Ending
-    private let report: Report
-
-    /// What a client said last of why it cannot reach its brokers.
-    private final class Report: Sendable {
+    private let stopping: StopFlag
+    private let lastError: LastError
+    /// The client's last error about its connections to brokers.
+    private final class LastError: Sendable {
         private let state = Mutex<String?>(nil)
         var text: String? { state.withLock { $0 } }
 
-        func take(_ event: borrowing KafkaEvent) {
-            // That nobody is left says no more than what came before.
+        func record(_ event: borrowing KafkaEvent) {
+            // `allBrokersDown` says less than the errors before it.
             guard event.kind == .error, let error = event.error, error.code != .allBrokersDown else { return }
-            // Behind it stands how long it took, which differs each time.
+            // librdkafka appends the elapsed time, which differs each time.
             let end = error.description.firstRange(of: " (after ")?.lowerBound ?? error.description.endIndex
             state.withLock { $0 = String(error.description[..<end]) }
         }
     }
 
-    /// Whether the thread is to end.
-    private final class Ending: Sendable {
+    private final class StopFlag: Sendable {
         private let state = Mutex(false)
-        var isAsked: Bool { state.withLock { $0 } }
-        func ask() { state.withLock { $0 = true } }
+        var isSet: Bool { state.withLock { $0 } }
+        func set() { state.withLock { $0 = true } }
     }
 
-    /// Makes a client.
-    ///
-    /// - Parameter handle: gets every event that is no log line, on the client's thread.
+    /// - Parameter handle: called with every event, on the client's thread.
     init(
         _ kind: KafkaClient.Kind, _ properties: KafkaProperties, events: KafkaClient.Events = .none, name: String,
         logger: Logger, _ handle: @escaping @Sendable (borrowing KafkaEvent) -> Void = { _ in }
@@ -53,45 +49,44 @@ final class ClientService: Sendable {
             Task { await thread.close() }
             throw ChangeLogError(error)
         }
-        let isEnding = Ending()
-        let report = Report()
-        self.report = report
+        let stopping = StopFlag()
+        let lastError = LastError()
+        self.lastError = lastError
         self.thread = thread
         self.client = client
-        self.isEnding = isEnding
+        self.stopping = stopping
         serving = Task {
             await thread.run {
-                while !isEnding.isAsked {
+                while !stopping.isSet {
                     do throws(KafkaError) {
                         guard let event = try client.poll() else { continue }
                         logger.write(event)
-                        report.take(event)
+                        lastError.record(event)
                         handle(event)
                     } catch {
-                        preconditionFailure("a client is closed after its thread has ended: \(error)")
+                        preconditionFailure("the client is closed after its thread has ended: \(error)")
                     }
                 }
             }
         }
     }
 
-    /// Before it librdkafka repeats a part of its answer, which newer brokers do not take.
+    /// Earlier versions of librdkafka send a field of SCRAM twice, which newer brokers reject.
     private static let firstVersionForScram = (2, 6, 1)
 
-    /// The same error with what the client said of its brokers: of a refused password or certificate a call knows no more than
-    /// that nobody answers.
+    /// Adds the client's last error: if a password or certificate was rejected, the call itself reports only a timeout.
     func explaining(_ error: ChangeLogError) -> ChangeLogError {
-        guard error.isRetriable, let report = report.text else { return error }
-        var message = "\(error.message); last heard: \(report)"
-        if report.contains("SCRAM-"), KafkaClient.libraryVersion < Self.firstVersionForScram {
-            message += "; brokers of Kafka 4 refuse the SCRAM of librdkafka before 2.6.1, see docs/kafka.md"
+        guard error.isRetriable, let cause = lastError.text else { return error }
+        var message = "\(error.message); last error of the client: \(cause)"
+        if cause.contains("SCRAM-"), KafkaClient.libraryVersion < Self.firstVersionForScram {
+            message += "; brokers of Kafka 4 reject the SCRAM of librdkafka before 2.6.1, see docs/kafka.md"
         }
         return ChangeLogError(error.code, partition: error.partition, message: message, isRetriable: true)
     }
 
-    /// Ends the thread and the client; once.
+    /// Ends the thread and the client; must be called only once.
     func close() async {
-        isEnding.ask()
+        stopping.set()
         client.wake()
         await serving.value
         await client.close(on: thread)
@@ -100,19 +95,19 @@ final class ClientService: Sendable {
 }
 
 extension Logger {
-    /// Writes what a client says of itself; librdkafka puts no secrets into it.
+    /// Logs a client's error or log line; librdkafka redacts secrets.
     func write(_ event: borrowing KafkaEvent) {
         switch event.kind {
         case .error:
             guard let error = event.error else { return }
             if error.isFatal {
-                self.error("A client of Kafka failed", [.code: .text(error.code.name)], error: error)
+                self.error("A Kafka client failed", [.code: .text(error.code.name)], error: error)
             } else {
                 warning("Kafka reports an error", [.code: .text(error.code.name)], error: error)
             }
         case .log:
             let line = event.logLine()
-            // What fails comes as an error, too; and that a guarantee is experimental is no news at every start.
+            // These lines repeat an error event, or warn at each start that the gapless guarantee is experimental.
             let isRepetition = ["FAIL", "ERROR", "CONFWARN"].contains(line.facility)
             let level: LogLevel =
                 switch line.level {
@@ -120,8 +115,23 @@ extension Logger {
                 case 5, 6: .debug
                 default: .trace
                 }
-            log(level, "librdkafka says", [.code: .string(line.facility), .reason: .string(line.text)])
+            log(level, "librdkafka log", [.code: .string(line.facility), .reason: .string(line.text)])
         default: return
         }
+    }
+}
+
+/// Runs a body in a task of its own; only the first call does, and all calls wait for its end.
+final class OneTimeTask: Sendable {
+    private let task = Mutex<Task<Void, Never>?>(nil)
+
+    func run(_ body: @escaping @Sendable () async -> Void) async {
+        let running = task.withLock { task in
+            if let task { return task }
+            let begun = Task { await body() }
+            task = begun
+            return begun
+        }
+        await running.value
     }
 }

@@ -1,7 +1,7 @@
 import ChangeLog
 import Kafka
 
-/// The settings with which topics are made.
+/// The settings of new topics.
 struct TopicSettings {
     private let plan: KafkaTopics.Plan
     private let maximumBatchSize: Int
@@ -11,7 +11,7 @@ struct TopicSettings {
         maximumBatchSize = Self.maximumBatchSize(configuration)
     }
 
-    /// What the topics must allow for the largest record.
+    /// The size of a batch that has the largest record.
     static func maximumBatchSize(_ configuration: KafkaChangeLogConfiguration) -> Int {
         configuration.maximumRecordSize + ClientProperties.recordOverhead + (64 << 10)
     }
@@ -19,10 +19,10 @@ struct TopicSettings {
     func of(_ topic: Topic) -> [(name: String, value: String)] {
         [
             ("cleanup.policy", topic == .control ? "compact" : "delete"),
-            // Old records are removed by Weir, which knows what was worked on.
+            // Weir deletes old records itself, since it knows which are still needed.
             ("retention.ms", "-1"),
             ("retention.bytes", "-1"),
-            // The only clock that anything after `uploads` knows (I4).
+            // The only clock of the stages after `uploads` (I4).
             ("message.timestamp.type", "LogAppendTime"),
             ("max.message.bytes", "\(maximumBatchSize)"),
             ("min.insync.replicas", "\(plan.minimumInSyncReplicas)"),
@@ -32,92 +32,92 @@ struct TopicSettings {
     }
 }
 
-/// What is wrong with one topic.
+/// Finds wrong settings of one topic.
 struct TopicDiagnosis {
+    typealias Finding = (severity: KafkaTopics.Finding.Severity, message: String)
+
     let topic: Topic
     let description: KafkaTopicDescription
     let settings: [String: String]
     let expectedPartitions: Int
     let maximumBatchSize: Int
 
-    var findings: [(severity: KafkaTopics.Finding.Severity, message: String)] {
-        partitions + copies + retention + records
-    }
+    var findings: [Finding] { partitions + replication + retention + records }
 
-    private typealias Findings = [(severity: KafkaTopics.Finding.Severity, message: String)]
-
-    private var partitions: Findings {
-        guard description.partitionCount != expectedPartitions else { return [] }
+    private var partitions: [Finding] {
+        let count = description.partitionCount
+        guard count != expectedPartitions else { return [] }
         return [
             (
                 .error,
-                "has \(description.partitionCount) partitions, not \(expectedPartitions): partitions of a history are equal "
-                    + "and never added"
+                "has \(count) partitions, not \(expectedPartitions): all topics must have equally many, and partitions must "
+                    + "never be added"
             )
         ]
     }
 
-    private var copies: Findings {
-        var findings: Findings = []
-        let copies = description.replicationFactor
+    private var replication: [Finding] {
+        var findings: [Finding] = []
+        let replicas = description.replicationFactor
         let minimum = settings["min.insync.replicas"].flatMap { Int($0) } ?? 1
-        if copies < 3 {
+        if replicas < 3 {
             findings.append(
-                (.warning, "has \(copies) of 3 copies: losing a broker's disk may lose acknowledged changes (I1)"))
+                (
+                    .warning,
+                    "has \(replicas) of 3 replicas: the loss of a broker's disk may lose acknowledged changes (I1)"
+                ))
         }
-        if minimum < 2, copies > 1 {
+        if minimum < 2, replicas > 1 {
             findings.append(
-                (.warning, "min.insync.replicas is \(minimum): one broker's word is enough, set it to 2 (I1)"))
+                (.warning, "min.insync.replicas is \(minimum): a single broker can acknowledge, set it to 2 (I1)"))
         }
-        if minimum > copies {
+        if minimum > replicas {
             findings.append(
-                (.error, "min.insync.replicas is \(minimum) and there are \(copies) copies: nothing is taken"))
-        } else if minimum == copies, copies > 1 {
+                (.error, "min.insync.replicas is \(minimum), with \(replicas) replicas: the brokers reject all records")
+            )
+        } else if minimum == replicas, replicas > 1 {
             findings.append(
-                (.warning, "min.insync.replicas is the number of copies: while a broker is down, nothing is taken"))
+                (
+                    .warning,
+                    "min.insync.replicas is the number of replicas: the brokers reject all records while one of them is down"
+                ))
         }
         if settings["unclean.leader.election.enable"] == "true" {
             findings.append(
                 (
                     .error,
-                    "unclean.leader.election.enable is true: acknowledged changes may be dropped, set it to false (I1)"
+                    "unclean.leader.election.enable is true: acknowledged changes may be lost, set it to false (I1)"
                 ))
         }
         return findings
     }
 
-    private var retention: Findings {
-        var findings: Findings = []
+    private var retention: [Finding] {
         let policy = settings["cleanup.policy"] ?? "delete"
         if topic == .control {
-            if policy != "compact" {
-                findings.append(
-                    (.error, "cleanup.policy is \(policy): set it to compact, its records are kept for ever"))
-            }
-            return findings
+            guard policy != "compact" else { return [] }
+            return [(.error, "cleanup.policy is \(policy): set it to compact, since its records are permanent")]
         }
+        var findings: [Finding] = []
         if policy != "delete" {
-            findings.append((.error, "cleanup.policy is \(policy): records would be dropped, set it to delete (I1)"))
+            findings.append((.error, "cleanup.policy is \(policy): records would be lost, set it to delete (I1)"))
         }
         for name in ["retention.ms", "retention.bytes"] {
             guard let limit = settings[name].flatMap({ Int64($0) }), limit >= 0 else { continue }
             switch topic {
             case .changes:
-                findings.append((.error, "\(name) is \(limit): it is the truth and kept for ever, set it to -1"))
+                findings.append((.error, "\(name) is \(limit): its records are permanent, set it to -1"))
             case .uploads:
                 findings.append(
-                    (
-                        .warning,
-                        "\(name) is \(limit): uploads that ingest has not worked on by then are lost, set it to -1 (I1)"
-                    ))
+                    (.warning, "\(name) is \(limit): uploads not yet ingested by then are lost, set it to -1 (I1)"))
             case .ordered, .deadLetters, .control: break
             }
         }
         return findings
     }
 
-    private var records: Findings {
-        var findings: Findings = []
+    private var records: [Finding] {
+        var findings: [Finding] = []
         let time = settings["message.timestamp.type"] ?? "CreateTime"
         if time != "LogAppendTime" {
             findings.append(
@@ -125,10 +125,7 @@ struct TopicDiagnosis {
         }
         if let size = settings["max.message.bytes"].flatMap({ Int($0) }), size < maximumBatchSize {
             findings.append(
-                (
-                    .error,
-                    "max.message.bytes is \(size): records up to kafka.max-record-bytes need \(maximumBatchSize)"
-                ))
+                (.error, "max.message.bytes is \(size): kafka.max-record-bytes requires \(maximumBatchSize)"))
         }
         return findings
     }

@@ -1,6 +1,6 @@
 import Configuration
 
-/// The properties of librdkafka that have a key of their own, and those that have none.
+/// The properties of librdkafka that an operator can set: many have a key of their own, the others share `kafka.properties`.
 enum PassedProperty {
     private static let texts: [(name: String, about: String)] = [
         ("client.id", "Name of this process in the brokers' logs and quotas; weir where nothing is set."),
@@ -62,11 +62,10 @@ enum PassedProperty {
     private static let others = ConfigurationKey(
         "properties", .list(), default: [], "Any further properties of librdkafka, each as name=value; no secrets.")
 
-    /// Every key.
     static let keys: [any DeclaredConfigurationKey] =
         textKeys.map(\.key) as [any DeclaredConfigurationKey] + secretKeys.map(\.key) + [others]
 
-    /// What is set, each with the key that an error is about.
+    /// The properties that are set, each with its key for errors.
     static func read(
         from reader: ConfigurationReader
     ) throws(ConfigurationProblem) -> [(key: any DeclaredConfigurationKey, property: KafkaProperty)] {
@@ -79,7 +78,7 @@ enum PassedProperty {
         }
         for text in try reader.read(others) {
             let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            // The text is not repeated: it may be a secret all the same.
+            // Errors do not show the text, which may be a secret.
             guard parts.count == 2 else { throw reader.problem(with: others, "has a property that is not name=value") }
             let name = String(parts[0])
             if secrets.contains(where: { $0.name == name }) || name.hasSuffix(".pem") {
@@ -89,4 +88,41 @@ enum PassedProperty {
         }
         return found
     }
+}
+
+/// The properties of librdkafka that cannot be set, each with the reason.
+enum FixedProperty {
+    private static let guarantee = "it could lose, repeat or reorder acknowledged changes"
+    private static let ownKey = "a setting of Weir determines it"
+    private static let group = "Weir manages groups and offsets"
+    private static let events = "Weir handles librdkafka's events itself"
+
+    private static let reasons: [String: String] = [
+        "enable.idempotence": guarantee, "acks": guarantee, "request.required.acks": guarantee,
+        "enable.gapless.guarantee": guarantee, "message.timeout.ms": guarantee, "delivery.timeout.ms": guarantee,
+        "max.in.flight": guarantee, "max.in.flight.requests.per.connection": guarantee, "retries": guarantee,
+        "message.send.max.retries": guarantee, "transactional.id": guarantee, "transaction.timeout.ms": guarantee,
+        "queuing.strategy": guarantee, "delivery.report.only.error": guarantee, "produce.offset.report": guarantee,
+        "partitioner": guarantee, "auto.offset.reset": guarantee, "check.crcs": guarantee, "isolation.level": guarantee,
+        "allow.auto.create.topics": guarantee, "topic.blacklist": guarantee,
+
+        "bootstrap.servers": ownKey, "metadata.broker.list": ownKey, "linger.ms": ownKey,
+        "queue.buffering.max.ms": ownKey, "queue.buffering.max.kbytes": ownKey, "queue.buffering.max.messages": ownKey,
+        "compression.codec": ownKey, "compression.type": ownKey, "message.max.bytes": ownKey,
+        "receive.message.max.bytes": ownKey, "queued.max.messages.kbytes": ownKey, "queued.min.messages": ownKey,
+        "fetch.max.bytes": ownKey, "fetch.message.max.bytes": ownKey, "max.partition.fetch.bytes": ownKey,
+
+        "group.id": group, "group.instance.id": group, "partition.assignment.strategy": group,
+        "session.timeout.ms": ownKey, "group.protocol.type": group, "enable.auto.commit": group,
+        "auto.commit.enable": group, "auto.commit.interval.ms": group, "enable.auto.offset.store": group,
+        "offset.store.method": group, "offset.store.path": group, "offset.store.sync.interval.ms": group,
+        "enable.partition.eof": group,
+
+        "log.queue": events, "log_level": events, "enabled_events": events, "statistics.interval.ms": events,
+        "internal.termination.signal": events, "consume.callback.max.messages": events,
+        "test.mock.num.brokers": events,
+    ]
+
+    /// Why a property cannot be set; `nil` if it can.
+    static func reason(_ name: String) -> String? { reasons[name] }
 }

@@ -2,114 +2,109 @@ import ChangeLog
 import Kafka
 import Synchronization
 
-/// A member of a group of Kafka.
+/// A member of a consumer group.
 ///
-/// It is in the group while it runs: partitions are shared cooperatively, those that stay go on being worked on.
+/// It is in the group while ``run(_:)`` runs. Rebalances are cooperative: partitions that stay assigned are not interrupted.
 package final class KafkaMembership: LogMembership {
-    /// Makes a session, which tells of its changes.
-    typealias Begin =
-        @Sendable (@escaping @Sendable (GroupSession.Change) -> Void) throws(ChangeLogError) -> GroupSession
+    struct Dependencies: Sendable {
+        let session: GroupSession.Dependencies
+        /// Reads the committed offset of a partition.
+        let committed: @Sendable (Int) async throws(ChangeLogError) -> Int64?
+        /// Closes the client that ``committed`` uses.
+        let closeOffsetsClient: @Sendable () async -> Void
+        let hasEnded: @Sendable () -> Void
+    }
 
     private enum Phase {
         case joined
-        /// With those who wait for its end.
+        /// With the callers of `leave()`.
         case running(AsyncStream<Signal>.Continuation, leavers: [CheckedContinuation<Bool, Never>])
         case ended
     }
 
     private enum Signal: Sendable {
         case change(GroupSession.Change)
-        /// Look whether the run must end.
-        case look
+        /// ``mustEnd`` may have changed.
+        case check
     }
 
     private struct State {
         var phase = Phase.joined
         var isLeaving = false
-        /// The error of a closed log, or what the first worker or the group failed with.
+        /// The error of the first worker that failed, or of the group.
         var failure: (any Error)?
+        /// Set when the log is closed.
         var logError: ChangeLogError?
     }
 
-    private let begin: Begin
-    private let committed: @Sendable (Int) async throws(ChangeLogError) -> Int64?
-    private let closeClerk: @Sendable () async -> Void
-    private let hasEnded: @Sendable () -> Void
+    private let dependencies: Dependencies
     private let state = Mutex(State())
 
-    init(
-        begin: @escaping Begin, committed: @escaping @Sendable (Int) async throws(ChangeLogError) -> Int64?,
-        close: @escaping @Sendable () async -> Void, hasEnded: @escaping @Sendable () -> Void
-    ) {
-        self.begin = begin
-        self.committed = committed
-        closeClerk = close
-        self.hasEnded = hasEnded
-    }
+    init(_ dependencies: Dependencies) { self.dependencies = dependencies }
 
-    /// Runs a worker for each partition assigned.
+    /// Runs a worker for each assigned partition.
     package func run(_ worker: @escaping @Sendable (Assignment) async throws -> Void) async throws {
-        // Bounded by what rebalances change: a partition is assigned again only after it was released here.
-        let (signals, bell) = AsyncStream.makeStream(of: Signal.self)
-        try start(bell)
+        // Bounded by the partitions: one is assigned again only after it was released here.
+        let (signals, continuation) = AsyncStream.makeStream(of: Signal.self)
+        try start(continuation)
         let session: GroupSession
         do throws(ChangeLogError) {
-            session = try begin { bell.yield(.change($0)) }
+            session = try GroupSession(dependencies.session) { continuation.yield(.change($0)) }
         } catch {
-            await closeClerk()
+            await dependencies.closeOffsetsClient()
             _ = end()
             throw error
         }
         session.begin()
-        var running: [GroupSession.Holding: Task<Void, Never>] = [:]
-        // Ends by cancellation, too.
+        var running: [GroupSession.HeldPartition: Task<Void, Never>] = [:]
+        // Cancelling the task ends the loop, too.
         for await signal in signals {
             if case .change(.failed(let error)) = signal { fail(error) }
             if mustEnd { break }
             guard case .change(let change) = signal else { continue }
             switch change {
-            case .assigned(let holdings):
-                for holding in holdings { running[holding] = start(holding, session, bell, worker) }
-            case .revoked(let holdings):
-                await Self.end(holdings.compactMap { running.removeValue(forKey: $0) })
-                session.release(holdings)
+            case .assigned(let assigned):
+                for held in assigned { running[held] = start(held, session, continuation, worker) }
+            case .revoked(let revoked):
+                await Self.end(revoked.compactMap { running.removeValue(forKey: $0) })
+                session.release(revoked)
             case .failed: break
             }
         }
         await Self.end(Array(running.values))
         await session.leave(state.withLock { $0.logError })
-        await closeClerk()
+        await dependencies.closeOffsetsClient()
         if let error = end() { throw error }
     }
 
     /// Leaves the group, and returns when the workers have ended.
     package func leave() async { await leave(nil) }
 
-    /// Leaves the group with the log.
+    /// Leaves the group because the log is closed.
     func close() async { await leave(.closed("the log")) }
 
     private func leave(_ logError: ChangeLogError?) async {
-        let wasIdle = await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
-            let (bell, hasEnded): (AsyncStream<Signal>.Continuation?, Bool) = state.withLock { state in
+        let wasIdle = await withCheckedContinuation { (leaver: CheckedContinuation<Bool, Never>) in
+            let (continuation, hasEnded): (AsyncStream<Signal>.Continuation?, Bool) = state.withLock { state in
                 state.isLeaving = true
                 if state.logError == nil { state.logError = logError }
-                guard case .running(let bell, let leavers) = state.phase else {
+                guard case .running(let continuation, let leavers) = state.phase else {
                     defer { state.phase = .ended }
                     if case .joined = state.phase { return (nil, true) }
                     return (nil, false)
                 }
-                state.phase = .running(bell, leavers: leavers + [continuation])
-                return (bell, false)
+                state.phase = .running(continuation, leavers: leavers + [leaver])
+                return (continuation, false)
             }
-            if let bell {
-                bell.yield(.look)
+            if let continuation {
+                continuation.yield(.check)
                 return
             }
-            continuation.resume(returning: hasEnded)
+            leaver.resume(returning: hasEnded)
         }
         guard wasIdle else { return }
-        await closeClerk()
-        hasEnded()
+        await dependencies.closeOffsetsClient()
+        dependencies.hasEnded()
     }
 
     private var mustEnd: Bool { state.withLock { $0.isLeaving || $0.failure != nil } }
@@ -120,22 +115,20 @@ package final class KafkaMembership: LogMembership {
         }
     }
 
-    private func start(_ bell: AsyncStream<Signal>.Continuation) throws {
+    private func start(_ continuation: AsyncStream<Signal>.Continuation) throws {
         let refusal: ChangeLogError? = state.withLock { state in
             switch state.phase {
             case .joined:
-                state.phase = .running(bell, leavers: [])
+                state.phase = .running(continuation, leavers: [])
                 return nil
-            case .running: preconditionFailure("a member of a group runs once")
+            case .running: preconditionFailure("a membership runs only once")
             case .ended: return state.logError ?? .closed("the membership")
             }
         }
         if let refusal { throw refusal }
     }
 
-    /// Ends the run.
-    ///
-    /// - Returns: why, unless it was asked to.
+    /// Ends the run; returns the error that ended it, if any.
     private func end() -> (any Error)? {
         let (failure, logError, leavers) = state.withLock { state in
             var leavers: [CheckedContinuation<Bool, Never>] = []
@@ -143,7 +136,7 @@ package final class KafkaMembership: LogMembership {
             state.phase = .ended
             return (state.failure, state.logError, leavers)
         }
-        hasEnded()
+        dependencies.hasEnded()
         for leaver in leavers { leaver.resume(returning: false) }
         return failure ?? logError
     }
@@ -154,23 +147,23 @@ package final class KafkaMembership: LogMembership {
     }
 
     private func start(
-        _ holding: GroupSession.Holding, _ session: GroupSession, _ bell: AsyncStream<Signal>.Continuation,
+        _ held: GroupSession.HeldPartition, _ session: GroupSession, _ continuation: AsyncStream<Signal>.Continuation,
         _ worker: @escaping @Sendable (Assignment) async throws -> Void
     ) -> Task<Void, Never> {
-        let assignment = Assignment(partition: TopicPartition(session.topic, holding.partition)) {
-            [committed] () async throws(ChangeLogError) in
-            try await committed(holding.partition)
+        let assignment = Assignment(partition: TopicPartition(session.topic, held.partition)) {
+            [committed = dependencies.committed] () async throws(ChangeLogError) in
+            try await committed(held.partition)
         } commit: { (offset) async throws(ChangeLogError) in
-            try await session.commit(offset, of: holding)
+            try await session.commit(offset, of: held)
         }
         return Task {
             do {
                 try await worker(assignment)
             } catch {
-                // A worker that was told to end has nothing to say.
+                // The error of a cancelled worker does not matter.
                 if Task.isCancelled { return }
                 fail(error)
-                bell.yield(.look)
+                continuation.yield(.check)
             }
         }
     }

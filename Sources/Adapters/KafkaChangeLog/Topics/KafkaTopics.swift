@@ -3,39 +3,34 @@ import Configuration
 import Kafka
 import Observability
 
-/// Makes the topics of a history, and says what is wrong with those that are there.
+/// Creates Weir's topics, and checks existing ones.
 package struct KafkaTopics: Sendable {
-    /// Something about a topic that endangers what Weir promises, or will get in its way.
+    /// A setting of a topic that endangers Weir's guarantees, or hinders its work.
     package struct Finding: Sendable, Hashable, CustomStringConvertible {
-        /// How bad it is.
         package enum Severity: String, Sendable, Hashable {
-            /// The log must not be used so.
+            /// The topic must not be used.
             case error
-            /// It can be used; somebody should know.
+            /// The topic can be used.
             case warning
         }
 
-        /// How bad it is.
         package let severity: Severity
         /// The topic's name in Kafka.
         package let topic: String
-        /// What is so, what follows from it, and what to do.
+        /// What is found, its consequence, and what to do.
         package let message: String
 
-        /// One line.
         package var description: String { "\(severity.rawValue): \(topic): \(message)" }
     }
 
-    /// How topics are made.
+    /// How to create topics.
     package struct Plan: Sendable {
-        /// Partitions of each topic but `control`; they can never be changed.
+        /// The number of partitions of each topic except `control`; it can never change.
         package var partitions: Int
-        /// Copies of each partition.
         package var replicationFactor: Int
-        /// Copies that must have a record before it is acknowledged.
         package var minimumInSyncReplicas: Int
 
-        /// Plans topics: with three brokers or more, three copies, of which two are enough.
+        /// The defaults are for three brokers or more.
         package init(partitions: Int, replicationFactor: Int = 3, minimumInSyncReplicas: Int = 2) {
             self.partitions = partitions
             self.replicationFactor = replicationFactor
@@ -43,27 +38,27 @@ package struct KafkaTopics: Sendable {
         }
     }
 
-    /// How many partitions a topic may have.
+    /// The numbers of partitions that a topic may have.
     package static let partitionRange = 1...1024
 
     private let configuration: KafkaChangeLogConfiguration
     private let logger: Logger
 
-    /// Looks after the topics of a log.
     package init(_ configuration: KafkaChangeLogConfiguration, logger: Logger = .disabled) {
         self.configuration = configuration
         self.logger = logger
     }
 
-    /// Makes the topics that are not there; those that are stay as they are, which ``check()`` judges.
+    /// Creates the topics that do not exist; existing ones are not changed, see ``check()``.
     ///
-    /// Returns when the cluster's brokers know of all of them.
+    /// Returns when the brokers serve all of them.
     package func create(_ plan: Plan) async throws(ChangeLogError) {
         guard Self.partitionRange ~= plan.partitions else {
             let range = Self.partitionRange
             throw ChangeLogError(
                 .other,
-                message: "topics have \(range.lowerBound) to \(range.upperBound) partitions, not \(plan.partitions)")
+                message:
+                    "topics must have \(range.lowerBound) to \(range.upperBound) partitions, not \(plan.partitions)")
         }
         let new = Topic.allCases.map { topic in
             KafkaNewTopic(
@@ -71,22 +66,22 @@ package struct KafkaTopics: Sendable {
                 replicationFactor: plan.replicationFactor,
                 settings: TopicSettings(configuration, plan).of(topic))
         }
-        try await asking { (client, calls) async throws(ChangeLogError) in
+        try await withClient { (client, calls) async throws(ChangeLogError) in
             try await calls.run { () throws(KafkaError) in
-                let refused = try client.create(new, milliseconds: BlockingCalls.limit)
-                for (name, error) in refused where error.code != .topicAlreadyExists {
-                    throw KafkaError(error.code, message: "\(name) was not made: \(error.message)")
+                let failures = try client.create(new, milliseconds: BlockingCalls.limit)
+                for (name, error) in failures where error.code != .topicAlreadyExists {
+                    throw KafkaError(error.code, message: "\(name) was not created: \(error.message)")
                 }
             }
             for topic in new { try await Self.waitUntilServed(topic.name, topic.partitionCount, client, calls) }
         }
     }
 
-    /// What is wrong with the topics; nothing where all is well.
+    /// Checks the topics' settings; returns nothing if all are right.
     ///
-    /// - Throws: where the cluster cannot be asked.
+    /// - Throws: if the cluster does not respond.
     package func check() async throws(ChangeLogError) -> [Finding] {
-        try await asking { (client, calls) async throws(ChangeLogError) in
+        try await withClient { (client, calls) async throws(ChangeLogError) in
             var findings: [Finding] = []
             var found: [Topic: KafkaTopicDescription] = [:]
             for topic in Topic.allCases {
@@ -107,33 +102,33 @@ package struct KafkaTopics: Sendable {
             for topic in Topic.allCases {
                 guard let description = found[topic] else { continue }
                 let name = name(of: topic)
-                let judgement = TopicDiagnosis(
+                let diagnosis = TopicDiagnosis(
                     topic: topic, description: description, settings: settings[name] ?? [:],
                     expectedPartitions: topic == .control ? 1 : counts.max() ?? 0,
                     maximumBatchSize: TopicSettings.maximumBatchSize(configuration))
-                findings += judgement.findings.map { Finding(severity: $0.severity, topic: name, message: $0.message) }
+                findings += diagnosis.findings.map { Finding(severity: $0.severity, topic: name, message: $0.message) }
             }
             return findings
         }
     }
 
-    private func name(of topic: Topic) -> String { LogTopics.name(of: topic, prefix: configuration.topicPrefix) }
+    private func name(of topic: Topic) -> String { TopicNames.name(of: topic, prefix: configuration.topicPrefix) }
 
-    /// Runs a body with a client of its own.
-    private func asking<Value: Sendable>(
+    /// Runs a body with a client for queries.
+    private func withClient<Value: Sendable>(
         _ body: (KafkaClient, BlockingCalls) async throws(ChangeLogError) -> Value
     ) async throws(ChangeLogError) -> Value {
         let calls = try await BlockingCalls(threads: 1)
         let result: Result<Value, ChangeLogError>
         do throws(ChangeLogError) {
-            let properties = ClientProperties(configuration: configuration).questions
-            let questions = try ClientService(.producer, properties, name: "weir-kafka-ask", logger: logger)
+            let properties = ClientProperties(configuration: configuration).queries
+            let service = try ClientService(.producer, properties, name: "weir-kafka-ask", logger: logger)
             do throws(ChangeLogError) {
-                result = .success(try await body(questions.client, calls))
+                result = .success(try await body(service.client, calls))
             } catch {
-                result = .failure(questions.explaining(error))
+                result = .failure(service.explaining(error))
             }
-            await questions.close()
+            await service.close()
         } catch {
             result = .failure(error)
         }
@@ -149,14 +144,14 @@ package struct KafkaTopics: Sendable {
         }
     }
 
-    /// Brokers take up a topic some time after it was made, and none tells when: they are asked again.
+    /// Waits until the brokers serve a new topic, which Kafka does not notify about.
     private static func waitUntilServed(
         _ name: String, _ count: Int, _ client: KafkaClient, _ calls: BlockingCalls
     ) async throws(ChangeLogError) {
         let deadline = ContinuousClock.now + .seconds(60)
         while true {
             do throws(ChangeLogError) {
-                // One that was there before may have another number.
+                // A topic that existed before may have another number of partitions.
                 let found = try await describe(name, client, calls)
                 return try await calls.run { () throws(KafkaError) in
                     for partition in 0..<Int32(min(count, found.partitionCount)) {
@@ -174,20 +169,20 @@ package struct KafkaTopics: Sendable {
         }
     }
 
-    /// How many partitions the topics of a history have.
+    /// The number of partitions of the existing topics.
     static func partitionCount(
         prefix: String, _ client: KafkaClient, _ calls: BlockingCalls
     ) async throws(ChangeLogError) -> Int {
         var counts: [(topic: Topic, count: Int)] = []
         for topic in Topic.allCases {
-            let name = LogTopics.name(of: topic, prefix: prefix)
+            let name = TopicNames.name(of: topic, prefix: prefix)
             do throws(ChangeLogError) {
                 counts.append((topic, try await describe(name, client, calls).partitionCount))
             } catch {
                 guard error.code == .unknownPartition else { throw error }
                 throw ChangeLogError(
                     .unknownPartition,
-                    message: "the topic \(name) does not exist: make the topics before the first start")
+                    message: "the topic \(name) does not exist: create the topics with `weir topics create`")
             }
         }
         let shared = counts.filter { $0.topic != .control }
@@ -197,8 +192,8 @@ package struct KafkaTopics: Sendable {
             throw ChangeLogError(
                 .other,
                 message: """
-                    the topics have other partitions than they must (\(list)): control has 1, the others have equally many, \
-                    and partitions are never added
+                    the topics have wrong numbers of partitions (\(list)): control must have 1, and the others must have equally \
+                    many; partitions must never be added
                     """)
         }
         return shared[0].count

@@ -5,61 +5,59 @@ import Synchronization
 
 /// Appends records through an idempotent, gapless producer of its own.
 ///
-/// Once a record fails the client is discarded with its queue. Of what is behind that record nothing gets into its partition;
-/// what brokers had taken of other partitions stays there.
+/// After a record has failed, the producer is of no use: its queue is dropped. No record enqueued after the failed one is written
+/// to the same partition; those that brokers had accepted for other partitions stay.
 package final class KafkaLogProducer: LogProducer {
-    private let topics: LogTopics
+    private let topics: TopicNames
     private let topicGuard: TopicGuard
     private let maximumRecordSize: Int
     private let service: ClientService
-    private let line: ProducerQueue
+    private let queue: ProducerQueue
     private let hasClosed: @Sendable () -> Void
-    private let closing = Mutex<Task<Void, Never>?>(nil)
+    private let closing = OneTimeTask()
 
-    /// Starts a producer.
-    ///
-    /// - Parameter hasClosed: told when its client has ended.
+    /// - Parameter hasClosed: called when the client has ended.
     init(
-        _ configuration: KafkaChangeLogConfiguration, topics: LogTopics, topicGuard: TopicGuard, logger: Logger,
+        _ configuration: KafkaChangeLogConfiguration, topics: TopicNames, topicGuard: TopicGuard, logger: Logger,
         hasClosed: @escaping @Sendable () -> Void
     ) throws(ChangeLogError) {
         self.topics = topics
         self.topicGuard = topicGuard
         self.hasClosed = hasClosed
         maximumRecordSize = configuration.maximumRecordSize
-        let line = ProducerQueue(maximumBytes: configuration.queueBytes)
-        self.line = line
+        let queue = ProducerQueue(maximumBytes: configuration.queueBytes)
+        self.queue = queue
         service = try ClientService(
             .producer, ClientProperties(configuration: configuration).producer, events: .deliveries,
             name: "weir-kafka-out", logger: logger
-        ) { line.handle($0) }
-        line.attach(service.client)
+        ) { queue.handle($0) }
+        queue.attach(service.client)
     }
 
-    /// Puts records behind those enqueued before.
+    /// Enqueues records after those enqueued before; waits while the queue is full.
     package func enqueue(_ records: [NewRecord]) async throws(ChangeLogError) -> AppendReceipt {
         for record in records {
-            guard topics.holds(record.destination) else { throw .unknown(record.destination) }
+            guard topics.contains(record.destination) else { throw .unknown(record.destination) }
             guard record.key.count + record.value.count <= maximumRecordSize else {
                 throw .tooLarge(record, maximum: maximumRecordSize)
             }
         }
         let size = records.reduce(0) { $0 + $1.size }
-        try await line.takeTurn(size: size)
-        // No brokers would report of it.
-        if records.isEmpty { return line.skip().receipt }
+        try await queue.acquire(size: size)
+        // Without records there is no delivery report.
+        if records.isEmpty { return queue.release().receipt }
         let ticket: TopicGuard.Ticket
         do throws(ChangeLogError) {
             ticket = try topicGuard.admit(records, cluster: service.client.clusterID)
         } catch {
-            line.skip()
+            queue.release()
             throw error
         }
-        let receipt = line.enqueue(records, size: size, topics).receipt
+        let receipt = queue.enqueue(records, size: size, topics).receipt
         return AppendReceipt { [topicGuard, client = service.client] in
             do throws(ChangeLogError) {
                 let offsets = try await receipt.offsets()
-                try topicGuard.confirm(offsets, ticket, cluster: client.clusterID)
+                try topicGuard.check(offsets, ticket, cluster: client.clusterID)
                 return .success(offsets)
             } catch {
                 return .failure(error)
@@ -67,67 +65,58 @@ package final class KafkaLogProducer: LogProducer {
         }
     }
 
-    /// Refuses further records and waits for what is enqueued.
+    /// Refuses further records, and waits until the brokers have those that are enqueued.
     package func close() async { await close(.closed("the producer"), isRefusingWaiting: false) }
 
-    /// Gives up what is not delivered: it might come to another log yet.
-    func abandon(_ error: ChangeLogError) { line.abandon(error) }
+    /// Drops what is not delivered, since brokers with another log might receive it.
+    func abandon(_ error: ChangeLogError) { queue.abandon(error) }
 
-    /// Closes the producer with its log.
-    ///
-    /// - Parameter limit: how long to wait for the brokers.
+    /// Closes the producer with its log; drops what the brokers do not have within the limit.
     func close(within limit: Duration) async {
         let error = ChangeLogError.closed("the log")
-        let giveUp = Task {
+        let abandoning = Task {
             try await Task.sleep(for: limit)
-            line.abandon(error)
+            queue.abandon(error)
         }
         await close(error, isRefusingWaiting: true)
-        giveUp.cancel()
+        abandoning.cancel()
     }
 
     private func close(_ error: ChangeLogError, isRefusingWaiting: Bool) async {
-        line.close(error, isRefusingWaiting: isRefusingWaiting)
-        let closing = closing.withLock { closing in
-            if let closing { return closing }
-            let begun = Task {
-                await line.waitUntilIdle()
-                await service.close()
-                hasClosed()
-            }
-            closing = begun
-            return begun
+        queue.close(error, isRefusingWaiting: isRefusingWaiting)
+        await closing.run { [queue, service, hasClosed] in
+            await queue.waitUntilIdle()
+            await service.close()
+            hasClosed()
         }
-        await closing.value
     }
 }
 
-/// The line of a producer's appends with the client that delivers them.
+/// The queue of a producer's appends, with the client that delivers them.
 private final class ProducerQueue: Sendable {
-    private let line: Mutex<AppendQueue>
+    private let appends: Mutex<AppendQueue>
     /// Set before the first append.
     private let client = Mutex<KafkaClient?>(nil)
 
-    init(maximumBytes: Int) { line = Mutex(AppendQueue(maximumBytes: maximumBytes)) }
+    init(maximumBytes: Int) { appends = Mutex(AppendQueue(maximumBytes: maximumBytes)) }
 
     func attach(_ client: KafkaClient) { self.client.withLock { $0 = client } }
 
-    /// Waits for the turn to enqueue.
-    func takeTurn(size: Int) async throws(ChangeLogError) {
-        let result: Result<Bool, ChangeLogError> = line.withLock { line in
-            Result { () throws(ChangeLogError) in try line.takeTurn(size: size) }
+    /// Waits until the caller may enqueue; ``enqueue(_:size:_:)`` or ``release()`` must follow.
+    func acquire(size: Int) async throws(ChangeLogError) {
+        let result: Result<Bool, ChangeLogError> = appends.withLock { appends in
+            Result { () throws(ChangeLogError) in try appends.acquire(size: size) }
         }
         if try result.get() { return }
-        let refusal = await withCheckedContinuation { turn in
-            line.withLock { $0.wait(turn, size: size) }.perform(purge: purge)
+        let refusal = await withCheckedContinuation { waiter in
+            appends.withLock { $0.wait(waiter, size: size) }.perform(purge: purge)
         }
         if let refusal { throw refusal }
     }
 
-    /// Enqueues records and gives the turn on.
-    func enqueue(_ records: [NewRecord], size: Int, _ topics: LogTopics) -> LogPromise<[Int64]> {
+    func enqueue(_ records: [NewRecord], size: Int, _ topics: TopicNames) -> LogPromise<[Int64]> {
         let promise = LogPromise<[Int64]>()
-        let firstTag = line.withLock { $0.begin(records, size: size, promise) }
+        let firstTag = appends.withLock { $0.begin(records, size: size, promise) }
         let messages = records.lazy.map { record in
             KafkaRecord(
                 topic: topics.name(of: record.destination.topic), partition: Int32(record.destination.partition),
@@ -135,42 +124,42 @@ private final class ProducerQueue: Sendable {
         }
         guard let client = client.withLock({ $0 }) else { preconditionFailure("a producer has its client") }
         let (count, error) = client.produce(messages, firstTag: firstTag)
-        line.withLock { $0.end(firstTag: firstTag, count: count, error: error) }.perform(purge: purge)
+        appends.withLock { $0.end(firstTag: firstTag, count: count, error: error) }.perform(purge: purge)
         return promise
     }
 
-    /// Enqueues nothing and gives the turn on.
+    /// Enqueues nothing.
     @discardableResult
-    func skip() -> LogPromise<[Int64]> {
+    func release() -> LogPromise<[Int64]> {
         let promise = LogPromise<[Int64]>()
-        line.withLock { $0.skipTurn() }.perform(purge: purge)
+        appends.withLock { $0.release() }.perform(purge: purge)
         promise.fulfil(.success([]))
         return promise
     }
 
-    /// Takes what the client reports.
+    /// Handles the client's delivery reports and fatal errors.
     func handle(_ event: borrowing KafkaEvent) {
         switch event.kind {
         case .deliveries:
             let deliveries = event.deliveries()
-            line.withLock { $0.note(deliveries) }.perform(purge: purge)
+            appends.withLock { $0.record(deliveries) }.perform(purge: purge)
         case .error:
             guard let error = event.error, error.isFatal else { return }
             let cause = client.withLock { $0 }?.fatalError() ?? error
-            line.withLock { $0.end(cause) }.perform(purge: purge)
+            appends.withLock { $0.fail(cause) }.perform(purge: purge)
         default: return
         }
     }
 
     func close(_ error: ChangeLogError, isRefusingWaiting: Bool) {
-        line.withLock { $0.close(error, isRefusingWaiting: isRefusingWaiting) }.perform(purge: purge)
+        appends.withLock { $0.close(error, isRefusingWaiting: isRefusingWaiting) }.perform(purge: purge)
     }
 
-    func abandon(_ error: ChangeLogError) { line.withLock { $0.abandon(error) }.perform(purge: purge) }
+    func abandon(_ error: ChangeLogError) { appends.withLock { $0.abandon(error) }.perform(purge: purge) }
 
     func waitUntilIdle() async {
         await withCheckedContinuation { closer in
-            if line.withLock({ $0.waitUntilIdle(closer) }) { closer.resume() }
+            if appends.withLock({ $0.waitUntilIdle(closer) }) { closer.resume() }
         }
     }
 

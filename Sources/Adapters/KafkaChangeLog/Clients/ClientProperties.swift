@@ -1,56 +1,57 @@
 import Configuration
 import Kafka
 
-/// The properties of each kind of client: the operator's first, then those that Weir's promises hang on.
+/// The properties of each kind of client: the operator's, overridden by those that Weir's guarantees depend on.
 struct ClientProperties: Sendable {
     let configuration: KafkaChangeLogConfiguration
-    /// How many partitions share the bound on what is fetched.
+    /// The number of partitions that share `kafka.fetch-bytes`.
     var partitionCount = 1
 
-    /// Asks questions.
+    /// For queries.
     ///
-    /// None about a group: where its coordinator moves or loads, librdkafka 2.0 ends a process that asks as a client of no group.
-    var questions: KafkaProperties { common }
+    /// Not about groups: if a coordinator moves or loads, librdkafka 2.0 crashes a process that queries it with a client without
+    /// `group.id`.
+    var queries: KafkaProperties { common }
 
-    /// Appends without gaps (I1).
+    /// For appends without gaps (I1).
     var producer: KafkaProperties {
         var properties = common
         properties.set("enable.idempotence", "true")
         properties.set("acks", "all")
         properties.set("enable.gapless.guarantee", "true")
-        // No message times out: it would leave a gap.
+        // No timeout: a record that times out would leave a gap.
         properties.set("message.timeout.ms", "0")
         properties.set("linger.ms", "\(configuration.lingerMilliseconds)")
         properties.set("compression.codec", configuration.compression.rawValue)
         properties.set("message.max.bytes", "\(configuration.maximumRecordSize + Self.recordOverhead)")
-        // The bound is the adapter's, which has callers wait; librdkafka refuses, so its bound comes after that one.
+        // Callers wait at the limit of `AppendQueue`. librdkafka would refuse at its own limit, which is therefore higher.
         let bytes = max(configuration.queueBytes, configuration.maximumRecordSize) + (1 << 20)
         properties.set("queue.buffering.max.kbytes", "\(bytes / 1024 * 2)")
         properties.set("queue.buffering.max.messages", "0")
         return properties
     }
 
-    /// Reads partitions without a group.
+    /// For readers without a group.
     var reader: KafkaProperties {
         var properties = common
         setConsumer(&properties)
-        // A position outside of the range is an error, never moved.
+        // An offset out of range is an error, and never reset.
         properties.set("auto.offset.reset", "error")
         properties.set("queued.max.messages.kbytes", "\(queueBytes / 1024)")
         properties.set("fetch.message.max.bytes", "\(min(queueBytes, 1 << 20))")
         properties.set("fetch.max.bytes", "\(configuration.fetchBytes)")
-        // One record may be larger than what is asked for.
-        let answer = configuration.fetchBytes + configuration.maximumRecordSize * 2
-        properties.set("receive.message.max.bytes", "\(max(100_000_000, answer))")
-        // The cluster's own checksum over each batch: a flipped bit is noticed here, not in the tables.
+        // A response has at least one record, which may exceed the requested size.
+        let responseBytes = configuration.fetchBytes + configuration.maximumRecordSize * 2
+        properties.set("receive.message.max.bytes", "\(max(100_000_000, responseBytes))")
+        // Kafka's checksum of each batch: corrupt records are detected here, and not in the tables.
         properties.set("check.crcs", "true")
         return properties
     }
 
-    /// How much of a partition is fetched ahead.
+    /// The size of the queue of fetched records, for each partition.
     var queueBytes: Int { max(configuration.fetchBytes / max(partitionCount, 1), 64 << 10) }
 
-    /// Takes part in a group, and reads nothing itself.
+    /// For a member of a group, which fetches nothing.
     func member(of group: String) -> KafkaProperties {
         var properties = common
         setConsumer(&properties)
@@ -58,7 +59,7 @@ struct ClientProperties: Sendable {
         properties.set("partition.assignment.strategy", "cooperative-sticky")
         let session = Int(configuration.sessionTimeout / .milliseconds(1))
         properties.set("session.timeout.ms", "\(session)")
-        // Of several signs of life, one may be late.
+        // Several heartbeats within the session timeout, so that one may be late.
         if properties["heartbeat.interval.ms"] == nil {
             properties.set("heartbeat.interval.ms", "\(min(3000, session / 3))")
         }
@@ -85,6 +86,6 @@ struct ClientProperties: Sendable {
         properties.set("enable.partition.eof", "false")
     }
 
-    /// What the format of a batch adds to a record's key and value, at most.
+    /// The maximum number of bytes that the batch format adds to a record's key and value.
     static let recordOverhead = 1024
 }

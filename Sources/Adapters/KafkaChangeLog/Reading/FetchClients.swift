@@ -3,10 +3,12 @@ import Kafka
 import Observability
 import Synchronization
 
-/// The clients that fetch partitions: as many as there are readers of one and the same partition.
+/// The clients that fetch partitions.
+///
+/// Readers share one; only several readers of the same partition need several clients.
 final class FetchClients: Sendable {
-    /// A client that fetches, and the partition that it was asked for.
-    struct Place: Sendable {
+    /// The right to fetch a partition with a client.
+    struct Lease: Sendable {
         fileprivate let number: Int
         let service: ClientService
         fileprivate let partition: TopicPartition
@@ -15,7 +17,7 @@ final class FetchClients: Sendable {
     private struct Client {
         let number: Int
         let service: ClientService
-        /// What it fetches; no partition twice.
+        /// The partitions that it fetches, each once.
         var partitions: Set<TopicPartition>
     }
 
@@ -24,7 +26,7 @@ final class FetchClients: Sendable {
         var lastNumber = 0
     }
 
-    /// How much of a partition a client holds.
+    /// The size of a client's queue for each partition.
     let queueBytes: Int
     private let properties: KafkaProperties
     private let logger: Logger
@@ -36,39 +38,39 @@ final class FetchClients: Sendable {
         self.logger = logger
     }
 
-    /// A client that does not fetch the partition yet, and does from now on.
-    func take(_ partition: TopicPartition) throws(ChangeLogError) -> Place {
-        let known: Place? = state.withLock { state in
-            guard let place = state.clients.firstIndex(where: { !$0.partitions.contains(partition) }) else {
+    /// Returns a client that does not fetch the partition yet; creates one if all do.
+    func lease(_ partition: TopicPartition) throws(ChangeLogError) -> Lease {
+        let existing: Lease? = state.withLock { state in
+            guard let index = state.clients.firstIndex(where: { !$0.partitions.contains(partition) }) else {
                 return nil
             }
-            state.clients[place].partitions.insert(partition)
-            return Place(
-                number: state.clients[place].number, service: state.clients[place].service, partition: partition)
+            state.clients[index].partitions.insert(partition)
+            return Lease(
+                number: state.clients[index].number, service: state.clients[index].service, partition: partition)
         }
-        if let known { return known }
+        if let existing { return existing }
         let service = try ClientService(.consumer, properties, name: "weir-kafka-in", logger: logger)
         return state.withLock { state in
             state.lastNumber += 1
             state.clients.append(Client(number: state.lastNumber, service: service, partitions: [partition]))
-            return Place(number: state.lastNumber, service: service, partition: partition)
+            return Lease(number: state.lastNumber, service: service, partition: partition)
         }
     }
 
-    /// Gives a partition back that is not fetched any more.
+    /// Ends a lease, after the fetch was stopped; closes a client without leases.
     ///
-    /// The first client stays, since most logs are read again soon.
-    func give(_ place: Place) async {
+    /// The first client is kept, since most logs are soon read again.
+    func giveBack(_ lease: Lease) async {
         let unused: ClientService? = state.withLock { state in
-            guard let index = state.clients.firstIndex(where: { $0.number == place.number }) else { return nil }
-            state.clients[index].partitions.remove(place.partition)
+            guard let index = state.clients.firstIndex(where: { $0.number == lease.number }) else { return nil }
+            state.clients[index].partitions.remove(lease.partition)
             guard index > 0, state.clients[index].partitions.isEmpty else { return nil }
             return state.clients.remove(at: index).service
         }
         await unused?.close()
     }
 
-    /// Ends every client, when nothing is fetched any more.
+    /// Closes every client, after all leases have ended.
     func close() async {
         let clients = state.withLock { state in
             defer { state.clients = [] }

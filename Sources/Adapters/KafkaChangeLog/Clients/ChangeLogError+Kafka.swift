@@ -1,21 +1,21 @@
 import ChangeLog
 import Kafka
 
-/// What the brokers must allow for a call.
-enum KafkaRight: String, Sendable {
+/// The operation that an ACL must allow for a call.
+enum KafkaOperation: String, Sendable {
     case describe = "Describe"
     case read = "Read"
     case write = "Write"
 }
 
 extension ChangeLogError {
-    /// What Kafka said, as the port says it.
+    /// Translates an error of Kafka.
     ///
     /// - Parameters:
-    ///   - right: what the call needs to be allowed on its topic.
-    ///   - group: the group that the call is about.
+    ///   - operation: the operation on the topic that the call needs, for the advice.
+    ///   - group: the group of the call, for the advice.
     init(
-        _ error: KafkaError, partition: TopicPartition? = nil, needing right: KafkaRight = .describe,
+        _ error: KafkaError, partition: TopicPartition? = nil, needing operation: KafkaOperation = .describe,
         group: String? = nil
     ) {
         let code: Code
@@ -27,24 +27,24 @@ extension ChangeLogError {
         default: code = error.isRetriable ? .inputOutput : .other
         }
         var message = code == .closed ? "the log was closed" : error.description
-        if let advice = Self.advice(error.code, right, group) { message += "; \(advice)" }
+        if let advice = Self.advice(error.code, operation, group) { message += "; \(advice)" }
         self.init(code, partition: partition, message: message, isRetriable: error.isRetriable && code != .closed)
     }
 
-    /// What to do about a refusal.
-    private static func advice(_ code: KafkaErrorCode, _ right: KafkaRight, _ group: String?) -> String? {
+    /// What an operator can do about a missing permission.
+    private static func advice(_ code: KafkaErrorCode, _ operation: KafkaOperation, _ group: String?) -> String? {
         switch code {
-        case .topicForbidden: "allow the user of this process \(right.rawValue) on the topic, see docs/kafka.md"
+        case .topicForbidden: "allow this process's user \(operation.rawValue) on the topic, see docs/kafka.md"
         case .groupForbidden:
-            "allow the user of this process Read and Describe on the group\(group.map { " \($0)" } ?? ""), see docs/kafka.md"
+            "allow this process's user Read and Describe on the group\(group.map { " \($0)" } ?? ""), see docs/kafka.md"
         case .clusterForbidden:
-            "allow the user of this process IdempotentWrite and Describe on the cluster, see docs/kafka.md"
+            "allow this process's user IdempotentWrite and Describe on the cluster, see docs/kafka.md"
         default: nil
         }
     }
 }
 
-/// Runs a body whose errors are Kafka's.
+/// Translates the errors of a body.
 func translating<Result>(
     _ partition: TopicPartition? = nil, group: String? = nil, _ body: () throws(KafkaError) -> Result
 ) throws(ChangeLogError) -> Result {
