@@ -10,8 +10,8 @@ func untilCancelled() async {
     continuation.finish()
 }
 
-/// Who works on which partition: tells a test when something has come about, and sees when two work on one partition.
-final class Roster: Sendable {
+/// Tracks which member works on which partition: tests wait for a state, and overlapping workers are counted.
+final class WorkerTracker: Sendable {
     private struct Waiting {
         let isMet: @Sendable ([Int: Int]) -> Bool
         let continuation: CheckedContinuation<Void, Never>
@@ -27,10 +27,10 @@ final class Roster: Sendable {
 
     private let state = Mutex(State())
 
-    /// How often a worker began while another one had the partition.
+    /// How often two workers had a partition at the same time.
     var overlaps: Int { state.withLock { $0.overlaps } }
 
-    /// Works until the task is cancelled; takes its time to end, and may do something last.
+    /// Works until the task is cancelled, ends slowly, and then calls `last`.
     func work(
         _ assignment: Assignment, as member: Int, last: @Sendable (Assignment) async throws -> Void = { _ in }
     ) async throws {
@@ -41,7 +41,7 @@ final class Roster: Sendable {
             state.assignments[partition] = assignment
         }
         await untilCancelled()
-        // A hand-over that does not wait for this worker would find it here.
+        // A handover that does not wait for this worker would overlap with it.
         for _ in 0..<20 { await Task.yield() }
         let result = await Result.capturing { try await last(assignment) }
         change { state in
@@ -51,7 +51,7 @@ final class Roster: Sendable {
         try result.get()
     }
 
-    /// Returns when the partitions are worked on as asked.
+    /// Waits until the workers, each partition's member, satisfy a condition.
     func wait(until isMet: @escaping @Sendable (_ workers: [Int: Int]) -> Bool) async {
         await withCheckedContinuation { continuation in
             let isMetNow = state.withLock { state in
@@ -63,7 +63,7 @@ final class Roster: Sendable {
         }
     }
 
-    /// The newest assignment of a partition, once a member works on it.
+    /// The newest assignment of a partition, after a member has begun to work on it.
     func assignment(of partition: Int, by member: Int) async -> Assignment {
         await wait { $0[partition] == member }
         return lastAssignment(of: partition)
@@ -72,7 +72,7 @@ final class Roster: Sendable {
     /// Whether a member works on a partition now.
     func isWorked(_ partition: Int, by member: Int) -> Bool { state.withLock { $0.workers[partition] == member } }
 
-    /// The newest assignment of a partition, worked on or not.
+    /// The newest assignment of a partition, also after its worker has ended.
     func lastAssignment(of partition: Int) -> Assignment { state.withLock { $0.assignments[partition] }! }
 
     private func change(_ body: (inout State) -> Void) {
@@ -87,11 +87,11 @@ final class Roster: Sendable {
     }
 }
 
-/// Runs a member on a roster during a body, then cancels it and waits for its end.
+/// Runs a member during a body, then cancels it and waits for its end.
 func running<Membership: LogMembership>(
-    _ membership: Membership, as member: Int, on roster: Roster, _ body: () async throws -> Void
+    _ membership: Membership, as member: Int, on tracker: WorkerTracker, _ body: () async throws -> Void
 ) async throws {
-    let task = Task { try await membership.run { try await roster.work($0, as: member) } }
+    let task = Task { try await membership.run { try await tracker.work($0, as: member) } }
     let result = await Result.capturing { try await body() }
     task.cancel()
     try await task.value
