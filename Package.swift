@@ -146,10 +146,9 @@ let package = Package(
         library(
             "Adapters/NetworkLink",
             [
-                "AsyncPrimitives", "Configuration", "Digest", "FanOutLink", "LinkWire", "Metrics", "Observability",
-                "SyncModel", "SyncWire", "ThreadExecutor", "ZeroMQ",
-            ]),
-        library("Adapters/LinkWire", ["FanOutLink", "SyncModel", "SyncWire"], exclude: ["Protos"]),
+                "AsyncPrimitives", "Configuration", "Digest", "FanOutLink", "Metrics", "Observability", "SyncModel",
+                "SyncWire", "ThreadExecutor", "ZeroMQ",
+            ], exclude: ["Wire/Protos"]),
         library(
             "Adapters/RelationalTables",
             ["CanonicalValues", "RecordStore", "SyncModel", "SyncWire", "ThreadExecutor"]),
@@ -217,10 +216,10 @@ let package = Package(
             "weir",
             [
                 "AsyncPrimitives", "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut",
-                "FanOutLink", "Gateway", "HTTP", "Ingest", "KafkaChangeLog", "LinkWire", "Metrics", "NetworkLink",
-                "Observability", "Operations", "Ordering", "PartitionSupervision", "PostgresRecordStore", "RecordStore",
-                "SchemaFile", "ServiceLifecycle", "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SyncModel",
-                "SyncWire", "Verification",
+                "FanOutLink", "Gateway", "HTTP", "Ingest", "KafkaChangeLog", "Metrics", "NetworkLink",
+                "Observability", "Operations", "Ordering", "PartitionSupervision", "PostgresRecordStore",
+                "RecordStore", "SchemaFile", "ServiceLifecycle", "SQLite", "SQLiteChangeLog", "SQLiteRecordStore",
+                "SyncModel", "SyncWire", "Verification",
             ]),
 
         // Tests, in the same folders; Conformance holds the suites that every adapter of a port passes, Support what tests share.
@@ -233,9 +232,8 @@ let package = Package(
         tests(
             "Pipeline/FanOutTests",
             [
-                "ChangeLog", "Configuration", "FanOut", "FanOutLink", "LinkWire", "Metrics", "NetworkLink",
-                "Observability", "PartitionSupervision", "RecordStore", "Seeded", "SQLite", "SyncModel", "SyncWire",
-                "TestClocks",
+                "ChangeLog", "Configuration", "FanOut", "FanOutLink", "Metrics", "NetworkLink", "Observability",
+                "PartitionSupervision", "RecordStore", "Seeded", "SQLite", "SyncModel", "SyncWire", "TestClocks",
             ]),
         tests(
             "Pipeline/GatewayTests",
@@ -283,15 +281,14 @@ let package = Package(
                 "KafkaChangeLog", "KafkaServer", "MockKafka", "Observability", "Seeded", "ServerShell",
                 "ThreadExecutor",
             ]),
-        tests("Adapters/LinkWireTests", ["FanOutLink", "Fuzzing", "LinkWire", "SyncModel", "SyncWire"]),
         tests("Adapters/LocalLogTests", ["ChangeLog", "LocalLog"]),
         tests("Adapters/MemoryChangeLogTests", ["ChangeLog", "ChangeLogConformance", "MemoryChangeLog"]),
         tests("Adapters/MemoryRecordStoreTests", ["MemoryRecordStore", "RecordStoreConformance"]),
         tests(
             "Adapters/NetworkLinkTests",
             [
-                "Commands", "Configuration", "FanOutLink", "Fuzzing", "LinkWire", "Metrics", "NetworkLink",
-                "Observability", "Seeded", "SyncModel", "SyncWire", "TestClocks", "ThreadExecutor", "ZeroMQ",
+                "Commands", "Configuration", "FanOutLink", "Fuzzing", "Metrics", "NetworkLink", "Observability",
+                "Seeded", "SyncModel", "SyncWire", "TestClocks", "ThreadExecutor", "ZeroMQ",
             ]),
         tests(
             "Adapters/PostgresRecordStoreTests",

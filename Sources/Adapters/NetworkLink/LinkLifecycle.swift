@@ -2,7 +2,7 @@ import AsyncPrimitives
 import Synchronization
 import ThreadExecutor
 
-/// The life of one end of the link: its thread and its beats, from a start to an end that any number may wait for.
+/// Runs the thread and the heartbeats of one side of the link, from the start to the end.
 final class LinkLifecycle: Sendable {
     private enum Phase {
         case idle
@@ -12,32 +12,28 @@ final class LinkLifecycle: Sendable {
 
     private struct State {
         var phase = Phase.idle
-        var beats: Task<Void, Never>?
-        /// Why it ended, where it did not as it should.
+        var heartbeats: Task<Void, Never>?
+        /// Why the thread ended, unless it was stopped.
         var problem: LinkProblem?
-        /// As many as callers of `run()` and `stop()`.
+        /// The callers of `run()` and `stop()`.
         var waiting: [Promise<LinkProblem?>] = []
     }
 
-    private let name: String
-    private let halt: @Sendable () -> Void
+    private let threadName: String
+    private let requestStop: @Sendable () -> Void
     private let state = Mutex(State())
 
-    /// - Parameters:
-    ///   - name: the thread's, for debuggers.
-    ///   - halt: has the thread end.
-    init(name: String, halt: @escaping @Sendable () -> Void) {
-        self.name = name
-        self.halt = halt
+    /// - Parameter requestStop: makes the thread's loop end.
+    init(threadName: String, requestStop: @escaping @Sendable () -> Void) {
+        self.threadName = threadName
+        self.requestStop = requestStop
     }
 
-    /// Begins; once.
+    /// Starts the heartbeats and the thread; fails if that was done before.
     ///
-    /// - Parameters:
-    ///   - beats: begins to beat.
-    ///   - serve: runs on the thread until it is told to end.
+    /// - Parameter serve: the thread's loop, which runs until it is stopped or fails.
     func start(
-        beats: () -> Task<Void, Never>, serving serve: @escaping @Sendable () -> LinkProblem?
+        heartbeats begin: () -> Task<Void, Never>, serving serve: @escaping @Sendable () -> LinkProblem?
     ) throws(LinkProblem) {
         let isFirst = state.withLock { state in
             guard state.phase == .idle else { return false }
@@ -47,14 +43,14 @@ final class LinkLifecycle: Sendable {
         guard isFirst else { throw .system("the link was started before") }
         let thread: DedicatedThread
         do {
-            thread = try DedicatedThread(name: name)
+            thread = try DedicatedThread(name: threadName)
         } catch {
             let problem = LinkProblem.system("\(error)")
             end(problem)
             throw problem
         }
-        let beating = beats()
-        state.withLock { $0.beats = beating }
+        let heartbeats = begin()
+        state.withLock { $0.heartbeats = heartbeats }
         Task {
             let problem = await thread.run { serve() }
             await thread.close()
@@ -62,18 +58,18 @@ final class LinkLifecycle: Sendable {
         }
     }
 
-    /// Lasts as long as the thread, which a cancelled task ends; starts it first where nobody did.
+    /// Waits until the thread has ended, which cancelling the task requests; starts first if that was not done.
     func run(_ start: () async throws(LinkProblem) -> Void) async throws {
         if state.withLock({ $0.phase == .idle }) { try await start() }
         let problem = await withTaskCancellationHandler {
             await wait()
         } onCancel: {
-            halt()
+            requestStop()
         }
         if let problem { throw problem }
     }
 
-    /// Ends, and returns when all is done.
+    /// Stops the thread, and returns when it has ended.
     func stop() async {
         let phase = state.withLock { state in
             defer { if state.phase == .idle { state.phase = .stopped } }
@@ -82,24 +78,24 @@ final class LinkLifecycle: Sendable {
         switch phase {
         case .idle: end(nil)
         case .running:
-            halt()
+            requestStop()
             _ = await wait()
         case .stopped: return
         }
     }
 
     private func end(_ problem: LinkProblem?) {
-        let (beats, waiting) = state.withLock { state in
+        let (heartbeats, waiting) = state.withLock { state in
             state.phase = .stopped
             state.problem = problem
-            defer { (state.beats, state.waiting) = (nil, []) }
-            return (state.beats, state.waiting)
+            defer { (state.heartbeats, state.waiting) = (nil, []) }
+            return (state.heartbeats, state.waiting)
         }
-        beats?.cancel()
+        heartbeats?.cancel()
         for waiter in waiting { waiter.fulfil(problem) }
     }
 
-    /// Waits for the end, in a task that was cancelled, too.
+    /// Waits for the end, also in a cancelled task.
     private func wait() async -> LinkProblem? {
         let waiter = Promise<LinkProblem?>()
         state.withLock { state in

@@ -1,6 +1,6 @@
 import Metrics
 
-/// What both ends of the link count.
+/// The metrics of both sides of the link.
 package struct LinkMetrics: Sendable {
     let connections: Gauge
     let roundTrips: Histogram
@@ -14,7 +14,7 @@ package struct LinkMetrics: Sendable {
     let dropped: Counter
     let refused: Counter
 
-    /// Takes the numbers from a registry; by default from one that nobody looks at.
+    /// - Parameter registry: by default one that is not exported.
     package init(_ registry: MetricRegistry = MetricRegistry()) {
         connections = registry.gauge(.linkConnections)
         roundTrips = registry.histogram(.linkRoundTrip)

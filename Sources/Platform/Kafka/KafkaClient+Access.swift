@@ -1,16 +1,12 @@
 import CRdkafka
 
-/// What one user may do, or may not, with one topic or group.
+/// An ACL: what a user may or may not do with a topic or group.
 package struct KafkaAccessRule: Sendable {
-    /// What the rule is about.
     package enum Resource: Sendable {
-        /// A topic.
         case topic(String)
-        /// A group.
         case group(String)
     }
 
-    /// What the user does.
     package enum Operation: Sendable {
         case all, read, write, describe
     }
@@ -21,11 +17,9 @@ package struct KafkaAccessRule: Sendable {
     let operation: Operation
     let isAllowed: Bool
 
-    /// States a rule.
-    ///
     /// - Parameters:
-    ///   - isPrefix: whether it is about all resources whose names begin so.
-    ///   - isAllowed: what is forbidden by one rule stays so, whatever others allow.
+    ///   - isPrefix: whether the rule applies to all resources with this prefix.
+    ///   - isAllowed: a rule that denies overrides all rules that allow.
     package init(_ resource: Resource, isPrefix: Bool = false, user: String, _ operation: Operation, isAllowed: Bool) {
         self.resource = resource
         self.isPrefix = isPrefix
@@ -35,17 +29,16 @@ package struct KafkaAccessRule: Sendable {
     }
 }
 
-/// Rights, whose calls block until there is an answer or the time is up; for tests.
+/// ACLs, for tests; the calls block until the response or the time limit.
 extension KafkaClient {
-    /// Adds a rule.
     package func add(_ rule: KafkaAccessRule, milliseconds: Int) throws(KafkaError) {
         try use { (handle) throws(KafkaError) in
             var binding: OpaquePointer? = try rule.binding {
                 rd_kafka_AclBinding_new($0, $1, $2, $3, $4, $5, $6, $7, $8)
             }
             defer { rd_kafka_AclBinding_destroy(binding) }
-            let event = try ask(RD_KAFKA_ADMIN_OP_CREATEACLS, milliseconds, handle) { options, answers in
-                rd_kafka_CreateAcls(handle, &binding, 1, options, answers)
+            let event = try request(RD_KAFKA_ADMIN_OP_CREATEACLS, milliseconds, handle) { options, responses in
+                rd_kafka_CreateAcls(handle, &binding, 1, options, responses)
             }
             var count = 0
             let results = rd_kafka_CreateAcls_result_acls(rd_kafka_event_CreateAcls_result(event.pointer), &count)
@@ -55,15 +48,14 @@ extension KafkaClient {
         }
     }
 
-    /// Removes a rule.
     package func remove(_ rule: KafkaAccessRule, milliseconds: Int) throws(KafkaError) {
         try use { (handle) throws(KafkaError) in
             var filter: OpaquePointer? = try rule.binding {
                 rd_kafka_AclBindingFilter_new($0, $1, $2, $3, $4, $5, $6, $7, $8)
             }
             defer { rd_kafka_AclBinding_destroy(filter) }
-            let event = try ask(RD_KAFKA_ADMIN_OP_DELETEACLS, milliseconds, handle) { options, answers in
-                rd_kafka_DeleteAcls(handle, &filter, 1, options, answers)
+            let event = try request(RD_KAFKA_ADMIN_OP_DELETEACLS, milliseconds, handle) { options, responses in
+                rd_kafka_DeleteAcls(handle, &filter, 1, options, responses)
             }
             var count = 0
             let results = rd_kafka_DeleteAcls_result_responses(
@@ -74,7 +66,7 @@ extension KafkaClient {
         }
     }
 
-    /// What an answer says, whose event keeps the object.
+    /// The error of a result; the event owns the object.
     private static func error(_ error: OpaquePointer?) -> KafkaError? {
         guard let error, rd_kafka_error_code(error) != RD_KAFKA_RESP_ERR_NO_ERROR else { return nil }
         return KafkaError(
@@ -83,7 +75,7 @@ extension KafkaClient {
 }
 
 extension KafkaAccessRule {
-    /// librdkafka's object of the rule, or for finding it.
+    /// librdkafka's object for the rule, or the filter that matches it.
     fileprivate func binding(
         _ make: (
             rd_kafka_ResourceType_t, String, rd_kafka_ResourcePatternType_t, String, String, rd_kafka_AclOperation_t,
@@ -102,13 +94,13 @@ extension KafkaAccessRule {
             case .write: RD_KAFKA_ACL_OPERATION_WRITE
             case .describe: RD_KAFKA_ACL_OPERATION_DESCRIBE
             }
-        let (binding, words) = withErrorText { text, size in
+        let (binding, reason) = withErrorText { text, size in
             make(
                 kind, name, isPrefix ? RD_KAFKA_RESOURCE_PATTERN_PREFIXED : RD_KAFKA_RESOURCE_PATTERN_LITERAL,
                 "User:\(user)", "*", operation,
                 isAllowed ? RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW : RD_KAFKA_ACL_PERMISSION_TYPE_DENY, text, size)
         }
-        guard let binding else { throw KafkaError(.invalidArgument, message: words) }
+        guard let binding else { throw KafkaError(.invalidArgument, message: reason) }
         return binding
     }
 }

@@ -1,8 +1,8 @@
 import CRdkafka
 
-/// What a member of a group does; each call returns quickly.
+/// Calls of a consumer group member; they return at once unless they say that they block.
 extension KafkaClient {
-    /// Takes part in a group, in a topic's partitions.
+    /// Joins the client's group for a topic.
     package func subscribe(to topic: String) throws(KafkaError) {
         try use { (handle) throws(KafkaError) in
             let list = TopicPartitionList([KafkaPosition(topic, -1)])
@@ -10,17 +10,17 @@ extension KafkaClient {
         }
     }
 
-    /// Ends the part in a group; the partitions are revoked by an event, if there are some.
+    /// Begins to leave the group; the assigned partitions, if any, are revoked by an event.
     package func unsubscribe() throws(KafkaError) {
         try use { (handle) throws(KafkaError) in
             if let error = KafkaError(rd_kafka_unsubscribe(handle)) { throw error }
         }
     }
 
-    /// Accepts partitions, without reading them.
+    /// Accepts an assignment, without fetching.
     package func accept(_ partitions: [KafkaPosition]) throws(KafkaError) {
         try use { (handle) throws(KafkaError) in
-            // At the end, so that neither a committed offset is asked for nor anything fetched before the pause.
+            // From the end, so that librdkafka neither reads the committed offset nor fetches before the pause.
             let list = TopicPartitionList(
                 partitions.map { KafkaPosition($0.topic, $0.partition, offset: Int64(RD_KAFKA_OFFSET_END)) })
             if let error = rd_kafka_incremental_assign(handle, list.pointer) { throw KafkaError(taking: error) }
@@ -28,7 +28,6 @@ extension KafkaClient {
         }
     }
 
-    /// Gives partitions back.
     package func release(_ partitions: [KafkaPosition]) throws(KafkaError) {
         try use { (handle) throws(KafkaError) in
             let list = TopicPartitionList(partitions)
@@ -36,12 +35,11 @@ extension KafkaClient {
         }
     }
 
-    /// Whether the group gave this member's partitions away without asking.
+    /// Whether the group took the partitions from this member without a revocation.
     package func hasLostAssignment() throws(KafkaError) -> Bool {
         try use { (handle) throws(KafkaError) in rd_kafka_assignment_lost(handle) != 0 }
     }
 
-    /// The partitions that this member has accepted and not given back.
     package func assignment() throws(KafkaError) -> [KafkaPosition] {
         try use { (handle) throws(KafkaError) in
             var list: UnsafeMutablePointer<rd_kafka_topic_partition_list_t>?
@@ -50,7 +48,7 @@ extension KafkaClient {
         }
     }
 
-    /// Stores an offset for the group; an event of the kind `commit` with the tag says what came of it.
+    /// Commits an offset; an event of the kind `commit` with the tag reports the result.
     package func commit(_ position: KafkaPosition, tag: UInt) throws(KafkaError) {
         try use { (handle) throws(KafkaError) in
             let list = TopicPartitionList([position])
@@ -60,43 +58,44 @@ extension KafkaClient {
         }
     }
 
-    /// What the client's group has committed for partitions, ``KafkaPosition/none`` where that is nothing; blocks.
+    /// The offsets that the client's group has committed, ``KafkaPosition/none`` where there is none; blocks.
     ///
-    /// The client need not take part in the group. librdkafka 2.0 has another call for any group, which ends the process where
-    /// the coordinator goes away meanwhile.
+    /// The client need not be a member. librdkafka 2.0 has a call for the offsets of any group, but it crashes the process when the
+    /// coordinator becomes unavailable during the call.
     package func committed(
         _ partitions: [KafkaPosition], milliseconds: Int
     ) throws(KafkaError) -> [KafkaPosition] {
         try use { (handle) throws(KafkaError) in
             let list = TopicPartitionList(partitions)
             let code = rd_kafka_committed(handle, list.pointer, Int32(clamping: milliseconds))
-            if let error = KafkaError(code, during: "asking what the group has committed") { throw error }
+            if let error = KafkaError(code, during: "reading the group's committed offsets") { throw error }
             let positions = list.positions
             if let error = positions.lazy.compactMap(\.error).first { throw error }
             return positions
         }
     }
 
-    /// Stores offsets for the client's group as long as that has no members; blocks.
+    /// Commits offsets for the client's group while that has no members; blocks.
     ///
-    /// - Throws: ``KafkaErrorCode/unknownMember`` or the like where it has some.
+    /// - Throws: ``KafkaErrorCode/unknownMember`` or a similar code if the group has members.
     package func setCommitted(_ positions: [KafkaPosition], milliseconds: Int) throws(KafkaError) {
         try use { (handle) throws(KafkaError) in
             let list = TopicPartitionList(positions)
-            let answers: OpaquePointer = rd_kafka_queue_new(handle)
-            defer { rd_kafka_queue_destroy(answers) }
-            let code = rd_kafka_commit_queue(handle, list.pointer, answers, nil, nil)
+            let responses: OpaquePointer = rd_kafka_queue_new(handle)
+            defer { rd_kafka_queue_destroy(responses) }
+            let code = rd_kafka_commit_queue(handle, list.pointer, responses, nil, nil)
             if let error = KafkaError(code, during: "committing for the group") { throw error }
-            guard let pointer = rd_kafka_queue_poll(answers, Int32(clamping: milliseconds)) else {
-                throw KafkaError(.timedOut, message: "the coordinator does not answer")
+            guard let pointer = rd_kafka_queue_poll(responses, Int32(clamping: milliseconds)) else {
+                throw KafkaError(.timedOut, message: "no response from the coordinator")
             }
             if let error = KafkaEvent(pointer).commitError { throw error }
         }
     }
 
-    /// Leaves the group; blocks until the coordinator was told, or could not be.
+    /// Leaves the group; blocks until the coordinator has responded or the request has failed.
     ///
-    /// For a member that has unsubscribed and has no partitions: closed around an assignment, librdkafka 2.0 may hang.
+    /// Only for a member that has unsubscribed and released its partitions: librdkafka 2.0 may hang when it is closed during an
+    /// assignment.
     package func leaveGroup() throws(KafkaError) {
         try use { (handle) throws(KafkaError) in
             if let error = KafkaError(rd_kafka_consumer_close(handle)) { throw error }

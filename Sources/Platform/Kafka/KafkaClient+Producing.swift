@@ -1,17 +1,13 @@
 import CRdkafka
 
-/// A message to produce.
 package struct KafkaRecord: Sendable {
-    /// The topic's name.
     package let topic: String
-    /// The partition, from 0.
     package let partition: Int32
-    /// The key; empty means an empty key, not none.
+    /// An empty key is not a null key.
     package let key: [UInt8]
-    /// The value; empty means an empty value, not the removal of the key.
+    /// An empty value is not a null value, which would be a tombstone.
     package let value: [UInt8]
 
-    /// Makes a message.
     package init(topic: String, partition: Int32, key: [UInt8], value: [UInt8]) {
         self.topic = topic
         self.partition = partition
@@ -21,10 +17,10 @@ package struct KafkaRecord: Sendable {
 }
 
 extension KafkaClient {
-    /// Copies messages into the queue, in order, and returns at once; each gets a delivery report with its tag.
+    /// Copies records into the client's queue, in order, and returns at once; each gets a delivery report with its tag.
     ///
-    /// - Parameter firstTag: the first message's tag; each further one's is one higher.
-    /// - Returns: how many were taken, and why the next one was not.
+    /// - Parameter firstTag: the tag of the first record; each further record's is one higher.
+    /// - Returns: how many records were enqueued, and the error of the next one.
     package func produce(
         _ records: some Sequence<KafkaRecord>, firstTag: UInt
     ) -> (count: Int, error: KafkaError?) {
@@ -46,7 +42,7 @@ extension KafkaClient {
         let topic = try topic(record.topic, handle)
         let error = record.key.withUnsafeBytes { key in
             record.value.withUnsafeBytes { value in
-                // Copied within the call. A null pointer would mean no key and no value.
+                // The call copies both. A null pointer would mean a null key or value.
                 withUnsafePointer(to: 0 as UInt8) { nothing in
                     crdkafka_produce(
                         handle, topic, record.partition, key.baseAddress ?? UnsafeRawPointer(nothing), key.count,
@@ -58,7 +54,7 @@ extension KafkaClient {
         if let error { throw KafkaError(taking: error, during: "\(record.topic)[\(record.partition)]") }
     }
 
-    /// Gives up every message that is not delivered; each one's report says so.
+    /// Drops every record that is not delivered; their delivery reports have an error.
     package func purge() {
         do throws(KafkaError) {
             try use { (handle) throws(KafkaError) in
@@ -67,8 +63,8 @@ extension KafkaClient {
                 if let error = KafkaError(code) { throw error }
             }
         } catch {
-            // Said of a client that is no producer, or closed: then there are no messages.
-            assert(error.code == .closed, "a producer's messages can be purged")
+            // Only a client that is closed or no producer fails, and it has no records.
+            assert(error.code == .closed, "a producer can be purged")
         }
     }
 }

@@ -2,50 +2,46 @@ import CRdkafka
 import Synchronization
 import ThreadExecutor
 
-/// A client of librdkafka: a producer, a consumer, or what asks questions.
+/// A client of librdkafka.
 ///
-/// Any thread may call it. One thread serves its events with ``poll(milliseconds:)``. Whoever makes it closes it, once nothing
-/// new will be asked of it; a call after that fails.
+/// Any thread may call it. One thread serves its events with ``poll(milliseconds:)``. Its owner closes it; later calls fail.
 ///
-/// `@unchecked Sendable`: librdkafka's handles may be used by any thread; both are freed in ``close()`` alone, after the last
-/// use has ended.
+/// `@unchecked Sendable`: any thread may use librdkafka's handles; both are freed only in ``close(on:)``, after the last use.
 package final class KafkaClient: @unchecked Sendable {
-    /// What a client is for.
     package enum Kind: Sendable {
-        /// Produces, and asks questions.
+        /// Also used for queries.
         case producer
-        /// Reads, with or without a group.
+        /// With or without a group.
         case consumer
     }
 
-    /// Events that a client reports besides errors and log lines.
+    /// The events that a client reports, besides errors and log lines.
     package enum Events: Sendable {
-        /// None.
         case none
-        /// What became of messages.
+        /// Delivery reports.
         case deliveries
-        /// Rebalances, and what became of commits.
+        /// Rebalances, and the results of commits.
         case group
     }
 
     private struct State {
-        /// Calls under way.
+        /// Calls in progress.
         var uses = 0
         var isClosing = false
         var closers: [CheckedContinuation<Void, Never>] = []
-        /// As many as topics are used.
+        /// One for each topic that was used.
         var topics: [String: SendablePointer] = [:]
     }
 
     private let handle: OpaquePointer
-    /// The queue that ``poll(milliseconds:)`` serves.
+    /// The queue that ``poll(milliseconds:)`` reads.
     let queue: OpaquePointer
     private let state = Mutex(State())
 
-    /// Makes a client, whose threads start at once; it connects when it must.
+    /// Starts librdkafka's threads, which connect when needed.
     package init(_ kind: Kind, _ properties: KafkaProperties, events: Events = .none) throws(KafkaError) {
         var properties = properties
-        // Log lines come as events: librdkafka would write them to standard error.
+        // Log lines become events: librdkafka would write them to standard error.
         properties.set("log.queue", "true")
         let configuration = try properties.configuration()
         var mask = RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG
@@ -55,71 +51,65 @@ package final class KafkaClient: @unchecked Sendable {
         case .group: mask |= RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT
         }
         rd_kafka_conf_set_events(configuration, mask)
-        let (made, words) = withErrorText {
+        let (created, text) = withErrorText {
             rd_kafka_new(kind == .producer ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER, configuration, $0, $1)
         }
-        guard let made else {
+        guard let created else {
             rd_kafka_conf_destroy(configuration)
-            throw KafkaError(.invalidArgument, message: words)
+            throw KafkaError(.invalidArgument, message: text)
         }
-        handle = made
-        rd_kafka_set_log_queue(made, nil)
+        handle = created
+        rd_kafka_set_log_queue(created, nil)
         if events == .group {
-            // From now on the consumer's queue has everything.
-            rd_kafka_poll_set_consumer(made)
-            queue = rd_kafka_queue_get_consumer(made)
+            // Redirects all events to the consumer's queue.
+            rd_kafka_poll_set_consumer(created)
+            queue = rd_kafka_queue_get_consumer(created)
         } else {
-            queue = rd_kafka_queue_get_main(made)
+            queue = rd_kafka_queue_get_main(created)
         }
     }
 
-    deinit {
-        assert(state.withLock { $0.isClosing }, "a client of Kafka is closed by whoever made it")
-    }
+    deinit { assert(state.withLock { $0.isClosing }, "the owner of a Kafka client closes it") }
 
-    /// librdkafka's version.
     package static var libraryVersion: (Int, Int, Int) {
-        // A byte for each number, the fourth for candidates of a release.
+        // A byte for each number, the fourth for release candidates.
         let version = Int(rd_kafka_version())
         return (version >> 24 & 0xFF, version >> 16 & 0xFF, version >> 8 & 0xFF)
     }
 
-    /// Waits for the next event; `nil` when the time is up or ``wake()`` was called.
+    /// Blocks until the next event; `nil` when the time is up or ``wake()`` was called.
     ///
-    /// Blocks its thread, so it belongs on one of its own.
-    ///
-    /// - Parameter milliseconds: how long to wait; `nil` means for ever.
+    /// - Parameter milliseconds: the time limit; `nil` for none.
     package func poll(milliseconds: Int? = nil) throws(KafkaError) -> KafkaEvent? {
         try use { _ in
             rd_kafka_queue_poll(queue, milliseconds.map { Int32(clamping: $0) } ?? -1).map { KafkaEvent($0) }
         }
     }
 
-    /// Ends the wait of ``poll(milliseconds:)``, or the next one at once.
+    /// Ends the current call of ``poll(milliseconds:)``, or the next one.
     package func wake() {
-        // A client that is closed has nobody to wake.
         if begin() {
             rd_kafka_queue_yield(queue)
             end()
         }
     }
 
-    /// The error that ended the client, if one did.
+    /// The fatal error of the client, if it has one.
     package func fatalError() -> KafkaError? {
         guard begin() else { return nil }
         defer { end() }
-        let (code, words) = withErrorText { rd_kafka_fatal_error(handle, $0, $1) }
+        let (code, text) = withErrorText { rd_kafka_fatal_error(handle, $0, $1) }
         guard code != RD_KAFKA_RESP_ERR_NO_ERROR else { return nil }
-        return KafkaError(KafkaErrorCode(code), message: words, isFatal: true)
+        return KafkaError(KafkaErrorCode(code), message: text, isFatal: true)
     }
 
-    /// Waits for the calls under way, then ends the client; what is enqueued is given up.
+    /// Waits for the calls in progress, then destroys the client; records that are not delivered are dropped.
     ///
-    /// - Parameter thread: where to wait while librdkafka's threads end.
+    /// - Parameter thread: blocks while librdkafka's threads end.
     package func close(on thread: DedicatedThread) async {
         await withCheckedContinuation { continuation in
             let isIdle = state.withLock { state in
-                precondition(!state.isClosing, "a client of Kafka is closed once")
+                precondition(!state.isClosing, "a Kafka client is closed only once")
                 state.isClosing = true
                 if state.uses > 0 { state.closers.append(continuation) }
                 return state.uses == 0
@@ -134,14 +124,14 @@ package final class KafkaClient: @unchecked Sendable {
             defer { state.topics = [:] }
             return state.topics.values.map(\.pointer)
         }
-        // librdkafka waits for what refers to the client.
+        // Before the client: librdkafka waits for everything that refers to it.
         for topic in topics { rd_kafka_topic_destroy(topic) }
         rd_kafka_queue_destroy(queue)
-        // A consumer of a group has left it, as far as it could; closing it again might wait for ever.
+        // A group member has called `leaveGroup()`; closing the consumer again might never return.
         rd_kafka_destroy_flags(handle, Int32(RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE))
     }
 
-    /// Runs calls to librdkafka, which a close waits for.
+    /// Runs calls of librdkafka, for which a close waits.
     func use<Result: ~Copyable>(
         _ body: (OpaquePointer) throws(KafkaError) -> Result
     ) throws(KafkaError) -> Result {
@@ -168,12 +158,12 @@ package final class KafkaClient: @unchecked Sendable {
         for closer in closers { closer.resume() }
     }
 
-    /// librdkafka's object for a topic, within ``use(_:)``; it lives as long as the client.
+    /// librdkafka's object for a topic, to be used within ``use(_:)``; it lives as long as the client.
     func topic(_ name: String, _ handle: OpaquePointer) throws(KafkaError) -> OpaquePointer {
         let topic: SendablePointer? = state.withLock { state in
             if let known = state.topics[name] { return known }
-            guard let made = rd_kafka_topic_new(handle, name, nil) else { return nil }
-            state.topics[name] = SendablePointer(pointer: made)
+            guard let created = rd_kafka_topic_new(handle, name, nil) else { return nil }
+            state.topics[name] = SendablePointer(pointer: created)
             return state.topics[name]
         }
         guard let topic else {
@@ -189,7 +179,7 @@ extension KafkaErrorCode {
     package static let closed = KafkaErrorCode(RD_KAFKA_RESP_ERR__DESTROY)
 }
 
-/// A handle of librdkafka that any thread may use.
+/// An object of librdkafka that any thread may use.
 struct SendablePointer: @unchecked Sendable {
     let pointer: OpaquePointer
 }

@@ -1,17 +1,14 @@
 import CRdkafka
 
-/// What Kafka or librdkafka said: the code, and whether trying again or only another client may help.
+/// An error of Kafka or librdkafka.
 package struct KafkaError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What went wrong.
     package let code: KafkaErrorCode
-    /// The cause, for an operator.
     package let message: String
     /// Whether the same call may succeed later.
     package let isRetriable: Bool
-    /// Whether the client is of no use any more and another one must be made.
+    /// Whether the client can no longer be used: a new one must be created.
     package let isFatal: Bool
 
-    /// States an error.
     package init(_ code: KafkaErrorCode, message: String, isRetriable: Bool? = nil, isFatal: Bool = false) {
         self.code = code
         self.message = message
@@ -19,100 +16,88 @@ package struct KafkaError: Error, Sendable, Hashable, CustomStringConvertible {
         self.isFatal = isFatal || code == .fatal
     }
 
-    /// The error of a code, in librdkafka's words; `nil` for none.
+    /// The error for a code, with librdkafka's text; `nil` for success.
     init?(_ code: rd_kafka_resp_err_t, during action: String? = nil) {
         guard code != RD_KAFKA_RESP_ERR_NO_ERROR else { return nil }
-        let words = String(cString: rd_kafka_err2str(code))
-        self.init(KafkaErrorCode(code), message: action.map { "\($0): \(words)" } ?? words)
+        let text = String(cString: rd_kafka_err2str(code))
+        self.init(KafkaErrorCode(code), message: action.map { "\($0): \(text)" } ?? text)
     }
 
-    /// Takes over an error object and destroys it.
+    /// Copies an error object and destroys it.
     init(taking error: OpaquePointer, during action: String? = nil) {
         defer { rd_kafka_error_destroy(error) }
         let code = KafkaErrorCode(rd_kafka_error_code(error))
-        let words = String(cString: rd_kafka_error_string(error))
+        let text = String(cString: rd_kafka_error_string(error))
         self.init(
-            code, message: action.map { "\($0): \(words)" } ?? words,
+            code, message: action.map { "\($0): \(text)" } ?? text,
             isRetriable: rd_kafka_error_is_retriable(error) != 0 || code.isTransient,
             isFatal: rd_kafka_error_is_fatal(error) != 0)
     }
 
-    /// The code's name and the cause.
     package var description: String { "\(code.name): \(message)" }
 }
 
-/// A code of Kafka's protocol, or, below zero, of librdkafka itself.
+/// A code of Kafka's protocol, or, if negative, of librdkafka.
 package struct KafkaErrorCode: RawRepresentable, Sendable, Hashable {
-    /// The number.
     package let rawValue: Int32
 
-    /// Makes a code of its number.
     package init(rawValue: Int32) { self.rawValue = rawValue }
 
     init(_ code: rd_kafka_resp_err_t) { self.init(rawValue: code.rawValue) }
 
-    /// The name in librdkafka, such as `UNKNOWN_TOPIC_OR_PART`.
+    /// librdkafka's name, such as `UNKNOWN_TOPIC_OR_PART`.
     package var name: String { String(cString: rd_kafka_err2name(rd_kafka_resp_err_t(rawValue: rawValue))) }
 }
 
 extension KafkaErrorCode {
-    /// The topic or partition does not exist, says a broker.
+    /// A broker reports that the topic or partition does not exist.
     package static let unknownTopicOrPartition = KafkaErrorCode(RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
-    /// The topic does not exist, as far as the client knows.
+    /// The client's metadata has no such topic.
     package static let unknownTopic = KafkaErrorCode(RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC)
-    /// The partition does not exist, as far as the client knows.
+    /// The client's metadata has no such partition.
     package static let unknownPartition = KafkaErrorCode(RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION)
-    /// The topic exists already.
     package static let topicAlreadyExists = KafkaErrorCode(RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
-    /// The record, or the batch that it is in, is larger than allowed.
+    /// The record, or its batch, is larger than allowed.
     package static let messageTooLarge = KafkaErrorCode(RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
-    /// The partition does not hold the offset.
+    /// The partition has no record at the offset.
     package static let offsetOutOfRange = KafkaErrorCode(RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE)
-    /// The partition does not hold the offset, and the client may not choose another.
+    /// The partition has no record at the offset, and the client must not reset it.
     package static let noOffsetReset = KafkaErrorCode(RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)
-    /// The client has raised an error that ends it.
+    /// The client has a fatal error.
     package static let fatal = KafkaErrorCode(RD_KAFKA_RESP_ERR__FATAL)
-    /// A batch failed and those behind it would leave a gap.
+    /// A batch failed, so later batches would leave a gap.
     package static let gaplessGuarantee = KafkaErrorCode(RD_KAFKA_RESP_ERR__GAPLESS_GUARANTEE)
-    /// The message was removed before it was sent.
+    /// The record was purged before it was sent.
     package static let purgedFromQueue = KafkaErrorCode(RD_KAFKA_RESP_ERR__PURGE_QUEUE)
-    /// The message was given up while a broker may have it.
+    /// The record was purged after it was sent: the broker may have it.
     package static let purgedInFlight = KafkaErrorCode(RD_KAFKA_RESP_ERR__PURGE_INFLIGHT)
-    /// The queue of the producer is full.
+    /// The producer's queue is full.
     package static let queueFull = KafkaErrorCode(RD_KAFKA_RESP_ERR__QUEUE_FULL)
-    /// The reader came to the end; no error.
+    /// The consumer has reached the end of the partition; not an error.
     package static let partitionEnd = KafkaErrorCode(RD_KAFKA_RESP_ERR__PARTITION_EOF)
-    /// The time was up.
     package static let timedOut = KafkaErrorCode(RD_KAFKA_RESP_ERR__TIMED_OUT)
-    /// A message was not delivered in its time.
+    /// A record was not delivered in time.
     package static let messageTimedOut = KafkaErrorCode(RD_KAFKA_RESP_ERR__MSG_TIMED_OUT)
-    /// No broker can be reached.
     package static let allBrokersDown = KafkaErrorCode(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
     /// The member belongs to an earlier generation of the group.
     package static let illegalGeneration = KafkaErrorCode(RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION)
-    /// The group does not know the member.
     package static let unknownMember = KafkaErrorCode(RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID)
-    /// Another member took this one's name.
+    /// Another member has the same instance id.
     package static let fencedInstance = KafkaErrorCode(RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID)
-    /// The group shares its partitions anew.
     package static let rebalanceInProgress = KafkaErrorCode(RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS)
-    /// A broker's disk fails.
+    /// A broker's disk failed.
     package static let storage = KafkaErrorCode(RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR)
-    /// A setting is not allowed.
     package static let invalidArgument = KafkaErrorCode(RD_KAFKA_RESP_ERR__INVALID_ARG)
-    /// The topic does not take this.
+    /// The topic's settings do not allow the record.
     package static let policyViolation = KafkaErrorCode(RD_KAFKA_RESP_ERR_POLICY_VIOLATION)
-    /// The broker or the mock cluster does not know the request.
+    /// The broker or the mock cluster does not support the request.
     package static let unsupported = KafkaErrorCode(RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE)
-    /// Too few replicas have the data for `acks=all`.
+    /// Fewer replicas than `min.insync.replicas` are in sync.
     package static let notEnoughReplicas = KafkaErrorCode(RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS)
-    /// The client is not allowed to use the topic.
     package static let topicForbidden = KafkaErrorCode(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
-    /// The client is not allowed to do this in the cluster.
     package static let clusterForbidden = KafkaErrorCode(RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED)
-    /// The client is not allowed to be in the group.
     package static let groupForbidden = KafkaErrorCode(RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
-    /// The group's members share its partitions in another way.
+    /// The group's members use another assignment strategy.
     package static let inconsistentGroup = KafkaErrorCode(RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL)
 
     private static let transient: Set<KafkaErrorCode> = Set(
@@ -139,8 +124,8 @@ extension KafkaErrorCode {
             RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED, RD_KAFKA_RESP_ERR_CONCURRENT_TRANSACTIONS,
         ].map { KafkaErrorCode($0) })
 
-    /// Whether the state behind this code passes by itself, or with another client.
+    /// Whether the condition passes by itself, or with a new client.
     ///
-    /// librdkafka says so of error objects alone, not of codes.
+    /// librdkafka reports this only of error objects, not of codes.
     var isTransient: Bool { Self.transient.contains(self) }
 }

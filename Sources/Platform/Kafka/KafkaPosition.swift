@@ -1,22 +1,18 @@
 import CRdkafka
 
-/// A partition with an offset, as most questions and answers name one.
+/// A partition, in most calls with an offset.
 package struct KafkaPosition: Sendable, Hashable {
-    /// The topic's name.
     package let topic: String
-    /// The partition, from 0.
     package let partition: Int32
-    /// The offset; ``none`` for none.
+    /// ``none`` if there is no offset.
     package var offset: Int64
-    /// What was stored with a committed offset.
+    /// The metadata of a committed offset.
     package var metadata: String
-    /// What went wrong with this partition.
+    /// The error of this partition, in the result of a call.
     package let error: KafkaError?
 
-    /// No offset.
     package static let none = Int64(RD_KAFKA_OFFSET_INVALID)
 
-    /// Names a position.
     package init(_ topic: String, _ partition: Int32, offset: Int64 = KafkaPosition.none, metadata: String = "") {
         self.init(topic, partition, offset: offset, metadata: metadata, error: nil)
     }
@@ -29,9 +25,7 @@ package struct KafkaPosition: Sendable, Hashable {
         self.error = error
     }
 
-    /// Copies the positions of a list.
     static func all(in list: UnsafeMutablePointer<rd_kafka_topic_partition_list_t>) -> [KafkaPosition] {
-        // The list has `cnt` elements, which are copied here.
         UnsafeBufferPointer(start: list.pointee.elems, count: Int(list.pointee.cnt)).map { element in
             let metadata = UnsafeRawBufferPointer(start: element.metadata, count: Int(element.metadata_size))
             return KafkaPosition(
@@ -41,7 +35,7 @@ package struct KafkaPosition: Sendable, Hashable {
     }
 }
 
-/// librdkafka's list of partitions; freed with its owner.
+/// librdkafka's list of partitions, which it frees.
 struct TopicPartitionList: ~Copyable {
     let pointer: UnsafeMutablePointer<rd_kafka_topic_partition_list_t>
 
@@ -51,7 +45,7 @@ struct TopicPartitionList: ~Copyable {
             let element = rd_kafka_topic_partition_list_add(pointer, position.topic, position.partition)!
             element.pointee.offset = position.offset
             guard !position.metadata.isEmpty else { continue }
-            // The list frees it with `free`, which is what rd_kafka_mem_malloc's memory may be given to.
+            // The list frees it with `free`, which is allowed for rd_kafka_mem_malloc.
             let bytes = Array(position.metadata.utf8)
             let copy = rd_kafka_mem_malloc(nil, bytes.count)!
             copy.copyMemory(from: bytes, byteCount: bytes.count)
@@ -60,7 +54,6 @@ struct TopicPartitionList: ~Copyable {
         }
     }
 
-    /// Takes over a list.
     init(taking pointer: UnsafeMutablePointer<rd_kafka_topic_partition_list_t>) { self.pointer = pointer }
 
     deinit { rd_kafka_topic_partition_list_destroy(pointer) }

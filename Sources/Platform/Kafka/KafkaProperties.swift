@@ -1,6 +1,6 @@
 import CRdkafka
 
-/// Properties of a librdkafka client, in the order in which they were set; values of secrets are never shown.
+/// Properties of a librdkafka client, in the order in which they were set; the values of secrets are not shown.
 package struct KafkaProperties: Sendable, CustomStringConvertible {
     private struct Property: Sendable {
         let name: String
@@ -8,45 +8,43 @@ package struct KafkaProperties: Sendable, CustomStringConvertible {
         let isSecret: Bool
     }
 
-    /// No name twice.
+    /// Each name once.
     private var properties: [Property] = []
 
-    /// No properties: librdkafka's defaults.
     package init() {}
 
-    /// Sets a property; the last value counts.
+    /// Replaces an earlier value.
     package mutating func set(_ name: String, _ value: String, isSecret: Bool = false) {
         properties.removeAll { $0.name == name }
         properties.append(Property(name: name, value: value, isSecret: isSecret))
     }
 
-    /// The names that are set.
     package var names: [String] { properties.map(\.name) }
 
-    /// The value of a property that is no secret.
+    /// The value of a property that is not secret.
     package subscript(name: String) -> String? { properties.first { $0.name == name && !$0.isSecret }?.value }
 
-    /// The properties with secrets masked.
+    /// The properties, with secrets masked.
     package var description: String {
         properties.map { "\($0.name)=\($0.isSecret ? "***" : $0.value)" }.joined(separator: " ")
     }
 
-    /// Checks each property by itself, as librdkafka would.
+    /// Checks each property with librdkafka.
     package func check() throws(KafkaError) { rd_kafka_conf_destroy(try configuration()) }
 
-    /// Makes librdkafka's object, which the caller owns.
+    /// Creates librdkafka's object, which the caller owns.
     func configuration() throws(KafkaError) -> OpaquePointer {
         let configuration: OpaquePointer = rd_kafka_conf_new()
         for property in properties {
-            let (result, words) = withErrorText {
+            let (result, text) = withErrorText {
                 rd_kafka_conf_set(configuration, property.name, property.value, $0, $1)
             }
             guard result == RD_KAFKA_CONF_OK else {
                 rd_kafka_conf_destroy(configuration)
-                // The words repeat the value.
+                // librdkafka's text has the value.
                 let cause =
                     property.isSecret
-                    ? (result == RD_KAFKA_CONF_UNKNOWN ? "no such property" : "the value is not allowed") : words
+                    ? (result == RD_KAFKA_CONF_UNKNOWN ? "no such property" : "the value is not allowed") : text
                 throw KafkaError(.invalidArgument, message: "\(property.name): \(cause)")
             }
         }
@@ -54,11 +52,11 @@ package struct KafkaProperties: Sendable, CustomStringConvertible {
     }
 }
 
-/// Runs a C function that writes its explanation into a buffer.
+/// Runs a C function that writes an error text into a buffer.
 func withErrorText<Result>(_ body: (UnsafeMutablePointer<CChar>, Int) -> Result) -> (Result, String) {
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: 512) { buffer in
         buffer.initialize(repeating: 0)
-        // The buffer outlives the call, and the functions end what they write with a zero within its size.
+        // The buffer outlives the call, and librdkafka's text ends with NUL within the size.
         let pointer = buffer.baseAddress!
         let result = body(pointer, buffer.count)
         return (result, String(cString: pointer))

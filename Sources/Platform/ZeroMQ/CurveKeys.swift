@@ -1,21 +1,19 @@
 import CZeroMQ
 
-/// A pair of keys of CURVE, in binary form.
+/// A CURVE key pair, in binary form.
 package struct CurveKeys: Sendable {
     /// The size of a key in bytes.
     package static let byteCount = 32
 
-    /// What peers know it by.
     package let publicKey: [UInt8]
-    /// What it proves itself with.
     let secretKey: [UInt8]
 
-    /// Makes the pair that belongs to 32 random bytes; other sizes trap.
+    /// Derives the key pair of 32 random bytes; other sizes trap.
     ///
     /// - Throws: `ENOTSUP` where libzmq was built without CURVE.
     package init(secret: [UInt8]) throws(ZeroMQError) {
-        precondition(secret.count == Self.byteCount, "a key of CURVE has 32 bytes")
-        // Z85: 40 characters and a NUL; libzmq makes a public key in that form alone.
+        precondition(secret.count == Self.byteCount, "a CURVE key has 32 bytes")
+        // Z85, 40 characters and a NUL: libzmq derives public keys in that form only.
         var secretText = [CChar](repeating: 0, count: 41)
         var publicText = [CChar](repeating: 0, count: 41)
         var publicKey = [UInt8](repeating: 0, count: Self.byteCount)
@@ -28,9 +26,9 @@ package struct CurveKeys: Sendable {
 }
 
 extension ZeroMQSocket {
-    /// Has peers prove that they know this server's public key; who they are is asked of ``ZAPAuthenticator``.
+    /// Makes this a CURVE server: clients must know its public key, and a ``ZAPAuthenticator`` decides about theirs.
     ///
-    /// - Parameter domain: what the questions are asked under, not empty.
+    /// - Parameter domain: the domain of the authentication requests, not empty.
     package func serveCurve(_ keys: CurveKeys, domain: String) throws(ZeroMQError) {
         var isServer: Int32 = 1
         let code = zmq_setsockopt(handle, ZMQ_CURVE_SERVER, &isServer, MemoryLayout<Int32>.size)
@@ -39,7 +37,7 @@ extension ZeroMQSocket {
         try set(ZMQ_ZAP_DOMAIN, bytes: Array(domain.utf8))
     }
 
-    /// Encrypts, and speaks with nobody but the server that has this public key.
+    /// Makes this a CURVE client, which connects only to the server with this public key.
     package func useCurve(_ keys: CurveKeys, server: [UInt8]) throws(ZeroMQError) {
         try set(ZMQ_CURVE_SERVERKEY, bytes: server)
         try set(ZMQ_CURVE_PUBLICKEY, bytes: keys.publicKey)

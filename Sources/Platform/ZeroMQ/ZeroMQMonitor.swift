@@ -1,49 +1,47 @@
 import CZeroMQ
 
-/// Tells what happens to the connections of a socket, on the socket's own thread.
+/// Reports events of a socket's connections, on the socket's thread.
 package final class ZeroMQMonitor {
-    /// What happened to a connection.
     package enum Event: Sendable, Hashable {
-        /// Both ends know each other: messages flow.
+        /// The handshake succeeded: messages can be sent and received.
         case connected
-        /// It was closed, by either end.
+        /// Either peer closed the connection.
         case disconnected
-        /// It did not come about: nobody listens, or the network refuses.
+        /// No connection was made: the address does not accept connections, or cannot be reached.
         case failed
-        /// The ends did not come to terms.
+        /// The handshake failed.
         case refused(Refusal)
     }
 
-    /// Why ends did not come to terms.
+    /// Why a handshake failed.
     package enum Refusal: Sendable, Hashable, CustomStringConvertible {
-        /// The other end closed the connection during the greeting, or it was no end of ZeroMQ.
+        /// The peer closed the connection during the handshake, or does not use ZeroMQ.
         case closed
-        /// One end encrypts and the other does not.
+        /// One peer encrypts and the other does not.
         case otherMechanism
-        /// The ends have different keys.
+        /// The peers have different keys.
         case otherKey
-        /// The server turned the client's key away.
+        /// The server rejected the client's key.
         case notAdmitted
-        /// What came was no greeting.
+        /// The peer's handshake is invalid.
         case malformed
 
-        /// The reason in words.
         package var description: String {
             switch self {
-            case .closed: "closed during the greeting"
-            case .otherMechanism: "one end has a key and the other has none"
-            case .otherKey: "the other end has another key"
+            case .closed: "the peer closed the connection during the handshake"
+            case .otherMechanism: "one peer has a key and the other has none"
+            case .otherKey: "the peer has a different key"
             case .notAdmitted: "the key is not admitted"
-            case .malformed: "the other end does not speak this protocol"
+            case .malformed: "the peer does not use this protocol"
             }
         }
     }
 
-    /// What events come through.
+    /// Readable when there are events.
     package let socket: ZeroMQSocket
     private let watched: ZeroMQSocket
 
-    /// Watches a socket; to be made before it connects or listens.
+    /// Must be created before the socket connects or listens.
     package init(_ watched: ZeroMQSocket, in context: ZeroMQContext, name: String) throws(ZeroMQError) {
         let events =
             ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED
@@ -66,10 +64,10 @@ package final class ZeroMQMonitor {
         }
     }
 
-    /// The next event, `nil` when there is none.
+    /// Returns the next event, or `nil` if there is none now.
     package func next() throws(ZeroMQError) -> Event? {
         while let parts = try socket.receive() {
-            // 16 bits of event, 32 of value, both as the machine has them; then the address.
+            // 16 bits of event and 32 of value, in the machine's byte order; then the address.
             guard parts.count == 2, parts[0].count == 6 else { continue }
             let event = parts[0].withUnsafeBytes { Int32($0.loadUnaligned(as: UInt16.self)) }
             let value = parts[0].withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 2, as: Int32.self) }
@@ -95,7 +93,7 @@ package final class ZeroMQMonitor {
         }
     }
 
-    /// Stops watching; before the socket itself is closed.
+    /// Must be called before the monitored socket is closed.
     package func close() {
         zmq_socket_monitor(watched.handle, nil, 0)
         socket.close()

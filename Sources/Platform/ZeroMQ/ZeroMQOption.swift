@@ -1,27 +1,25 @@
 import CZeroMQ
 
-/// The options of sockets that are numbers; times in milliseconds.
+/// The integer options of sockets; times in milliseconds.
 package enum ZeroMQOption: Sendable, Hashable {
-    /// How many messages may wait to be sent to a peer.
+    /// The maximum number of messages in the send queue of a peer.
     case sendHighWaterMark
-    /// How many messages of a peer may wait to be received.
+    /// The maximum number of messages in the receive queue of a peer.
     case receiveHighWaterMark
-    /// 1: a router says when there is no peer with an id, or its queue is full; else it drops the message.
+    /// 1: a router's `send` reports an unknown peer or a full queue, instead of dropping the message.
     case routerMandatory
-    /// 1: messages wait for connections that stand alone.
+    /// 1: messages are queued only for established connections.
     case immediate
-    /// The pause before a connection is tried again; -1: it is not.
+    /// The pause before reconnecting; -1: never reconnect.
     case reconnectInterval
-    /// How long the greeting of a connection may take.
+    /// The time limit of a handshake.
     case handshakeInterval
-    /// How often libzmq looks whether the peer is there.
+    /// The interval of libzmq's own heartbeats.
     case heartbeatInterval
-    /// After how long without an answer libzmq closes the connection.
+    /// The time without a response after which libzmq closes the connection.
     case heartbeatTimeout
-    /// 1: addresses may be IPv6.
+    /// 1: IPv6 addresses are allowed.
     case ipv6
-    /// How many connections may wait to be accepted.
-    case backlog
 
     var number: Int32 {
         switch self {
@@ -34,7 +32,6 @@ package enum ZeroMQOption: Sendable, Hashable {
         case .heartbeatInterval: ZMQ_HEARTBEAT_IVL
         case .heartbeatTimeout: ZMQ_HEARTBEAT_TIMEOUT
         case .ipv6: ZMQ_IPV6
-        case .backlog: ZMQ_BACKLOG
         }
     }
 }

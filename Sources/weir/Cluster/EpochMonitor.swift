@@ -28,11 +28,11 @@ struct EpochMonitor: Sendable {
         do {
             try await control.follow(log, checkInterval: interval, logger: logger) { absence in
                 if let absence {
-                    log.halt(absence)
+                    log.suspendAppends(absence)
                     condition.setUnready("\(absence)")
                     return
                 }
-                log.goOn()
+                log.resumeAppends()
                 let found = await log.compareEnds(of: topics)
                 // Work goes on, and loses this protection alone.
                 if let found, refusal.withLock({ $0 != "\(found)" }) {
@@ -54,7 +54,7 @@ struct EpochMonitor: Sendable {
                 try await parts.tables?.prepare(schemas, epoch: control.history.epoch)
             }
         } catch let error as ControlError {
-            log.halt(error)
+            log.suspendAppends(error)
             condition.setUnready("\(error)")
             throw error
         }

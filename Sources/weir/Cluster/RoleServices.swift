@@ -5,7 +5,6 @@ import Gateway
 import HTTP
 import Ingest
 import KafkaChangeLog
-import LinkWire
 import Metrics
 import NetworkLink
 import Observability
@@ -167,7 +166,7 @@ struct RoleServices: Sendable {
 
     /// Notes up to where uploads can be pulled: one that the log would put there would count as seen.
     private func note(passed upload: UploadReference, _ backlog: UploadBacklog, _ log: KafkaChangeLog) {
-        log.noteRecord(at: upload.offset, of: TopicPartition(.uploads, upload.partition))
+        log.recordOffset(upload.offset, of: TopicPartition(.uploads, upload.partition))
         backlog.passed(upload)
     }
 

@@ -53,14 +53,14 @@ import Testing
         #expect(!String(reflecting: configuration).contains("hunter2"))
     }
 
-    @Test func hasTheBoundsThatItPromises() throws {
+    @Test func defaultsHaveTheDocumentedBounds() throws {
         let configuration = try load(["WEIR_KAFKA_SERVERS": "a:9092"])
         #expect(configuration.queueBytes == 32 << 20)
         #expect(configuration.fetchBytes == 16 << 20)
         #expect((0...1).contains(configuration.lingerMilliseconds))
     }
 
-    /// What no acknowledged change may be lost for has no key, and none of librdkafka's names reaches it.
+    /// Properties that could lose acknowledged changes have no key, and cannot be set through librdkafka's names.
     @Test(arguments: [
         "enable.idempotence=false", "acks=1", "request.required.acks=0", "enable.gapless.guarantee=false",
         "message.timeout.ms=1000", "delivery.timeout.ms=1000", "retries=0", "message.send.max.retries=0",
@@ -68,14 +68,14 @@ import Testing
         "partition.assignment.strategy=range", "bootstrap.servers=elsewhere:9092", "linger.ms=100",
         "queue.buffering.max.ms=100", "compression.codec=none", "session.timeout.ms=1",
     ])
-    func refusesPropertiesThatItsPromisesHangOn(property: String) {
+    func rejectsPropertiesThatGuaranteesDependOn(property: String) {
         let problems = #expect(throws: ConfigurationProblems.self) {
             try load(["WEIR_KAFKA_SERVERS": "a:9092", "WEIR_KAFKA_PROPERTIES": property])
         }
         #expect(problems?.description.contains("cannot be set") == true)
     }
 
-    @Test func explainsAPropertyThatIsWrongWithoutShowingIt() {
+    @Test func explainsAnInvalidPropertyWithoutShowingIt() {
         for property in ["no.such.thing=hunter2", "socket.timeout.ms=hunter2", "hunter2", "sasl.password=hunter2"] {
             let problems = #expect(throws: ConfigurationProblems.self) {
                 try load(["WEIR_KAFKA_SERVERS": "a:9092", "WEIR_KAFKA_PROPERTIES": property])
@@ -89,7 +89,7 @@ import Testing
         #expect(problems?.description.contains("kafka.security.protocol") == true)
     }
 
-    /// A client that may not log in says so, and not with what; librdkafka is told to say all it can.
+    /// A client whose login fails logs no password, also with all of librdkafka's debug output.
     @Test func neverLogsASecret() async throws {
         var configuration = try load(
             [
@@ -102,16 +102,16 @@ import Testing
         let logger = Logger(label: "kafka", output: LogOutput(format: .text, to: lines), level: .trace)
         let failing = configuration
         let opening = Task { try await KafkaChangeLog(failing, logger: logger) }
-        await lines.wait { $0.contains("librdkafka says") }
+        await lines.wait { $0.contains("librdkafka log") }
         await lines.wait { $0.contains("Kafka reports an error") }
         #expect(!lines.text.contains("hunter2"))
         #expect(lines.text.contains("[redacted]") || !lines.text.contains("sasl.password"))
-        // It ends by itself, when the brokers have not answered for long enough; nothing of it is needed any more.
+        // It fails by itself after the time limit, which the test does not wait for.
         opening.cancel()
     }
 }
 
-/// Log lines, and those who wait for one.
+/// Records log lines, and lets tests wait for one.
 private final class Lines: LogSink {
     private struct State {
         var text = ""

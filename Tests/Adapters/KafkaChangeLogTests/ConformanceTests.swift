@@ -7,8 +7,8 @@ import Testing
         try await check(behaviour)
     }
 
-    @Test(.enabled(if: TestCluster.canStall, "these brokers cannot be held up"), arguments: behaviours(of: .ownBroker))
-    func behavesAsEveryLogThatIsHeldUp(_ behaviour: LogBehaviour<KafkaLogHarness>) async throws {
+    @Test(.enabled(if: TestCluster.canStall, "these brokers cannot be paused"), arguments: behaviours(of: .ownBroker))
+    func behavesAsEveryLogWhoseWritesStall(_ behaviour: LogBehaviour<KafkaLogHarness>) async throws {
         try await check(behaviour)
     }
 
@@ -26,9 +26,9 @@ import Testing
 
     private func check(_ behaviour: LogBehaviour<KafkaLogHarness>) async throws {
         try await TestCluster.whenFree {
-            let place = try await KafkaLogHarness.make()
-            try await behaviour.check(place)
-            try await place.remove()
+            let harness = try await KafkaLogHarness.make()
+            try await behaviour.check(harness)
+            try await harness.remove()
         }
     }
 
@@ -43,15 +43,15 @@ import Testing
         LogBehaviour<KafkaLogHarness>.all.filter { self.need(of: $0) == need }
     }
 
-    /// What a behaviour needs of its cluster; what is new in the suite is taken to need nothing.
+    /// What a behaviour requires of its cluster; a new behaviour requires nothing.
     private static func need(of behaviour: LogBehaviour<KafkaLogHarness>) -> Need {
         let words: [(Need, [String])] = [
-            (.retention, ["retention", "removes only", "keeps what a group", "keeps what stands"]),
+            (.retention, ["retention", "removes only", "keeps what a group", "keeps records at or above"]),
             (
                 .groups,
                 [
                     "members", "shares the one partition", "a rebalance", "worker before", "worker whose", "rethrows",
-                    "over a restart", "has left", "by cancellation",
+                    "committed offsets after a restart", "has left", "by cancellation",
                 ]
             ),
             (.ownBroker, ["while the queue is full", "closes"]),

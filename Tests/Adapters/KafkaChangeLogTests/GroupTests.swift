@@ -8,11 +8,11 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)), .enabled(if: TestCluster.isReal, "the mock cluster's groups take seconds"))
 struct GroupTests {
-    /// Each round joins, and leaves at another point of the assignment: before it, in it, behind it.
-    @Test func leavesAroundAssignmentsWithoutHanging() async throws {
+    /// Each round joins, and leaves before, during or after the assignment.
+    @Test func leavesDuringAssignmentsWithoutHanging() async throws {
         try await TestCluster.whenFree {
-            let place = try await KafkaLogHarness.make()
-            let log = try await place.open(LogSettings())
+            let harness = try await KafkaLogHarness.make()
+            let log = try await harness.open(LogSettings())
             let staying = try await log.join(group: "g", topic: .changes)
             let workers = Workers()
             let running = Task { try await staying.run { await workers.work($0) } }
@@ -33,17 +33,17 @@ struct GroupTests {
             await workers.wait { $0 == 4 }
             running.cancel()
             try await running.value
-            try await place.close(log)
-            try await place.remove()
+            try await harness.close(log)
+            try await harness.remove()
         }
     }
 
-    /// A worker that does nothing for longer than the group would wait for a silent member stays in its group.
-    @Test func keepsAMemberWhosePartitionsArePaused() async throws {
+    /// A member whose worker does nothing for longer than the session timeout stays in its group.
+    @Test func memberWithPausedPartitionsStaysInItsGroup() async throws {
         try await TestCluster.whenFree {
-            let place = try await KafkaLogHarness.make()
-            try await place.createTopics(partitions: 4)
-            var configuration = place.configuration()
+            let harness = try await KafkaLogHarness.make()
+            try await harness.createTopics(partitions: 4)
+            var configuration = harness.configuration()
             configuration.sessionTimeout = .seconds(6)
             let log = try await KafkaChangeLog(configuration)
             let member = try await log.join(group: "g", topic: .changes)
@@ -51,19 +51,19 @@ struct GroupTests {
             let running = Task { try await member.run { await workers.work($0) } }
             await workers.wait { $0 == 4 }
             let assignment = try #require(workers.last)
-            // The group's patience is what this is about; no signal would tell that it has passed.
+            // Longer than the session timeout, whose end has no signal.
             try await Task.sleep(for: .seconds(8))
             try await assignment.commit(1)
             #expect(workers.begun == 4)
             running.cancel()
             try await running.value
             await log.close()
-            try await place.remove()
+            try await harness.remove()
         }
     }
 }
 
-/// Counts workers, and tells when there are so many.
+/// Counts workers, and lets tests wait for a number of them.
 private final class Workers: Sendable {
     private struct State {
         var count = 0
@@ -76,7 +76,7 @@ private final class Workers: Sendable {
 
     var last: Assignment? { state.withLock { $0.last } }
 
-    /// How many workers have begun since the start.
+    /// The number of workers that have begun.
     var begun: Int { state.withLock { $0.begun } }
 
     func work(_ assignment: Assignment) async {

@@ -10,7 +10,7 @@ import MockKafka
 import Synchronization
 import ThreadExecutor
 
-/// Topics of their own in a cluster, made when the log is opened first.
+/// Topics with a unique prefix in a cluster, created when the log is opened first.
 final class KafkaLogHarness: LogUnderTest {
     let prefix = "test-\(UUID().uuidString)."
     let mock: MockCluster?
@@ -22,24 +22,23 @@ final class KafkaLogHarness: LogUnderTest {
         self.own = own
     }
 
-    /// A place on the cluster that the tests run on.
+    /// Topics in the cluster that the tests use.
     static func make() async throws -> KafkaLogHarness {
         KafkaLogHarness(mock: TestCluster.isReal ? nil : MockCluster(), own: try await TestCluster.own())
     }
 
-    /// A place in a mock cluster that the test has for itself.
+    /// Topics in a mock cluster of the test.
     convenience init(mock: MockCluster) { self.init(mock: mock, own: nil) }
 
-    /// A place on a broker that the test has for itself.
+    /// Topics on a broker of the test.
     convenience init(broker: KafkaServer) { self.init(mock: nil, own: broker) }
 
-    /// Where the brokers are.
     var servers: [String] {
         let servers = mock?.servers ?? own?.servers ?? TestCluster.named
         return (servers ?? "").split(separator: ",").map(String.init)
     }
 
-    /// Settings with which nothing takes longer than it must.
+    /// Settings with short delays.
     func configuration(_ settings: LogSettings = LogSettings()) -> KafkaChangeLogConfiguration {
         var configuration = KafkaChangeLogConfiguration(
             servers: servers, topicPrefix: prefix, maximumRecordSize: settings.maximumRecordSize,
@@ -47,7 +46,7 @@ final class KafkaLogHarness: LogUnderTest {
         for (name, value) in [
             ("reconnect.backoff.ms", "10"), ("reconnect.backoff.max.ms", "50"), ("retry.backoff.ms", "10"),
             ("heartbeat.interval.ms", "50"),
-            // The mock lets a fetch wait for all of this although there is something new.
+            // The mock cluster lets a fetch wait for this time even if there are new records.
             ("fetch.wait.max.ms", "20"),
         ] {
             do {
@@ -58,7 +57,7 @@ final class KafkaLogHarness: LogUnderTest {
         }
         if mock != nil {
             configuration.acceptsProducersTime = true
-            // The mock's groups wait 3 seconds for the first members, who must last so long.
+            // The mock cluster's groups wait 3 seconds for the first members, whose sessions must last longer.
             configuration.sessionTimeout = .seconds(5)
         }
         return configuration
@@ -94,7 +93,7 @@ final class KafkaLogHarness: LogUnderTest {
             defer { mock.comeUp() }
             return try await body()
         }
-        guard let broker = own else { preconditionFailure("skipped where brokers cannot be held up") }
+        guard let broker = own else { preconditionFailure("skipped where brokers cannot be paused") }
         try await broker.pause()
         let result = await Result.capturing { try await body() }
         try await broker.resume()
@@ -116,14 +115,14 @@ final class KafkaLogHarness: LogUnderTest {
         try await log.removeRecords(of: topic, before: time, floors: floors)
     }
 
-    /// Removes the topics from a cluster that is to be used again.
+    /// Deletes the topics from a shared cluster.
     func remove() async throws {
         guard mock == nil, hasTopics.withLock({ $0 }) else { return }
         let names = Topic.allCases.map { prefix + $0.rawValue }
         try await administering { client in _ = try client.delete(topics: names, milliseconds: 15_000) }
     }
 
-    /// Runs a body with another setting of `uploads`, once the broker obeys it.
+    /// Runs a body with another setting of `uploads`, after the broker has applied it.
     private func whileUploadsHave(
         _ name: String, _ value: String, failing code: KafkaErrorCode, _ body: () async throws -> Void
     ) async throws {
@@ -138,7 +137,7 @@ final class KafkaLogHarness: LogUnderTest {
         let changed = kept.map { $0.name == name ? (name: name, value: value) : $0 }
         try await administering { client in
             try client.replaceSettings(ofTopic: topic, changed, milliseconds: 15_000)
-            // A partition that the suite leaves alone tells when the broker has learned of it.
+            // A partition that the suite does not use shows when the broker has applied it.
             try Self.produce(to: topic, client: client, servers: self.servers, until: code)
         }
         let result = await Result.capturing { try await body() }
@@ -148,7 +147,7 @@ final class KafkaLogHarness: LogUnderTest {
         try result.get()
     }
 
-    /// Produces until it fails as it should.
+    /// Produces until the expected error.
     private static func produce(
         to topic: String, client: KafkaClient, servers: [String], until code: KafkaErrorCode
     ) throws {
@@ -163,7 +162,7 @@ final class KafkaLogHarness: LogUnderTest {
         }
     }
 
-    /// Lends a client on a thread of its own.
+    /// Runs a body with a client on a dedicated thread.
     func administering<Value: Sendable>(
         _ body: @escaping @Sendable (KafkaClient) throws -> Value
     ) async throws -> Value {

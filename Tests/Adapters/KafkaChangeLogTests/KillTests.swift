@@ -4,25 +4,25 @@ import KafkaChangeLog
 import KafkaServer
 import Testing
 
-/// What a broker's death does, with a broker for this alone.
-@Suite(.timeLimit(.minutes(5)), .enabled(if: TestCluster.mayKill, "WEIR_TEST_LENGTH=long and KAFKA_HOME ask for it"))
+/// Kills a broker of its own.
+@Suite(.timeLimit(.minutes(5)), .enabled(if: TestCluster.mayKill, "needs WEIR_TEST_LENGTH=long and KAFKA_HOME"))
 struct KillTests {
-    private let place = TopicPartition(.uploads, 0)
+    private let partition = TopicPartition(.uploads, 0)
 
-    /// Requests are on their way whenever the broker dies, and each record is there once, in order.
-    @Test func keepsEveryRecordOnceAndInOrderWhenABrokerDies() async throws {
+    /// The broker is killed with requests in flight; each record is in the log once, in order.
+    @Test func everyRecordIsKeptOnceAndInOrderWhenABrokerIsKilled() async throws {
         let broker = try await KafkaServer.start()
         let subject = KafkaLogHarness(broker: broker)
         let log = try await subject.open(LogSettings())
         let producer = try await log.producer()
-        let reader = try await log.reader(of: place, from: 0)
+        let reader = try await log.reader(of: partition, from: 0)
         let total = 40_000
         let isRunning = AsyncStream.makeStream(of: Void.self)
         let appending = Task {
             var receipts: [AppendReceipt] = []
             for number in 0..<total {
                 let value = Array("\(number)".utf8) + Array(repeating: UInt8(ascii: " "), count: 500)
-                receipts.append(try await producer.enqueue([NewRecord(to: place, value: value)]))
+                receipts.append(try await producer.enqueue([NewRecord(to: partition, value: value)]))
                 if number % 10_000 == 5000 { isRunning.continuation.yield() }
             }
             isRunning.continuation.finish()
@@ -34,7 +34,7 @@ struct KillTests {
             try await broker.kill()
             try await broker.startAgain()
         }
-        // Not in the expectation: it would describe what differs between so many.
+        // Outside of the expectation, which would print the arrays.
         let hasOffsetsInOrder = try await appending.value == (0..<total).map { Int64($0) }
         #expect(hasOffsetsInOrder)
         var values: [String] = []

@@ -9,10 +9,10 @@ import ServerShell
 import Testing
 import ThreadExecutor
 
-/// Brokers that prove who they are and let nobody in without a password, as settings say it.
-@Suite(.timeLimit(.minutes(5)), .enabled(if: TestCluster.mayKill, "WEIR_TEST_LENGTH=long and KAFKA_HOME ask for it"))
+/// Brokers with TLS and passwords.
+@Suite(.timeLimit(.minutes(5)), .enabled(if: TestCluster.mayKill, "needs WEIR_TEST_LENGTH=long and KAFKA_HOME"))
 struct SecurityTests {
-    /// Makes an authority, the broker's certificate from it, and an authority that signed nothing.
+    /// Creates an authority, the broker's certificate from it, and an authority that signs nothing.
     private static let certificates = """
         cd "$1" || exit 1
         authority() {
@@ -26,7 +26,7 @@ struct SecurityTests {
         && cat broker.key broker.crt authority.crt > broker.pem && echo done
         """
 
-    /// What the broker is started with: TLS, and a password for whoever comes, itself among them.
+    /// The broker's settings: TLS, and passwords for clients and the broker itself.
     private static func settings(_ folder: String) -> [String: String] {
         [
             "listener.security.protocol.map": "PLAINTEXT:SASL_SSL,CONTROLLER:PLAINTEXT",
@@ -54,7 +54,7 @@ struct SecurityTests {
         return try Configuration.load(schema, from: sources).read(KafkaChangeLogConfiguration.self, from: "kafka")
     }
 
-    @Test func aLogIsWrittenAndReadOverTLSWithAPasswordAndRefusalsSayWhy() async throws {
+    @Test func logWorksOverTLSWithPasswordAndRejectionsHaveReasons() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "weir-certificates-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let thread = try DedicatedThread(name: "certificates")
@@ -69,9 +69,9 @@ struct SecurityTests {
             try await KafkaTopics(right).create(
                 .init(partitions: 2, replicationFactor: 1, minimumInSyncReplicas: 1))
             let log = try await KafkaChangeLog(right)
-            let place = TopicPartition(.uploads, 1)
-            try await log.producer().append([NewRecord(to: place, value: [1, 2, 3])])
-            let records = try await log.reader(of: place, from: 0).next(maximumBytes: 1)
+            let partition = TopicPartition(.uploads, 1)
+            try await log.producer().append([NewRecord(to: partition, value: [1, 2, 3])])
+            let records = try await log.reader(of: partition, from: 0).next(maximumBytes: 1)
             #expect(records.map(\.value) == [[1, 2, 3]])
             await log.close()
 

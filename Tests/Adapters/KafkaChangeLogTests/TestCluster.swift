@@ -5,10 +5,10 @@ import Fuzzing
 import KafkaChangeLog
 import KafkaServer
 
-/// The cluster that the tests run on: the one that `KAFKA_BOOTSTRAP_SERVERS` names, else a broker of `KAFKA_HOME` that is
-/// started for them, else, for each test, librdkafka's mock cluster within the process.
+/// The cluster of the tests: the one that `KAFKA_BOOTSTRAP_SERVERS` names, else a broker of `KAFKA_HOME` that is
+/// started for them, else librdkafka's mock cluster within the process, one for each test.
 enum TestCluster {
-    /// Brokers that somebody else runs.
+    /// The brokers of an external cluster.
     static let named: String? = {
         guard let servers = ProcessInfo.processInfo.environment["KAFKA_BOOTSTRAP_SERVERS"], !servers.isEmpty else {
             return nil
@@ -16,13 +16,13 @@ enum TestCluster {
         return servers
     }()
 
-    /// Whether the broker is one of the tests' own, which can be held up.
+    /// Whether the broker was started by the tests, which can pause it.
     private static let isOwn = named == nil && KafkaServer.home != nil
 
-    /// That broker.
+    /// The broker started by the tests.
     static func own() async throws -> KafkaServer? { isOwn ? try await KafkaServer.shared() : nil }
 
-    /// Whether a test can have what only a broker has: retention, settings of topics, time of the log's own.
+    /// Whether there are real brokers, which have retention, topic settings and LogAppendTime.
     static let isReal: Bool = {
         if named == nil && KafkaServer.home == nil {
             print("KafkaChangeLogTests run on a mock cluster: set KAFKA_HOME or KAFKA_BOOTSTRAP_SERVERS for a real one")
@@ -31,32 +31,32 @@ enum TestCluster {
         return true
     }()
 
-    /// Whether a test can hold up the brokers.
+    /// Whether tests can pause the brokers.
     static var canStall: Bool { !isReal || isOwn }
 
-    /// Whether there is a broker to start and minutes to spend on killing it.
+    /// Whether tests can start and kill brokers, which takes minutes.
     static var mayKill: Bool { KafkaServer.home != nil && TestLength.current == .long }
 }
 
 extension TestCluster {
-    /// How many tests a cluster serves at a time.
-    private static let places = Places(isReal ? 3 : 16)
+    /// The number of tests that use a cluster concurrently.
+    private static let slots = Slots(isReal ? 3 : 16)
 
-    /// Runs a test when there is a place for it.
+    /// Runs a test when fewer than that run.
     static func whenFree(_ body: () async throws -> Void) async throws {
-        await places.take()
+        await slots.acquire()
         let result = await Result.capturing { try await body() }
-        await places.give()
+        await slots.release()
         try result.get()
     }
 
-    private actor Places {
+    private actor Slots {
         private var free: Int
         private var waiting: [CheckedContinuation<Void, Never>] = []
 
         init(_ count: Int) { free = count }
 
-        func take() async {
+        func acquire() async {
             guard free == 0 else {
                 free -= 1
                 return
@@ -64,7 +64,7 @@ extension TestCluster {
             await withCheckedContinuation { waiting.append($0) }
         }
 
-        func give() {
+        func release() {
             if waiting.isEmpty { free += 1 } else { waiting.removeFirst().resume() }
         }
     }

@@ -6,42 +6,42 @@ import MockKafka
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct TopicTests {
-    @Test func namesTheTopicThatIsMissing() async throws {
+    @Test func missingTopicIsNamed() async throws {
         let cluster = MockCluster()
-        let place = KafkaLogHarness(mock: cluster)
+        let harness = KafkaLogHarness(mock: cluster)
         for topic in Topic.allCases where topic != .ordered {
-            cluster.createTopic(place.prefix + topic.rawValue, partitions: topic == .control ? 1 : 4)
+            cluster.createTopic(harness.prefix + topic.rawValue, partitions: topic == .control ? 1 : 4)
         }
-        // The mock makes a topic that it is asked for, as no broker of Weir may.
-        cluster.failTopic(place.prefix + "ordered")
+        // The mock cluster would create the topic automatically.
+        cluster.failTopic(harness.prefix + "ordered")
         let error = await #expect(throws: ChangeLogError.self) {
-            _ = try await KafkaChangeLog(place.configuration())
+            _ = try await KafkaChangeLog(harness.configuration())
         }
         #expect(error?.code == .unknownPartition)
-        #expect(error?.message.contains(place.prefix + "ordered") == true)
+        #expect(error?.message.contains(harness.prefix + "ordered") == true)
     }
 
-    @Test func refusesTopicsWhosePartitionsDiffer() async throws {
+    @Test func rejectsTopicsWithDifferentPartitions() async throws {
         for (odd, count) in [(Topic.changes, 3), (.control, 2)] {
             let cluster = MockCluster()
-            let place = KafkaLogHarness(mock: cluster)
+            let harness = KafkaLogHarness(mock: cluster)
             for topic in Topic.allCases {
                 let usual = topic == .control ? 1 : 4
-                cluster.createTopic(place.prefix + topic.rawValue, partitions: topic == odd ? count : usual)
+                cluster.createTopic(harness.prefix + topic.rawValue, partitions: topic == odd ? count : usual)
             }
             let error = await #expect(throws: ChangeLogError.self) {
-                _ = try await KafkaChangeLog(place.configuration())
+                _ = try await KafkaChangeLog(harness.configuration())
             }
             #expect(error?.code == .other)
             #expect(error?.message.contains("\(odd) \(count)") == true)
         }
     }
 
-    /// The mock cluster keeps the producers' times, which nobody may take for the log's.
-    @Test func refusesRecordsWithTheTimeOfTheirProducers() async throws {
-        let place = KafkaLogHarness(mock: MockCluster())
-        try await place.createTopics(partitions: 4)
-        var configuration = place.configuration()
+    /// The mock cluster keeps the producers' times.
+    @Test func rejectsRecordsWithTheirProducersTime() async throws {
+        let harness = KafkaLogHarness(mock: MockCluster())
+        try await harness.createTopics(partitions: 4)
+        var configuration = harness.configuration()
         configuration.acceptsProducersTime = false
         let log = try await KafkaChangeLog(configuration)
         try await log.producer().append([NewRecord(to: TopicPartition(.uploads, 0), value: [1])])
@@ -53,30 +53,30 @@ import Testing
         await log.close()
     }
 
-    @Test(.enabled(if: TestCluster.isReal, "the mock cluster has no settings of topics"))
-    func makesTopicsThatItFindsNothingWrongWith() async throws {
+    @Test(.enabled(if: TestCluster.isReal, "the mock cluster has no topic settings"))
+    func createdTopicsPassTheCheck() async throws {
         try await TestCluster.whenFree {
-            let place = try await KafkaLogHarness.make()
-            try await place.createTopics(partitions: 4)
-            // Again: what is there stays.
-            try await place.createTopics(partitions: 6)
-            let findings = try await KafkaTopics(place.configuration()).check()
-            #expect(findings.allSatisfy { $0.severity == .warning && $0.message.contains("of 3 copies") })
+            let harness = try await KafkaLogHarness.make()
+            try await harness.createTopics(partitions: 4)
+            // Existing topics are not changed.
+            try await harness.createTopics(partitions: 6)
+            let findings = try await KafkaTopics(harness.configuration()).check()
+            #expect(findings.allSatisfy { $0.severity == .warning && $0.message.contains("of 3 replicas") })
             #expect(findings.count == Topic.allCases.count)
-            let log = try await KafkaChangeLog(place.configuration())
+            let log = try await KafkaChangeLog(harness.configuration())
             #expect(log.partitionCount == 4)
             await log.close()
-            try await place.remove()
+            try await harness.remove()
         }
     }
 
-    @Test(.enabled(if: TestCluster.isReal, "the mock cluster has no settings of topics"))
-    func findsWhatWouldBreakItsPromises() async throws {
+    @Test(.enabled(if: TestCluster.isReal, "the mock cluster has no topic settings"))
+    func findsSettingsThatBreakGuarantees() async throws {
         try await TestCluster.whenFree {
-            let place = try await KafkaLogHarness.make()
-            try await place.createTopics(partitions: 4)
-            let prefix = place.prefix
-            try await place.administering { client in
+            let harness = try await KafkaLogHarness.make()
+            try await harness.createTopics(partitions: 4)
+            let prefix = harness.prefix
+            try await harness.administering { client in
                 for (topic, settings) in [
                     ("changes", [("retention.ms", "1000"), ("message.timestamp.type", "LogAppendTime")]),
                     ("uploads", [("retention.ms", "1000"), ("message.timestamp.type", "CreateTime")]),
@@ -91,11 +91,11 @@ import Testing
                 }
             }
             var found: Set<String> = []
-            // Brokers learn of settings a moment later, and none tells when.
+            // Brokers apply settings a moment later, without notification.
             while !found.contains("ordered unclean.leader.election.enable") {
-                let findings = try await KafkaTopics(place.configuration()).check()
+                let findings = try await KafkaTopics(harness.configuration()).check()
                 found = Set(
-                    findings.filter { !$0.message.contains("copies") }.map {
+                    findings.filter { !$0.message.contains("replicas") }.map {
                         "\($0.topic.dropFirst(prefix.count)) \($0.message.prefix { $0 != " " })"
                     })
             }
@@ -105,7 +105,7 @@ import Testing
             ] {
                 #expect(found.contains(expected))
             }
-            try await place.remove()
+            try await harness.remove()
         }
     }
 }

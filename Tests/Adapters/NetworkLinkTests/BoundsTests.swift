@@ -1,57 +1,56 @@
 import Configuration
 import FanOutLink
 import Glibc
-import LinkWire
 import NetworkLink
 import Observability
 import SyncModel
 import Testing
 
-/// No gateway costs a fan-out more than its share, and whatever comes to the port harms nobody.
+/// Limits of a gateway's cost to a fan-out, and input from other programs.
 @Suite(.timeLimit(.minutes(3))) struct BoundsTests {
-    @Test func whoDoesNotReadGetsNoMoreAnswersAndIsDropped() async throws {
+    @Test func gatewayThatDoesNotReadIsLimitedAndDisconnected() async throws {
         let served = try await ServedFanOut { $0.maximumUnreadBytes = 1 << 20 }
-        let owner = Ends.owner(of: 1)
+        let owner = Sample.owner(of: 1)
         let row = ScriptedFanOut.Row(
-            device: Ends.device, timeStamp: TimeStamp(1), json: Array(repeating: UInt8(ascii: "x"), count: 300_000))
+            device: Sample.device, timeStamp: TimeStamp(1), json: Array(repeating: UInt8(ascii: "x"), count: 300_000))
         served.fanOut.append([row], to: owner)
         let raw = try await RawGateway(served.address)
         try await raw.greet()
         for number in 1...10 as ClosedRange<Int64> {
-            try await raw.send(.ask(number: number, within: .zero, .pull(Ends.pull([owner]))))
+            try await raw.send(.request(number: number, within: .zero, .pull(Sample.pull([owner]))))
         }
-        // It is told by a few bytes; it reads here so that the test knows.
+        // The server knows what was read only from pings; the test reads to see the responses.
         var (full, refused) = (0, 0)
         for _ in 0..<10 {
             switch try await raw.receive() {
-            case .answer(_, .pages): full += 1
-            case .answer(_, .failure(.notReady("the gateway has not read the answers before"))): refused += 1
+            case .response(_, .pages): full += 1
+            case .response(_, .failure(.notReady("the gateway has not read earlier responses"))): refused += 1
             case let reply: Issue.record("\(reply)")
             }
         }
         #expect(full == 3 && refused == 7)
-        // Bytes that it says it has make room.
+        // A ping acknowledges the bytes.
         try await raw.send(.ping(received: 1 << 40))
         #expect(try await raw.receive() == .pong)
-        try await raw.send(.ask(number: 11, within: .zero, .pull(Ends.pull([owner]))))
-        guard case .answer(11, .pages) = try await raw.receive() else {
-            Issue.record("there is room")
+        try await raw.send(.request(number: 11, within: .zero, .pull(Sample.pull([owner]))))
+        guard case .response(11, .pages) = try await raw.receive() else {
+            Issue.record("the response was refused")
             return
         }
-        // It pings, but says no more that it reads.
+        // It pings without acknowledging more bytes.
         for _ in 0..<4 {
             try await raw.send(.ping(received: 0))
             #expect(try await raw.receive() == .pong)
-            await served.clock.beat()
+            await served.clock.heartbeat()
         }
-        await served.log.until("it does not read")
+        await served.log.until("it does not read its messages")
         try await raw.send(.ping(received: 0))
-        #expect(try await raw.receive() == .goodbye("the connection is not known (any more)"))
+        #expect(try await raw.receive() == .goodbye("the connection is unknown"))
         await raw.close()
         await served.server.stop()
     }
 
-    @Test func whatIsNoMessageEndsTheConnection() async throws {
+    @Test func invalidMessageEndsTheConnection() async throws {
         let served = try await ServedFanOut()
         let gateway = try await ConnectedGateway(to: [served.address])
         await gateway.served()
@@ -59,35 +58,35 @@ import Testing
         try await raw.greet()
         try await raw.send([[0xFF, 0xFF, 0xFF]])
         guard case .goodbye = try await raw.receive() else {
-            Issue.record("it is told goodbye")
+            Issue.record("no goodbye was received")
             return
         }
         try await raw.send([[1], [2], [3]])
-        #expect(try await raw.receive() == .goodbye("a message has another number of parts than one"))
+        #expect(try await raw.receive() == .goodbye("a message must have one frame"))
         try await raw.send(.heads)
-        #expect(try await raw.receive() == .goodbye("the connection is not known (any more)"))
+        #expect(try await raw.receive() == .goodbye("the connection is unknown"))
         try await raw.greet()
-        try await raw.send(.hello(epoch: Ends.epoch, wantsPassed: false))
-        #expect(try await raw.receive() == .goodbye("it said hello twice"))
+        try await raw.send(.hello(epoch: Sample.epoch, wantsPassed: false))
+        #expect(try await raw.receive() == .goodbye("hello was sent twice"))
         try await raw.greet()
-        let part = Ends.part(of: Ends.owner(of: 0))
-        for _ in 0..<2 { try await raw.send(.ask(number: 1, within: .seconds(9), .outcome(part))) }
-        #expect(try await raw.receive() == .goodbye("it used the number of a question twice"))
+        let part = Sample.part(of: Sample.owner(of: 0))
+        for _ in 0..<2 { try await raw.send(.request(number: 1, within: .seconds(9), .outcome(part))) }
+        #expect(try await raw.receive() == .goodbye("a request number was used twice"))
         try await raw.send([[0x08, 0x02]])
-        #expect(try await raw.receive() == .goodbye("it speaks a newer version: update the fan-outs first"))
-        #expect(try await gateway.remote.heads(of: [Ends.owner(of: 0)]) == [.zero])
+        #expect(try await raw.receive() == .goodbye("it uses a newer version of the link: update the fan-outs first"))
+        #expect(try await gateway.remote.heads(of: [Sample.owner(of: 0)]) == [.zero])
         await raw.close()
         await stop(gateway, served)
     }
 
-    @Test func bytesOfAnythingElseOnThePortHarmNobody() async throws {
+    @Test func bytesOfOtherProtocolsDoNotAffectConnections() async throws {
         for key in [nil, LinkKey(Secret(String(repeating: "0f", count: 32)))] {
             let served = try await ServedFanOut(key: key)
             let gateway = try await ConnectedGateway(to: [served.address], key: key)
             await gateway.served()
             var descriptors: [Int32] = []
             defer { for descriptor in descriptors { _ = close(descriptor) } }
-            // What looks like the greeting of a version that nobody speaks is told apart, and the log says so.
+            // A handshake with an unknown mechanism is logged.
             let greeting = [0xFF, 0, 0, 0, 0, 0, 0, 0, 0, 0x7F, 3, 0] + Array("SOMETHING".utf8)
             let garbage = (0..<4096).map { UInt8(truncatingIfNeeded: $0 &* 37) }
             for bytes in [
@@ -97,8 +96,8 @@ import Testing
             }
             let zeros = [UInt8](repeating: 0, count: 64 - greeting.count)
             descriptors.append(connection(to: served.address.port, sending: greeting + zeros + garbage))
-            await served.log.until("A connection was refused")
-            #expect(try await gateway.remote.heads(of: [Ends.owner(of: 0)]) == [.zero])
+            await served.log.until("Connection rejected")
+            #expect(try await gateway.remote.heads(of: [Sample.owner(of: 0)]) == [.zero])
             await stop(gateway, served)
         }
     }
@@ -116,12 +115,12 @@ import Testing
             }
         }
         #expect(code == 0)
-        // The other end may close before all is written.
+        // The server may close the connection before all is written.
         _ = send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
         return descriptor
     }
 
-    @Test func anAddressThatIsTakenIsSaidSo() async throws {
+    @Test func addressInUseIsReported() async throws {
         let served = try await ServedFanOut()
         let other = try FanOutServer(
             FanOutServerConfiguration(address: served.address), link: LinkConfiguration(), serving: ScriptedFanOut(),
@@ -132,7 +131,7 @@ import Testing
         await served.server.stop()
     }
 
-    @Test func stoppedBeforeItWasStartedItNeverRuns() async throws {
+    @Test func stopBeforeStartPreventsRunning() async throws {
         let server = try FanOutServer(
             FanOutServerConfiguration(address: NetworkAddress("127.0.0.1:0")!), link: LinkConfiguration(),
             serving: ScriptedFanOut(), description: LinkDescription(epoch: "e1", partitions: 1), logger: .disabled)
@@ -148,7 +147,7 @@ import Testing
     }
 }
 
-extension LinkRequest {
-    /// A question that is always answered.
-    fileprivate static let heads = LinkRequest.ask(number: 1, within: .zero, .heads([Ends.owner(of: 0)]))
+extension GatewayMessage {
+    /// A request that always has a response.
+    fileprivate static let heads = GatewayMessage.request(number: 1, within: .zero, .heads([Sample.owner(of: 0)]))
 }

@@ -3,7 +3,7 @@ import Configuration
 import NetworkLink
 import Testing
 
-/// The settings of the link.
+/// Settings of the link.
 @Suite(.timeLimit(.minutes(3))) struct ConfigurationTests {
     private func load(
         _ environment: [String: String], files: [String: String] = [:]
@@ -46,14 +46,14 @@ import Testing
         #expect(client.maximumRequests == 7 && client.answerTimeout == .seconds(9))
     }
 
-    @Test func bothEndsMeetOnLoopbackWithoutAKeyByDefault() throws {
+    @Test func defaultsConnectOnLoopbackWithoutKey() throws {
         let (link, server, client) = try load([:])
         #expect(link.key == nil)
         #expect(server.address == NetworkAddress("127.0.0.1:7790"))
         #expect(client.fanOuts == [server.address])
     }
 
-    @Test func refusesKeysAndAddressesThatAreNoneAndSaysWhatToDo() throws {
+    @Test func rejectsInvalidKeysAndAddressesWithAdvice() throws {
         let cases: [([String: String], String)] = [
             (["WEIR_LINK_FAN_OUTS": "a"], "no address; expected host:port"),
             (["WEIR_LINK_FAN_OUTS": "a:0"], "no address; expected host:port"),

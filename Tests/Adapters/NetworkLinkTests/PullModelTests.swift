@@ -5,10 +5,10 @@ import Seeded
 import SyncModel
 import Testing
 
-/// A pull of owners that several fan-outs serve is the page that one fan-out with all of them gives.
+/// A pull from several fan-outs returns the page of one fan-out that serves all owners.
 @Suite(.timeLimit(.minutes(3))) struct PullModelTests {
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func aPageOfSeveralFanOutsEqualsThatOfOne(seed: UInt64) async throws {
+    func pageOfSeveralFanOutsEqualsPageOfOne(seed: UInt64) async throws {
         var random = SeededRandom(seed: seed)
         let whole = ScriptedFanOut()
         var served: [ServedFanOut] = []

@@ -3,32 +3,32 @@ import NetworkLink
 import SyncModel
 import Testing
 
-/// Each owner's questions go to a fan-out that serves it; one that cannot answer is gone around.
+/// Requests for an owner go to a fan-out that serves it; another one is tried if that fails.
 @Suite(.timeLimit(.minutes(3))) struct RoutingTests {
-    @Test func anOwnerIsAskedOfWhoeverServesItsPartition() async throws {
+    @Test func requestsGoToAFanOutThatServesThePartition() async throws {
         let even = try await ServedFanOut(ready: [0, 2, 4, 6])
         let odd = try await ServedFanOut(ready: [1, 3, 5, 7])
         let gateway = try await ConnectedGateway(to: [even.address, odd.address])
         await gateway.served()
-        for partition in 0..<Ends.partitions {
-            let owner = Ends.owner(of: partition)
+        for partition in 0..<Sample.partitions {
+            let owner = Sample.owner(of: partition)
             let here = partition.isMultiple(of: 2) ? even : odd
-            here.fanOut.append(Ends.rows(1...(partition + 1)), to: owner)
+            here.fanOut.append(Sample.rows(1...(partition + 1)), to: owner)
             #expect(try await gateway.remote.heads(of: [owner]) == [TimeStamp(Int64(partition + 1))])
         }
-        let owners = (0..<Ends.partitions).map { Ends.owner(of: $0) }
+        let owners = (0..<Sample.partitions).map { Sample.owner(of: $0) }
         #expect(try await gateway.remote.heads(of: owners) == (1...8).map { TimeStamp($0) })
         await stop(gateway, even, odd)
     }
 
-    @Test func anOwnerStaysWithOneOfSeveralFanOutsAndOwnersAreSpread() async throws {
+    @Test func ownerStaysWithOneFanOutAndOwnersAreSpread() async throws {
         let one = try await ServedFanOut()
         let other = try await ServedFanOut()
         let gateway = try await ConnectedGateway(to: [one.address, other.address])
         await gateway.connected(2)
         let owners = (0..<64).map { SyncID(unchecked: "owner \($0)") }
         for owner in owners + owners {
-            _ = try await gateway.remote.pull(Ends.pull([owner]), within: .zero)
+            _ = try await gateway.remote.pull(Sample.pull([owner]), within: .zero)
         }
         let first = Set(one.fanOut.pulls.values.flatMap(\.owners).map(\.owner))
         let second = Set(other.fanOut.pulls.values.flatMap(\.owners).map(\.owner))
@@ -37,30 +37,30 @@ import Testing
         await stop(gateway, one, other)
     }
 
-    @Test func whatNobodyServesIsNotReady() async throws {
+    @Test func unservedPartitionIsNotReady() async throws {
         let served = try await ServedFanOut(ready: [0, 1])
         let gateway = try await ConnectedGateway(to: [served.address])
         await gateway.unserved.until { $0.last == [2, 3, 4, 5, 6, 7] }
         #expect(gateway.remote.unservedPartitions == [2, 3, 4, 5, 6, 7])
-        await #expect(throws: FanOutError.notReady("no fan-out serves partition 5 just now")) {
-            try await gateway.remote.pull(Ends.pull([Ends.owner(of: 0), Ends.owner(of: 5)]), within: .seconds(1))
+        await #expect(throws: FanOutError.notReady("no fan-out serves partition 5")) {
+            try await gateway.remote.pull(Sample.pull([Sample.owner(of: 0), Sample.owner(of: 5)]), within: .seconds(1))
         }
-        #expect(try await gateway.remote.heads(of: [Ends.owner(of: 1)]) == [.zero])
+        #expect(try await gateway.remote.heads(of: [Sample.owner(of: 1)]) == [.zero])
 
-        served.server.setReady(Set(0..<Ends.partitions))
+        served.server.setReady(Set(0..<Sample.partitions))
         await gateway.served()
-        #expect(try await gateway.remote.heads(of: [Ends.owner(of: 5)]) == [.zero])
+        #expect(try await gateway.remote.heads(of: [Sample.owner(of: 5)]) == [.zero])
         served.server.setReady([])
-        await gateway.unserved.until { $0.last?.count == Ends.partitions }
-        await #expect(throws: FanOutError.self) { try await gateway.remote.heads(of: [Ends.owner(of: 5)]) }
+        await gateway.unserved.until { $0.last?.count == Sample.partitions }
+        await #expect(throws: FanOutError.self) { try await gateway.remote.heads(of: [Sample.owner(of: 5)]) }
         await stop(gateway, served)
     }
 
-    @Test func aWaitGoesOnAtAnotherFanOutWhenItsOwnIsKilled() async throws {
+    @Test func waitContinuesAtAnotherFanOutWhenTheFirstStops() async throws {
         let pair = try await Pair()
-        let (gateway, part) = (pair.gateway, Ends.part(of: Ends.owner(of: 2)))
+        let (gateway, part) = (pair.gateway, Sample.part(of: Sample.owner(of: 2)))
         let outcome = Task { try await gateway.remote.outcome(of: part, within: .seconds(100)) }
-        let (first, second) = await pair.asked()
+        let (first, second) = await pair.firstAndOther()
         await first.server.stop()
         await second.fanOut.waits.until { $0.count == 1 }
         second.fanOut.decide(part, PartOutcome(refusal: .batchMismatch))
@@ -69,22 +69,22 @@ import Testing
         await stop(gateway, second)
     }
 
-    @Test func aWaitGoesOnAtAnotherFanOutWhenItsOwnStandsStill() async throws {
+    @Test func waitContinuesAtAnotherFanOutWhenTheFirstHangs() async throws {
         let pair = try await Pair()
-        let (gateway, part) = (pair.gateway, Ends.part(of: Ends.owner(of: 2)))
+        let (gateway, part) = (pair.gateway, Sample.part(of: Sample.owner(of: 2)))
         let outcome = Task { try await gateway.remote.outcome(of: part, within: .seconds(100)) }
-        let (first, second) = await pair.asked()
+        let (first, second) = await pair.firstAndOther()
         let other = try await pair.owner(of: second)
-        // Whoever subscribes to the owner of the stall stops the thread of the server.
+        // A subscription to the stalled owner blocks the server's thread.
         let trap = try await ConnectedGateway(to: [first.address])
         await trap.served()
         let subscription = trap.remote.subscribe(to: [first.fanOut.stall.owner]) { _, _ in }
         await first.fanOut.stall.held.until { !$0.isEmpty }
         for _ in 0..<4 {
-            await gateway.beat()
+            await gateway.heartbeat()
             _ = try await gateway.remote.heads(of: [other])
         }
-        await gateway.log.until("nothing is heard from it")
+        await gateway.log.until("it sent nothing for 3 heartbeats")
         await second.fanOut.waits.until { $0.count == 1 }
         second.fanOut.decide(part, PartOutcome(isRepeat: true))
         #expect(try await outcome.value == PartOutcome(isRepeat: true))
@@ -94,65 +94,65 @@ import Testing
         await stop(gateway, first, second)
     }
 
-    @Test func aFanOutThatComesBackIsAskedAgain() async throws {
-        let served = try await ServedFanOut(at: Ends.ownAddress())
+    @Test func restartedFanOutIsUsedAgain() async throws {
+        let served = try await ServedFanOut(at: Sample.ownAddress())
         let gateway = try await ConnectedGateway(to: [served.address])
         await gateway.served()
         await served.server.stop()
-        await gateway.unserved.until { $0.last?.count == Ends.partitions }
-        await #expect(throws: FanOutError.self) { try await gateway.remote.heads(of: [Ends.owner(of: 0)]) }
+        await gateway.unserved.until { $0.last?.count == Sample.partitions }
+        await #expect(throws: FanOutError.self) { try await gateway.remote.heads(of: [Sample.owner(of: 0)]) }
         let again = try await ServedFanOut(at: served.address)
-        again.fanOut.append(Ends.rows(1...3), to: Ends.owner(of: 0))
-        await gateway.beat()
+        again.fanOut.append(Sample.rows(1...3), to: Sample.owner(of: 0))
+        await gateway.heartbeat()
         await gateway.served()
-        #expect(try await gateway.remote.heads(of: [Ends.owner(of: 0)]) == [TimeStamp(3)])
+        #expect(try await gateway.remote.heads(of: [Sample.owner(of: 0)]) == [TimeStamp(3)])
         await stop(gateway, again)
     }
 
-    @Test func aFanOutThatIsNotThereYetIsTriedUntilItIs() async throws {
+    @Test func gatewayConnectsToAFanOutThatStartsLater() async throws {
         // A port that was free a moment ago.
-        let gone = try await ServedFanOut(at: Ends.ownAddress())
+        let gone = try await ServedFanOut(at: Sample.ownAddress())
         await gone.server.stop()
         let gateway = try await ConnectedGateway(to: [gone.address])
-        await gateway.log.until("nobody answers there")
+        await gateway.log.until("it cannot be reached")
         let served = try await ServedFanOut(at: gone.address)
-        for _ in 0..<4 { await gateway.beat() }
+        for _ in 0..<4 { await gateway.heartbeat() }
         await gateway.served()
         await stop(gateway, served)
     }
 
-    @Test func aFanOutOfAnotherHistoryIsNeverAsked() async throws {
+    @Test func fanOutWithADifferentEpochIsRejected() async throws {
         let other = try await ServedFanOut(epoch: "e2")
         let gateway = try await ConnectedGateway(to: [other.address])
-        await gateway.log.until("it serves another history, e2, and this gateway serves e1")
-        await other.log.until("A gateway of another history was turned away")
-        #expect(gateway.remote.unservedPartitions.count == Ends.partitions)
-        await #expect(throws: FanOutError.self) { try await gateway.remote.heads(of: [Ends.owner(of: 0)]) }
+        await gateway.log.until("its epoch is e2, this gateway's is e1")
+        await other.log.until("Gateway with a different epoch rejected")
+        #expect(gateway.remote.unservedPartitions.count == Sample.partitions)
+        await #expect(throws: FanOutError.self) { try await gateway.remote.heads(of: [Sample.owner(of: 0)]) }
         await stop(gateway, other)
     }
 
-    @Test func aFanOutWithAnotherNumberOfPartitionsIsNeverAsked() async throws {
+    @Test func fanOutWithADifferentNumberOfPartitionsIsRejected() async throws {
         let other = try await ServedFanOut(partitions: 16)
         let gateway = try await ConnectedGateway(to: [other.address])
-        await gateway.log.until("it knows 16 partitions, and this gateway 8")
-        #expect(gateway.remote.unservedPartitions.count == Ends.partitions)
+        await gateway.log.until("it has 16 partitions, this gateway 8")
+        #expect(gateway.remote.unservedPartitions.count == Sample.partitions)
         await stop(gateway, other)
     }
 
-    @Test func aStreamThatIsNotReadyIsReadElsewhereAndTheOthersToo() async throws {
+    @Test func streamsThatAreNotReadyAreReadFromAnotherFanOut() async throws {
         let one = try await ServedFanOut()
         let other = try await ServedFanOut()
         let gateway = try await ConnectedGateway(to: [one.address, other.address])
         await gateway.connected(2)
-        let owners = (0..<Ends.partitions).map { Ends.owner(of: $0) }
+        let owners = (0..<Sample.partitions).map { Sample.owner(of: $0) }
         for owner in owners {
-            one.fanOut.append(Ends.rows(1...2), to: owner)
-            other.fanOut.append(Ends.rows(1...2), to: owner)
+            one.fanOut.append(Sample.rows(1...2), to: owner)
+            other.fanOut.append(Sample.rows(1...2), to: owner)
         }
         for owner in owners[..<4] { one.fanOut.setReady(false, owner) }
         for owner in owners[4...] { other.fanOut.setReady(false, owner) }
         #expect(try await gateway.remote.heads(of: owners) == owners.map { _ in TimeStamp(2) })
-        let request = Ends.pull(owners)
+        let request = Sample.pull(owners)
         #expect(try await gateway.remote.pull(request, within: .zero) == one.fanOut.pages(request))
         one.fanOut.setReady(false, owners[7])
         await #expect(throws: FanOutError.notReady("it is rebuilt")) {
@@ -163,35 +163,35 @@ import Testing
 
 }
 
-/// Two fan-outs that serve everything, and a gateway of both.
+/// Two fan-outs that serve all partitions, and a gateway connected to both.
 private struct Pair {
     let gateway: ConnectedGateway
     private let fanOuts: [ServedFanOut]
-    private let asks = Noted<Int>()
+    private let requests = Recorder<Int>()
 
     init() async throws {
         fanOuts = [
-            try await ServedFanOut(ScriptedFanOut(number: 0, asks: asks)),
-            try await ServedFanOut(ScriptedFanOut(number: 1, asks: asks)),
+            try await ServedFanOut(ScriptedFanOut(number: 0, requests: requests)),
+            try await ServedFanOut(ScriptedFanOut(number: 1, requests: requests)),
         ]
         gateway = try await ConnectedGateway(to: fanOuts.map(\.address))
         await gateway.connected(2)
     }
 
-    /// Who was asked for an outcome first, and the other.
-    func asked() async -> (ServedFanOut, ServedFanOut) {
-        await asks.until { !$0.isEmpty }
-        let first = asks.values[0]
+    /// The fan-out that got the first request for an outcome, and the other one.
+    func firstAndOther() async -> (ServedFanOut, ServedFanOut) {
+        await requests.until { !$0.isEmpty }
+        let first = requests.values[0]
         return (fanOuts[first], fanOuts[1 - first])
     }
 
-    /// An owner that is asked of one of them.
+    /// An owner whose requests go to one of them.
     func owner(of served: ServedFanOut) async throws -> SyncID {
         var number = 0
         while true {
             number += 1
             let owner = SyncID(unchecked: "probe \(number)")
-            _ = try await gateway.remote.pull(Ends.pull([owner]), within: .zero)
+            _ = try await gateway.remote.pull(Sample.pull([owner]), within: .zero)
             if served.fanOut.pulls.values.contains(where: { $0.owners[0].owner == owner }) { return owner }
         }
     }

@@ -1,6 +1,5 @@
 import Configuration
 import FanOutLink
-import LinkWire
 import NetworkLink
 import Observability
 import SyncModel
@@ -8,62 +7,62 @@ import Testing
 import ThreadExecutor
 import ZeroMQ
 
-/// Beyond this machine the ends know each other by a key, and nobody else gets an answer.
+/// Beyond this machine both sides authenticate with a key, and other clients get no response.
 @Suite(.timeLimit(.minutes(3))) struct SecurityTests {
     private static let key = LinkKey(Secret(String(repeating: "0f", count: 32)))!
     private static let otherKey = LinkKey(Secret(String(repeating: "f0", count: 32)))!
-    private static let advice = "look whether link.key-file is the same on every gateway and fan-out"
+    private static let advice = "check that link.key-file is the same on every gateway and fan-out"
 
-    @Test func endsWithTheSameKeySpeak() async throws {
+    @Test func sidesWithTheSameKeyConnect() async throws {
         let served = try await ServedFanOut(key: Self.key)
         let gateway = try await ConnectedGateway(to: [served.address], key: Self.key)
         await gateway.served()
-        let owner = Ends.owner(of: 2)
-        served.fanOut.append(Ends.rows(1...3), to: owner)
+        let owner = Sample.owner(of: 2)
+        served.fanOut.append(Sample.rows(1...3), to: owner)
         #expect(try await gateway.remote.heads(of: [owner]) == [TimeStamp(3)])
         await stop(gateway, served)
     }
 
-    @Test func aGatewayWithAnotherKeyIsTurnedAway() async throws {
+    @Test func gatewayWithADifferentKeyIsRejected() async throws {
         let served = try await ServedFanOut(key: Self.key)
         let gateway = try await ConnectedGateway(to: [served.address], key: Self.otherKey)
-        await served.log.until("the other end has another key")
+        await served.log.until("the peer has a different key")
         await served.log.until(Self.advice)
-        await isApart(gateway, served)
+        await expectRejected(gateway, served)
     }
 
-    // Which end notices first that one encrypts and the other does not is a matter of chance; both say what to look at.
-    @Test func aGatewayWithoutAKeyIsTurnedAway() async throws {
+    // Either side may notice first that only one encrypts; both log the same advice.
+    @Test func gatewayWithoutKeyIsRejected() async throws {
         let served = try await ServedFanOut(key: Self.key)
         let gateway = try await ConnectedGateway(to: [served.address])
         await served.log.until(Self.advice)
-        await isApart(gateway, served)
+        await expectRejected(gateway, served)
     }
 
-    @Test func aGatewayWithAKeySpeaksWithNoFanOutWithoutOne() async throws {
+    @Test func gatewayWithKeyRejectsFanOutWithoutKey() async throws {
         let served = try await ServedFanOut()
         let gateway = try await ConnectedGateway(to: [served.address], key: Self.key)
         await gateway.log.until(Self.advice)
-        await isApart(gateway, served)
+        await expectRejected(gateway, served)
     }
 
-    private func isApart(_ gateway: ConnectedGateway, _ served: ServedFanOut) async {
-        await gateway.log.until("A fan-out cannot be asked")
-        #expect(gateway.remote.unservedPartitions.count == Ends.partitions)
-        await #expect(throws: FanOutError.self) { try await gateway.remote.heads(of: [Ends.owner(of: 0)]) }
+    private func expectRejected(_ gateway: ConnectedGateway, _ served: ServedFanOut) async {
+        await gateway.log.until("Fan-out unavailable")
+        #expect(gateway.remote.unservedPartitions.count == Sample.partitions)
+        await #expect(throws: FanOutError.self) { try await gateway.remote.heads(of: [Sample.owner(of: 0)]) }
         await stop(gateway, served)
     }
 
-    @Test func whoKnowsTheServersKeyAloneIsNotAdmitted() async throws {
-        let thread = try DedicatedThread(name: "door")
+    @Test func clientWithOnlyTheServersPublicKeyIsNotAdmitted() async throws {
+        let thread = try DedicatedThread(name: "sockets")
         let (refused, event) = try await thread.run { () throws in
             let context = try ZeroMQContext()
             defer { context.close() }
             let server = try CurveKeys(secret: Array(repeating: 1, count: 32))
             let known = try CurveKeys(secret: Array(repeating: 2, count: 32))
             let stranger = try CurveKeys(secret: Array(repeating: 3, count: 32))
-            let door = try ZAPAuthenticator(context, admitting: known.publicKey)
-            defer { door.close() }
+            let authenticator = try ZAPAuthenticator(context, admitting: known.publicKey)
+            defer { authenticator.close() }
             let router = try context.socket(.router)
             defer { router.close() }
             try router.serveCurve(server, domain: "weir")
@@ -75,10 +74,10 @@ import ZeroMQ
             let monitor = try ZeroMQMonitor(dealer, in: context, name: "dealer")
             defer { monitor.close() }
             try dealer.connect(try router.lastEndpoint())
-            let bell = try ZeroMQWakeup()
-            #expect(try bell.wait(for: [door.socket]) == [true])
-            let refused = try door.answer()
-            _ = try bell.wait(for: [monitor.socket])
+            let wakeup = try ZeroMQWakeup()
+            #expect(try wakeup.wait(for: [authenticator.socket]) == [true])
+            let refused = try authenticator.handleRequests()
+            _ = try wakeup.wait(for: [monitor.socket])
             return (refused, try monitor.next())
         }
         #expect(refused == 1)
@@ -86,7 +85,7 @@ import ZeroMQ
         await thread.close()
     }
 
-    @Test func beyondThisMachineThereIsNoLinkWithoutAKey() throws {
+    @Test func addressesBeyondLoopbackRequireAKey() throws {
         for text in ["0.0.0.0:7790", "10.0.0.1:7790", "[2001:db8::1]:7790", "fan-out.internal:7790", "127.evil.com:1"] {
             let address = try #require(NetworkAddress(text))
             let problem = try #require(throws: LinkProblem.self) {
@@ -108,7 +107,7 @@ import ZeroMQ
         }
     }
 
-    @Test func aKeyIsHexadecimalAndNeverShown() {
+    @Test func keyIsHexadecimalAndNeverShown() {
         #expect(LinkKey(Secret(String(repeating: "0", count: 63) + "g")) == nil)
         #expect(LinkKey(Secret(String(repeating: "0", count: 62))) == nil)
         #expect(LinkKey(Secret(String(repeating: "aB", count: 32))) != nil)

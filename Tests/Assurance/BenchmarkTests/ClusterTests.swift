@@ -60,7 +60,7 @@ import Testing
 
     @Test(arguments: [
         ("rdk:broker1", ThreadWork.kafkaClient), ("rdk:main", .kafkaClient), ("weir-kafka-in", .log),
-        ("weir-kafka-bell", .log), ("postgres-0-1", .store), ("weir-log-w", .log), ("sqlite-writer", .store),
+        ("weir-kafka-wake", .log), ("postgres-0-1", .store), ("weir-log-w", .log), ("sqlite-writer", .store),
     ]) func threadsOfClientsAreToldByTheirNames(name: String, work: ThreadWork) {
         #expect(ThreadWork(threadName: name) == work)
     }

@@ -1,12 +1,12 @@
 import ChangeLog
 import Testing
 
-private let place = TopicPartition(.uploads, 0)
+private let uploads = TopicPartition(.uploads, 0)
 
 extension LogBehaviour {
     static var appending: [LogBehaviour] {
         [
-            LogBehaviour("keeps the order of each partition and numbers its records upwards") { _, log in
+            LogBehaviour("keeps the order of each partition, with increasing offsets") { _, log in
                 let producer = try await log.producer()
                 var offsets: [Int: [Int64]] = [:]
                 for number in 0..<40 {
@@ -23,59 +23,59 @@ extension LogBehaviour {
                 }
                 await producer.close()
             },
-            LogBehaviour("gives the offsets of one append in the order of its records, over several partitions") {
+            LogBehaviour("returns the offsets of one append in the order of its records, across partitions") {
                 _, log in
                 let producer = try await log.producer()
-                let places: [TopicPartition] = [
+                let destinations: [TopicPartition] = [
                     TopicPartition(.changes, 2), TopicPartition(.deadLetters, 1), TopicPartition(.changes, 2),
                     TopicPartition(.control, 0), TopicPartition(.changes, 0), TopicPartition(.deadLetters, 1),
                 ]
-                let records = places.enumerated().map { NewRecord(to: $1, key: [1], value: [UInt8($0)]) }
+                let records = destinations.enumerated().map { NewRecord(to: $1, key: [1], value: [UInt8($0)]) }
                 let offsets = try await producer.append(records)
-                try #require(offsets.count == places.count)
-                for (number, place) in places.enumerated() {
-                    let stored = try await log.records(of: place, from: offsets[number], count: 1)
+                try #require(offsets.count == destinations.count)
+                for (number, destination) in destinations.enumerated() {
+                    let stored = try await log.records(of: destination, from: offsets[number], count: 1)
                     #expect(stored.first?.offset == offsets[number])
                     #expect(stored.first?.value == [UInt8(number)])
                 }
                 await producer.close()
             },
-            LogBehaviour("gives back keys and values as they were, empty and of a megabyte") { _, log in
+            LogBehaviour("returns keys and values unchanged, empty or of a megabyte") { _, log in
                 let large = (0..<(1 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31) }
                 let sent: [(key: [UInt8], value: [UInt8])] = [
                     ([], [0]), ([0, 255], [0, 0]), (Array("kéy".utf8), large), ([1], [2]),
                 ]
                 let producer = try await log.producer()
-                try await producer.append(sent.map { NewRecord(to: place, key: $0.key, value: $0.value) })
-                let records = try await log.records(of: place, count: sent.count)
+                try await producer.append(sent.map { NewRecord(to: uploads, key: $0.key, value: $0.value) })
+                let records = try await log.records(of: uploads, count: sent.count)
                 #expect(records.map(\.key) == sent.map(\.key))
                 #expect(records.map(\.value) == sent.map(\.value))
                 await producer.close()
             },
-            LogBehaviour("takes an empty value, and an append of nothing") { _, log in
+            LogBehaviour("accepts an empty value, and an append without records") { _, log in
                 let producer = try await log.producer()
                 #expect(try await producer.append([]) == [])
-                try await producer.append([NewRecord(to: place, key: [7], value: [])])
-                let records = try await log.records(of: place, count: 1)
+                try await producer.append([NewRecord(to: uploads, key: [7], value: [])])
+                let records = try await log.records(of: uploads, count: 1)
                 #expect(records.map(\.value) == [[]])
                 #expect(records.map(\.key) == [[7]])
                 await producer.close()
             },
-            LogBehaviour("gives each record the log's own time") { _, log in
+            LogBehaviour("assigns each record the log's own time") { _, log in
                 let before = WallClock.microseconds()
-                try await log.append(["a", "b"], to: place)
+                try await log.append(["a", "b"], to: uploads)
                 let after = WallClock.microseconds()
-                // A broker keeps milliseconds.
-                for record in try await log.records(of: place, count: 2) {
+                // Kafka's times have milliseconds.
+                for record in try await log.records(of: uploads, count: 2) {
                     #expect((before - 1000...after).contains(record.time))
                 }
             },
-            LogBehaviour("resolves a receipt once its records can be read, as often as it is asked") { _, log in
+            LogBehaviour("resolves a receipt when its records can be read, each time it is awaited") { _, log in
                 let producer = try await log.producer()
-                let receipt = try await producer.enqueue([NewRecord(to: place, value: [1])])
+                let receipt = try await producer.enqueue([NewRecord(to: uploads, value: [1])])
                 let offsets = try await receipt.offsets()
-                #expect(try await log.range(of: place).end > offsets[0])
-                #expect(try await log.records(of: place, from: offsets[0], count: 1).map(\.value) == [[1]])
+                #expect(try await log.range(of: uploads).end > offsets[0])
+                #expect(try await log.records(of: uploads, from: offsets[0], count: 1).map(\.value) == [[1]])
                 #expect(try await receipt.offsets() == offsets)
                 await producer.close()
             },
@@ -83,16 +83,17 @@ extension LogBehaviour {
                 let producer = try await log.producer()
                 var receipts: [AppendReceipt] = []
                 for number in 0..<500 {
-                    receipts.append(try await producer.enqueue([NewRecord(to: place, value: Array("\(number)".utf8))]))
+                    receipts.append(
+                        try await producer.enqueue([NewRecord(to: uploads, value: Array("\(number)".utf8))]))
                 }
                 var offsets: [Int64] = []
                 for receipt in receipts.reversed() { offsets += try await receipt.offsets() }
-                let records = try await log.records(of: place, count: 500)
+                let records = try await log.records(of: uploads, count: 500)
                 #expect(records.map(\.offset) == offsets.reversed())
                 #expect(records.map { String(decoding: $0.value, as: UTF8.self) } == (0..<500).map { "\($0)" })
                 await producer.close()
             },
-            LogBehaviour("takes many producers at once, each in its order") { _, log in
+            LogBehaviour("accepts concurrent producers, and keeps the order of each") { _, log in
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for producer in 0..<16 {
                         group.addTask {
@@ -110,14 +111,15 @@ extension LogBehaviour {
                     }
                 }
             },
-            LogBehaviour("refuses a record too large or of an unknown partition, with all of its append, and goes on") {
+            LogBehaviour("refuses an append with a record that is too large or of an unknown partition, and continues")
+            {
                 _, log in
                 let producer = try await log.producer()
                 let maximum = log.maximumRecordSize
-                let fitting = NewRecord(to: place, value: [1])
+                let fitting = NewRecord(to: uploads, value: [1])
                 for (record, code) in [
                     (
-                        NewRecord(to: place, key: [0], value: Array(repeating: 0, count: maximum)),
+                        NewRecord(to: uploads, key: [0], value: Array(repeating: 0, count: maximum)),
                         ChangeLogError.Code.recordTooLarge(maximum: maximum)
                     ),
                     (NewRecord(to: TopicPartition(.uploads, 4), value: []), .unknownPartition),
@@ -126,9 +128,9 @@ extension LogBehaviour {
                 ] {
                     await expectError(code) { _ = try await producer.enqueue([fitting, record]) }
                 }
-                #expect(try await log.range(of: place) == LogRange(start: 0, end: 0))
+                #expect(try await log.range(of: uploads) == LogRange(start: 0, end: 0))
                 try await producer.append([fitting])
-                #expect(try await log.records(of: place, count: 1).map(\.value) == [[1]])
+                #expect(try await log.records(of: uploads, count: 1).map(\.value) == [[1]])
                 await producer.close()
             },
         ]

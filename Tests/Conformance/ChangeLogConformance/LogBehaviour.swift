@@ -1,9 +1,9 @@
 import ChangeLog
 import Testing
 
-/// Something that every log does, as a check of its public face.
+/// A behaviour of every log, and its test through the port.
 package struct LogBehaviour<Subject: LogUnderTest>: Sendable, CustomTestStringConvertible {
-    /// What the log does, in words.
+    /// The behaviour, as text.
     package let testDescription: String
     private let settings: LogSettings
     private let body: @Sendable (Subject, Subject.Log) async throws -> Void
@@ -17,12 +17,11 @@ package struct LogBehaviour<Subject: LogUnderTest>: Sendable, CustomTestStringCo
         self.body = body
     }
 
-    /// Everything that a log does.
     package static var all: [LogBehaviour] {
-        appending + reading + waiting + failing + sharing + handingOver + reopening
+        appending + reading + waiting + failing + groups + handover + reopening
     }
 
-    /// Checks the behaviour at a new place, and closes the log whatever comes of it.
+    /// Tests the behaviour with a new log, and closes the log also after a failure.
     package func check(_ subject: Subject) async throws {
         let log = try await subject.open(settings)
         do {
@@ -44,7 +43,7 @@ func expectError(
 }
 
 extension ChangeLog {
-    /// Appends values to a partition, each in a call of its own.
+    /// Appends values to a partition, each in a separate call.
     func append(_ values: [String], to partition: TopicPartition) async throws {
         let producer = try await producer()
         for value in values { try await producer.append([NewRecord(to: partition, value: Array(value.utf8))]) }

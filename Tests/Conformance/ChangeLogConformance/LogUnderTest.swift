@@ -1,42 +1,39 @@
 import ChangeLog
 
-/// A place where an adapter keeps a log, and what the suite must be able to do to it; each check gets a new one.
+/// A log of an adapter, and what the suite needs to do with it; each test gets a new one.
 package protocol LogUnderTest: Sendable {
-    /// The adapter.
     associatedtype Log: ChangeLog
 
-    /// Opens the log at this place, making it the first time; it is closed before it is opened again.
+    /// Opens the log, and creates it the first time; it is closed before it is opened again.
     func open(_ settings: LogSettings) async throws -> Log
 
-    /// Closes the log.
     func close(_ log: Log) async throws
 
-    /// Runs a body during which nothing that is enqueued is written.
+    /// Runs a body while enqueued records are not written.
     func whileWritesStall(_ log: Log, _ body: () async throws -> Void) async throws
 
-    /// Runs a body during which the next append to `uploads` partition 0 fails.
+    /// Runs a body while the next append to partition 0 of `uploads` fails.
     func whileAppendsFail(_ log: Log, _ body: () async throws -> Void) async throws
 
-    /// Applies retention to a topic: records older than a moment may go, where they stand below their partition's floor.
+    /// Applies retention to a topic: deletes records older than a time and below their partition's floor.
     func removeRecords(of topic: Topic, before time: Int64, floors: [Int: Int64], from log: Log) async throws
 }
 
 extension LogUnderTest {
-    /// Applies retention where no partition has a floor.
+    /// Applies retention without floors.
     func removeRecords(of topic: Topic, before time: Int64, from log: Log) async throws {
         try await removeRecords(of: topic, before: time, floors: [:], from: log)
     }
 }
 
-/// How a check needs its log.
+/// The settings of a test's log.
 package struct LogSettings: Sendable {
-    /// How many partitions each topic but `control` has when the log is made.
+    /// The number of partitions of each topic except `control`, when the log is created.
     package var partitions = 4
-    /// The largest record in bytes.
+    /// In bytes, key and value together.
     package var maximumRecordSize = 2 << 20
-    /// The bound of what waits to be written, in bytes.
+    /// The size of the queue of records to be written.
     package var queueBytes = 8 << 20
 
-    /// What most checks need.
     package init() {}
 }

@@ -1,23 +1,23 @@
 import ChangeLog
 import Testing
 
-private let place = TopicPartition(.ordered, 1)
+private let partition = TopicPartition(.ordered, 1)
 
 extension LogBehaviour {
     static var reading: [LogBehaviour] {
         [
             LogBehaviour("reads from the start, from the middle, and up to a size") { _, log in
-                try await log.append((0..<30).map { "\($0)" }, to: place)
-                let range = try await log.range(of: place)
-                #expect(try await log.values(of: place, from: range.start, count: 30) == (0..<30).map { "\($0)" })
-                let all = try await log.records(of: place, from: range.start, count: 30)
+                try await log.append((0..<30).map { "\($0)" }, to: partition)
+                let range = try await log.range(of: partition)
+                #expect(try await log.values(of: partition, from: range.start, count: 30) == (0..<30).map { "\($0)" })
+                let all = try await log.records(of: partition, from: range.start, count: 30)
                 let middle = all[17].offset
-                #expect(try await log.values(of: place, from: middle, count: 13) == (17..<30).map { "\($0)" })
+                #expect(try await log.values(of: partition, from: middle, count: 13) == (17..<30).map { "\($0)" })
 
-                let reader = try await log.reader(of: place, from: range.start)
+                let reader = try await log.reader(of: partition, from: range.start)
                 #expect(try await reader.next(maximumBytes: 0) == [all[0]])
                 #expect(try await reader.next(maximumBytes: 1) == [all[1]])
-                // Two at most, and fewer where the log has not fetched more yet.
+                // At most two, and fewer if the log has not fetched more yet.
                 var rest = all[2...]
                 for bound in [all[2].size + 1, all[2].size + all[3].size] {
                     let taken = try await reader.next(maximumBytes: bound)
@@ -27,44 +27,46 @@ extension LogBehaviour {
                 }
                 await reader.close()
             },
-            LogBehaviour("gives a record that is larger than what was asked for") { _, log in
+            LogBehaviour("returns a record that is larger than requested") { _, log in
                 let producer = try await log.producer()
                 let large = [UInt8](repeating: 9, count: 1 << 20)
-                try await producer.append([NewRecord(to: place, value: large), NewRecord(to: place, value: [1])])
-                let reader = try await log.reader(of: place, from: 0)
+                try await producer.append([
+                    NewRecord(to: partition, value: large), NewRecord(to: partition, value: [1]),
+                ])
+                let reader = try await log.reader(of: partition, from: 0)
                 #expect(try await reader.next(maximumBytes: 100).map(\.value) == [large])
                 #expect(try await reader.next(maximumBytes: 100).map(\.value) == [[1]])
                 await reader.close()
                 await producer.close()
             },
-            LogBehaviour("refuses an offset outside of the range, naming the range") { _, log in
-                try await log.append(["a", "b"], to: place)
-                let range = try await log.range(of: place)
-                await expectError(.outOfRange(range)) { _ = try await log.reader(of: place, from: range.end + 1) }
-                await expectError(.outOfRange(range)) { _ = try await log.reader(of: place, from: -1) }
+            LogBehaviour("refuses an offset out of range, and reports the range") { _, log in
+                try await log.append(["a", "b"], to: partition)
+                let range = try await log.range(of: partition)
+                await expectError(.outOfRange(range)) { _ = try await log.reader(of: partition, from: range.end + 1) }
+                await expectError(.outOfRange(range)) { _ = try await log.reader(of: partition, from: -1) }
                 await expectError(.unknownPartition) {
                     _ = try await log.reader(of: TopicPartition(.ordered, 4), from: 0)
                 }
                 await expectError(.unknownPartition) { _ = try await log.range(of: TopicPartition(.control, 1)) }
             },
-            LogBehaviour("never passes silently over what retention took, and keeps the newest record") {
+            LogBehaviour("reports an error for records that retention deleted, and keeps the newest record") {
                 subject, log in
-                let stopped = try await log.reader(of: place, from: 0)
+                let stopped = try await log.reader(of: partition, from: 0)
                 var last: Int64 = 0
-                // The clock may give several records one time.
+                // Several records may have the same time.
                 repeat {
-                    try await log.append(["old"], to: place)
-                    let end = try await log.range(of: place).end
-                    let newest = try await log.records(of: place, from: end - 1, count: 1)
+                    try await log.append(["old"], to: partition)
+                    let end = try await log.range(of: partition).end
+                    let newest = try await log.records(of: partition, from: end - 1, count: 1)
                     defer { last = newest[0].time }
                     if end > 5, newest[0].time > last { break }
                 } while true
-                let end = try await log.range(of: place).end
-                try await subject.removeRecords(of: place.topic, before: .max, from: log)
-                let range = try await log.range(of: place)
+                let end = try await log.range(of: partition).end
+                try await subject.removeRecords(of: partition.topic, before: .max, from: log)
+                let range = try await log.range(of: partition)
                 #expect(range == LogRange(start: end - 1, end: end))
-                await expectError(.outOfRange(range)) { _ = try await log.reader(of: place, from: end - 2) }
-                // It may give what it had fetched before, and then says that the rest is gone.
+                await expectError(.outOfRange(range)) { _ = try await log.reader(of: partition, from: end - 2) }
+                // The reader may return what it had fetched, then it must report the deletion.
                 var next: Int64 = 0
                 await expectError(.outOfRange(range)) {
                     while next < end {
@@ -73,64 +75,67 @@ extension LogBehaviour {
                             next = record.offset + 1
                         }
                     }
-                    if next == end { throw ChangeLogError(.outOfRange(range), message: "it had fetched everything") }
+                    if next == end {
+                        throw ChangeLogError(.outOfRange(range), message: "the reader had fetched everything")
+                    }
                 }
-                #expect(try await log.values(of: place, from: end - 1, count: 1) == ["old"])
+                #expect(try await log.values(of: partition, from: end - 1, count: 1) == ["old"])
                 await stopped.close()
             },
-            LogBehaviour("removes only what is older than asked for") { subject, log in
+            LogBehaviour("removes only records older than the limit") { subject, log in
                 var times: [Int64] = []
                 while times.count < 6 {
-                    try await log.append(["x"], to: place)
-                    let end = try await log.range(of: place).end
-                    let time = try await log.records(of: place, from: end - 1, count: 1)[0].time
+                    try await log.append(["x"], to: partition)
+                    let end = try await log.range(of: partition).end
+                    let time = try await log.records(of: partition, from: end - 1, count: 1)[0].time
                     if let last = times.last, time == last {
-                        // Not later than the one before: start again behind it.
-                        try await subject.removeRecords(of: place.topic, before: .max, from: log)
+                        // Not later than the record before: start again after it.
+                        try await subject.removeRecords(of: partition.topic, before: .max, from: log)
                         times = []
                     }
                     times.append(time)
                 }
-                let before = try await log.range(of: place)
-                try await subject.removeRecords(of: place.topic, before: times[3], from: log)
-                #expect(try await log.range(of: place) == LogRange(start: before.end - 3, end: before.end))
-                let left = try await log.records(of: place, from: before.end - 3, count: 3)
+                let before = try await log.range(of: partition)
+                try await subject.removeRecords(of: partition.topic, before: times[3], from: log)
+                #expect(try await log.range(of: partition) == LogRange(start: before.end - 3, end: before.end))
+                let left = try await log.records(of: partition, from: before.end - 3, count: 3)
                 #expect(left.map(\.time) == Array(times[3...]))
             },
-            LogBehaviour("keeps what stands at or above its partition's floor, however old") { subject, log in
+            LogBehaviour("keeps records at or above their partition's floor, however old") { subject, log in
                 let other = TopicPartition(.ordered, 2)
-                for place in [place, other] { try await log.append((0..<10).map { "\($0)" }, to: place) }
-                let (start, end) = (try await log.range(of: place).start, try await log.range(of: place).end)
+                for partition in [partition, other] { try await log.append((0..<10).map { "\($0)" }, to: partition) }
+                let (start, end) = (try await log.range(of: partition).start, try await log.range(of: partition).end)
                 func remove(_ floors: [Int: Int64]) async throws -> LogRange {
                     try await subject.removeRecords(of: .ordered, before: .max, floors: floors, from: log)
-                    return try await log.range(of: place)
+                    return try await log.range(of: partition)
                 }
                 #expect(try await remove([1: start, 2: start]) == LogRange(start: start, end: end))
-                // The partitions have floors of their own.
+                // Each partition has its own floor.
                 #expect(try await remove([1: start + 4]) == LogRange(start: start + 4, end: end))
-                #expect(try await log.values(of: place, from: start + 4, count: 6) == (4..<10).map { "\($0)" })
+                #expect(try await log.values(of: partition, from: start + 4, count: 6) == (4..<10).map { "\($0)" })
                 let rest = try await log.range(of: other)
                 #expect(rest.start == rest.end - 1)
-                // One below what is left brings nothing back, and the newest record stays below any.
+                // A lower floor restores nothing, and the newest record stays below any floor.
                 #expect(try await remove([1: start + 2]) == LogRange(start: start + 4, end: end))
                 #expect(try await remove([1: end + 5]) == LogRange(start: end - 1, end: end))
             },
-            LogBehaviour("keeps what a group of the topic has not worked on, committed yet or not") { subject, log in
-                let place = TopicPartition(.uploads, 0)
-                try await log.append((0..<10).map { "\($0)" }, to: place)
-                let roster = Roster()
+            LogBehaviour("keeps what a group of the topic has not committed, also before its first commit") {
+                subject, log in
+                let partition = TopicPartition(.uploads, 0)
+                try await log.append((0..<10).map { "\($0)" }, to: partition)
+                let tracker = WorkerTracker()
                 let first = try await log.join(group: "first", topic: .uploads)
                 let second = try await log.join(group: "second", topic: .uploads)
                 try await subject.removeRecords(of: .uploads, before: .max, from: log)
-                #expect(try await log.range(of: place).start == 0)
+                #expect(try await log.range(of: partition).start == 0)
                 for (member, offset) in [(first, Int64(7)), (second, 4)] {
-                    try await running(member, as: Int(offset), on: roster) {
-                        try await roster.assignment(of: 0, by: Int(offset)).commit(offset)
+                    try await running(member, as: Int(offset), on: tracker) {
+                        try await tracker.assignment(of: 0, by: Int(offset)).commit(offset)
                     }
                 }
                 try await subject.removeRecords(of: .uploads, before: .max, from: log)
-                #expect(try await log.range(of: place).start == 4)
-                #expect(try await log.values(of: place, from: 4, count: 1).first == "4")
+                #expect(try await log.range(of: partition).start == 4)
+                #expect(try await log.values(of: partition, from: 4, count: 1).first == "4")
             },
         ]
     }

@@ -1,7 +1,6 @@
 import Configuration
 import FanOut
 import FanOutLink
-import LinkWire
 import NetworkLink
 import Observability
 import SyncModel

@@ -4,16 +4,16 @@ import Testing
 import ThreadExecutor
 
 @Suite(.timeLimit(.minutes(1))) struct ErrorTests {
-    @Test func keepsCodeNameAndWhetherItPasses() {
-        let passing = KafkaError(.allBrokersDown, message: "nobody answers")
+    @Test func errorHasCodeNameAndRetriability() {
+        let passing = KafkaError(.allBrokersDown, message: "no broker responds")
         #expect(passing.isRetriable)
         #expect(!passing.isFatal)
-        #expect(passing.description == "_ALL_BROKERS_DOWN: nobody answers")
+        #expect(passing.description == "_ALL_BROKERS_DOWN: no broker responds")
         #expect(!KafkaError(.topicForbidden, message: "").isRetriable)
         #expect(KafkaError(.fatal, message: "").isFatal)
     }
 
-    @Test func saysWhichPropertyIsWrongAndWhy() {
+    @Test func invalidPropertyIsNamed() {
         var properties = KafkaProperties()
         properties.set("no.such.property", "1")
         let unknown = #expect(throws: KafkaError.self) { try properties.check() }
@@ -24,19 +24,19 @@ import ThreadExecutor
         #expect(wrong?.message.contains("socket.timeout.ms") == true)
     }
 
-    @Test func neverShowsASecret() {
+    @Test func secretsAreNeverShown() {
         var properties = KafkaProperties()
         properties.set("sasl.username", "weir")
         properties.set("sasl.password", "hunter2", isSecret: true)
         #expect(properties.description == "sasl.username=weir sasl.password=***")
         #expect(properties["sasl.password"] == nil)
-        // librdkafka repeats a value that it refuses.
+        // librdkafka's text has the value that it rejects.
         properties.set("socket.timeout.ms", "hunter2", isSecret: true)
         let error = #expect(throws: KafkaError.self) { try properties.check() }
         #expect(error.map { "\($0)".contains("hunter2") } == false)
     }
 
-    @Test func refusesClientsWhosePropertiesContradictEachOther() {
+    @Test func contradictoryPropertiesAreRejected() {
         var properties = KafkaProperties()
         properties.set("enable.idempotence", "true")
         properties.set("acks", "1")
@@ -45,7 +45,7 @@ import ThreadExecutor
         #expect(error?.message.contains("acks") == true)
     }
 
-    @Test func tellsAnUnknownTopicFromAClusterThatIsDown() async throws {
+    @Test func unavailableClusterIsRetriableAndClosedClientFails() async throws {
         let cluster = MockCluster()
         cluster.createTopic("known", partitions: 3)
         var properties = KafkaProperties()

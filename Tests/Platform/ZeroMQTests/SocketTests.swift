@@ -4,7 +4,7 @@ import ZeroMQ
 
 /// Sockets on a thread of their own.
 @Suite(.timeLimit(.minutes(3))) struct SocketTests {
-    @Test func messagesPassBothWaysAndABellWakes() async throws {
+    @Test func messagesPassBothWaysAndWakeEndsTheWait() async throws {
         let thread = try DedicatedThread(name: "sockets")
         let answer = try await thread.run { () throws -> [[UInt8]]? in
             let context = try ZeroMQContext()
@@ -16,25 +16,25 @@ import ZeroMQ
             router.set(.routerMandatory, 1)
             try router.bind("tcp://127.0.0.1:0")
             try dealer.connect(try router.lastEndpoint())
-            let bell = try ZeroMQWakeup()
-            bell.ring()
-            bell.ring()
-            #expect(try bell.wait(for: [router]) == [false])
+            let wakeup = try ZeroMQWakeup()
+            wakeup.wake()
+            wakeup.wake()
+            #expect(try wakeup.wait(for: [router]) == [false])
             #expect(try dealer.send([[1, 2], [], [3]]) == .queued)
-            #expect(try bell.wait(for: [router]) == [true])
+            #expect(try wakeup.wait(for: [router]) == [true])
             let message = try #require(try router.receive())
             #expect(Array(message.dropFirst()) == [[1, 2], [], [3]])
             #expect(try router.receive() == nil)
             #expect(try router.send([[9, 9], [1]]) == .noPeer)
             #expect(try router.send([message[0], [4]]) == .queued)
-            #expect(try bell.wait(for: [dealer]) == [true])
+            #expect(try wakeup.wait(for: [dealer]) == [true])
             return try dealer.receive()
         }
         #expect(answer == [[4]])
         await thread.close()
     }
 
-    @Test func anAddressThatIsTakenIsAnErrorInWords() async throws {
+    @Test func addressInUseIsAnErrorWithText() async throws {
         let thread = try DedicatedThread(name: "sockets")
         try await thread.run { () throws in
             let context = try ZeroMQContext()
@@ -51,7 +51,7 @@ import ZeroMQ
         await thread.close()
     }
 
-    @Test func keysAreMadeOfSecrets() throws {
+    @Test func keysAreDerivedFromSecrets() throws {
         let one = try CurveKeys(secret: Array(repeating: 1, count: 32))
         #expect(one.publicKey.count == 32)
         #expect(try CurveKeys(secret: Array(repeating: 1, count: 32)).publicKey == one.publicKey)

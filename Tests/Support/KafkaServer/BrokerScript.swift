@@ -1,13 +1,13 @@
-/// The script of the shell that has the brokers.
+/// The shell script that runs the brokers.
 enum BrokerScript {
-    /// Arguments: the folder, that of the installation, the cluster's id, and how many brokers there are.
+    /// Arguments: the folder, the Kafka installation, the cluster's id, and the number of brokers.
     ///
-    /// `start`, `stop`, `kill`, `pause` and `resume` take the numbers of brokers, `replace` the id of another
-    /// cluster. A broker is up when it says so; what reads its words tells whether that or their end came first.
+    /// `start`, `stop`, `kill`, `pause` and `resume` take broker numbers, `replace` the id of a new
+    /// cluster. A broker is up when its output says so; the reader of the output reports whether that or its end came first.
     static let text = """
         folder=$1 home=$2 cluster=$3 count=$4
         cd "$folder" || exit 1
-        # Where nobody hears the answers any more, everything is taken away all the same.
+        # Clean up also when the reader of the output has ended.
         trap : PIPE
         watch() {
             while IFS= read -r line; do
@@ -36,7 +36,7 @@ enum BrokerScript {
             signal=$1; shift
             for n in "$@"; do eval "kill -$signal \\$broker_$n"; done
         }
-        # A broker that was held up must go on to end.
+        # A paused broker must be resumed to end.
         end() {
             signal "$@"
             shift
@@ -55,7 +55,7 @@ enum BrokerScript {
             done
             begin $numbers
         }
-        # Another cluster in the place of the one before.
+        # A new cluster at the same addresses.
         replace() {
             cluster=$1
             end KILL $numbers

@@ -3,19 +3,18 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A cluster of Kafka brokers within the process, as librdkafka has one for tests.
+/// librdkafka's mock of a Kafka cluster, within the process.
 ///
-/// It knows records, offsets, groups and idempotent producers; no retention, no settings of topics, no time of its own.
+/// It has records, offsets, groups and idempotent producers, but no retention, topic settings or LogAppendTime.
 ///
 /// `@unchecked Sendable`: librdkafka's handles may be used by any thread; they are freed with this object.
 package final class MockCluster: @unchecked Sendable {
     private let client: OpaquePointer
     private let cluster: OpaquePointer
 
-    /// Where clients find it.
+    /// `bootstrap.servers` for clients.
     package let servers: String
 
-    /// Starts a cluster.
     package init(brokers: Int = 1) {
         let configuration: OpaquePointer = rd_kafka_conf_new()
         var text = [CChar](repeating: 0, count: 512)
@@ -27,7 +26,7 @@ package final class MockCluster: @unchecked Sendable {
 
     deinit {
         let (client, cluster) = (SendableHandle(pointer: client), SendableHandle(pointer: cluster))
-        // Takes a second, which no test needs to wait for.
+        // Takes a second, in the background.
         Thread.detachNewThread {
             rd_kafka_mock_cluster_destroy(cluster.pointer)
             rd_kafka_destroy(client.pointer)
@@ -38,35 +37,34 @@ package final class MockCluster: @unchecked Sendable {
         let pointer: OpaquePointer
     }
 
-    /// Makes a topic.
     package func createTopic(_ name: String, partitions: Int) {
         let code = promptly { rd_kafka_mock_topic_create(cluster, name, Int32(partitions), 1) }
-        precondition(code == RD_KAFKA_RESP_ERR_NO_ERROR, "the mock cluster makes topics")
+        precondition(code == RD_KAFKA_RESP_ERR_NO_ERROR, "the mock cluster creates topics")
     }
 
-    /// Has a topic be unknown.
+    /// Makes a topic unknown.
     package func failTopic(_ name: String) {
         promptly { rd_kafka_mock_topic_set_error(cluster, name, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) }
     }
 
-    /// Has the next requests of a kind fail, each with one of the codes.
+    /// Makes the next requests of a kind fail, each with one of the codes.
     ///
-    /// - Parameter request: Kafka's number of the kind: 0 produces, 1 fetches.
+    /// - Parameter request: Kafka's API key: 0 is Produce, 1 is Fetch.
     package func failRequests(_ request: Int16, codes: [Int32]) {
         rd_kafka_mock_push_request_errors_array(
             cluster, request, codes.count, codes.map { rd_kafka_resp_err_t(rawValue: $0) })
     }
 
-    /// Has no more requests of a kind fail.
+    /// Ends the failures of a kind of request.
     package func clearFailures(of request: Int16) { rd_kafka_mock_clear_request_errors(cluster, request) }
 
-    /// Ends every connection and accepts no other.
+    /// Closes every connection and accepts no new one.
     package func goDown() { promptly { _ = rd_kafka_mock_broker_set_down(cluster, -1) } }
 
     /// Accepts connections again.
     package func comeUp() { promptly { _ = rd_kafka_mock_broker_set_up(cluster, -1) } }
 
-    /// Runs a request to the cluster's thread, which may not notice it before a second has passed, or somebody connects.
+    /// Runs a request to the cluster's thread, and connects to wake the thread: alone it might take a second.
     private func promptly<Result>(_ request: () -> Result) -> Result {
         let isDone = Done()
         let port = servers.split(separator: ":").last.flatMap { UInt16($0) } ?? 0
@@ -86,7 +84,7 @@ package final class MockCluster: @unchecked Sendable {
         func set() { state.withLock { $0 = true } }
     }
 
-    /// Connects to a port of this machine and lets go at once.
+    /// Connects to a port of this machine and disconnects at once.
     private static func connect(to port: UInt16) {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }
@@ -96,26 +94,21 @@ package final class MockCluster: @unchecked Sendable {
         address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
         withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                // Refused while the cluster is down.
+                // Fails while the cluster is down.
                 _ = connectSocket(descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
     }
 }
 
-/// Codes that requests may fail with.
+/// Error codes for requests.
 extension MockCluster {
-    /// The connection breaks; the request may have been served.
+    /// The connection is closed; the request may have been processed.
     package static let disconnect = RD_KAFKA_RESP_ERR__TRANSPORT.rawValue
-    /// The partition's leader is another broker.
     package static let notLeader = RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION.rawValue
-    /// Too few replicas.
     package static let notEnoughReplicas = RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS.rawValue
-    /// The broker was too slow.
     package static let requestTimedOut = RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT.rawValue
-    /// The producer may not write the topic.
     package static let topicForbidden = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED.rawValue
-    /// The offset is not there.
     package static let offsetOutOfRange = RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE.rawValue
 }
 

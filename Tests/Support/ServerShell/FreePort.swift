@@ -1,12 +1,12 @@
 import Foundation
 
-/// A port of 127.0.0.1 that nobody listens on.
+/// A free port of 127.0.0.1.
 package enum FreePort {
-    /// Where systems do not look for the ports of outgoing connections: a server that is started again finds its port, and
-    /// whoever connects to it meanwhile does not meet itself there.
+    /// Below the ports of outgoing connections: no connection takes the port of a server that restarts, and a client that
+    /// connects meanwhile does not connect to itself.
     private static let range = 15_000..<32_000
 
-    /// A port at random; it is free until somebody else is given it.
+    /// A random free port, which is not reserved.
     package static func find() throws -> Int {
         for _ in 0..<100 {
             let port = Int.random(in: range)

@@ -2,21 +2,21 @@ import Foundation
 
 /// Starts processes one at a time: Foundation's `Process.run` was seen to crash when several start at once.
 package enum ProcessStart {
-    private static let turn = NSLock()
+    private static let lock = NSLock()
 
-    /// Starts a process when its turn has come.
+    /// Starts a process, after others have started.
     package static func run(_ process: Process) throws {
-        turn.lock()
-        defer { turn.unlock() }
+        lock.lock()
+        defer { lock.unlock() }
         try process.run()
     }
 
-    /// Starts a process when its turn has come.
+    /// Starts a process, after others have started.
     ///
-    /// - Returns: its standard error, which ends with the process: no other process has the pipe.
+    /// - Returns: its standard error, which ends with the process, since no other process inherits the pipe.
     package static func runWithErrors(_ process: Process) throws -> FileHandle {
-        turn.lock()
-        defer { turn.unlock() }
+        lock.lock()
+        defer { lock.unlock() }
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0, fcntl(ends[0], F_SETFD, FD_CLOEXEC) == 0, fcntl(ends[1], F_SETFD, FD_CLOEXEC) == 0
         else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EMFILE) }

@@ -1,19 +1,19 @@
 import Foundation
 
-/// A shell that has a server of the tests: it makes, starts and stops it, one command a line, and takes it away when its
-/// input ends, which it does however the process of the tests ends.
+/// A shell that runs a server for tests: it reads one command a line, and removes the server when its input ends, which happens
+/// however the process of the tests ends.
 ///
-/// The script answers each command, and its own start, with the line `done`, or with another one that says what went wrong.
+/// The script answers its start and each command with the line `done`, or with an error text.
 package struct ServerShell: ~Copyable {
     private let process = Process()
     private let input = Pipe()
     private let output = Pipe()
 
-    /// Starts the script and waits until it says that its server is up.
+    /// Starts the script and waits until its server is up.
     ///
     /// - Parameters:
-    ///   - user: who runs it, where the tests run as root; `nil` for the tests' own user.
-    ///   - environment: variables besides those of the tests.
+    ///   - user: the user for the server if the tests run as root; `nil` for the tests' own user.
+    ///   - environment: variables in addition to those of the tests.
     package init(
         _ script: String, _ arguments: [String], user: String? = nil, environment: [String: String] = [:]
     ) throws {
@@ -33,15 +33,15 @@ package struct ServerShell: ~Copyable {
         try expectDone()
     }
 
-    /// Runs a command and waits for its end.
+    /// Runs a command and waits for its answer.
     package mutating func run(_ command: String) throws {
         try input.fileHandleForWriting.write(contentsOf: Data("\(command)\n".utf8))
         try expectDone()
     }
 
-    /// Ends the server and waits until everything of it is gone.
+    /// Ends the server and waits until it is removed.
     package mutating func end() {
-        // Whatever has happened to the pipe, its end is the shell's.
+        // Closing the pipe ends the shell; if that fails, a signal does.
         do { try input.fileHandleForWriting.close() } catch { process.terminate() }
         process.waitUntilExit()
     }
@@ -58,11 +58,9 @@ package struct ServerShell: ~Copyable {
     }
 }
 
-/// A server did not do what the tests asked of it.
+/// A failed command of a server.
 package struct ServerFailure: Error, CustomStringConvertible {
-    /// What it said.
     package let description: String
 
-    /// A failure for a reason.
     package init(reason: String) { description = reason }
 }

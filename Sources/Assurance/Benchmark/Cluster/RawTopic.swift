@@ -84,9 +84,9 @@ struct RawTopic: Sendable {
     }
 
     private static func consume(_ offsets: Offsets, of topic: String, _ client: KafkaClient) async throws -> Double {
-        let bell = try KafkaWakeup()
+        let wakeup = try KafkaWakeup()
         let rung = DispatchSemaphore(value: 0)
-        let number = bell.add { rung.signal() }
+        let listener = wakeup.add { rung.signal() }
         let result: Result<Double, any Error>
         do {
             result = .success(
@@ -97,8 +97,8 @@ struct RawTopic: Sendable {
                     for (partition, range) in offsets {
                         fetches.append(
                             try KafkaFetch(
-                                client, topic: topic, partition: partition, from: range.lowerBound, bell: bell,
-                                ring: number))
+                                client, topic: topic, partition: partition, from: range.lowerBound, wakeup: wakeup,
+                                listener: listener))
                     }
                     try read(offsets.values.reduce(0) { $0 + Int($1.count) }, from: fetches, rung)
                     return Double(SystemCall.nanoseconds() - start) / 1e9
@@ -106,8 +106,8 @@ struct RawTopic: Sendable {
         } catch {
             result = .failure(error)
         }
-        bell.remove(number)
-        await bell.close()
+        wakeup.remove(listener)
+        await wakeup.close()
         return try result.get()
     }
 

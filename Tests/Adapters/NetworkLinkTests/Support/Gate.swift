@@ -1,6 +1,6 @@
 import Glibc
 
-/// Blocks a thread until it is opened: for a thread that stands still, as that of a stopped process does.
+/// Blocks a thread until it is opened, like a thread of a stopped process.
 ///
 /// `@unchecked Sendable`: the descriptors never change, and any thread may read and write a pipe.
 final class Gate: @unchecked Sendable {
@@ -10,7 +10,7 @@ final class Gate: @unchecked Sendable {
     init() {
         var ends: [Int32] = [-1, -1]
         let code = pipe(&ends)
-        precondition(code == 0, "a pipe can be made")
+        precondition(code == 0, "a pipe can be created")
         (output, input) = (ends[0], ends[1])
     }
 

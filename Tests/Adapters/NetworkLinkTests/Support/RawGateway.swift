@@ -1,45 +1,45 @@
 import Configuration
-import LinkWire
+import NetworkLink
 import SyncWire
 import ThreadExecutor
 import ZeroMQ
 
-/// A gateway's socket alone, which does what a test says and reads when it is told to.
+/// A gateway's socket, with which a test sends and receives single messages.
 ///
-/// `@unchecked Sendable`: the sockets are used on the thread alone.
+/// `@unchecked Sendable`: the sockets are used only on the thread.
 final class RawGateway: @unchecked Sendable {
     private let thread: DedicatedThread
     private let context: ZeroMQContext
     private let socket: ZeroMQSocket
-    private let bell: ZeroMQWakeup
+    private let wakeup: ZeroMQWakeup
 
     init(_ address: NetworkAddress) async throws {
         thread = try DedicatedThread(name: "raw gateway")
         context = try ZeroMQContext()
         socket = try context.socket(.dealer)
-        bell = try ZeroMQWakeup()
+        wakeup = try ZeroMQWakeup()
         try socket.connect("tcp://\(address)")
     }
 
-    func send(_ request: LinkRequest) async throws { try await send([request.encode()]) }
+    func send(_ message: GatewayMessage) async throws { try await send([message.encode()]) }
 
-    func send(_ parts: [[UInt8]]) async throws {
-        try await thread.run { () throws in _ = try socket.send(parts) }
+    func send(_ frames: [[UInt8]]) async throws {
+        try await thread.run { () throws in _ = try socket.send(frames) }
     }
 
     /// Waits for the next message.
-    func receive() async throws -> LinkReply {
+    func receive() async throws -> FanOutMessage {
         try await thread.run { () throws in
             while true {
-                if let parts = try socket.receive() { return try LinkReply(decoding: parts[0]) }
-                _ = try bell.wait(for: [socket])
+                if let frames = try socket.receive() { return try FanOutMessage(decoding: frames[0]) }
+                _ = try wakeup.wait(for: [socket])
             }
         }
     }
 
-    /// Says hello and waits for the description.
+    /// Sends hello and waits for the description.
     func greet() async throws {
-        try await send(.hello(epoch: Ends.epoch, wantsPassed: false))
+        try await send(.hello(epoch: Sample.epoch, wantsPassed: false))
         _ = try await receive()
     }
 

@@ -2,7 +2,7 @@ import FanOutLink
 import SyncModel
 import Synchronization
 
-/// A fan-out whose streams a test writes, and whose waits it ends.
+/// A fan-out whose streams and outcomes a test sets.
 final class ScriptedFanOut: FanOutLink {
     struct Row: Sendable {
         let device: KnowledgeID
@@ -19,24 +19,24 @@ final class ScriptedFanOut: FanOutLink {
     }
 
     private let state = Mutex(State())
-    /// Pulls as they were asked.
-    let pulls = Noted<PagePull>()
-    /// Waits for outcomes that have begun.
-    let waits = Noted<PartReference>()
-    /// Waits that were cancelled.
-    let cancelled = Noted<PartReference>()
-    /// Owners that were subscribed to, and no more.
-    let subscribed = Noted<SyncID>()
-    let unsubscribed = Noted<SyncID>()
-    /// Blocks the thread that subscribes to this owner until it is let go.
+    /// The pulls received.
+    let pulls = Recorder<PagePull>()
+    /// The waits for outcomes that have begun.
+    let waits = Recorder<PartReference>()
+    /// The waits that were cancelled.
+    let cancelled = Recorder<PartReference>()
+    /// The owners subscribed to, and those unsubscribed from.
+    let subscribed = Recorder<SyncID>()
+    let unsubscribed = Recorder<SyncID>()
+    /// Blocks the thread that subscribes to this owner.
     let stall = Stall(SyncID(unchecked: "stall"))
     private let number: Int
-    private let asks: Noted<Int>?
+    private let requests: Recorder<Int>?
 
-    /// - Parameter asks: told the number whenever an outcome is asked for.
-    init(number: Int = 0, asks: Noted<Int>? = nil) {
+    /// - Parameter requests: records the number of this fan-out at each request for an outcome.
+    init(number: Int = 0, requests: Recorder<Int>? = nil) {
         self.number = number
-        self.asks = asks
+        self.requests = requests
     }
 
     func append(_ rows: [Row], to owner: SyncID) {
@@ -47,14 +47,14 @@ final class ScriptedFanOut: FanOutLink {
         for call in calls { call(owner, rows.last?.timeStamp ?? .zero) }
     }
 
-    /// Whether an owner's stream can be read.
+    /// Sets whether an owner's stream can be read.
     func setReady(_ isReady: Bool, _ owner: SyncID) {
         state.withLock { state in
             if isReady { state.outOfService.remove(owner) } else { state.outOfService.insert(owner) }
         }
     }
 
-    /// Ends a wait for an outcome.
+    /// Sample a wait for an outcome.
     func decide(_ part: PartReference, _ outcome: PartOutcome) {
         state.withLock { $0.outcomes.removeValue(forKey: part) }?.resume(returning: outcome)
     }
@@ -62,25 +62,25 @@ final class ScriptedFanOut: FanOutLink {
     func idlePage(_ request: OwnerPull) -> OwnerPage? { nil }
 
     func pull(_ request: PagePull, within: Duration) async throws(FanOutError) -> [OwnerPage] {
-        pulls.note(request)
+        pulls.record(request)
         try check(request.owners.map(\.owner))
         return state.withLock { state in Self.pages(request, state.rows) }
     }
 
     func outcome(of part: PartReference, within: Duration) async throws(FanOutError) -> PartOutcome {
         if within <= .zero { throw .pending }
-        asks?.note(number)
+        requests?.record(number)
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 state.withLock { $0.outcomes[part] = continuation }
-                waits.note(part)
+                waits.record(part)
                 if Task.isCancelled { end(part) }
             }
         } onCancel: {
             end(part)
         }
         guard let outcome else {
-            cancelled.note(part)
+            cancelled.record(part)
             throw .closed
         }
         return outcome
@@ -111,7 +111,7 @@ final class ScriptedFanOut: FanOutLink {
             state.subscribers[state.next] = (Set(owners), moved)
             return state.next
         }
-        for owner in owners { subscribed.note(owner) }
+        for owner in owners { subscribed.record(owner) }
         return Subscription(fanOut: self, number: number, owners: owners)
     }
 
@@ -122,7 +122,7 @@ final class ScriptedFanOut: FanOutLink {
 
         func cancel() {
             let isLast = fanOut.state.withLock { $0.subscribers.removeValue(forKey: number) } != nil
-            if isLast { for owner in owners { fanOut.unsubscribed.note(owner) } }
+            if isLast { for owner in owners { fanOut.unsubscribed.record(owner) } }
         }
     }
 
@@ -131,7 +131,7 @@ final class ScriptedFanOut: FanOutLink {
         if isOut { throw .notReady("it is rebuilt") }
     }
 
-    /// The pages that one fan-out with all streams gives.
+    /// The pages that one fan-out with all streams returns.
     func pages(_ request: PagePull) -> [OwnerPage] { state.withLock { Self.pages(request, $0.rows) } }
 
     private static func pages(_ request: PagePull, _ streams: [SyncID: [Row]]) -> [OwnerPage] {
@@ -170,10 +170,10 @@ final class ScriptedFanOut: FanOutLink {
     }
 }
 
-/// Holds a thread until it is let go.
+/// Blocks a thread until `end()`.
 final class Stall: Sendable {
     let owner: SyncID
-    let held = Noted<Bool>()
+    let held = Recorder<Bool>()
     private let gate: Gate
 
     init(_ owner: SyncID) {
@@ -182,7 +182,7 @@ final class Stall: Sendable {
     }
 
     func wait() {
-        held.note(true)
+        held.record(true)
         gate.wait()
     }
 

@@ -37,7 +37,7 @@ struct MisconfigurationTests {
         #expect(check.code == 1)
         #expect(check.output.contains("changes"), "\(check.output)")
         let worker = try cluster.launch(.ordering, named: "ordering")
-        await worker.expectLogged("the topics have other partitions than they must")
+        await worker.expectLogged("the topics have wrong numbers of partitions")
         try await worker.untilUnready("changes 3")
         try await cluster.recreate("changes", partitions: 2)
         try await cluster.command("migrate")

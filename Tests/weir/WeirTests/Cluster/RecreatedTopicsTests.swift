@@ -31,8 +31,8 @@ struct RecreatedTopicsTests {
         let uploads = try await TopicRecords.read(.uploads, of: cluster)
         try await cluster.recreate("uploads", partitions: 2)
         for member in [gateway, ingest] {
-            try await member.untilUnready("uploads was made anew")
-            await member.expectLogged("append records of any content to it")
+            try await member.untilUnready("uploads was recreated")
+            await member.expectLogged("any content to it")
         }
         try await Self.expectRefusal(gateway)
         try await uploads.fill(cluster)
@@ -42,7 +42,7 @@ struct RecreatedTopicsTests {
         // Uploads are accepted, and wait.
         let changes = try await TopicRecords.read(.changes, of: cluster)
         try await cluster.recreate("changes", partitions: 2)
-        for member in [ordering, ingest] { try await member.untilUnready("changes was made anew") }
+        for member in [ordering, ingest] { try await member.untilUnready("changes was recreated") }
         let before = device
         async let during = before.written()
         try await changes.restore(to: cluster)

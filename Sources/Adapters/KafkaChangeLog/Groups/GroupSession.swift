@@ -1,0 +1,296 @@
+import ChangeLog
+import Kafka
+import Observability
+import Synchronization
+import ThreadExecutor
+
+/// One membership in a consumer group: the client, and the thread that polls it.
+///
+/// The thread polls whatever the workers do, so a member that is busy, paused or retrying stays in its group. It accepts
+/// assigned partitions at once, and releases revoked ones when their workers have ended.
+final class GroupSession: Sendable {
+    /// A partition as it was assigned once; the next assignment of the same partition has another number.
+    struct HeldPartition: Sendable, Hashable {
+        let partition: Int
+        let number: Int
+    }
+
+    /// What the member's workers must do.
+    enum Change: Sendable {
+        /// Start these workers.
+        case assigned([HeldPartition])
+        /// Stop these workers, then call ``GroupSession/release(_:)``.
+        case revoked([HeldPartition])
+        /// Stop all workers: the membership has failed.
+        case failed(ChangeLogError)
+    }
+
+    struct Commit: Sendable {
+        let held: HeldPartition
+        let offset: Int64
+        let promise: LogPromise<Void>
+        /// When the commit was requested.
+        let since: ContinuousClock.Instant
+    }
+
+    struct Dependencies: Sendable {
+        let topic: Topic
+        let group: String
+        let topics: TopicNames
+        let properties: KafkaProperties
+        let logger: Logger
+    }
+
+    private struct State {
+        /// The assigned partitions; their workers may commit until they are released.
+        var held: [Int: HeldPartition] = [:]
+        var lastNumber = 0
+        /// Requests for the thread.
+        var commits: [Commit] = []
+        var releases: [HeldPartition] = []
+        var isLeaving = false
+        /// The error of commits after the thread has ended.
+        var end: ChangeLogError?
+    }
+
+    private let dependencies: Dependencies
+    private let client: KafkaClient
+    private let thread: DedicatedThread
+    private let changed: @Sendable (Change) -> Void
+    private let state = Mutex(State())
+    private let serving = Mutex<Task<Void, Never>?>(nil)
+
+    /// - Parameter changed: called on the session's thread.
+    init(_ dependencies: Dependencies, changed: @escaping @Sendable (Change) -> Void) throws(ChangeLogError) {
+        self.dependencies = dependencies
+        self.changed = changed
+        do {
+            thread = try DedicatedThread(name: "weir-kafka-grp")
+        } catch {
+            throw ChangeLogError(.other, message: "\(error)", isRetriable: true)
+        }
+        do throws(KafkaError) {
+            client = try KafkaClient(.consumer, dependencies.properties, events: .group)
+        } catch {
+            let thread = thread
+            Task { await thread.close() }
+            throw ChangeLogError(error)
+        }
+    }
+
+    var topic: Topic { dependencies.topic }
+
+    /// Joins the group.
+    func begin() {
+        let task = Task { await thread.run { self.serve() } }
+        serving.withLock { $0 = task }
+    }
+
+    /// Releases partitions whose workers have ended.
+    func release(_ held: [HeldPartition]) {
+        state.withLock { $0.releases += held }
+        client.wake()
+    }
+
+    func commit(_ offset: Int64, of held: HeldPartition) async throws(ChangeLogError) {
+        let promise = LogPromise<Void>()
+        let refusal: ChangeLogError? = state.withLock { state in
+            if let end = state.end { return end }
+            guard state.held[held.partition] == held else { return .fenced(partition(held)) }
+            state.commits.append(Commit(held: held, offset: offset, promise: promise, since: .now))
+            return nil
+        }
+        if let refusal { throw refusal }
+        client.wake()
+        try await promise.value()
+    }
+
+    /// Leaves the group; must be called after every worker has ended.
+    ///
+    /// - Parameter error: the error of later commits.
+    func leave(_ error: ChangeLogError?) async {
+        state.withLock { $0.isLeaving = true }
+        client.wake()
+        await serving.withLock({ $0 })?.value
+        let left = state.withLock { state in
+            state.end = error ?? .fenced(TopicPartition(topic, 0))
+            state.held = [:]
+            defer { state.commits = [] }
+            return state.commits
+        }
+        for commit in left { commit.promise.fulfil(.failure(error ?? .fenced(partition(commit.held)))) }
+        await closeClient()
+    }
+
+    /// How long closing the client may take: it has left the group, and no response is pending.
+    private static let closeLimit = Duration.seconds(5)
+
+    /// Closes the client, or abandons it after the limit: if the topic of a member was deleted, librdkafka 2.0 waits forever for
+    /// its own threads.
+    private func closeClient() async {
+        let (outcome, continuation) = AsyncStream.makeStream(of: Bool.self)
+        Task { [client, thread] in
+            await client.close(on: thread)
+            await thread.close()
+            continuation.yield(true)
+        }
+        let limit = Task {
+            try await Task.sleep(for: Self.closeLimit)
+            continuation.yield(false)
+        }
+        // In a task of its own, since the caller's may be cancelled.
+        let hasClosed = await Task { await outcome.first { _ in true } }.value
+        limit.cancel()
+        if hasClosed != true {
+            dependencies.logger.warning(
+                "A Kafka client does not close and is abandoned", [.topic: .string(topic.rawValue)])
+        }
+    }
+
+    private func partition(_ held: HeldPartition) -> TopicPartition { TopicPartition(topic, held.partition) }
+
+    // MARK: On the thread
+
+    private struct ThreadState {
+        var commits = PendingCommits()
+        /// Revoked partitions whose workers may still run.
+        var revoked: Set<HeldPartition> = []
+        /// Whether a revocation was answered: an assignment follows, which may be empty.
+        var expectsAssignment = false
+    }
+
+    private func serve() {
+        var thread = ThreadState()
+        do throws(KafkaError) {
+            try client.subscribe(to: dependencies.topics.name(of: topic))
+            while true {
+                let (releases, commits, isLeaving) = state.withLock { state in
+                    defer { (state.releases, state.commits) = ([], []) }
+                    return (state.releases, state.commits, state.isLeaving)
+                }
+                for commit in commits + thread.commits.removeDue() { send(commit, &thread) }
+                for commit in thread.commits.removeOverdue() {
+                    finish(commit, KafkaError(.timedOut, message: "no response from the coordinator"), &thread)
+                }
+                if !releases.isEmpty { try releaseNow(releases, &thread) }
+                if isLeaving, thread.commits.isEmpty { break }
+                guard let event = try client.poll(milliseconds: thread.commits.millisecondsToNext) else { continue }
+                try handle(event, &thread)
+            }
+            try leave(&thread)
+        } catch {
+            let cause = ChangeLogError(error, needing: .read, group: dependencies.group)
+            thread.commits.fail(where: { _ in true }, with: { _ in cause })
+            changed(.failed(cause))
+        }
+    }
+
+    private func handle(_ event: borrowing KafkaEvent, _ thread: inout ThreadState) throws(KafkaError) {
+        dependencies.logger.write(event)
+        switch event.kind {
+        case .rebalance:
+            switch event.rebalance() {
+            case .assigned(let positions):
+                thread.expectsAssignment = false
+                try client.accept(positions)
+                let held = hold(positions)
+                if !held.isEmpty { changed(.assigned(held)) }
+            case .revoked(let positions):
+                let held = state.withLock { state in positions.compactMap { state.held[Int($0.partition)] } }
+                thread.revoked.formUnion(held)
+                if try client.hasLostAssignment() {
+                    // Other members may have the partitions already: no commit may follow.
+                    state.withLock { state in for held in held { state.held[held.partition] = nil } }
+                    let lost = Set(held)
+                    thread.commits.fail(where: lost.contains, with: { .fenced(partition($0)) })
+                }
+                changed(.revoked(held))
+            case .failed(let error): throw error
+            }
+        case .commit:
+            guard let commit = thread.commits.remove(event.tag) else { return }
+            finish(commit, event.commitError, &thread)
+        case .error:
+            // Waiting does not help: an operator has to change something.
+            if let error = event.error, error.isFatal || Self.endsMembership.contains(error.code) { throw error }
+        default: return
+        }
+    }
+
+    private static let endsMembership: Set<KafkaErrorCode> = [.groupForbidden, .topicForbidden, .inconsistentGroup]
+
+    private func hold(_ positions: [KafkaPosition]) -> [HeldPartition] {
+        state.withLock { state in
+            positions.map { position in
+                state.lastNumber += 1
+                let held = HeldPartition(partition: Int(position.partition), number: state.lastNumber)
+                state.held[held.partition] = held
+                return held
+            }
+        }
+    }
+
+    private func releaseNow(_ released: [HeldPartition], _ thread: inout ThreadState) throws(KafkaError) {
+        state.withLock { state in
+            for held in released where state.held[held.partition] == held { state.held[held.partition] = nil }
+        }
+        thread.revoked.subtract(released)
+        // After a lost assignment the client joins the group again, without an assignment to answer.
+        thread.expectsAssignment = try !client.hasLostAssignment()
+        try client.release(released.map { dependencies.topics.position(partition($0)) })
+    }
+
+    private func send(_ commit: Commit, _ thread: inout ThreadState) {
+        guard state.withLock({ $0.held[commit.held.partition] == commit.held }) else {
+            return commit.promise.fulfil(.failure(.fenced(partition(commit.held))))
+        }
+        let tag = thread.commits.add(commit)
+        do throws(KafkaError) {
+            let position = dependencies.topics.position(partition(commit.held), offset: commit.offset)
+            try client.commit(position, tag: tag)
+        } catch {
+            if let commit = thread.commits.remove(tag) { finish(commit, error, &thread) }
+        }
+    }
+
+    /// Completes a commit, or schedules a retry.
+    private func finish(_ commit: Commit, _ error: KafkaError?, _ thread: inout ThreadState) {
+        guard let error else { return commit.promise.fulfil(.success(())) }
+        // A rebalance may have changed the generation while this member keeps the partition; if it lost the partition, the
+        // revocation arrives before the retry.
+        if error.isRetriable || error.code == .illegalGeneration, thread.commits.retry(commit) { return }
+        commit.promise.fulfil(
+            .failure(
+                ChangeLogError(
+                    error, partition: partition(commit.held), needing: .read, group: dependencies.group)))
+    }
+
+    /// Leaves the group in the only order that librdkafka 2.0 supports: finish the current rebalance, unsubscribe, release all
+    /// partitions, close.
+    private func leave(_ thread: inout ThreadState) throws(KafkaError) {
+        let deadline = ContinuousClock.now + .seconds(5)
+        if !thread.revoked.isEmpty { try releaseNow(Array(thread.revoked), &thread) }
+        while thread.expectsAssignment, ContinuousClock.now < deadline {
+            if let event = try client.poll(milliseconds: 1000) { try handleWhileLeaving(event, &thread) }
+        }
+        try client.unsubscribe()
+        while try !client.assignment().isEmpty, ContinuousClock.now < deadline {
+            if let event = try client.poll(milliseconds: 1000) { try handleWhileLeaving(event, &thread) }
+        }
+        while let event = try client.poll(milliseconds: 0) { try handleWhileLeaving(event, &thread) }
+        try client.leaveGroup()
+    }
+
+    /// Handles a rebalance after the workers have ended.
+    private func handleWhileLeaving(_ event: borrowing KafkaEvent, _ thread: inout ThreadState) throws(KafkaError) {
+        dependencies.logger.write(event)
+        guard case .rebalance = event.kind else { return }
+        switch event.rebalance() {
+        case .assigned(let positions):
+            thread.expectsAssignment = false
+            try client.accept(positions)
+        case .revoked(let positions): try client.release(positions)
+        case .failed(let error): throw error
+        }
+    }
+}

@@ -1,0 +1,170 @@
+import ChangeLog
+import Kafka
+import Synchronization
+
+/// A member of a consumer group.
+///
+/// It is in the group while ``run(_:)`` runs. Rebalances are cooperative: partitions that stay assigned are not interrupted.
+package final class KafkaMembership: LogMembership {
+    struct Dependencies: Sendable {
+        let session: GroupSession.Dependencies
+        /// Reads the committed offset of a partition.
+        let committed: @Sendable (Int) async throws(ChangeLogError) -> Int64?
+        /// Closes the client that ``committed`` uses.
+        let closeOffsetsClient: @Sendable () async -> Void
+        let hasEnded: @Sendable () -> Void
+    }
+
+    private enum Phase {
+        case joined
+        /// With the callers of `leave()`.
+        case running(AsyncStream<Signal>.Continuation, leavers: [CheckedContinuation<Bool, Never>])
+        case ended
+    }
+
+    private enum Signal: Sendable {
+        case change(GroupSession.Change)
+        /// ``mustEnd`` may have changed.
+        case check
+    }
+
+    private struct State {
+        var phase = Phase.joined
+        var isLeaving = false
+        /// The error of the first worker that failed, or of the group.
+        var failure: (any Error)?
+        /// Set when the log is closed.
+        var logError: ChangeLogError?
+    }
+
+    private let dependencies: Dependencies
+    private let state = Mutex(State())
+
+    init(_ dependencies: Dependencies) { self.dependencies = dependencies }
+
+    /// Runs a worker for each assigned partition.
+    package func run(_ worker: @escaping @Sendable (Assignment) async throws -> Void) async throws {
+        // Bounded by the partitions: one is assigned again only after it was released here.
+        let (signals, continuation) = AsyncStream.makeStream(of: Signal.self)
+        try start(continuation)
+        let session: GroupSession
+        do throws(ChangeLogError) {
+            session = try GroupSession(dependencies.session) { continuation.yield(.change($0)) }
+        } catch {
+            await dependencies.closeOffsetsClient()
+            _ = end()
+            throw error
+        }
+        session.begin()
+        var running: [GroupSession.HeldPartition: Task<Void, Never>] = [:]
+        // Cancelling the task ends the loop, too.
+        for await signal in signals {
+            if case .change(.failed(let error)) = signal { fail(error) }
+            if mustEnd { break }
+            guard case .change(let change) = signal else { continue }
+            switch change {
+            case .assigned(let assigned):
+                for held in assigned { running[held] = start(held, session, continuation, worker) }
+            case .revoked(let revoked):
+                await Self.end(revoked.compactMap { running.removeValue(forKey: $0) })
+                session.release(revoked)
+            case .failed: break
+            }
+        }
+        await Self.end(Array(running.values))
+        await session.leave(state.withLock { $0.logError })
+        await dependencies.closeOffsetsClient()
+        if let error = end() { throw error }
+    }
+
+    /// Leaves the group, and returns when the workers have ended.
+    package func leave() async { await leave(nil) }
+
+    /// Leaves the group because the log is closed.
+    func close() async { await leave(.closed("the log")) }
+
+    private func leave(_ logError: ChangeLogError?) async {
+        let wasIdle = await withCheckedContinuation { (leaver: CheckedContinuation<Bool, Never>) in
+            let (continuation, hasEnded): (AsyncStream<Signal>.Continuation?, Bool) = state.withLock { state in
+                state.isLeaving = true
+                if state.logError == nil { state.logError = logError }
+                guard case .running(let continuation, let leavers) = state.phase else {
+                    defer { state.phase = .ended }
+                    if case .joined = state.phase { return (nil, true) }
+                    return (nil, false)
+                }
+                state.phase = .running(continuation, leavers: leavers + [leaver])
+                return (continuation, false)
+            }
+            if let continuation {
+                continuation.yield(.check)
+                return
+            }
+            leaver.resume(returning: hasEnded)
+        }
+        guard wasIdle else { return }
+        await dependencies.closeOffsetsClient()
+        dependencies.hasEnded()
+    }
+
+    private var mustEnd: Bool { state.withLock { $0.isLeaving || $0.failure != nil } }
+
+    private func fail(_ error: any Error) {
+        state.withLock { state in
+            if state.failure == nil { state.failure = error }
+        }
+    }
+
+    private func start(_ continuation: AsyncStream<Signal>.Continuation) throws {
+        let refusal: ChangeLogError? = state.withLock { state in
+            switch state.phase {
+            case .joined:
+                state.phase = .running(continuation, leavers: [])
+                return nil
+            case .running: preconditionFailure("a membership runs only once")
+            case .ended: return state.logError ?? .closed("the membership")
+            }
+        }
+        if let refusal { throw refusal }
+    }
+
+    /// Ends the run; returns the error that ended it, if any.
+    private func end() -> (any Error)? {
+        let (failure, logError, leavers) = state.withLock { state in
+            var leavers: [CheckedContinuation<Bool, Never>] = []
+            if case .running(_, let waiting) = state.phase { leavers = waiting }
+            state.phase = .ended
+            return (state.failure, state.logError, leavers)
+        }
+        dependencies.hasEnded()
+        for leaver in leavers { leaver.resume(returning: false) }
+        return failure ?? logError
+    }
+
+    private static func end(_ workers: [Task<Void, Never>]) async {
+        for worker in workers { worker.cancel() }
+        for worker in workers { await worker.value }
+    }
+
+    private func start(
+        _ held: GroupSession.HeldPartition, _ session: GroupSession, _ continuation: AsyncStream<Signal>.Continuation,
+        _ worker: @escaping @Sendable (Assignment) async throws -> Void
+    ) -> Task<Void, Never> {
+        let assignment = Assignment(partition: TopicPartition(session.topic, held.partition)) {
+            [committed = dependencies.committed] () async throws(ChangeLogError) in
+            try await committed(held.partition)
+        } commit: { (offset) async throws(ChangeLogError) in
+            try await session.commit(offset, of: held)
+        }
+        return Task {
+            do {
+                try await worker(assignment)
+            } catch {
+                // The error of a cancelled worker does not matter.
+                if Task.isCancelled { return }
+                fail(error)
+                continuation.yield(.check)
+            }
+        }
+    }
+}

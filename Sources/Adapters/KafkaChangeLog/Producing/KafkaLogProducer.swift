@@ -1,0 +1,167 @@
+import ChangeLog
+import Kafka
+import Observability
+import Synchronization
+
+/// Appends records through an idempotent, gapless producer of its own.
+///
+/// After a record has failed, the producer is of no use: its queue is dropped. No record enqueued after the failed one is written
+/// to the same partition; those that brokers had accepted for other partitions stay.
+package final class KafkaLogProducer: LogProducer {
+    private let topics: TopicNames
+    private let topicGuard: TopicGuard
+    private let maximumRecordSize: Int
+    private let service: ClientService
+    private let queue: ProducerQueue
+    private let hasClosed: @Sendable () -> Void
+    private let closing = OneTimeTask()
+
+    /// - Parameter hasClosed: called when the client has ended.
+    init(
+        _ configuration: KafkaChangeLogConfiguration, topics: TopicNames, topicGuard: TopicGuard, logger: Logger,
+        hasClosed: @escaping @Sendable () -> Void
+    ) throws(ChangeLogError) {
+        self.topics = topics
+        self.topicGuard = topicGuard
+        self.hasClosed = hasClosed
+        maximumRecordSize = configuration.maximumRecordSize
+        let queue = ProducerQueue(maximumBytes: configuration.queueBytes)
+        self.queue = queue
+        service = try ClientService(
+            .producer, ClientProperties(configuration: configuration).producer, events: .deliveries,
+            name: "weir-kafka-out", logger: logger
+        ) { queue.handle($0) }
+        queue.attach(service.client)
+    }
+
+    /// Enqueues records after those enqueued before; waits while the queue is full.
+    package func enqueue(_ records: [NewRecord]) async throws(ChangeLogError) -> AppendReceipt {
+        for record in records {
+            guard topics.contains(record.destination) else { throw .unknown(record.destination) }
+            guard record.key.count + record.value.count <= maximumRecordSize else {
+                throw .tooLarge(record, maximum: maximumRecordSize)
+            }
+        }
+        let size = records.reduce(0) { $0 + $1.size }
+        try await queue.acquire(size: size)
+        // Without records there is no delivery report.
+        if records.isEmpty { return queue.release().receipt }
+        let ticket: TopicGuard.Ticket
+        do throws(ChangeLogError) {
+            ticket = try topicGuard.admit(records, cluster: service.client.clusterID)
+        } catch {
+            queue.release()
+            throw error
+        }
+        let receipt = queue.enqueue(records, size: size, topics).receipt
+        return AppendReceipt { [topicGuard, client = service.client] in
+            do throws(ChangeLogError) {
+                let offsets = try await receipt.offsets()
+                try topicGuard.check(offsets, ticket, cluster: client.clusterID)
+                return .success(offsets)
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    /// Refuses further records, and waits until the brokers have those that are enqueued.
+    package func close() async { await close(.closed("the producer"), isRefusingWaiting: false) }
+
+    /// Drops what is not delivered, since brokers with another log might receive it.
+    func abandon(_ error: ChangeLogError) { queue.abandon(error) }
+
+    /// Closes the producer with its log; drops what the brokers do not have within the limit.
+    func close(within limit: Duration) async {
+        let error = ChangeLogError.closed("the log")
+        let abandoning = Task {
+            try await Task.sleep(for: limit)
+            queue.abandon(error)
+        }
+        await close(error, isRefusingWaiting: true)
+        abandoning.cancel()
+    }
+
+    private func close(_ error: ChangeLogError, isRefusingWaiting: Bool) async {
+        queue.close(error, isRefusingWaiting: isRefusingWaiting)
+        await closing.run { [queue, service, hasClosed] in
+            await queue.waitUntilIdle()
+            await service.close()
+            hasClosed()
+        }
+    }
+}
+
+/// The queue of a producer's appends, with the client that delivers them.
+private final class ProducerQueue: Sendable {
+    private let appends: Mutex<AppendQueue>
+    /// Set before the first append.
+    private let client = Mutex<KafkaClient?>(nil)
+
+    init(maximumBytes: Int) { appends = Mutex(AppendQueue(maximumBytes: maximumBytes)) }
+
+    func attach(_ client: KafkaClient) { self.client.withLock { $0 = client } }
+
+    /// Waits until the caller may enqueue; ``enqueue(_:size:_:)`` or ``release()`` must follow.
+    func acquire(size: Int) async throws(ChangeLogError) {
+        let result: Result<Bool, ChangeLogError> = appends.withLock { appends in
+            Result { () throws(ChangeLogError) in try appends.acquire(size: size) }
+        }
+        if try result.get() { return }
+        let refusal = await withCheckedContinuation { waiter in
+            appends.withLock { $0.wait(waiter, size: size) }.perform(purge: purge)
+        }
+        if let refusal { throw refusal }
+    }
+
+    func enqueue(_ records: [NewRecord], size: Int, _ topics: TopicNames) -> LogPromise<[Int64]> {
+        let promise = LogPromise<[Int64]>()
+        let firstTag = appends.withLock { $0.begin(records, size: size, promise) }
+        let messages = records.lazy.map { record in
+            KafkaRecord(
+                topic: topics.name(of: record.destination.topic), partition: Int32(record.destination.partition),
+                key: record.key, value: record.value)
+        }
+        guard let client = client.withLock({ $0 }) else { preconditionFailure("a producer has its client") }
+        let (count, error) = client.produce(messages, firstTag: firstTag)
+        appends.withLock { $0.end(firstTag: firstTag, count: count, error: error) }.perform(purge: purge)
+        return promise
+    }
+
+    /// Enqueues nothing.
+    @discardableResult
+    func release() -> LogPromise<[Int64]> {
+        let promise = LogPromise<[Int64]>()
+        appends.withLock { $0.release() }.perform(purge: purge)
+        promise.fulfil(.success([]))
+        return promise
+    }
+
+    /// Handles the client's delivery reports and fatal errors.
+    func handle(_ event: borrowing KafkaEvent) {
+        switch event.kind {
+        case .deliveries:
+            let deliveries = event.deliveries()
+            appends.withLock { $0.record(deliveries) }.perform(purge: purge)
+        case .error:
+            guard let error = event.error, error.isFatal else { return }
+            let cause = client.withLock { $0 }?.fatalError() ?? error
+            appends.withLock { $0.fail(cause) }.perform(purge: purge)
+        default: return
+        }
+    }
+
+    func close(_ error: ChangeLogError, isRefusingWaiting: Bool) {
+        appends.withLock { $0.close(error, isRefusingWaiting: isRefusingWaiting) }.perform(purge: purge)
+    }
+
+    func abandon(_ error: ChangeLogError) { appends.withLock { $0.abandon(error) }.perform(purge: purge) }
+
+    func waitUntilIdle() async {
+        await withCheckedContinuation { closer in
+            if appends.withLock({ $0.waitUntilIdle(closer) }) { closer.resume() }
+        }
+    }
+
+    private func purge() { client.withLock { $0 }?.purge() }
+}

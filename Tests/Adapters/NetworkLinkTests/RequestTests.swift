@@ -1,0 +1,134 @@
+import FanOutLink
+import NetworkLink
+import SyncModel
+import Testing
+
+/// Requests over the network have the responses of a fan-out in the same process.
+@Suite(.timeLimit(.minutes(3))) struct RequestTests {
+    @Test func everyRequestHasTheResponseOfAFanOutInTheProcess() async throws {
+        let served = try await ServedFanOut()
+        let gateway = try await ConnectedGateway(to: [served.address])
+        await gateway.served()
+        let owner = Sample.owner(of: 3)
+        served.fanOut.append(Sample.rows(1...5), to: owner)
+
+        let request = Sample.pull([owner], limit: 3)
+        #expect(try await gateway.remote.pull(request, within: .seconds(1)) == served.fanOut.pages(request))
+        #expect(try await gateway.remote.heads(of: [owner, Sample.owner(of: 4)]) == [TimeStamp(5), .zero])
+        let key = Sample.part(of: owner).key
+        let kept = try await gateway.remote.keptOutcome(of: 7, for: key, within: .zero)
+        #expect(kept == PartOutcome(isRepeat: true, rows: [3: Array("{\"a\":1}".utf8)]))
+        #expect(try await gateway.remote.keptOutcome(of: 8, for: key, within: .zero) == nil)
+
+        async let outcome = gateway.remote.outcome(of: Sample.part(of: owner), within: .seconds(10))
+        await served.fanOut.waits.until { $0.count == 1 }
+        let result = ChangeResult(
+            index: 2, table: 1, id: RowID(unchecked: "r"),
+            status: .applied(timeStamp: TimeStamp(9), version: 2, knowledgeID: Sample.device), heldFrom: .zero)
+        let decided = PartOutcome(results: [result], summary: BatchSummary(changeCount: 1))
+        served.fanOut.decide(Sample.part(of: owner), decided)
+        #expect(try await outcome == decided)
+
+        await #expect(throws: FanOutError.pending) {
+            try await gateway.remote.outcome(of: Sample.part(of: owner), within: .zero)
+        }
+        await gateway.remote.stop()
+        await served.server.stop()
+    }
+
+    @Test func cancelledRequestIsCancelledAtTheFanOut() async throws {
+        let served = try await ServedFanOut()
+        let gateway = try await ConnectedGateway(to: [served.address])
+        await gateway.served()
+        let part = Sample.part(of: Sample.owner(of: 0))
+        let task = Task { try await gateway.remote.outcome(of: part, within: .seconds(100)) }
+        await served.fanOut.waits.until { $0.count == 1 }
+        task.cancel()
+        await served.fanOut.cancelled.until { $0 == [part] }
+        await #expect(throws: FanOutError.closed) { try await task.value }
+        await gateway.remote.stop()
+        await served.server.stop()
+    }
+
+    @Test func stoppingTheGatewayEndsItsRequests() async throws {
+        let served = try await ServedFanOut()
+        let gateway = try await ConnectedGateway(to: [served.address])
+        await gateway.served()
+        let part = Sample.part(of: Sample.owner(of: 0))
+        let task = Task { try await gateway.remote.outcome(of: part, within: .seconds(100)) }
+        await served.fanOut.waits.until { $0.count == 1 }
+        await gateway.remote.stop()
+        await #expect(throws: FanOutError.closed) { try await task.value }
+        await #expect(throws: FanOutError.self) { try await gateway.remote.heads(of: [Sample.owner(of: 0)]) }
+        // The server notices that heartbeats are missing.
+        for _ in 0..<4 { await served.clock.heartbeat() }
+        await served.fanOut.cancelled.until { $0 == [part] }
+        await served.server.stop()
+    }
+
+    @Test func tooManyRequestsAtTheFanOutAreNotReady() async throws {
+        let served = try await ServedFanOut { $0.maximumRequestsOfGateway = 2 }
+        let gateway = try await ConnectedGateway(to: [served.address], maximumRequests: 3)
+        await gateway.served()
+        let owner = Sample.owner(of: 0)
+        let tasks = (1...2).map { number in
+            Task { try await gateway.remote.outcome(of: Sample.part(of: owner, Int64(number)), within: .seconds(100)) }
+        }
+        await served.fanOut.waits.until { $0.count == 2 }
+        await #expect(throws: FanOutError.notReady("too many requests are in flight")) {
+            try await gateway.remote.heads(of: [owner])
+        }
+        for task in tasks { task.cancel() }
+        await served.fanOut.cancelled.until { $0.count == 2 }
+        #expect(try await gateway.remote.heads(of: [owner]) == [.zero])
+        await gateway.remote.stop()
+        await served.server.stop()
+    }
+
+    @Test func tooManyRequestsOfTheGatewayAreNotReady() async throws {
+        let served = try await ServedFanOut()
+        let gateway = try await ConnectedGateway(to: [served.address], maximumRequests: 1)
+        await gateway.served()
+        let owner = Sample.owner(of: 0)
+        let task = Task { try await gateway.remote.outcome(of: Sample.part(of: owner), within: .seconds(100)) }
+        await served.fanOut.waits.until { $0.count == 1 }
+        await #expect(throws: FanOutError.notReady("too many requests to one fan-out are in flight")) {
+            try await gateway.remote.heads(of: [owner])
+        }
+        task.cancel()
+        await gateway.remote.stop()
+        await served.server.stop()
+    }
+
+    @Test func requestWithoutResponseTimesOut() async throws {
+        let served = try await ServedFanOut()
+        let gateway = try await ConnectedGateway(to: [served.address])
+        await gateway.served()
+        let part = Sample.part(of: Sample.owner(of: 0))
+        let task = Task { try await gateway.remote.outcome(of: part, within: .seconds(1)) }
+        await served.fanOut.waits.until { $0.count == 1 }
+        // A second, and the answer timeout of five; other requests keep the connection up.
+        for _ in 0..<8 {
+            await gateway.heartbeat()
+            _ = try await gateway.remote.heads(of: [Sample.owner(of: 1)])
+        }
+        await #expect(throws: FanOutError.notReady("the fan-out did not respond in time")) { try await task.value }
+        await served.fanOut.cancelled.until { $0 == [part] }
+        await gateway.remote.stop()
+        await served.server.stop()
+    }
+
+    @Test func passedUploadsAreReportedInOrder() async throws {
+        let served = try await ServedFanOut()
+        served.server.passed(UploadReference(partition: 2, offset: 5))
+        let gateway = try await ConnectedGateway(to: [served.address])
+        await gateway.passed.until { $0.contains(UploadReference(partition: 2, offset: 5)) }
+        for offset in 6...1000 as ClosedRange<Int64> {
+            served.server.passed(UploadReference(partition: 2, offset: offset))
+        }
+        await gateway.passed.until { $0.last == UploadReference(partition: 2, offset: 1000) }
+        #expect(gateway.passed.values.map(\.offset).sorted() == gateway.passed.values.map(\.offset))
+        await gateway.remote.stop()
+        await served.server.stop()
+    }
+}
