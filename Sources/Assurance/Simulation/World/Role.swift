@@ -6,7 +6,7 @@ import Ordering
 import SyncModel
 import ThreadExecutor
 
-/// A place for a worker process: one life of it after the other, as whoever supervises it would have it.
+/// A process of the pipeline that is restarted when it ends, as by a supervisor.
 final class Role: @unchecked Sendable {
     // Unchecked: used on the run's thread alone.
     enum Kind: String {
@@ -20,7 +20,7 @@ final class Role: @unchecked Sendable {
     private let number: Int
     private let world: World
     private var process: SimulatedProcess?
-    private var lives: [SimulatedProcess] = []
+    private var processes: [SimulatedProcess] = []
     private var stage: FanOut<SimulatedLog, SimulatedStore>?
     private var handler: SimulatedGateway?
     private var folder: String?
@@ -32,25 +32,23 @@ final class Role: @unchecked Sendable {
         self.world = world
     }
 
-    /// The fan-out, while its process runs.
+    /// `nil` while its process does not run.
     var fanOut: FanOut<SimulatedLog, SimulatedStore>? { process.flatMap { $0.isAlive ? stage : nil } }
 
-    /// The gateway, while its process runs.
+    /// `nil` while its process does not run.
     var gateway: (SimulatedProcess, SimulatedGateway)? {
         guard let process, process.isAlive, let handler else { return nil }
         return (process, handler)
     }
 
-    /// Whether it is its duty to bring the tables on.
     var writesTables: Bool { kind == .ordering }
 
-    /// Begins a life.
     func start() {
         guard !isEnding else { return }
-        let process = SimulatedProcess("\(kind) \(number).\(lives.count + 1)")
+        let process = SimulatedProcess("\(kind) \(number).\(processes.count + 1)")
         self.process = process
-        lives.append(process)
-        world.note("\(process.name) starts")
+        processes.append(process)
+        world.record("\(process.name) starts")
         let log = SimulatedLog(world: world, process: process)
         let store = SimulatedStore(world: world, process: process)
         let (scenario, schemas) = (world.scenario, world.scenario.schemas)
@@ -82,7 +80,7 @@ final class Role: @unchecked Sendable {
                     directory: folder, batchBytes: scenario.batchBytes, readerThreads: 1,
                     recentResults: scenario.recentResults, rebuildRows: 3),
                 history: scenario.history, partitions: Array(0..<scenario.partitions), log: log, store: store,
-                schemas: { schemas }, clock: world.clock, observer: StreamWatch(world: world, process: process))
+                schemas: { schemas }, clock: world.clock, observer: StreamEventRecorder(world: world, process: process))
             self.stage = stage
             run(process) { try await stage.run() }
         }
@@ -92,7 +90,7 @@ final class Role: @unchecked Sendable {
         process.start { [self] in
             var reason = "ends"
             do { try await body() } catch { reason = "ends: \(error)" }
-            world.note("\(process.name) \(reason)")
+            world.record("\(process.name) \(reason)")
             guard process === self.process, process.isAlive else { return }
             process.kill()
             startLater()
@@ -100,70 +98,102 @@ final class Role: @unchecked Sendable {
     }
 
     private func startLater() {
-        let downtime = world.dice.delay(upTo: world.faults.areOn ? .seconds(5) : .milliseconds(50))
+        let downtime = world.random.delay(upTo: world.faults.areOn ? .seconds(5) : .milliseconds(50))
         _ = world.scheduler.schedule(at: world.scheduler.now + downtime) { [self] in
             if process?.isAlive != true { start() }
         }
     }
 
-    // MARK: What happens to it
+    // MARK: Faults
 
-    /// Stops it between two steps; another one starts after a while.
+    /// Kills the process between two steps; another starts later.
     func crash() {
         guard let process, process.isAlive else { return }
-        world.note("\(process.name) crashes")
-        // Before it unwinds: what it does to its files on the way reaches nobody.
-        folder = folder.map { world.folder.image(of: $0, partitions: world.scenario.partitions, world.dice) }
+        world.record("\(process.name) crashes")
+        // Before it unwinds: what it writes to its files then must not count.
+        folder = folder.map { world.folder.image(of: $0, partitions: world.scenario.partitions, world.random) }
         process.kill()
         startLater()
     }
 
-    /// Asks it to end in order, and starts another one.
+    /// Stops the process in order; another starts later.
     func restart() {
         guard let process, process.isAlive, kind != .gateway else { return crash() }
-        world.note("\(process.name) is stopped")
+        world.record("\(process.name) is stopped")
         process.stop()
     }
 
-    /// Lets the others take over what it works on, while it goes on for a while.
-    func fallSilent() {
+    /// Others take over its partitions while it continues for some time.
+    func becomeStale() {
         guard let process, process.isAlive, kind == .ingest || kind == .ordering else { return crash() }
-        world.note("\(process.name) falls silent")
+        world.record("\(process.name) becomes stale")
         process.isStale = true
-        world.dropSilent()
+        world.dropStale()
         let old = process
-        _ = world.scheduler.schedule(at: world.scheduler.now + world.dice.delay(upTo: .seconds(20))) { [self] in
+        _ = world.scheduler.schedule(at: world.scheduler.now + world.random.delay(upTo: .seconds(20))) { [self] in
             old.isStale = false
-            world.dropSilent()
+            world.dropStale()
         }
     }
 
-    /// Ends what is wrong with it.
     func recover() {
         process?.isStale = false
-        world.dropSilent()
+        world.dropStale()
         if process?.isAlive != true { startLater() }
     }
 
-    /// Ends it for good, and waits for all its lives to unwind.
+    /// Ends it permanently and waits until all its processes have unwound.
     func end() async {
         isEnding = true
         process?.stop()
-        for life in lives {
-            await life.ended()
-            life.kill()
+        for process in processes {
+            await process.ended()
+            process.kill()
         }
         await handler?.close()
     }
 }
 
-/// Notes what happens to streams.
-private struct StreamWatch: FanOutObserver {
+private struct StreamEventRecorder: FanOutObserver {
     let world: World
     let process: SimulatedProcess
 
     func record(_ event: FanOutEvent, partition: Int) {
-        // The folder's name is another one each time.
-        world.note("\(process.name), stream \(partition): \(event.description.replacing(world.folder.path, with: ""))")
+        // Without the folder's name, which differs between runs.
+        world.record(
+            "\(process.name), stream \(partition): \(event.description.replacing(world.folder.path, with: ""))")
     }
+}
+
+/// A process from its start to its end.
+///
+/// The tasks of a killed process unwind, but its requests and answers no longer arrive: to the others it stopped between
+/// two steps.
+final class SimulatedProcess: @unchecked Sendable {
+    // Unchecked: used on the run's thread alone.
+    let name: String
+    private(set) var isAlive = true
+    /// Whether groups count it as gone although it continues.
+    var isStale = false
+    private var work: Task<Void, Never>?
+    private var deaths: [() -> Void] = []
+
+    init(_ name: String) { self.name = name }
+
+    func start(_ work: @escaping @Sendable () async -> Void) { self.work = Task { await work() } }
+
+    func onDeath(_ body: @escaping () -> Void) { deaths.append(body) }
+
+    func kill() {
+        guard isAlive else { return }
+        isAlive = false
+        work?.cancel()
+        for death in deaths { death() }
+        deaths = []
+    }
+
+    func stop() { work?.cancel() }
+
+    /// Waits until its tasks have ended.
+    func ended() async { await work?.value }
 }

@@ -1,26 +1,26 @@
 import CJobCapture
 import ThreadExecutor
 
-/// Owns every step of a run: the jobs of all tasks, the lines of dedicated threads and the timers, on one thread.
+/// Runs the jobs of all tasks, the queues of dedicated threads and the timers of a run on one thread.
 ///
-/// Which of the jobs that could run comes next is the seed's choice, so every interleaving that Swift allows can come up,
-/// and the same seed gives the same one. Time moves when nothing can run, and a little with each step.
+/// The seed chooses which runnable job runs next, so every interleaving that Swift allows can occur, and the same seed
+/// gives the same one. Time advances to the next timer when nothing can run, and a little with each step.
 final class Scheduler: DedicatedThreadHost, @unchecked Sendable {
     // Unchecked: everything happens on the thread that is in `run`, and jobs are captured from that thread alone.
 
-    /// Why a run ends before its time.
+    /// Why a run ends early.
     enum Ending: Error {
-        /// A task waits for something that nothing will bring.
+        /// No job can run, no timer is set, and the run is not over.
         case nothingToDo
-        /// More steps than any run takes: something runs in circles.
+        /// The run exceeds its maximum number of steps.
         case endless
     }
 
     private enum Entry {
         case job(UnsafeMutableRawPointer)
-        case line(ThreadQueue)
+        case queue(ThreadQueue)
 
-        /// The number of the task that goes on, which grows with each new task; 0 for a job of none.
+        /// The number of the job's task, which grows with each new task; 0 for a job without one.
         var task: UInt64 {
             if case .job(let job) = self { job_capture_task(job) } else { 0 }
         }
@@ -33,47 +33,46 @@ final class Scheduler: DedicatedThreadHost, @unchecked Sendable {
         init(_ thread: DedicatedThread) { self.thread = thread }
     }
 
-    let dice: SeededGenerator
+    let random: SeededGenerator
     var trace = Trace()
-    /// The time since the run began.
+    /// Time since the start of the run.
     private(set) var now: Duration = .zero
     private(set) var steps = 0
     private var runnable: [Entry] = []
-    private var lines: [ObjectIdentifier: ThreadQueue] = [:]
+    private var queues: [ObjectIdentifier: ThreadQueue] = [:]
     private var current: DedicatedThread?
     private var timers = TimerHeap()
-    /// How often the oldest job comes next instead of any: the larger, the more orderly.
+    /// The oldest job runs next in `order` of `order + 1` steps, instead of a random one.
     private let order: Int
 
-    init(dice: SeededGenerator) {
-        self.dice = dice
-        order = dice.pick([0, 1, 4, 20])
+    init(random: SeededGenerator) {
+        self.random = random
+        order = random.pick([0, 1, 4, 20])
     }
 
-    /// Lets a line be read by whoever looks into a failed run.
-    func note(_ line: @autoclosure () -> String) { trace.note("\(milliseconds) \(line())") }
+    func record(_ line: @autoclosure () -> String) { trace.record("\(milliseconds) \(line())") }
 
     private var milliseconds: String {
         let (seconds, attoseconds) = now.components
         return "\(seconds * 1000 + attoseconds / 1_000_000_000_000_000) ms"
     }
 
-    /// Owns the jobs of all tasks that the closure begins, on the calling thread.
-    func own<Result>(_ body: () throws -> Result) rethrows -> Result {
+    /// Captures the jobs of all tasks that the closure starts, on the calling thread.
+    func capturing<Result>(_ body: () throws -> Result) rethrows -> Result {
         job_capture_begin(
             { context, job in
-                // The scheduler is alive while it owns, and jobs of this thread come only then.
+                // The scheduler outlives the capture.
                 Unmanaged<Scheduler>.fromOpaque(context!).takeUnretainedValue().runnable.append(.job(job))
             }, Unmanaged.passUnretained(self).toOpaque())
         defer { job_capture_begin(nil, nil) }
-        // Inherited by every task that begins meanwhile.
+        // Inherited by every task that the closure starts.
         return try DedicatedThreads.$host.withValue(self, operation: body)
     }
 
-    /// Runs until it is over, within ``own(_:)``.
+    /// Runs until `isOver`, within ``capturing(_:)``.
     ///
     /// - Parameters:
-    ///   - maximumSteps: more make it ``Ending/endless``.
+    ///   - maximumSteps: more steps throw ``Ending/endless``.
     ///   - between: called before each step; may throw to end the run.
     func run(maximumSteps: Int, until isOver: () -> Bool, between: () throws -> Void) throws {
         let last = steps + maximumSteps
@@ -86,32 +85,32 @@ final class Scheduler: DedicatedThreadHost, @unchecked Sendable {
 
     private func step() throws {
         steps += 1
-        now += .microseconds(dice.number(1...40))
-        if runnable.isEmpty || dice.once(in: 400) { skipToTimer() }
+        now += .microseconds(random.number(1...40))
+        if runnable.isEmpty || random.once(in: 400) { skipToTimer() }
         let known = runnable.count
         while let due = timers.removeFirst(before: now) { due.fire() }
-        sortNew(behind: known)
+        sortNew(after: known)
         guard !runnable.isEmpty else {
             if timers.isEmpty { throw Ending.nothingToDo }
             return
         }
-        let index = order > 0 && dice.number(0...order) > 0 ? 0 : dice.number(0...runnable.count - 1)
+        let index = order > 0 && random.number(0...order) > 0 ? 0 : random.number(0...runnable.count - 1)
         trace.mix(index &* 1000 &+ runnable.count)
         let entry = runnable.remove(at: index)
         let others = runnable.count
         switch entry {
         case .job(let job): job_capture_run(job)
-        case .line(let line): runFirst(of: line)
+        case .queue(let queue): runFirst(of: queue)
         }
-        sortNew(behind: others)
+        sortNew(after: others)
     }
 
-    /// Brings what one step made runnable in the order of the tasks: whom a hash table had woken first must not show.
-    private func sortNew(behind count: Int) {
+    /// Sorts the jobs that one step made runnable by their tasks: the order of a hash table must not matter.
+    private func sortNew(after count: Int) {
         guard runnable.count > count + 1 else { return }
-        let new = runnable[count...].enumerated().map { (task: $1.task, place: $0, entry: $1) }
+        let new = runnable[count...].enumerated().map { (task: $1.task, index: $0, entry: $1) }
         runnable.replaceSubrange(
-            count..., with: new.sorted { ($0.task, $0.place) < ($1.task, $1.place) }.map(\.entry))
+            count..., with: new.sorted { ($0.task, $0.index) < ($1.task, $1.index) }.map(\.entry))
     }
 
     private func skipToTimer() {
@@ -120,7 +119,6 @@ final class Scheduler: DedicatedThreadHost, @unchecked Sendable {
 
     // MARK: Time
 
-    /// Calls `fire` at a time.
     func schedule(at time: Duration, _ fire: @escaping @Sendable () -> Void) -> TimerHeap.Timer {
         timers.insert(at: time, fire)
     }
@@ -128,29 +126,29 @@ final class Scheduler: DedicatedThreadHost, @unchecked Sendable {
     // MARK: Dedicated threads
 
     func append(_ job: UnownedJob, of thread: DedicatedThread) {
-        let line = lines[ObjectIdentifier(thread)] ?? ThreadQueue(thread)
-        lines[ObjectIdentifier(thread)] = line
-        line.jobs.append(job)
-        if line.jobs.count == 1 { runnable.append(.line(line)) }
+        let queue = queues[ObjectIdentifier(thread)] ?? ThreadQueue(thread)
+        queues[ObjectIdentifier(thread)] = queue
+        queue.jobs.append(job)
+        if queue.jobs.count == 1 { runnable.append(.queue(queue)) }
     }
 
     func close(_ thread: DedicatedThread, then: @escaping @Sendable () -> Void) {
-        if let line = lines[ObjectIdentifier(thread)] { line.closers.append(then) } else { then() }
+        if let queue = queues[ObjectIdentifier(thread)] { queue.closers.append(then) } else { then() }
     }
 
     func isCurrent(_ thread: DedicatedThread) -> Bool { current === thread }
 
-    private func runFirst(of line: ThreadQueue) {
+    private func runFirst(of queue: ThreadQueue) {
         let outer = current
-        current = line.thread
-        run(line.jobs[0], of: line.thread)
+        current = queue.thread
+        run(queue.jobs[0], of: queue.thread)
         current = outer
-        line.jobs.removeFirst()
-        if line.jobs.isEmpty {
-            lines[ObjectIdentifier(line.thread)] = nil
-            for closer in line.closers { closer() }
+        queue.jobs.removeFirst()
+        if queue.jobs.isEmpty {
+            queues[ObjectIdentifier(queue.thread)] = nil
+            for closer in queue.closers { closer() }
         } else {
-            runnable.append(.line(line))
+            runnable.append(.queue(queue))
         }
     }
 }

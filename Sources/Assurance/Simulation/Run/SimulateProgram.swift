@@ -5,12 +5,12 @@ import Glibc
 @main
 enum SimulateProgram {
     private static let options = [
-        CommandOption("seeds", .required("N"), "How many seeds to play; one with --seed, else 100."),
+        CommandOption("seeds", .required("N"), "How many seeds to play; 1 with --seed, else 100."),
         CommandOption("seed", .required("S"), "The first seed; by default a random one."),
         CommandOption(
             "steps", .required("N"),
-            "How much the devices of a run do, all together; \(Simulation.defaultSteps) by default."),
-        CommandOption("trace", .none, "Print all that happened in the last run, or in the one that failed."),
+            "Actions of all devices of a run; \(Simulation.defaultSteps) by default."),
+        CommandOption("trace", .none, "Print every event of the last run, or of the one that failed."),
     ]
 
     static func main() async {
@@ -22,21 +22,15 @@ enum SimulateProgram {
     }
 
     /// Plays seeds until all are played or one fails.
-    private static func play(_ invocation: CommandInvocation<Void>) async -> ExitCode {
-        let (first, count, steps): (UInt64, Int, Int)
-        do {
-            let seed = try number("seed", in: 0...UInt64.max - 1_000_000_000, of: invocation)
-            // Short enough to be typed.
-            first = seed ?? UInt64.random(in: 1...999_999_999)
-            count = try number("seeds", in: 1...1_000_000_000, of: invocation).map(Int.init) ?? (seed == nil ? 100 : 1)
-            steps = try number("steps", in: 1...1_000_000, of: invocation).map(Int.init) ?? Simulation.defaultSteps
-        } catch {
-            Output.complain(error.message)
-            return .usage
-        }
+    private static func play(_ invocation: CommandInvocation<Void>) async throws(UsageError) -> ExitCode {
+        let seed = try number("seed", in: 0...UInt64.max - 1_000_000_000, of: invocation)
+        // Short enough to type.
+        let first = seed ?? UInt64.random(in: 1...999_999_999)
+        let count = try number("seeds", in: 1...1_000_000_000, of: invocation).map(Int.init) ?? (seed == nil ? 100 : 1)
+        let steps = try number("steps", in: 1...1_000_000, of: invocation).map(Int.init) ?? Simulation.defaultSteps
         let bar = ProgressBar("simulating", total: count, unit: "seeds")
         let round = SeedRound(
-            first..<first + UInt64(count), steps: steps,
+            seeds: first..<first + UInt64(count), steps: steps,
             threads: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))),
             keepsTrace: invocation.option("trace") != nil)
         do {
@@ -59,16 +53,12 @@ enum SimulateProgram {
         }
     }
 
-    private struct Refusal: Error {
-        let message: String
-    }
-
     private static func number(
         _ name: String, in range: ClosedRange<UInt64>, of invocation: CommandInvocation<Void>
-    ) throws(Refusal) -> UInt64? {
+    ) throws(UsageError) -> UInt64? {
         guard let text = invocation.option(name)?.value else { return nil }
         guard let value = UInt64(text), range.contains(value) else {
-            throw Refusal(message: "--\(name) is a number from \(range.lowerBound) to \(range.upperBound), not \(text)")
+            throw UsageError("--\(name) is a number from \(range.lowerBound) to \(range.upperBound), not \(text)")
         }
         return value
     }

@@ -1,6 +1,6 @@
 import SyncModel
 
-/// What a device holds: rows as the server gave them or as it wrote them itself, and the vector that says so.
+/// The rows of a device, as pulled or as it wrote them, and its knowledge vector.
 struct DeviceCopy {
     struct Name: Hashable {
         let owner: SyncID
@@ -21,21 +21,20 @@ struct DeviceCopy {
     /// By owner, then device; `*` is the floor.
     private(set) var vector: [SyncID: [String: Int64]] = [:]
 
-    /// By owner, the head that the last page was cut from, as the answer named it.
+    /// By owner, the head that the last cut page named.
     private var cutFrom: [SyncID: Int64] = [:]
 
-    /// Applies what became of an edit.
     mutating func apply(_ result: Answer.Result, of edit: Edit, by device: String, _ schema: Schema) {
         guard result.status == "applied" || result.status == "deleted", result.timeStamp > 0 else { return }
         let name = Name(owner: edit.owner, table: edit.table, id: edit.id)
         let table = schema.tables[edit.table]
         let known = rows[name]
-        // A row that is made anew begins with nothing of what it was.
+        // A row that is recreated keeps nothing of the deleted one.
         let isNew = known.map { $0.isDeleted && result.status == "applied" && !edit.isDelete } ?? true
-        // What was pulled at that timeStamp or later is the server's own version; a repeat's results come behind it. Deleting
-        // a tombstone writes nothing, either.
+        // A row that was pulled at that timeStamp or later is the server's version; the results of a repeat may arrive after
+        // it. Deleting a tombstone writes nothing.
         if let known, known.timeStamp >= result.timeStamp { return }
-        // The vector covers it, so what became of the row afterwards was pulled: a tombstone, of which nothing was kept.
+        // The vector covers it, so later versions of the row were pulled: a tombstone, which was not stored.
         if known == nil, result.timeStamp <= entry(of: edit.owner, result.knowledgeID ?? device) { return }
         var values =
             isNew
@@ -51,7 +50,7 @@ struct DeviceCopy {
             isDeleted: edit.isDelete || result.status == "deleted", updatedAt: edit.updatedAt, values: values)
     }
 
-    /// Takes in a row that was pulled; an older one than the device has is none to take.
+    /// Applies a pulled row, unless the device has a newer one.
     mutating func apply(_ row: Answer.Row, _ schema: Schema) {
         guard let table = schema.tables.firstIndex(where: { $0.name == row.table }) else { return }
         let name = Name(owner: SyncID(unchecked: row.owner), table: table, id: row.id)
@@ -63,7 +62,7 @@ struct DeviceCopy {
             updatedAt: row.updatedAt, values: schema.tables[table].columns.map { row.values[$0.name] ?? "" })
     }
 
-    /// Takes in the vector for the owners that an answer names, and what the next pull must name.
+    /// Applies the vector of an answer, and the heads that the next pull must name.
     mutating func applyVector(of answer: Answer) {
         var named: [SyncID: [String: Int64]] = [:]
         for entry in answer.knowledge {
@@ -74,7 +73,6 @@ struct DeviceCopy {
         for entry in answer.cutFrom { cutFrom[SyncID(unchecked: entry.owner)] = entry.timeStamp }
     }
 
-    /// Forgets an owner's rows and entries.
     mutating func drop(_ owner: SyncID) {
         rows = rows.filter { $0.key.owner != owner }
         vector[owner] = nil
@@ -85,7 +83,6 @@ struct DeviceCopy {
         vector[owner]?[device] ?? vector[owner]?["*"] ?? 0
     }
 
-    /// The greatest entry of an owner.
     func head(of owner: SyncID) -> Int64 { vector[owner]?.values.max() ?? 0 }
 
     /// The fields `knowledge` and, after a page that was cut, `cutFrom` of a request.
@@ -101,9 +98,9 @@ struct DeviceCopy {
         return knowledge + #","cutFrom":[\#(heads.joined(separator: ","))]"#
     }
 
-    /// How this differs from an owner's rows at its head; `nil`: not at all.
+    /// The first difference from an owner's rows at its head; `nil` where there is none.
     ///
-    /// Rows that the device wrote itself behind that head are left out.
+    /// Rows that the device wrote after that head are not compared.
     func difference(from owner: SyncID, _ server: [OrderedRow], _ schema: Schema) -> String? {
         let head = head(of: owner)
         var live: Set<Name> = []
@@ -119,7 +116,7 @@ struct DeviceCopy {
             else { return "\(schema.tables[row.key.table].name) \(row.key.id) is \(mine), the server has \(row)" }
         }
         for (name, mine) in rows where name.owner == owner && !mine.isDeleted && mine.timeStamp <= head {
-            if !live.contains(name) { return "\(schema.tables[name.table].name) \(name.id) is not the server's" }
+            if !live.contains(name) { return "\(schema.tables[name.table].name) \(name.id) is not on the server" }
         }
         return nil
     }

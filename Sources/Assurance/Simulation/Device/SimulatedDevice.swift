@@ -1,7 +1,7 @@
 import HTTP
 import SyncModel
 
-/// A device: edits, uploads, repeats, pulls, and loses its memory at times.
+/// A device: edits, uploads, repeats, pulls, and goes back to a backup at times.
 final class SimulatedDevice: @unchecked Sendable {
     // Unchecked: used on the run's thread alone.
 
@@ -13,12 +13,12 @@ final class SimulatedDevice: @unchecked Sendable {
         let json: String
     }
 
-    /// What a backup holds.
+    /// What a backup restores.
     private struct Memory {
         var copy = DeviceCopy()
         var batch: Batch?
         var nextNumber: Int64 = 1
-        /// Who else's data it may read, and whether it may write it.
+        /// Linked owners, with `read` or `write`.
         var links: [(owner: SyncID, access: String)] = []
     }
 
@@ -28,11 +28,11 @@ final class SimulatedDevice: @unchecked Sendable {
     private let world: World
     private var memory = Memory()
     private var backup = Memory()
-    private var hasForgotten = false
-    /// What became of its batches, by number and content.
+    private var wasRestored = false
+    /// The outcomes of its batches, by number and content.
     private var outcomes: [String: [String]] = [:]
 
-    private var dice: SeededGenerator { world.dice }
+    private var random: SeededGenerator { world.random }
     private var schema: Schema { world.scenario.schema }
 
     init(_ name: String, of caller: SyncID, _ world: World) {
@@ -47,67 +47,66 @@ final class SimulatedDevice: @unchecked Sendable {
     private var links: [(owner: SyncID, access: String)] { memory.links }
 
     private func chooseLinks() {
-        memory.links = world.scenario.owners.filter { $0 != caller && dice.once(in: 2) }.map {
-            ($0, dice.once(in: 3) ? "read" : "write")
+        memory.links = world.scenario.owners.filter { $0 != caller && random.once(in: 2) }.map {
+            ($0, random.once(in: 3) ? "read" : "write")
         }
     }
 
-    // MARK: Doing
+    // MARK: Actions
 
-    /// One thing that it does.
     func act() async {
-        await world.pause(upTo: dice.pick([.milliseconds(1), .milliseconds(100), .seconds(3)]))
-        if memory.batch == nil, !dice.once(in: 3) { edit() }
-        switch dice.number(0...19) {
+        await world.pause(upTo: random.pick([.milliseconds(1), .milliseconds(100), .seconds(3)]))
+        if memory.batch == nil, !random.once(in: 3) { edit() }
+        switch random.number(0...19) {
         case 0...8: await sync()
         case 9...11: await upload()
-        case 12...13: await look()
+        case 12...13: await lookUp()
         case 14...17: await pull()
         case 18:
-            if dice.once(in: 2) { backup = memory } else { restore() }
+            if random.once(in: 2) { backup = memory } else { restore() }
         default:
-            // The rights of a batch on its way stay what they are: its repeats would be others.
+            // The links of a pending batch stay: with others its repeats would differ.
             if memory.batch == nil { chooseLinks() }
         }
     }
 
-    /// Sends what it has, and pulls until nothing is left; false while something keeps it from that.
+    /// Uploads its batch and pulls to the end; `false` where a request fails.
     func drain() async -> Bool {
-        guard await sync(limit: 100, mayGiveUp: false), memory.batch == nil else { return false }
-        return await pull(limit: 3, isCompact: dice.once(in: 4), mayGiveUp: false)
+        guard await sync(limit: 100, mayTimeOut: false), memory.batch == nil else { return false }
+        return await pull(limit: 3, isCompact: random.once(in: 4), mayTimeOut: false)
     }
 
     private func restore() {
-        world.note("\(name): goes back to an earlier memory")
+        world.record("\(name): restores a backup")
         memory = backup
-        hasForgotten = true
+        wasRestored = true
     }
 
     private func edit() {
-        let owners = [caller] + links.map(\.owner) + (dice.once(in: 20) ? world.scenario.owners : [])
-        let count = dice.pick([0, 1, 1, 2, 4])
+        let owners = [caller] + links.map(\.owner) + (random.once(in: 20) ? world.scenario.owners : [])
+        let count = random.pick([0, 1, 1, 2, 4])
         let now = world.logTime
         let edits = (0..<count).map { _ in
-            let owner = dice.once(in: 2) ? caller : dice.pick(owners)
+            let owner = random.once(in: 2) ? caller : random.pick(owners)
             return Edit(
-                dice, world.scenario, owner: owner, seen: { [memory] in memory.copy.seen(owner, $0, $1) }, now: now)
+                random, world.scenario, owner: owner, seen: { [memory] in memory.copy.seen(owner, $0, $1) }, now: now)
         }
         let json = "[\(edits.map { $0.json(schema) }.joined(separator: ","))]"
-        let number: Int64? = dice.once(in: 15) && count > 0 ? nil : memory.nextNumber
-        if number != nil { memory.nextNumber += dice.once(in: 15) ? Int64(dice.number(2...20)) : 1 }
-        memory.batch = Batch(number: number, isAtomic: dice.once(in: 4), edits: edits, json: json)
-        world.note("\(name): batch \(number.map(String.init) ?? "-") \(json)")
+        let number: Int64? = random.once(in: 15) && count > 0 ? nil : memory.nextNumber
+        if number != nil { memory.nextNumber += random.once(in: 15) ? Int64(random.number(2...20)) : 1 }
+        memory.batch = Batch(number: number, isAtomic: random.once(in: 4), edits: edits, json: json)
+        world.record("\(name): batch \(number.map(String.init) ?? "-") \(json)")
     }
 
     // MARK: Requests
 
     @discardableResult
-    private func sync(limit: Int? = nil, mayGiveUp: Bool = true) async -> Bool {
+    private func sync(limit: Int? = nil, mayTimeOut: Bool = true) async -> Bool {
         let batch = memory.batch
-        let limit = limit ?? dice.pick([world.scenario.pageLimit, 1000])
-        let isCompact = dice.once(in: 10)
+        let limit = limit ?? random.pick([world.scenario.pageLimit, 1000])
+        let isCompact = random.once(in: 10)
         let body = body(batch, #"\#(memory.copy.requestFields),"limit":\#(limit),"compact":\#(isCompact)"#)
-        guard let response = await post("/v1/sync", body, mayGiveUp: mayGiveUp) else {
+        guard let response = await post("/v1/sync", body, mayTimeOut: mayTimeOut) else {
             forgetUnnumbered(batch)
             return false
         }
@@ -123,7 +122,7 @@ final class SimulatedDevice: @unchecked Sendable {
 
     private func upload() async {
         guard let batch = memory.batch else { return }
-        let waits = dice.once(in: 2)
+        let waits = random.once(in: 2)
         let response = await post("/v1/upload", body(batch, nil), headers: waits ? [("Prefer", "wait=10")] : [])
         forgetUnnumbered(batch)
         guard let response else { return }
@@ -131,36 +130,36 @@ final class SimulatedDevice: @unchecked Sendable {
         if response.status == 200, let answer = read(response) { take(answer, of: batch) }
     }
 
-    /// Asks what became of a batch.
-    private func look() async {
+    /// Asks for the outcome of the batch.
+    private func lookUp() async {
         guard let batch = memory.batch, let number = batch.number else { return }
         let query = [("knowledgeId", name)]
         guard let response = await send(.get, "/v1/batches/\(number)", query: query), response.status == 200,
             let answer = read(response)
         else { return }
-        // It may be that of a batch from before it lost its memory.
-        if !hasForgotten || outcomes[key(batch)] != nil { take(answer, of: batch) }
+        // After a restore it may be the outcome of another batch with that number.
+        if !wasRestored || outcomes[key(batch)] != nil { take(answer, of: batch) }
     }
 
     @discardableResult
-    private func pull(limit: Int? = nil, isCompact: Bool? = nil, mayGiveUp: Bool = true) async -> Bool {
-        let isCompact = isCompact ?? dice.once(in: 6)
-        let wait = mayGiveUp && dice.once(in: 3) ? dice.number(1...20) : 0
-        let limit = limit ?? dice.pick([world.scenario.pageLimit, 1000])
+    private func pull(limit: Int? = nil, isCompact: Bool? = nil, mayTimeOut: Bool = true) async -> Bool {
+        let isCompact = isCompact ?? random.once(in: 6)
+        let wait = mayTimeOut && random.once(in: 3) ? random.number(1...20) : 0
+        let limit = limit ?? random.pick([world.scenario.pageLimit, 1000])
         while true {
             let fields =
                 #"\#(memory.copy.requestFields),"limit":\#(limit),"compact":\#(isCompact),"wait":\#(wait)"#
-            guard let response = await post("/v1/pull", body(nil, fields), mayGiveUp: mayGiveUp),
+            guard let response = await post("/v1/pull", body(nil, fields), mayTimeOut: mayTimeOut),
                 response.status == 200,
                 let answer = read(response)
             else { return false }
             takePull(answer, isCompact: isCompact)
             if !answer.hasMore { return true }
-            if mayGiveUp, dice.once(in: 8) { return false }
+            if mayTimeOut, random.once(in: 8) { return false }
         }
     }
 
-    /// Nothing protects the repeats of a batch without a number, so it is sent once.
+    /// A batch without a number is sent once: repeats would be applied again.
     private func forgetUnnumbered(_ batch: Batch?) {
         if let batch, batch.number == nil { memory.batch = nil }
     }
@@ -177,27 +176,27 @@ final class SimulatedDevice: @unchecked Sendable {
     }
 
     private func post(
-        _ path: String, _ body: String, headers: [(String, String)] = [], mayGiveUp: Bool = true
+        _ path: String, _ body: String, headers: [(String, String)] = [], mayTimeOut: Bool = true
     ) async -> HTTPResponse? {
-        await send(.post, path, headers: headers, body: Array(body.utf8), mayGiveUp: mayGiveUp)
+        await send(.post, path, headers: headers, body: Array(body.utf8), mayTimeOut: mayTimeOut)
     }
 
     private func send(
         _ method: HTTPMethod, _ path: String, query: [(String, String)] = [], headers: [(String, String)] = [],
-        body: [UInt8] = [], mayGiveUp: Bool = true
+        body: [UInt8] = [], mayTimeOut: Bool = true
     ) async -> HTTPResponse? {
         var headers = headers + [("X-Sync-Id", caller.text)]
         if !links.isEmpty {
             headers.append(("X-Sync-Links", links.map { "\($0.owner):\($0.access)" }.joined(separator: ",")))
         }
-        await world.travel(nil)
+        await world.delay(nil)
         guard let request = HTTPRequest(direct: method, path, query: query, headers: headers, body: body),
             let (process, gateway) = world.anyGateway()
         else { return nil }
-        let patience: Duration? = mayGiveUp && dice.once(in: 12) ? dice.delay(upTo: .seconds(15)) : nil
-        let response = await gateway.answer(request, patience: patience)
-        world.note("\(name): \(path) at \(process.name): \(response.map { "\($0.status)" } ?? "no answer")")
-        await world.travel(nil)
+        let timeout: Duration? = mayTimeOut && random.once(in: 12) ? random.delay(upTo: .seconds(15)) : nil
+        let response = await gateway.answer(request, timeout: timeout)
+        world.record("\(name): \(path) at \(process.name): \(response.map { "\($0.status)" } ?? "no answer")")
+        await world.delay(nil)
         return response
     }
 
@@ -206,21 +205,21 @@ final class SimulatedDevice: @unchecked Sendable {
         do {
             return try Answer(bytes)
         } catch {
-            world.fail(.progress, "an answer is no JSON: \(String(decoding: bytes, as: UTF8.self))")
+            world.fail(.progress, "an answer is not JSON: \(String(decoding: bytes, as: UTF8.self))")
             return nil
         }
     }
 
     // MARK: Answers
 
-    /// Whatever says that the batch is safe must be true.
+    /// Checks that an acknowledged batch is in the log.
     private func acknowledge(_ response: HTTPResponse, _ batch: Batch?) {
         guard let batch, [200, 202, 504].contains(response.status) else { return }
         world.audit.catchUp()
         let partition = Partitioning(count: world.scenario.partitions).partition(of: caller)
         guard batch.number != nil || !batch.edits.isEmpty else { return }
         if !world.audit.holds(Array(batch.json.utf8), batch: batch.number, of: device, partition) {
-            world.fail(.nothingLost, "\(name) was told \(response.status), and the log does not have its batch")
+            world.fail(.nothingLost, "\(name) got \(response.status), and the log does not have its batch")
         }
     }
 
@@ -229,12 +228,12 @@ final class SimulatedDevice: @unchecked Sendable {
     private func take(_ answer: Answer, of batch: Batch?) {
         guard let batch, answer.hasBatch else { return }
         if let refusal = answer.refusal {
-            world.note("\(name): batch \(batch.number ?? 0) is refused: \(refusal)")
+            world.record("\(name): batch \(batch.number ?? 0) is refused: \(refusal)")
             guard let number = batch.number, memory.batch?.number == number else { return }
             if outcomes[key(batch)] != nil, refusal != "outcome_expired" {
-                world.fail(.appliedOnce, "\(name): batch \(number) had an outcome, and is now \(refusal)")
+                world.fail(.appliedOnce, "\(name): batch \(number) had an outcome, now it is refused: \(refusal)")
             }
-            // The number was used before it lost its memory: the same edits go under another one.
+            // The number was used before the restore: the same edits are sent with another one.
             let next = max(memory.nextNumber, number + 1) + (refusal == "outcome_expired" ? 10 : 0)
             memory.nextNumber = next + 1
             memory.batch = Batch(number: next, isAtomic: batch.isAtomic, edits: batch.edits, json: batch.json)
@@ -247,7 +246,7 @@ final class SimulatedDevice: @unchecked Sendable {
         let outcome = answer.results.map { "\($0.status) \($0.code) \($0.timeStamp) \($0.version)" }
         if batch.number != nil {
             if let first = outcomes[key(batch)], first != outcome {
-                world.fail(.appliedOnce, "\(name): batch \(batch.number ?? 0) was \(first), and is now \(outcome)")
+                world.fail(.appliedOnce, "\(name): batch \(batch.number ?? 0) was \(first), now it is \(outcome)")
             }
             outcomes[key(batch)] = outcome
         }
@@ -276,10 +275,10 @@ final class SimulatedDevice: @unchecked Sendable {
                 world.fail(.drainedEqual, "\(name), drained, differs from \(owner) at \(head): \(difference)")
             }
         }
-        if !answer.resync.isEmpty { world.fail(.drainedEqual, "\(name) is to begin anew, though no history was lost") }
+        if !answer.resync.isEmpty { world.fail(.drainedEqual, "\(name) must resync, though the epoch is the same") }
     }
 
-    /// The vector never falls: whatever counted as held still does.
+    /// The vector never falls: what the device has stays covered.
     private func checkVector(_ before: [SyncID: [String: Int64]], _ after: [SyncID: [String: Int64]]) {
         for (owner, entries) in before {
             let floor = after[owner]?["*"] ?? 0
@@ -289,9 +288,7 @@ final class SimulatedDevice: @unchecked Sendable {
         }
     }
 
-    // MARK: The end
-
-    /// Holds its copy against the server's newest rows.
+    /// Checks that the device has pulled up to the newest rows.
     func checkEnd() {
         for owner in [caller] + links.map(\.owner) {
             let head = world.streams.head(of: owner)
@@ -304,7 +301,6 @@ final class SimulatedDevice: @unchecked Sendable {
 }
 
 extension DeviceCopy {
-    /// The timeStamp of a row that the device has.
     fileprivate func seen(_ owner: SyncID, _ table: Int, _ id: String) -> Int64? {
         rows[Name(owner: owner, table: table, id: id)]?.timeStamp
     }

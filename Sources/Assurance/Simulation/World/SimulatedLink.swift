@@ -2,7 +2,7 @@ import FanOut
 import FanOutLink
 import SyncModel
 
-/// A gateway's link to the fan-outs: each question goes to one of those that run.
+/// A gateway's link to the fan-outs: each request goes to a running one.
 struct SimulatedLink: FanOutLink {
     let world: World
     let process: SimulatedProcess
@@ -16,23 +16,25 @@ struct SimulatedLink: FanOutLink {
     }
 
     func pull(_ request: PagePull, within limit: Duration) async throws(FanOutError) -> [OwnerPage] {
-        let pages = try await ask { stage throws(FanOutError) in try await stage.pull(request, within: limit) }
+        let pages = try await exchange { stage throws(FanOutError) in try await stage.pull(request, within: limit) }
         world.streams.check(request, pages)
         return pages
     }
 
     func outcome(of part: PartReference, within limit: Duration) async throws(FanOutError) -> PartOutcome {
-        try await ask { stage throws(FanOutError) in try await stage.outcome(of: part, within: limit) }
+        try await exchange { stage throws(FanOutError) in try await stage.outcome(of: part, within: limit) }
     }
 
     func keptOutcome(
         of batch: Int64, for key: DeviceKey, within limit: Duration
     ) async throws(FanOutError) -> PartOutcome? {
-        try await ask { stage throws(FanOutError) in try await stage.keptOutcome(of: batch, for: key, within: limit) }
+        try await exchange { stage throws(FanOutError) in
+            try await stage.keptOutcome(of: batch, for: key, within: limit)
+        }
     }
 
     func heads(of owners: [SyncID]) async throws(FanOutError) -> [TimeStamp] {
-        try await ask { stage throws(FanOutError) in try await stage.heads(of: owners) }
+        try await exchange { stage throws(FanOutError) in try await stage.heads(of: owners) }
     }
 
     func subscribe(
@@ -41,19 +43,19 @@ struct SimulatedLink: FanOutLink {
         world.anyFanOut()?.subscribe(to: owners, moved: moved) ?? Unsubscribed()
     }
 
-    private func ask<Answer>(
-        _ question: (Stage) async throws(FanOutError) -> Answer
+    private func exchange<Answer>(
+        _ body: (Stage) async throws(FanOutError) -> Answer
     ) async throws(FanOutError) -> Answer {
-        await world.travel(process)
+        await world.delay(process)
         guard let stage = world.anyFanOut() else { throw .notReady("no fan-out runs") }
-        let answer = try await question(stage)
-        await world.travel(process)
+        let answer = try await body(stage)
+        await world.delay(process)
         if world.faults.strikes(.answer) { throw .notReady("the connection was lost") }
         return answer
     }
 }
 
-/// A subscription to nothing: its holder asks again when its wait is over.
+/// No fan-out runs: the subscriber asks again after its wait.
 private struct Unsubscribed: FanOutSubscription {
     func cancel() {}
 }

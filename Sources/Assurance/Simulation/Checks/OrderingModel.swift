@@ -1,8 +1,8 @@
 import SyncModel
 
-/// The rules as a reader of the design would write them down; each result of the real stage is held against it.
+/// The ordering rules in their simplest form; each result of the ordering stage is compared with it.
 ///
-/// Rows are kept whole, with every version that they had, and messages are taken one after the other.
+/// It keeps every version of every row and takes one part after the other.
 final class OrderingModel: @unchecked Sendable {
     // Unchecked: used on the run's thread alone.
 
@@ -29,10 +29,10 @@ final class OrderingModel: @unchecked Sendable {
         timeStamps = Array(repeating: .zero, count: world.scenario.partitions)
     }
 
-    /// Holds a whole result against the message that it is of.
+    /// Compares a whole result with the part that it is of.
     func check(_ result: OrderedPiece, of part: ChangePart, _ partition: Int) {
         if partitionOfOwner.updateValue(partition, forKey: part.owner) ?? partition != partition {
-            return world.fail(.oneOrder, "\(part.owner) has moved to partition \(partition)")
+            return world.fail(.oneOrder, "\(part.owner) is in another partition: \(partition)")
         }
         let expected = verdict(on: part)
         guard result.verdict == expected else {
@@ -79,14 +79,14 @@ final class OrderingModel: @unchecked Sendable {
         for change in part.changes {
             let key = RowKey(table: change.table, owner: part.owner, id: change.id)
             var row = touched[key] ?? rows[key]
-            let judgement = ExpectedDecision(change, on: row, by: part, world.scenario.schema)
-            switch judgement.decision {
-            case .stands(let status):
+            let decided = ExpectedDecision(change, on: row, by: part, world.scenario.schema)
+            switch decided.decision {
+            case .unchanged(let status):
                 expected.append(status)
             case .stored(let values, let isRevived):
                 let next = next(after: timeStamp, part.logTime)
                 timeStamp = next
-                let state = judgement.newState(values, at: next, isRevived: isRevived)
+                let state = decided.newState(values, at: next, isRevived: isRevived)
                 row = Row(state: state, versions: (row?.versions ?? []) + [(next, part.device)])
                 touched[key] = row
                 expected.append(
@@ -113,7 +113,7 @@ final class OrderingModel: @unchecked Sendable {
             compare(result.results[index], status, part.changes[index], part)
         }
         compare(result.rows, touched.values.map(\.state).sorted { $0.timeStamp < $1.timeStamp }, part)
-        comparePlaces(result.results, touched, part)
+        compareLocators(result.results, touched, part)
         if result.timeStamp != timeStamp {
             world.fail(
                 .oneOrder, "the partition is at \(result.timeStamp), and should be at \(timeStamp); \(name(part))")
@@ -127,23 +127,23 @@ final class OrderingModel: @unchecked Sendable {
         _ result: ChangeResult, _ expected: ChangeResult.Status, _ change: Change, _ part: ChangePart
     ) {
         let found = result.status
-        let place = "change \(change.index) of \(change.id); \(name(part))"
+        let item = "change \(change.index) of \(change.id); \(name(part))"
         switch (found, expected) {
         case (.applied(let one, _, _), .applied(let other, _, _)) where one != other,
             (.deleted(let one, _, _), .deleted(let other, _, _)) where one != other:
-            world.fail(.oneOrder, "the timeStamp is \(one), and should be \(other): \(place)")
+            world.fail(.oneOrder, "the timeStamp is \(one), and should be \(other): \(item)")
         case (.applied, .deleted), (.deleted, .applied):
-            world.fail(.deletesStay, "it is \(found), and should be \(expected): \(place)")
+            world.fail(.deletesStay, "it is \(found), and should be \(expected): \(item)")
         case (.refused(let one, _), .refused(let other, _)) where one == other: break
         default:
             if found != expected || result.id != change.id || result.index != change.index {
-                world.fail(.rules, "it is \(found), and should be \(expected): \(place)")
+                world.fail(.rules, "it is \(found), and should be \(expected): \(item)")
             }
         }
     }
 
-    /// Conflicts and refusals say where the row stands after the part.
-    private func comparePlaces(_ results: [ChangeResult], _ touched: [RowKey: Row], _ part: ChangePart) {
+    /// Conflicts and refusals locate the row as it is after the part.
+    private func compareLocators(_ results: [ChangeResult], _ touched: [RowKey: Row], _ part: ChangePart) {
         for result in results {
             var expected: RowLocator?
             if result.status.isRejected {
@@ -178,7 +178,7 @@ final class OrderingModel: @unchecked Sendable {
                 return world.fail(.deletesStay, "\(row.key.id) is deleted: \(row.isDeleted); \(name(part))")
             }
             var same = row
-            // What the stage keeps for itself shows in what it decides.
+            // What the stage keeps for its own use is checked by its decisions.
             same.isExact = other.isExact
             same.othersTimeStamp = other.othersTimeStamp
             if same != other {

@@ -1,46 +1,44 @@
 import SyncModel
 
-/// One change as a device sends it, and what it makes of its own copy when it is applied.
+/// One change as a device sends it.
 struct Edit {
     let table: Int
     let owner: SyncID
     let id: String
     let isDelete: Bool
-    /// The columns sent, as they are spelled.
+    /// The columns that are sent, by index, as JSON.
     let values: [Int: String]
     let base: Int64?
     let ifBase: Bool
     let updatedAt: String?
 
-    /// An edit of a row that the device may or may not have.
-    init(_ dice: SeededGenerator, _ scenario: Scenario, owner: SyncID, seen: (Int, String) -> Int64?, now: Int64) {
-        table = dice.number(0...scenario.schema.tables.count - 1)
+    init(_ random: SeededGenerator, _ scenario: Scenario, owner: SyncID, seen: (Int, String) -> Int64?, now: Int64) {
+        table = random.number(0...scenario.schema.tables.count - 1)
         self.owner = owner
-        id = "r\(dice.number(1...scenario.rowCount))"
+        id = "r\(random.number(1...scenario.rowCount))"
         let known = seen(table, id)
-        isDelete = dice.once(in: 6)
+        isDelete = random.once(in: 6)
         let columns = scenario.schema.tables[table].columns
-        let isFull = known == nil ? !dice.once(in: 6) : dice.once(in: 3)
+        let isFull = known == nil ? !random.once(in: 6) : random.once(in: 3)
         var values: [Int: String] = [:]
-        for (index, column) in columns.enumerated() where isFull || dice.once(in: 3) {
-            values[index] = Self.value(of: column.type, dice)
+        for (index, column) in columns.enumerated() where isFull || random.once(in: 3) {
+            values[index] = Self.value(of: column.type, random)
         }
-        self.values = isDelete && !dice.once(in: 4) ? [:] : values
-        switch dice.number(0...9) {
+        self.values = isDelete && !random.once(in: 4) ? [:] : values
+        switch random.number(0...9) {
         case 0: base = nil
         case 1: base = 0
-        case 2: base = known.map { max(0, $0 - Int64(dice.number(0...3))) }
+        case 2: base = known.map { max(0, $0 - Int64(random.number(0...3))) }
         default: base = known ?? 0
         }
-        ifBase = dice.once(in: 6)
-        if scenario.schema.tables[table].policy == .lastWriteWins, !dice.once(in: 5) {
-            updatedAt = RowText.moment(now + Int64(dice.number(-4_000_000...1_000_000)))
+        ifBase = random.once(in: 6)
+        if scenario.schema.tables[table].policy == .lastWriteWins, !random.once(in: 5) {
+            updatedAt = RowText.moment(now + Int64(random.number(-4_000_000...1_000_000)))
         } else {
             updatedAt = nil
         }
     }
 
-    /// As the contract spells it.
     func json(_ schema: Schema) -> String {
         let table = schema.tables[table]
         var text = #"{"table":"\#(table.name)","id":"\#(id)","syncId":"\#(owner)""#
@@ -53,11 +51,11 @@ struct Edit {
         return text + "}"
     }
 
-    /// A value in its canonical form, or mostly so: some are spelled otherwise, some are none of the type.
-    private static func value(of type: ColumnType, _ dice: SeededGenerator) -> String {
-        if dice.once(in: 80) { return "[1" + ",2]" }
-        let number = dice.number(0...99)
-        let isOther = dice.once(in: 6)
+    /// A value, mostly in its canonical form; some have another spelling or the wrong type.
+    private static func value(of type: ColumnType, _ random: SeededGenerator) -> String {
+        if random.once(in: 80) { return "[1" + ",2]" }
+        let number = random.number(0...99)
+        let isOther = random.once(in: 6)
         switch type {
         case .text: return "\"t\(number)\""
         case .integer: return isOther ? "\"\(number)\"" : "\(number)"

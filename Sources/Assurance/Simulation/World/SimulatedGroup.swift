@@ -1,10 +1,10 @@
 import ChangeLog
 
-/// A consumer group as a broker keeps it: members may go silent, and their partitions go to others though they work on.
+/// A consumer group on a broker; the partitions of a stale member go to others while it still works on them.
 final class SimulatedGroup: @unchecked Sendable {
     // Unchecked: used on the run's thread alone.
 
-    /// A partition as one worker has it.
+    /// The assignment of a partition to one worker.
     struct Holding: Hashable {
         let partition: Int
         let member: Int
@@ -34,32 +34,32 @@ final class SimulatedGroup: @unchecked Sendable {
         let id = lastNumber
         members.append(Member(id: id, process: process, changed: changed))
         process.onDeath { self.leave(id) }
-        tellAll()
+        notifyAll()
         return id
     }
 
     func leave(_ id: Int) {
         members.removeAll { $0.id == id }
         for (partition, holding) in holdings where holding.member == id { holdings[partition] = nil }
-        tellAll()
+        notifyAll()
     }
 
-    /// Takes the partitions of members that have gone silent; they are not told.
-    func dropSilent() {
+    /// Takes the partitions of stale members, without notifying them.
+    func dropStale() {
         for member in members where member.process.isStale {
             for (partition, holding) in holdings where holding.member == member.id { holdings[partition] = nil }
         }
-        tellAll()
+        notifyAll()
     }
 
-    /// What a member still has that is no longer its own, and what it gets.
+    /// What a member must give back, and what it gets.
     func change(of id: Int, has mine: [Holding]) -> (revoked: [Holding], assigned: [Holding]) {
         let active = members.filter { !$0.process.isStale }
-        guard let place = active.firstIndex(where: { $0.id == id }) else { return ([], []) }
-        let revoked = mine.filter { holdings[$0.partition] != $0 || $0.partition % active.count != place }
+        guard let index = active.firstIndex(where: { $0.id == id }) else { return ([], []) }
+        let revoked = mine.filter { holdings[$0.partition] != $0 || $0.partition % active.count != index }
         var assigned: [Holding] = []
         for partition in 0..<partitionCount
-        where holdings[partition] == nil && partition % active.count == place
+        where holdings[partition] == nil && partition % active.count == index
             // One worker of a member at a time.
             && !mine.contains(where: { $0.partition == partition })
         {
@@ -73,7 +73,7 @@ final class SimulatedGroup: @unchecked Sendable {
 
     func release(_ released: [Holding]) {
         for holding in released where holdings[holding.partition] == holding { holdings[holding.partition] = nil }
-        if !released.isEmpty { tellAll() }
+        if !released.isEmpty { notifyAll() }
     }
 
     func commit(_ offset: Int64, _ holding: Holding) throws(ChangeLogError) {
@@ -83,7 +83,7 @@ final class SimulatedGroup: @unchecked Sendable {
         committed[holding.partition] = offset
     }
 
-    func tellAll() { for member in members { member.changed() } }
+    func notifyAll() { for member in members { member.changed() } }
 }
 
 /// A process in a group.
@@ -92,8 +92,8 @@ final class SimulatedMembership: LogMembership, @unchecked Sendable {
     private let group: SimulatedGroup
     private let process: SimulatedProcess
     private let world: World
-    private let bell: AsyncStream<Void>.Continuation
-    private let rings: AsyncStream<Void>
+    private let wakeup: AsyncStream<Void>.Continuation
+    private let wakeups: AsyncStream<Void>
     private var failure: (any Error)?
     private var running: [(holding: SimulatedGroup.Holding, task: Task<Void, Never>)] = []
     private var isLeaving = false
@@ -102,12 +102,12 @@ final class SimulatedMembership: LogMembership, @unchecked Sendable {
         self.group = group
         self.process = process
         self.world = world
-        (rings, bell) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        (wakeups, wakeup) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
 
     func run(_ worker: @escaping @Sendable (Assignment) async throws -> Void) async throws {
-        let id = group.join(process) { [bell] in bell.yield() }
-        for await _ in rings {
+        let id = group.join(process) { [wakeup] in wakeup.yield() }
+        for await _ in wakeups {
             if failure != nil || isLeaving { break }
             if process.isStale { continue }
             let change = group.change(of: id, has: running.map(\.holding))
@@ -116,8 +116,8 @@ final class SimulatedMembership: LogMembership, @unchecked Sendable {
                 running.removeAll { change.revoked.contains($0.holding) }
                 await Self.end(ended.map(\.task))
                 group.release(change.revoked)
-                // What it lets go may be assigned to it again.
-                bell.yield()
+                // What it gave back may be assigned to it again.
+                wakeup.yield()
             }
             for holding in change.assigned { running.append((holding, start(holding, worker))) }
         }
@@ -128,7 +128,7 @@ final class SimulatedMembership: LogMembership, @unchecked Sendable {
 
     func leave() async {
         isLeaving = true
-        bell.yield()
+        wakeup.yield()
     }
 
     private static func end(_ tasks: [Task<Void, Never>]) async {
@@ -139,26 +139,26 @@ final class SimulatedMembership: LogMembership, @unchecked Sendable {
     private func start(
         _ holding: SimulatedGroup.Holding, _ worker: @escaping @Sendable (Assignment) async throws -> Void
     ) -> Task<Void, Never> {
-        let place = TopicPartition(group.topic, holding.partition)
+        let topic = TopicPartition(group.topic, holding.partition)
         let log = SimulatedLog(world: world, process: process)
-        let assignment = Assignment(partition: place) { [group] () async throws(ChangeLogError) in
-            try await log.arrive(place)
+        let assignment = Assignment(partition: topic) { [group] () async throws(ChangeLogError) in
+            try await log.request(topic)
             return group.committed[holding.partition]
         } commit: { [group, world] (offset) async throws(ChangeLogError) in
-            try await log.arrive(place)
+            try await log.request(topic)
             try group.commit(offset, holding)
-            world.committed(offset, of: place)
-            await world.travel(log.process)
+            world.committed(offset, of: topic)
+            await world.delay(log.process)
             try log.requireLife()
         }
-        world.note("\(process.name): works on \(place)")
+        world.record("\(process.name): works on \(topic)")
         return Task {
             do {
                 try await worker(assignment)
             } catch {
                 if Task.isCancelled { return }
                 failure = failure ?? error
-                bell.yield()
+                wakeup.yield()
             }
         }
     }

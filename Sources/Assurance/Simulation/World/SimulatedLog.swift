@@ -1,7 +1,7 @@
 import ChangeLog
 import MemoryChangeLog
 
-/// The log as one process has it: requests take their time on the way, some fail, and nothing of a dead process gets there.
+/// The log as one process sees it: requests take time, some fail, and those of a dead process never arrive.
 struct SimulatedLog: ChangeLog {
     let world: World
     let process: SimulatedProcess
@@ -10,31 +10,31 @@ struct SimulatedLog: ChangeLog {
     var maximumRecordSize: Int { world.log.maximumRecordSize }
 
     func producer() async throws(ChangeLogError) -> SimulatedProducer {
-        try await arrive()
+        try await request()
         return SimulatedProducer(try await world.log.producer(), self)
     }
 
     func reader(of partition: TopicPartition, from offset: Int64) async throws(ChangeLogError) -> SimulatedReader {
-        try await arrive(partition)
+        try await request(partition)
         return SimulatedReader(inner: try await world.log.reader(of: partition, from: offset), log: self)
     }
 
     func range(of partition: TopicPartition) async throws(ChangeLogError) -> LogRange {
-        try await arrive(partition)
+        try await request(partition)
         return try await world.log.range(of: partition)
     }
 
     func join(group: String, topic: Topic) async throws(ChangeLogError) -> SimulatedMembership {
-        try await arrive()
+        try await request()
         return SimulatedMembership(world.group(group, of: topic), process, world)
     }
 
-    /// A request on its way to the log; may be lost.
-    func arrive(_ partition: TopicPartition? = nil) async throws(ChangeLogError) {
-        await world.travel(process)
+    /// Delays or fails a request to the log.
+    func request(_ partition: TopicPartition? = nil) async throws(ChangeLogError) {
+        await world.delay(process)
         try requireLife()
         if world.faults.strikes(.request) {
-            world.note("\(process.name): a request to the log fails")
+            world.record("\(process.name): a request to the log fails")
             throw ChangeLogError(
                 .inputOutput, partition: partition, message: "the log did not answer", isRetriable: true)
         }
@@ -43,8 +43,8 @@ struct SimulatedLog: ChangeLog {
     func requireLife() throws(ChangeLogError) { if !process.isAlive { throw .closed("the process") } }
 }
 
-/// Sends records one after the other, as a client does that has a queue of its own: what it has not sent dies with its
-/// process, and acknowledgements come late.
+/// Sends records one after the other, like a client with a queue: what it has not sent is lost with its process, and
+/// acknowledgements arrive late.
 final class SimulatedProducer: LogProducer, @unchecked Sendable {
     // Unchecked: used on the run's thread alone.
     private let inner: LocalProducer
@@ -91,7 +91,7 @@ final class SimulatedProducer: LogProducer, @unchecked Sendable {
 
     private func send() async {
         while !waiting.isEmpty {
-            await log.world.travel(log.process)
+            await log.world.delay(log.process)
             let (records, promise) = waiting.removeFirst()
             guard log.process.isAlive else {
                 resolve(promise, .failure(.closed("the process")))
@@ -110,7 +110,7 @@ final class SimulatedProducer: LogProducer, @unchecked Sendable {
     private func acknowledge(_ receipt: AppendReceipt, _ promise: LogPromise<[Int64]>) async {
         let result: Result<[Int64], ChangeLogError>
         do throws(ChangeLogError) { result = .success(try await receipt.offsets()) } catch { result = .failure(error) }
-        await log.world.travel(log.process)
+        await log.world.delay(log.process)
         resolve(promise, log.process.isAlive ? result : .failure(.closed("the process")))
     }
 
@@ -125,20 +125,19 @@ final class SimulatedProducer: LogProducer, @unchecked Sendable {
     }
 }
 
-/// Reads as slowly as the run has it.
 struct SimulatedReader: LogReader {
     let inner: LocalReader
     let log: SimulatedLog
 
     func next(maximumBytes: Int) async throws -> [LogRecord] {
-        await log.world.travel(log.process)
+        await log.world.delay(log.process)
         try Task.checkCancellation()
         try log.requireLife()
         if log.world.faults.strikes(.request) {
             throw ChangeLogError(.inputOutput, message: "the log did not answer", isRetriable: true)
         }
         let records = try await inner.next(maximumBytes: maximumBytes)
-        // What comes after its death reaches nobody.
+        // A process that died meanwhile gets nothing.
         try log.requireLife()
         return records
     }

@@ -1,11 +1,11 @@
 import SyncModel
 
-/// What one change comes to, found from the row's whole past.
+/// The result of one change, derived from all versions of its row.
 struct ExpectedDecision {
     enum Decision {
         /// Nothing is stored.
-        case stands(ChangeResult.Status)
-        /// These values are stored; the row is made anew where it was deleted.
+        case unchanged(ChangeResult.Status)
+        /// These values are stored; a deleted row is recreated.
         case stored(RowValues, isRevived: Bool)
     }
 
@@ -23,37 +23,37 @@ struct ExpectedDecision {
 
     var decision: Decision {
         guard let row else {
-            if change.isDelete { return .stands(.applied(timeStamp: .zero, version: 0, knowledgeID: nil)) }
-            return change.base > .zero ? .stands(.refused(.rowGone, message: "")) : made
+            if change.isDelete { return .unchanged(.applied(timeStamp: .zero, version: 0, knowledgeID: nil)) }
+            return change.base > .zero ? .unchanged(.refused(.rowGone, message: "")) : created
         }
         let hasSeenOthers = row.versions.allSatisfy { $0.timeStamp <= change.base || $0.writer == part.device }
         let isCurrent = hasSeenOthers && change.base <= row.state.timeStamp
-        if table.policy == .checkBase || change.ifBase, !isCurrent { return .stands(.conflict) }
+        if table.policy == .checkBase || change.ifBase, !isCurrent { return .unchanged(.conflict) }
         if row.state.isDeleted {
             if change.isDelete {
-                return .stands(
+                return .unchanged(
                     .applied(
                         timeStamp: row.state.timeStamp, version: row.state.version, knowledgeID: row.state.knowledgeID))
             }
-            // Only who has seen the tombstone makes the row anew.
-            if change.base == row.state.timeStamp { return made }
+            // Only a device that has seen the tombstone recreates the row.
+            if change.base == row.state.timeStamp { return created }
         } else if table.policy == .lastWriteWins, !change.isDelete, row.state.writer != part.device,
             editTime < row.state.updatedAt
         {
-            return .stands(.conflict)
+            return .unchanged(.conflict)
         }
         return .stored(row.state.values.merged(with: change.values), isRevived: false)
     }
 
-    /// The row that a change makes from nothing.
-    private var made: Decision {
+    /// The row that a change creates.
+    private var created: Decision {
         var values = RowValues()
         let sent = change.values.ranges
         for (index, column) in table.columns.enumerated() {
             if index < sent.count, !sent[index].isEmpty {
                 values.append(change.values.bytes[sent[index]])
             } else if column.isRequired {
-                return .stands(.refused(.missingValue, message: ""))
+                return .unchanged(.refused(.missingValue, message: ""))
             } else {
                 values.append(column.defaultValue ?? Array("null".utf8))
             }

@@ -1,20 +1,19 @@
 import Glibc
 
-/// Where the stream files of one run lie: a folder for each life of a fan-out that does not go on with the one before.
+/// The stream files of one run, with a folder for each fan-out process that does not continue with its predecessor's.
 final class StreamFolder: @unchecked Sendable {
     // Unchecked: used on the run's thread alone.
 
-    /// The place for a run's files could not be made or used.
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// The folder that all others are in.
+    /// The folder of all others.
     let path: String
     private var count = 0
     private var made: Set<String> = []
 
-    /// Makes an empty folder, in memory where the system has such a place.
+    /// Makes an empty folder, in memory where there is /dev/shm.
     init() throws(Failure) {
         var template = Array("/dev/shm/weir-simulation-XXXXXX".utf8CString)
         if mkdtemp(&template) == nil {
@@ -26,7 +25,6 @@ final class StreamFolder: @unchecked Sendable {
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// A folder without files.
     func new() -> String {
         count += 1
         let folder = "\(path)/\(count)"
@@ -35,18 +33,18 @@ final class StreamFolder: @unchecked Sendable {
         return folder
     }
 
-    /// What a crash leaves of a folder: its files as they are, less what the disk may not have had yet.
-    func image(of folder: String, partitions: Int, _ dice: SeededGenerator) -> String {
+    /// Copies a folder as a crash leaves it: without what may not have reached the disk.
+    func image(of folder: String, partitions: Int, _ random: SeededGenerator) -> String {
         let image = new()
         for partition in 0..<partitions {
             let name = "fanout-\(partition).db"
-            // The machine lost its disk, or an operator threw the stream away.
-            if dice.once(in: 20) { continue }
+            // The disk was lost, or an operator removed the stream.
+            if random.once(in: 20) { continue }
             copy("\(folder)/\(name)", "\(image)/\(name)")
-            if dice.once(in: 10) { flip("\(image)/\(name)", dice) }
+            if random.once(in: 10) { flip("\(image)/\(name)", random) }
             // Not every transaction has reached the disk.
-            let isCut = dice.once(in: 3)
-            copy("\(folder)/\(name)-wal", "\(image)/\(name)-wal") { isCut ? dice.number(0...$0) : $0 }
+            let isCut = random.once(in: 3)
+            copy("\(folder)/\(name)-wal", "\(image)/\(name)-wal") { isCut ? random.number(0...$0) : $0 }
         }
         return image
     }
@@ -64,21 +62,20 @@ final class StreamFolder: @unchecked Sendable {
         }
     }
 
-    /// Changes a byte.
-    private func flip(_ path: String, _ dice: SeededGenerator) {
+    /// Flips a bit.
+    private func flip(_ path: String, _ random: SeededGenerator) {
         guard let file = fopen(path, "r+") else { return }
         defer { fclose(file) }
         fseek(file, 0, SEEK_END)
         let size = ftell(file)
         guard size > 0 else { return }
-        let place = dice.number(0...size - 1)
-        fseek(file, place, SEEK_SET)
+        let offset = random.number(0...size - 1)
+        fseek(file, offset, SEEK_SET)
         let byte = fgetc(file)
-        fseek(file, place, SEEK_SET)
-        fputc(byte ^ Int32(1 << dice.number(0...7)), file)
+        fseek(file, offset, SEEK_SET)
+        fputc(byte ^ Int32(1 << random.number(0...7)), file)
     }
 
-    /// Removes everything.
     func remove(partitions: Int) {
         for folder in made {
             for partition in 0..<partitions {

@@ -1,13 +1,13 @@
 import FanOutLink
 import SyncModel
 
-/// Every version of every row, by owner, and what a pull must give of them.
+/// Every version of every row, by owner, and what a pull must return of them.
 final class StreamModel: @unchecked Sendable {
     // Unchecked: used on the run's thread alone.
     struct Version {
         let row: OrderedRow
         let json: [UInt8]
-        /// The timeStamp of the version that took its place.
+        /// The timeStamp of the next version.
         var replacedAt: TimeStamp?
 
         func isNewest(at head: TimeStamp) -> Bool {
@@ -21,7 +21,6 @@ final class StreamModel: @unchecked Sendable {
 
     init(_ world: World) { self.world = world }
 
-    /// Takes in the rows of a result.
     func add(_ rows: [OrderedRow]) {
         for row in rows {
             if let old = newest[row.key] { versions[row.key.owner]?[old].replacedAt = row.timeStamp }
@@ -31,36 +30,33 @@ final class StreamModel: @unchecked Sendable {
         }
     }
 
-    /// An owner's newest timeStamp.
     func head(of owner: SyncID) -> TimeStamp { versions[owner]?.last?.row.timeStamp ?? .zero }
 
-    /// The rows of an owner as they stood when its head was there, tombstones included.
+    /// The rows of an owner at a head, with tombstones.
     func rows(of owner: SyncID, at head: TimeStamp) -> [OrderedRow] {
         versions[owner]?.filter { $0.isNewest(at: head) }.map(\.row) ?? []
     }
 
-    /// Whether a result wrote exactly this.
+    /// Whether a result has exactly this row.
     func has(_ row: OrderedRow) -> Bool {
         versions[row.key.owner]?.contains { $0.row.timeStamp == row.timeStamp && $0.row == row } ?? false
     }
 
-    /// The row as it is now.
     func row(_ key: RowKey) -> OrderedRow? { newest[key].flatMap { versions[key.owner]?[$0].row } }
 
-    /// Holds an answer of a fan-out against what was asked.
     func check(_ request: PagePull, _ pages: [OwnerPage]) {
         world.audit.catchUp()
         let pulls = Dictionary(request.owners.map { ($0.owner, $0) }) { first, _ in first }
         var count = 0
         for page in pages {
             guard let pull = pulls[page.owner] else {
-                return world.fail(.ownersApart, "a page of \(page.owner), who was not asked for")
+                return world.fail(.ownersApart, "a page of \(page.owner), which was not asked for")
             }
             switch page.content {
             case .historyChanged:
                 if pull.knowledge.requiredHead <= head(of: page.owner) {
                     world.fail(
-                        .drainedEqual, "\(page.owner) is to begin anew, though the log has what the device has seen")
+                        .drainedEqual, "\(page.owner) must resync, though the log has what the device has seen")
                 }
             case .rows(let rows):
                 check(rows, pull)
@@ -73,7 +69,7 @@ final class StreamModel: @unchecked Sendable {
     private func check(_ page: OwnerRows, _ pull: OwnerPull) {
         let owner = pull.owner
         guard page.head <= head(of: owner) else {
-            return world.fail(.exactPull, "the stream of \(owner) is at \(page.head), behind the end of its order")
+            return world.fail(.exactPull, "the stream of \(owner) is at \(page.head), after its newest row")
         }
         let known = pull.knowledge
         let all = (versions[owner] ?? []).filter { $0.isNewest(at: page.head) }
@@ -90,7 +86,7 @@ final class StreamModel: @unchecked Sendable {
         checkEntries(page, known, all: all.map(\.row), rest: due.dropFirst(page.count).map(\.row), last: sent.last?.row)
     }
 
-    /// The vector never falls, covers what was sent, and on a cut page passes nothing that was not.
+    /// The vector never falls, covers what was sent, and on a cut page passes no row that was not.
     private func checkEntries(
         _ page: OwnerRows, _ known: OwnerKnowledge, all: [OrderedRow], rest: [OrderedRow], last: OrderedRow?
     ) {
@@ -101,14 +97,15 @@ final class StreamModel: @unchecked Sendable {
         }
         for row in rest where row.timeStamp <= after[row.knowledgeID] {
             return world.fail(
-                .drainedEqual, "the entry of \(row.knowledgeID), \(after[row.knowledgeID]), passes a row not sent")
+                .drainedEqual,
+                "the entry of \(row.knowledgeID), \(after[row.knowledgeID]), passes a row that was not sent")
         }
         for (device, timeStamp) in after.entries where timeStamp > known[device] {
             if page.hasMore, timeStamp > last?.timeStamp ?? .zero {
                 return world.fail(.drainedEqual, "the entry of \(device), \(timeStamp), passes the last row sent")
             }
             guard all.contains(where: { $0.knowledgeID == device && $0.timeStamp == timeStamp }) else {
-                return world.fail(.drainedEqual, "the entry of \(device), \(timeStamp), is no row's")
+                return world.fail(.drainedEqual, "the entry of \(device), \(timeStamp), is not a row's")
             }
         }
         guard !page.hasMore else { return }
@@ -119,7 +116,7 @@ final class StreamModel: @unchecked Sendable {
     }
 }
 
-/// Rows as the contract spells them.
+/// Rows as the HTTP contract spells them.
 enum RowText {
     static func json(of row: OrderedRow, _ schema: Schema) -> [UInt8] {
         let table = schema.tables[row.key.table]

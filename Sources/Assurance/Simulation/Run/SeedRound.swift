@@ -1,18 +1,17 @@
 import Synchronization
 import ThreadExecutor
 
-/// Many seeds, played on several threads at a time, until all are played or one fails.
-package struct SeedRound: Sendable {
-    /// What a round came to.
-    package struct Result: Sendable {
-        /// How many runs ended.
-        package fileprivate(set) var count = 0
-        /// How many jobs they ran, all together.
-        package fileprivate(set) var jobs = 0
-        /// The run that failed; that of the lowest seed, if threads found more than one.
-        package fileprivate(set) var failed: SimulationRun?
+/// Plays seeds on several threads until all are played or one fails.
+struct SeedRound: Sendable {
+    struct Result: Sendable {
+        /// Runs that ended.
+        fileprivate(set) var count = 0
+        /// Jobs of all runs.
+        fileprivate(set) var jobs = 0
+        /// The run that failed; that of the lowest seed where several threads found one.
+        fileprivate(set) var failed: SimulationRun?
         /// The run of the highest seed.
-        package fileprivate(set) var last: SimulationRun?
+        fileprivate(set) var last: SimulationRun?
         fileprivate var next: UInt64
         fileprivate var problem: (any Error)?
     }
@@ -22,30 +21,13 @@ package struct SeedRound: Sendable {
         init(_ result: Result) { self.result = Mutex(result) }
     }
 
-    private let seeds: Range<UInt64>
-    private let steps: Int
-    private let threads: Int
-    private let keepsTrace: Bool
+    let seeds: Range<UInt64>
+    var steps = Simulation.defaultSteps
+    let threads: Int
+    var keepsTrace = false
 
-    /// Makes a round.
-    ///
-    /// - Parameters:
-    ///   - seeds: each is played once.
-    ///   - steps: how many things the devices of a run do.
-    ///   - threads: how many runs go on at a time, each on a thread of its own.
-    ///   - keepsTrace: whether the runs tell all that happened.
-    package init(_ seeds: Range<UInt64>, steps: Int = Simulation.defaultSteps, threads: Int, keepsTrace: Bool = false) {
-        self.seeds = seeds
-        self.steps = steps
-        self.threads = threads
-        self.keepsTrace = keepsTrace
-    }
-
-    /// Plays.
-    ///
     /// - Parameter played: called after each run, from several threads.
-    /// - Throws: ``SimulationUnavailable``, `ThreadStartError`.
-    package func play(_ played: @escaping @Sendable () -> Void = {}) async throws -> Result {
+    func play(_ played: @escaping @Sendable () -> Void = {}) async throws -> Result {
         let state = State(Result(next: seeds.lowerBound))
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<max(1, min(threads, seeds.count)) {

@@ -3,7 +3,7 @@ import HTTP
 import Observability
 import SyncModel
 
-/// A gateway process without its web server: requests come and answers go as values.
+/// A gateway process without its HTTP server: requests and answers are values.
 final class SimulatedGateway: @unchecked Sendable {
     // Unchecked: used on the run's thread alone.
     private let handler: GatewayHandler<SimulatedLog, SimulatedLink, NoAuthentication>
@@ -23,8 +23,8 @@ final class SimulatedGateway: @unchecked Sendable {
             backlog: nil, logger: .disabled, metrics: GatewayMetrics(), time: GatewayDeadline(world.clock))
     }
 
-    /// Answers a request; `nil` when the client learns nothing: it went away, the process died, the answer was lost.
-    func answer(_ request: HTTPRequest, patience: Duration?) async -> HTTPResponse? {
+    /// Answers a request; `nil` where the client gets no answer: it timed out, the process died, or the answer was lost.
+    func answer(_ request: HTTPRequest, timeout: Duration?) async -> HTTPResponse? {
         switch handler.admit(request) {
         case .refuse(let response): return response
         case .accept, .acceptUpTo: break
@@ -38,25 +38,24 @@ final class SimulatedGateway: @unchecked Sendable {
                 reply.resolve(nil)
                 task.cancel()
             }
-            if let patience {
-                _ = world.scheduler.schedule(at: world.scheduler.now + patience) {
+            if let timeout {
+                _ = world.scheduler.schedule(at: world.scheduler.now + timeout) {
                     if reply.resolve(nil) { task.cancel() }
                 }
             }
         }
         let response = await reply.value()
         if response != nil, world.faults.strikes(.answer) {
-            world.note("\(process.name): an answer is lost")
+            world.record("\(process.name): an answer is lost")
             return nil
         }
         return response
     }
 
-    /// Takes no more uploads and ends the producer.
     func close() async { await handler.close() }
 }
 
-/// What one request waits for.
+/// The answer to one request, or its loss; the first counts.
 private final class Reply: @unchecked Sendable {
     // Unchecked: used on the run's thread alone.
     private var response: HTTPResponse??

@@ -10,14 +10,13 @@ import SyncModel
 import SyncWire
 import Synchronization
 
-/// A run from its beginning to its end.
 extension World {
-    /// Plays: devices do what they do while things go wrong, then all comes to rest and is looked at.
+    /// Runs devices among faults, then ends the faults, waits until everything is at rest, and checks it.
     func play() async {
         do {
             try await store.prepare(scenario.schemas, epoch: scenario.history.epoch)
         } catch {
-            fail(.progress, "the tables could not be made: \(error)")
+            fail(.progress, "the tables could not be created: \(error)")
         }
         startRoles()
         await withTaskGroup(of: Void.self) { group in
@@ -30,20 +29,20 @@ extension World {
                 }
             }
         }
-        calm()
-        await comeToRest()
+        endFaults()
+        await settle()
         if violation == nil { await checkTables() }
         await stopRoles()
         if violation == nil { await replay() }
         await log.close()
     }
 
-    private func comeToRest() async {
+    private func settle() async {
         for round in 1...2 {
             for device in devices {
                 await until("\(device.name) is drained") { await device.drain() }
             }
-            if round == 1 { await until("all is ordered, written and in the streams") { await self.isQuiet() } }
+            if round == 1 { await until("everything is ordered, written and in the streams") { await self.isQuiet() } }
         }
         guard violation == nil else { return }
         for device in devices { device.checkEnd() }
@@ -52,19 +51,18 @@ extension World {
         }
     }
 
-    /// Waits for something that must come, faults being over.
-    private func until(_ what: String, _ isSo: () async -> Bool) async {
-        note("waits: \(what)")
+    /// Waits for something that must happen once faults have ended.
+    private func until(_ what: String, _ condition: () async -> Bool) async {
+        record("waits: \(what)")
         for _ in 0..<200 {
             if violation != nil { return }
-            if await isSo() { return }
+            if await condition() { return }
             await pause(upTo: .seconds(1))
         }
-        fail(.progress, "\(what): it does not come about")
+        fail(.progress, "\(what): this does not happen")
     }
 
-    /// Whether every upload is admitted, ordered and written, and every fan-out has it: a device is drained by whichever it
-    /// meets.
+    /// Whether every upload is admitted, ordered, written and in every fan-out: a device may pull from any.
     private func isQuiet() async -> Bool {
         audit.catchUp()
         for partition in 0..<scenario.partitions {
@@ -72,7 +70,7 @@ extension World {
             do {
                 let position = try await store.position(of: partition)?.state.nextOffset ?? 0
                 if audit.isAdmitted(partition), audit.isDecided(partition), position == Int64(end) { continue }
-                note(
+                record(
                     "partition \(partition): admitted \(audit.isAdmitted(partition)), decided "
                         + "\(audit.isDecided(partition)), tables at \(position) of \(end)")
             } catch {
@@ -87,48 +85,48 @@ extension World {
                     return false
                 }
             } catch {
-                // Not served yet.
+                // The partition is not served yet.
                 return false
             }
         }
         return true
     }
 
-    /// The tables hold every row as the results have it.
+    /// The tables have every row as the results do.
     private func checkTables() async {
         for partition in 0..<scenario.partitions {
             let tables = await Tables(of: partition, in: store, scenario.schema)
             for row in tables.rows where audit.model.rows[row.key].map({ $0.state.timeStamp }) != row.timeStamp {
-                return fail(.publishThenWrite, "the tables hold \(row), which is not the newest")
+                return fail(.publishThenWrite, "the tables have \(row), which is not the newest")
             }
             let expected = audit.model.rows.values.count { self.partition(of: $0.state.key.owner) == partition }
             if tables.rows.count != expected {
-                fail(.publishThenWrite, "the tables hold \(tables.rows.count) rows of \(expected)")
+                fail(.publishThenWrite, "the tables have \(tables.rows.count) rows of \(expected)")
             }
         }
     }
 
     private func partition(of owner: SyncID) -> Int { Partitioning(count: scenario.partitions).partition(of: owner) }
 
-    /// Orders once more what the tables stand for, from nothing and in steps of other sizes, and compares results and tables.
+    /// Orders `changes` again up to the tables' position, into empty tables and in steps of other sizes, and compares.
     private func replay() async {
         let again = MemoryChangeLog(MemoryLogContents(partitionCount: scenario.partitions), clock: { 0 })
         let tables = MemoryRecordStore()
         let schemas = scenario.schemas
         let stage = OrderingService(
             log: again, store: tables, history: scenario.history, schemas: { schemas },
-            configuration: OrderingConfiguration(stepBytes: dice.pick([1024, 3000, 1 << 20])), clock: clock,
+            configuration: OrderingConfiguration(stepBytes: random.pick([1024, 3000, 1 << 20])), clock: clock,
             logger: .disabled)
         var ends: [Int64] = []
         do {
             try await tables.prepare(schemas, epoch: scenario.history.epoch)
             let producer = try await again.producer()
             for partition in 0..<scenario.partitions {
-                let place = TopicPartition(.changes, partition)
+                let topic = TopicPartition(.changes, partition)
                 let end = try await store.position(of: partition)?.state.nextOffset ?? 0
                 ends.append(end)
-                let records = log.records(of: place, from: 0).filter { $0.offset < end }.map {
-                    NewRecord(to: place, key: $0.key, value: $0.value)
+                let records = log.records(of: topic, from: 0).filter { $0.offset < end }.map {
+                    NewRecord(to: topic, key: $0.key, value: $0.value)
                 }
                 if !records.isEmpty { try await producer.append(records) }
             }
@@ -137,7 +135,7 @@ extension World {
             return fail(.sameBytes, "changes cannot be copied: \(error)")
         }
         let work = Task { try await stage.run() }
-        await until("changes are ordered once more") {
+        await until("changes are ordered again") {
             for (partition, end) in ends.enumerated() {
                 do {
                     let position = try await tables.position(of: partition)
@@ -156,7 +154,7 @@ extension World {
             for record in records {
                 guard let piece = try? OrderedPiece(decoding: record.value),
                     audit.piece(piece, of: partition) == record.value
-                else { return fail(.sameBytes, "ordered[\(partition)] \(record.offset) of a replay is another result") }
+                else { return fail(.sameBytes, "ordered[\(partition)] \(record.offset) of a replay differs") }
             }
             if records.count != audit.pieceCount(of: partition, before: ends[partition]) {
                 fail(.sameBytes, "a replay of partition \(partition) has \(records.count) results")
@@ -171,25 +169,24 @@ extension World {
     }
 }
 
-/// What a store has of a partition.
 private struct Tables: Equatable {
     private(set) var rows: [OrderedRow] = []
     private var outcomes: [StoredOutcome] = []
     private var state: PartitionState?
 
     init(of partition: Int, in store: MemoryRecordStore, _ schema: Schema) async {
-        let pieces = Mutex<[SnapshotChunk]>([])
+        let chunks = Mutex<[SnapshotChunk]>([])
         do {
             let ordinal = try await store.position(of: partition)?.state.schemaOrdinal ?? 0
-            try await store.snapshot(of: partition, schemaOrdinal: ordinal) { piece in
-                pieces.withLock { $0.append(piece) }
+            try await store.snapshot(of: partition, schemaOrdinal: ordinal) { chunk in
+                chunks.withLock { $0.append(chunk) }
             }
         } catch {
-            // An empty piece of memory then differs from what is expected.
+            // Left empty, which differs from what is expected.
             return
         }
-        for piece in pieces.withLock({ $0 }) {
-            switch piece {
+        for chunk in chunks.withLock({ $0 }) {
+            switch chunk {
             case .position(let position): state = position.state
             case .rows(let more): rows += more
             case .outcomes(let more): outcomes += more
