@@ -102,10 +102,11 @@ enum ReplayCommand {
         let bar = ProgressBar("Replaying", total: Int(total), unit: "messages")
         let result = await Result.capturing {
             try await stopped.withTables(at: files.path) { store in
-                try await Replay(
-                    log: stopped.log, into: store, history: stopped.control.history, schemas: stopped.control.schemas,
+                let source = ReplaySource(
+                    log: stopped.log, history: stopped.control.history, schemas: stopped.control.schemas,
                     configuration: settings.ordering, logger: logger
-                ) { bar.advance(by: $0) }.run()
+                ) { bar.advance(by: $0) }
+                return try await Replay(source, into: store).run()
             }
         }
         bar.finish()

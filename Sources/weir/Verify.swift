@@ -97,11 +97,12 @@ enum Verify {
         scratch: SQLiteRecordStore
     ) async throws -> [Report] {
         let bar = ProgressBar("Recomputing", total: nil, unit: "messages")
-        let verifier = Verifier(
-            log: folder.log, tables: tables, scratch: scratch, streams: settings.data,
-            history: folder.control.history, schemas: folder.control.schemas, limits: settings.limits.limits,
+        let source = ReplaySource(
+            log: folder.log, history: folder.control.history, schemas: folder.control.schemas,
             configuration: settings.ordering, logger: logger
         ) { bar.advance(by: $0) }
+        let verifier = Verifier(
+            source, tables: tables, scratch: scratch, streams: settings.data, limits: settings.limits.limits)
         bar.expect(try await verifier.work)
         let result = await Result.capturing { try await verifier.run() }
         bar.finish()

@@ -1,10 +1,8 @@
 import ChangeLog
 import LocalLog
 
-/// A log in memory, for simulations and for tests of stages: it keeps the port's promises, and lets a test withhold writes,
-/// fail them, and crash.
+/// A log in memory, for simulations and tests of stages, which can pause writes, fail them, and crash the log.
 package final class MemoryChangeLog: PrunableLog {
-    /// The largest record, key and value together.
     package let maximumRecordSize: Int
 
     private let partitions: LogPartitions
@@ -15,13 +13,11 @@ package final class MemoryChangeLog: PrunableLog {
     private let writer: MemoryWriter
     private let writing: Task<Void, Never>
 
-    /// Makes an empty log, or opens one with what another one held.
-    ///
     /// - Parameters:
-    ///   - contents: what the log begins with.
+    ///   - contents: the initial contents; empty by default.
     ///   - maximumRecordSize: the largest record, key and value together, in bytes.
-    ///   - queueBytes: how many bytes of records may wait to be written before producers wait.
-    ///   - clock: gives each record its time, in microseconds since 1970.
+    ///   - queueBytes: bytes of records that may wait to be written before producers wait.
+    ///   - clock: the time of each record, in microseconds since 1970.
     package init(
         _ contents: MemoryLogContents = MemoryLogContents(), maximumRecordSize: Int = 32 << 20,
         queueBytes: Int = 32 << 20, clock: @escaping @Sendable () -> Int64 = WallClock.microseconds
@@ -38,46 +34,42 @@ package final class MemoryChangeLog: PrunableLog {
         writing = Task { await writer.serve() }
     }
 
-    /// How many partitions `uploads`, `changes`, `ordered` and `dead-letters` have.
+    /// The number of partitions of `uploads`, `changes`, `ordered` and `dead-letters`.
     package var partitionCount: Int { partitions.count }
 
-    /// Makes a producer.
     package func producer() async throws(ChangeLogError) -> LocalProducer {
         LocalProducer(queue: queue, partitions: partitions, maximumRecordSize: maximumRecordSize)
     }
 
-    /// Reads a partition from an offset on.
     package func reader(
         of partition: TopicPartition, from offset: Int64
     ) async throws(ChangeLogError) -> LocalReader {
-        // Memory has every record of the range.
+        // The tail has every record of the range.
         try LocalReader(of: partition, from: offset, tail: tail(of: partition)) { _, _, _, _ in [] }
     }
 
-    /// The offsets that a partition holds now.
     package func range(of partition: TopicPartition) async throws(ChangeLogError) -> LogRange {
         try tail(of: partition).range
     }
 
-    /// Joins a group.
     package func join(group: String, topic: Topic) async throws(ChangeLogError) -> LocalMembership {
         try await groups.join(group, topic: topic)
     }
 
-    /// Removes records of a topic that are older than a moment, in microseconds since 1970.
+    /// Removes records of a topic that are older than `time`, in microseconds since 1970.
     ///
-    /// Kept all the same: what stands at or above its partition's floor, what a group of the topic has not worked on, each partition's newest record, and everything of the
-    /// topics that are kept for ever, for which this traps.
+    /// Kept are records at or above their partition's floor, records that a group of the topic has not committed, and each
+    /// partition's newest. Traps for a topic that is kept permanently.
     package func removeRecords(
         of topic: Topic, before time: Int64, floors: [Int: Int64]
     ) async throws(ChangeLogError) {
-        precondition(!topic.isKeptForEver, "\(topic) is kept for ever")
+        precondition(!topic.isKeptForEver, "\(topic) is kept permanently")
         try await queue.request(.remove(topic, before: time, floors: floors))
     }
 
-    /// Writes what is queued, paused or not.
+    /// Writes what is queued, also while paused, then closes.
     ///
-    /// Readers, producers and members of groups end with ``ChangeLogError/Code/closed``. Closing again is harmless.
+    /// Readers, producers and members fail with ``ChangeLogError/Code/closed``. May be called again.
     package func close() async {
         groups.close()
         for tail in tails { tail.close() }
@@ -86,36 +78,35 @@ package final class MemoryChangeLog: PrunableLog {
         await writing.value
     }
 
-    // MARK: What a test does to it
+    // MARK: Faults for tests
 
-    /// What is stored now, without what waits.
+    /// What is stored now, without the queue.
     package func contents() async -> MemoryLogContents {
         MemoryLogContents(
             partitionCount: partitions.count, partitions: tails.map { .init(range: $0.range, records: $0.newest) },
             offsets: await writer.offsets)
     }
 
-    /// The records of a partition from an offset on, at once; none where it has no such partition.
+    /// The records of a partition from an offset on; none where there is no such partition.
     package func records(of partition: TopicPartition, from offset: Int64) -> [LogRecord] {
         partitions.index(of: partition).map { tails[$0].newest(from: offset) } ?? []
     }
 
-    /// Withholds every write, and with it every receipt and committed offset, until ``resume()``.
+    /// Pauses all writes, and with them receipts and committed offsets, until ``resume()``.
     package func pause() { faults.pause() }
 
-    /// Writes again, beginning with what was withheld.
     package func resume() { faults.resume() }
 
-    /// Fails the next append that no earlier call fails, and with it its producer.
+    /// Fails the next append, and with it its producer; several calls fail as many appends.
     ///
-    /// - Parameter isStored: whether its records get into the log all the same, as when only the acknowledgement is lost.
+    /// - Parameter isStored: whether the records are stored, as when only the acknowledgement is lost.
     package func failNextAppend(_ error: ChangeLogError, isStored: Bool = false) {
         faults.add(WriteFaults.Fault(error: error, isStored: isStored))
     }
 
-    /// Closes the log without writing what waits, whose receipts fail with ``ChangeLogError/Code/closed``.
+    /// Closes the log without writing the queue, whose receipts fail with ``ChangeLogError/Code/closed``.
     ///
-    /// - Returns: what was stored, for opening it again.
+    /// - Returns: what was stored, to open it again.
     package func crash() async -> MemoryLogContents {
         faults.crash()
         await close()
@@ -123,7 +114,34 @@ package final class MemoryChangeLog: PrunableLog {
     }
 
     private func tail(of partition: TopicPartition) throws(ChangeLogError) -> PartitionTail {
-        guard let place = partitions.index(of: partition) else { throw .unknown(partition) }
-        return tails[place]
+        guard let index = partitions.index(of: partition) else { throw .unknown(partition) }
+        return tails[index]
+    }
+}
+
+/// What a log in memory has stored.
+package struct MemoryLogContents: Sendable {
+    struct Partition: Sendable {
+        let range: LogRange
+        let records: [LogRecord]
+    }
+
+    package let partitionCount: Int
+    let partitions: [Partition]
+    /// The committed offsets of each group that ever joined, by partition.
+    let offsets: [GroupName: [Int: Int64]]
+
+    package init(partitionCount: Int = 4) {
+        precondition(partitionCount > 0, "a log has partitions")
+        let empty = Partition(range: LogRange(start: 0, end: 0), records: [])
+        self.init(
+            partitionCount: partitionCount, partitions: LogPartitions(count: partitionCount).all.map { _ in empty },
+            offsets: [:])
+    }
+
+    init(partitionCount: Int, partitions: [Partition], offsets: [GroupName: [Int: Int64]]) {
+        self.partitionCount = partitionCount
+        self.partitions = partitions
+        self.offsets = offsets
     }
 }

@@ -1,11 +1,12 @@
 import ChangeLog
 import LocalLog
+import Synchronization
 
-/// Stores what is enqueued, in one task, as far as the test lets it.
+/// Writes the queue in one task, unless the test pauses or fails it.
 actor MemoryWriter {
     private let partitions: LogPartitions
     private let tails: [PartitionTail]
-    /// The offsets of each group that ever joined, by partition.
+    /// The committed offsets of each group that ever joined, by partition.
     private(set) var offsets: [GroupName: [Int: Int64]]
     private let queue: WorkQueue
     private let faults: WriteFaults
@@ -23,7 +24,7 @@ actor MemoryWriter {
         self.clock = clock
     }
 
-    /// Works until the queue is closed and empty.
+    /// Runs until the queue is closed and empty.
     func serve() async {
         while let work = await queue.next() {
             await faults.waitWhilePaused()
@@ -41,14 +42,14 @@ actor MemoryWriter {
         if let fault, !fault.isStored { return append.resolve(.failure(fault.error)) }
         var offsets: [Int64] = []
         var records: [Int: [LogRecord]] = [:]
-        for (record, place) in zip(append.records, append.partitions) {
-            let offset = tails[place].range.end + Int64(records[place]?.count ?? 0)
-            records[place, default: []].append(
+        for (record, index) in zip(append.records, append.partitions) {
+            let offset = tails[index].range.end + Int64(records[index]?.count ?? 0)
+            records[index, default: []].append(
                 LogRecord(offset: offset, time: time, key: record.key, value: record.value))
             offsets.append(offset)
         }
-        // In the order of the partitions: whoever reads two of them is woken in the same order each time.
-        for (place, records) in records.sorted(by: { $0.key < $1.key }) { tails[place].append(records) }
+        // In the order of the partitions, so that readers are woken in the same order each time.
+        for (index, records) in records.sorted(by: { $0.key < $1.key }) { tails[index].append(records) }
         append.resolve(fault.map { .failure($0.error) } ?? .success(offsets))
     }
 
@@ -66,14 +67,61 @@ actor MemoryWriter {
     }
 
     private func remove(_ topic: Topic, before time: Int64, _ floors: [Int: Int64]) {
-        for (place, partition) in partitions.all.enumerated() where partition.topic == topic {
-            let tail = tails[place]
-            // A group that has not committed yet has worked on nothing.
+        for (index, partition) in partitions.all.enumerated() where partition.topic == topic {
+            let tail = tails[index]
+            // A group without a committed offset starts at 0.
             let consumed = offsets.filter { $0.key.topic == topic }.map { $0.value[partition.partition] ?? 0 }.min()
             let oldEnd = tail.newest.first { $0.time >= time }?.offset ?? .max
             let floor = floors[partition.partition] ?? .max
             let start = min(oldEnd, consumed ?? .max, floor, tail.range.end - 1)
             if start > tail.range.start { tail.setStart(start) }
+        }
+    }
+}
+
+/// The pauses, failures and crash that a test asks the writer for.
+final class WriteFaults: Sendable {
+    struct Fault: Sendable {
+        let error: ChangeLogError
+        let isStored: Bool
+    }
+
+    private struct State {
+        var isPaused = false
+        var hasCrashed = false
+        var faults: [Fault] = []
+        /// The writer, while it waits for the end of a pause.
+        var writer: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    var hasCrashed: Bool { state.withLock { $0.hasCrashed } }
+
+    func pause() { state.withLock { $0.isPaused = true } }
+
+    func resume() {
+        let writer = state.withLock { state in
+            state.isPaused = false
+            return state.writer.take()
+        }
+        writer?.resume()
+    }
+
+    func crash() { state.withLock { $0.hasCrashed = true } }
+
+    func add(_ fault: Fault) { state.withLock { $0.faults.append(fault) } }
+
+    /// The fault of the next append.
+    func next() -> Fault? { state.withLock { $0.faults.isEmpty ? nil : $0.faults.removeFirst() } }
+
+    func waitWhilePaused() async {
+        await withCheckedContinuation { continuation in
+            let isPaused = state.withLock { state in
+                if state.isPaused { state.writer = continuation }
+                return state.isPaused
+            }
+            if !isPaused { continuation.resume() }
         }
     }
 }

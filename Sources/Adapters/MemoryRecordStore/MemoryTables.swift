@@ -3,7 +3,7 @@ import RecordStore
 import SyncModel
 import Synchronization
 
-/// What a store in memory has written: what would be in a database, for one store after the other or several at a time.
+/// The database of a store in memory, which several stores may share.
 package final class MemoryTables: Sendable {
     struct Partition {
         var position: StoredPosition?
@@ -12,19 +12,17 @@ package final class MemoryTables: Sendable {
     }
 
     struct Content {
-        /// The history whose tables these are; `nil` before there are any.
+        /// The epoch of the tables; `nil` before they are created.
         var epoch: String?
-        /// The versions that the tables have columns of.
+        /// The schema versions whose columns the tables have.
         var schemas = SchemaHistory()
         var partitions: [Int: Partition] = [:]
     }
 
     let content = Mutex(Content())
 
-    /// Makes a database without tables.
     package init() {}
 
-    /// What is written now.
     package func copy() -> MemoryTables {
         let copy = MemoryTables()
         let now = content.withLock { $0 }
@@ -32,7 +30,7 @@ package final class MemoryTables: Sendable {
         return copy
     }
 
-    /// Goes back to what a copy holds, as a database does that lost its newest transactions with its machine.
+    /// Goes back to a copy, like a database that lost its newest transactions.
     package func fallBack(to copy: MemoryTables) {
         let then = copy.content.withLock { $0 }
         content.withLock { $0 = then }
@@ -40,19 +38,20 @@ package final class MemoryTables: Sendable {
 }
 
 extension MemoryTables.Content {
-    /// Adds what is new of the versions.
+    /// Adds new schema versions.
     mutating func prepare(_ schemas: SchemaHistory, epoch: String) throws(RecordStoreError) {
         if let own = self.epoch, !own.utf8.elementsEqual(epoch.utf8) {
-            throw .incompatible("the tables are of history \(own), not of \(epoch)")
+            throw .incompatible("the tables have the epoch \(own), not \(epoch)")
         }
         let known = self.schemas.entries
         for (old, new) in zip(known, schemas.entries) where old.schema != new.schema {
-            throw .incompatible("version \(old.version.ordinal) of the tables is another one")
+            throw .incompatible("version \(old.version.ordinal) of the tables is a different schema")
         }
         for (older, newer) in zip(schemas.entries, schemas.entries.dropFirst()) {
             do {
                 guard try older.schema.evolved(to: newer.schema.tables) == newer.schema else {
-                    throw RecordStoreError.incompatible("version \(newer.version.ordinal) has tables in other places")
+                    throw RecordStoreError.incompatible(
+                        "version \(newer.version.ordinal) has its tables in another order")
                 }
             } catch let error as RecordStoreError {
                 throw error
@@ -65,11 +64,10 @@ extension MemoryTables.Content {
         self.epoch = epoch
     }
 
-    /// Writes steps, all or none.
     mutating func commit(_ steps: [StoreStep]) throws(RecordStoreError) {
         for step in steps {
             guard partitions[step.partition]?.position == step.expected else {
-                throw RecordStoreError(.fenced, message: "partition \(step.partition) stands elsewhere")
+                throw RecordStoreError(.fenced, message: "partition \(step.partition) is at another position")
             }
             for row in step.rows { try check(row) }
         }
@@ -112,7 +110,6 @@ extension MemoryTables.Content {
         }
     }
 
-    /// A version that the tables were made for.
     func schema(_ ordinal: Int) throws(RecordStoreError) -> Schema {
         if ordinal == 0 { return Schema(tables: []) }
         guard let entry = schemas[ordinal] else {
@@ -129,7 +126,7 @@ extension RecordStoreError {
 }
 
 extension OrderedRow {
-    /// With the later columns of what stood there before, which a row of an older version leaves as they are.
+    /// With the later columns of the row that it replaces: a row of an older schema version leaves them unchanged.
     fileprivate func extended(by old: OrderedRow?) -> OrderedRow {
         guard let old, old.values.count > values.count else { return self }
         var row = self
@@ -137,7 +134,7 @@ extension OrderedRow {
         return row
     }
 
-    /// With the columns of a version; `nil` when it has no such table.
+    /// With the columns of a schema version; `nil` where it has no such table.
     func shown(in schema: Schema) -> OrderedRow? {
         guard schema.tables.indices.contains(key.table) else { return nil }
         let table = schema.tables[key.table]

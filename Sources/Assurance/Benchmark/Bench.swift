@@ -1,29 +1,18 @@
 import Commands
 
-/// What the figures share: the disk to measure on, how much, and who is told how far it is.
+/// What the figures share: where and how much is measured, and the program that is.
+///
+/// Each figure starts servers of its own with data in a temporary folder and loads them from this process over HTTP, so that
+/// server and load share the machine.
 struct Bench: Sendable {
     let folder: WorkFolder
     let scale: Scale
-    /// Where log and tables are; `nil` for the embedded ones.
+    /// Brokers and database for log and tables; `nil` for the embedded ones.
     let cluster: Cluster?
-    /// How long the soak takes.
     let soakSeconds: Int
-    private let output: ProgressBar.Output
+    let output: ProgressBar.Output
     let weir: WeirProgram
 
-    init(
-        folder: WorkFolder, scale: Scale, cluster: Cluster?, soakSeconds: Int, output: ProgressBar.Output,
-        weir: WeirProgram
-    ) {
-        self.cluster = cluster
-        self.weir = weir
-        self.folder = folder
-        self.scale = scale
-        self.soakSeconds = soakSeconds
-        self.output = output
-    }
-
-    /// Shows how far some work has come while it is done.
     func showing<Value>(
         _ title: String, total: Int?, unit: String, _ body: (ProgressBar) async throws -> Value
     ) async throws -> Value {
@@ -32,15 +21,26 @@ struct Bench: Sendable {
         return try await body(bar)
     }
 
-    /// Measures against a server of its own, which is stopped afterwards.
-    func withServer<Value>(_ name: String, _ body: (ServerProcess) async throws -> Value) async throws -> Value {
-        guard let cluster else { return try await withServer(name, in: nil, body) }
-        return try await ClusterSpace.with(cluster, weir) { space in
-            try await withServer(name, in: space, body)
-        }
+    /// Runs the repetitions of a figure after `warmUps` that do not count; the body gets the number of the repetition.
+    func repeating<Value>(warmUps: Int = 1, _ body: (Int) async throws -> Value) async throws -> [Value] {
+        for number in 0..<warmUps { _ = try await body(number) }
+        var measured: [Value] = []
+        for number in 0..<scale.repetitions { measured.append(try await body(warmUps + number)) }
+        return measured
     }
 
-    /// Measures against a server of its own whose topics and tables are there afterwards.
+    /// Runs a body with topics and tables of its own in the cluster, which are removed afterwards; with `nil` without a cluster.
+    func withSpace<Value>(_ body: (ClusterSpace?) async throws -> Value) async throws -> Value {
+        guard let cluster else { return try await body(nil) }
+        return try await ClusterSpace.with(cluster, weir, body)
+    }
+
+    /// Runs a body with a server of its own, which is stopped afterwards.
+    func withServer<Value>(_ name: String, _ body: (ServerProcess) async throws -> Value) async throws -> Value {
+        try await withSpace { try await withServer(name, in: $0, body) }
+    }
+
+    /// Runs a body with a server whose topics and tables remain.
     func withServer<Value>(
         _ name: String, in space: ClusterSpace?, _ body: (ServerProcess) async throws -> Value
     ) async throws -> Value {
@@ -51,12 +51,38 @@ struct Bench: Sendable {
     }
 }
 
-/// One of the figures.
 protocol Figure: Sendable {
-    /// The name by which `--only` and the JSON call it; stable.
+    /// The name in `--only` and in the JSON; stable.
     var name: String { get }
-    /// What it says, in a few words.
     var title: String { get }
-    /// Measures it.
     func measure(_ bench: Bench) async throws -> FigureResult
+}
+
+enum Scale: String, Sendable, CaseIterable {
+    /// A few seconds: whether everything works, no figures.
+    case smoke
+    /// A few minutes.
+    case small
+    /// As much as the targets were set for; an hour, and some 20 GB of disk.
+    case full
+
+    func pick<Value>(_ smoke: Value, _ small: Value, _ full: Value) -> Value {
+        switch self {
+        case .smoke: smoke
+        case .small: small
+        case .full: full
+        }
+    }
+
+    var repetitions: Int { pick(1, 3, 5) }
+}
+
+struct BenchmarkFailure: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+
+    static func system(_ call: String, _ code: Int32) -> BenchmarkFailure {
+        BenchmarkFailure("\(call) failed: \(SystemCall.text(code))")
+    }
 }

@@ -10,17 +10,15 @@ struct Report: Sendable {
 
     let version: String
     let scale: Scale
-    /// Whether the program was built for speed.
     let isRelease: Bool
     let processors: Int
-    /// The load averages at the beginning.
     let load: String
     var entries: [Entry] = []
 
-    /// Whether every count is right.
+    /// Whether every count is right; times are not judged.
     var isSound: Bool { entries.allSatisfy { $0.result.checks.allSatisfy { $0.expected == $0.found } } }
 
-    /// The report as JSON; docs/operations.md says what the fields are.
+    /// The report as JSON; docs/operations.md explains the figures.
     func json() -> [UInt8] {
         var writer = JSONWriter(capacity: 16 << 10)
         writer.object { writer in
@@ -56,10 +54,6 @@ struct Report: Sendable {
             writer.array { writer in
                 for measure in entry.result.measures { write(measure, to: &writer) }
             }
-            writer.name("threads")
-            write(entry.result.threads, to: &writer)
-            writer.name("hops")
-            write(entry.result.hops, to: &writer)
             writer.name("checks")
             writer.array { writer in
                 for check in entry.result.checks {
@@ -71,19 +65,6 @@ struct Report: Sendable {
                         writer.name("found")
                         writer.value(check.found)
                     }
-                }
-            }
-        }
-    }
-
-    private static func write(_ profile: [FigureResult.Share], to writer: inout JSONWriter) {
-        writer.array { writer in
-            for share in profile {
-                writer.object { writer in
-                    writer.name("name")
-                    writer.value(share.name)
-                    writer.name("microseconds")
-                    writer.value(rounded(share.microseconds))
                 }
             }
         }
@@ -118,4 +99,51 @@ struct Report: Sendable {
 
     /// Six digits are more than any measurement is good for.
     private static func rounded(_ value: Double) -> Double { (value * 1e6).rounded() / 1e6 }
+}
+
+extension Report {
+    /// The report as text: a block for each figure, a line for each number.
+    func table() -> String {
+        var text = "weir \(version), \(isRelease ? "release" : "debug") build, scale \(scale.rawValue), "
+        text += "\(processors) processors, load averages \(load)\n"
+        for entry in entries {
+            text += "\n\(entry.name): \(entry.title)\n"
+            text += "  took \(Self.short(entry.result.seconds)) s; "
+            text += "other processes had \(Int((entry.result.othersShare * 100).rounded())) % of the machine\n"
+            for measure in entry.result.measures { text += Self.line(measure) }
+            for check in entry.result.checks where check.expected != check.found {
+                text += "  WRONG: \(check.name): \(check.found), not \(check.expected)\n"
+            }
+        }
+        return text
+    }
+
+    private static func line(_ measure: Measure) -> String {
+        var text = "  " + padded(measure.name, 32)
+        text += padded(left: short(measure.value), 12) + " " + padded(measure.unit, 4)
+        if let spread = measure.spread, spread.lowerBound < spread.upperBound {
+            text += "  \(short(spread.lowerBound)) to \(short(spread.upperBound))"
+        }
+        if let target = measure.target {
+            text += "  target \(target.isFloor ? "at least" : "at most") \(short(target.limit))"
+            if let aim = measure.aim { text += ", aim \(short(aim))" }
+            text += target.isMet(by: measure.value) ? ": met" : ": MISSED"
+        }
+        return text + "\n"
+    }
+
+    /// Significant digits: whole numbers from 100 on, else three digits.
+    private static func short(_ value: Double) -> String {
+        guard value.magnitude < 100 else { return "\(Int(value.rounded()))" }
+        let places = value.magnitude < 0.1 ? 10_000.0 : value.magnitude < 10 ? 100 : 10
+        return "\((value * places).rounded() / places)"
+    }
+
+    private static func padded(_ text: String, _ width: Int) -> String {
+        text + String(repeating: " ", count: max(1, width - text.count))
+    }
+
+    private static func padded(left text: String, _ width: Int) -> String {
+        String(repeating: " ", count: max(0, width - text.count)) + text
+    }
 }

@@ -1,18 +1,26 @@
 import Glibc
 
-/// The few calls of the system that measuring needs.
+/// Time, files and folders of Linux.
 enum SystemCall {
-    /// An error of the system in words.
     static func text(_ code: Int32) -> String { String(cString: strerror(code)) }
 
-    /// A monotonic time in nanoseconds.
+    /// The monotonic time in nanoseconds.
     static func nanoseconds() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    /// The CPU time that a process has used in nanoseconds, of threads that have ended as well.
+    static func seconds(since start: Int64) -> Double { Double(nanoseconds() - start) / 1e9 }
+
+    /// Runs a body and returns the seconds it took with its value.
+    static func timed<Value>(_ body: () throws -> Value) throws -> (value: Value, seconds: Double) {
+        let start = nanoseconds()
+        let value = try body()
+        return (value, seconds(since: start))
+    }
+
+    /// The CPU time that a process has used in nanoseconds, including threads that have ended.
     static func cpuNanoseconds(of process: pid_t) throws(BenchmarkFailure) -> Int64 {
         var clock = clockid_t()
         let code = clock_getcpuclockid(process, &clock)
@@ -22,10 +30,7 @@ enum SystemCall {
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    /// The CPU time of this process in nanoseconds.
-    static func ownCPUNanoseconds() throws(BenchmarkFailure) -> Int64 { try cpuNanoseconds(of: getpid()) }
-
-    /// Waits until a moment of the monotonic time.
+    /// Sleeps until a monotonic time.
     static func wait(until moment: Int64) {
         var time = timespec(tv_sec: Int(moment / 1_000_000_000), tv_nsec: Int(moment % 1_000_000_000))
         while clock_nanosleep(CLOCK_MONOTONIC, Int32(TIMER_ABSTIME), &time, nil) == EINTR {}
@@ -47,7 +52,6 @@ enum SystemCall {
         }
     }
 
-    /// Removes a file.
     static func remove(_ path: String) throws(BenchmarkFailure) {
         guard unlink(path) == 0 else { throw .system("removing \(path)", errno) }
     }
@@ -64,5 +68,22 @@ enum SystemCall {
             if name != ".", name != ".." { names.append(name) }
         }
         return names
+    }
+}
+
+/// The limit on open files, which the servers started here inherit.
+enum FileLimit {
+    /// Raises it to the hard limit and returns that.
+    @discardableResult
+    static func raise() throws(BenchmarkFailure) -> Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+            throw .system("getrlimit", errno)
+        }
+        limit.rlim_cur = limit.rlim_max
+        guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+            throw .system("setrlimit", errno)
+        }
+        return Int(clamping: limit.rlim_cur)
     }
 }

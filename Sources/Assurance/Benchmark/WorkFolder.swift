@@ -1,10 +1,8 @@
 import Glibc
 
-/// A folder for the data of a measurement, removed with all it holds.
 final class WorkFolder: Sendable {
     let path: String
 
-    /// Makes a folder of its own within another.
     init(in parent: String) throws(BenchmarkFailure) {
         var template = Array((parent + "/weir-bench-XXXXXX").utf8CString)
         guard mkdtemp(&template) != nil else {
@@ -14,10 +12,8 @@ final class WorkFolder: Sendable {
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Removes the folder.
     func remove() throws(BenchmarkFailure) { try Self.remove(path) }
 
-    /// Removes a folder with its files and folders.
     static func remove(_ folder: String) throws(BenchmarkFailure) {
         for name in try SystemCall.names(in: folder) {
             let path = folder + "/" + name
@@ -28,7 +24,6 @@ final class WorkFolder: Sendable {
         guard rmdir(folder) == 0 else { throw .system("removing \(folder)", errno) }
     }
 
-    /// Writes a file; its path.
     func write(_ text: String, to name: String) throws(BenchmarkFailure) -> String {
         let path = path + "/" + name
         guard let file = fopen(path, "w") else { throw .system("opening \(path)", errno) }

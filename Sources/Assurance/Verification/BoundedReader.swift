@@ -1,26 +1,26 @@
 import ChangeLog
 
-/// Says that a bounded reader has given everything.
+/// A bounded reader is at its end.
 struct EndOfRange: Error {}
 
-/// Reads a partition up to an offset that its log held when asked, where other readers would wait for more.
+/// Reads a partition up to an offset and then ends, where other readers wait.
 actor BoundedReader<Base: LogReader>: LogReader {
-    /// How much is read at once, in bytes.
+    /// Bytes of one read.
     static var readBytes: Int { 1 << 20 }
 
     private let base: Base
     private var end: Int64
     private var nextOffset: Int64
-    /// What was read and stands behind the end.
+    /// Records that were read and are after the end.
     private var beyond: [LogRecord] = []
-    /// From where on records count as progress: one before it is read to make sure of the place.
+    /// The first offset that counts as progress: ordering reads the record before it to check the position.
     private let countedFrom: Int64
     private let progress: @Sendable (Int) -> Void
 
     /// - Parameters:
-    ///   - end: the offset before which it ends; the partition must hold a record at or behind the one before.
-    ///   - countedFrom: the first offset that is progress; `nil`: the first that is read.
-    ///   - progress: told how many records were read, each time.
+    ///   - end: the reader ends before it; the partition must have a record at `end - 1` or later.
+    ///   - countedFrom: the first offset that counts as progress; `nil`: `start`.
+    ///   - progress: called with the number of records of each read.
     init(
         _ base: Base, from start: Int64, to end: Int64, countedFrom: Int64? = nil,
         progress: @escaping @Sendable (Int) -> Void = { _ in }
@@ -32,7 +32,7 @@ actor BoundedReader<Base: LogReader>: LogReader {
         self.progress = progress
     }
 
-    /// The next records; throws ``EndOfRange`` where there are none.
+    /// Throws ``EndOfRange`` at the end.
     func next(maximumBytes: Int) async throws -> [LogRecord] {
         guard nextOffset < end else { throw EndOfRange() }
         var records = beyond.isEmpty ? try await base.next(maximumBytes: maximumBytes) : beyond
@@ -49,14 +49,14 @@ actor BoundedReader<Base: LogReader>: LogReader {
         return records
     }
 
-    /// Goes on to a later end; the partition must hold a record at or behind the one before it.
+    /// Moves the end; the partition must have a record at `later - 1` or later.
     func extend(to later: Int64) { end = max(end, later) }
 
     func close() async { await base.close() }
 }
 
 extension ChangeLog {
-    /// Hands the records of a part of a partition to a body, in order, some at a time.
+    /// Calls a body with the records of a range of offsets, in order, some at a time.
     func forEachRecord(
         of partition: TopicPartition, from start: Int64, to end: Int64, _ body: ([LogRecord]) async throws -> Void
     ) async throws {

@@ -4,37 +4,36 @@ import SyncWire
 
 /// A hash of many entries that does not depend on their order: the sum of the entries' SHA-256, modulo 2^256.
 ///
-/// Stores may hand out rows in orders of their own, and none has to be kept: two sets of entries with one sum and one
-/// count are taken to be the same. It finds faults; it is no defence against somebody who may choose the entries.
+/// Stores may return rows in any order, and no row has to be kept: two sets with the same sum and count count as equal. This
+/// finds faults; it does not protect against chosen entries.
 struct ContentSum: Sendable, Hashable {
     private(set) var count = 0
     private var words: [UInt64] = [0, 0, 0, 0]
 
-    /// Counts an entry with this SHA-256.
+    /// - Parameter digest: the SHA-256 of the entry.
     mutating func add(_ digest: [UInt8]) {
         count += 1
         var carry: UInt64 = 0
-        for place in 0..<4 {
+        for index in 0..<4 {
             var word: UInt64 = 0
-            for byte in digest[(place * 8)..<(place * 8 + 8)].reversed() { word = word << 8 | UInt64(byte) }
-            let (sum, first) = words[place].addingReportingOverflow(word)
+            for byte in digest[(index * 8)..<(index * 8 + 8)].reversed() { word = word << 8 | UInt64(byte) }
+            let (sum, first) = words[index].addingReportingOverflow(word)
             let (total, second) = sum.addingReportingOverflow(carry)
-            words[place] = total
+            words[index] = total
             carry = (first ? 1 : 0) + (second ? 1 : 0)
         }
     }
 
-    /// The sum in hexadecimal.
+    /// In hexadecimal.
     var text: String {
         hexadecimal(words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * UInt64($0))) } })
     }
 }
 
-/// Makes the SHA-256 of rows and outcomes: each part with its length before it, so that no two have the same bytes.
+/// The SHA-256 of rows and outcomes, whose fields are preceded by their lengths: different entries have different bytes.
 struct EntryHash {
     private var bytes: [UInt8] = []
 
-    /// That of a row.
     mutating func row(_ row: OrderedRow) -> [UInt8] {
         bytes.removeAll(keepingCapacity: true)
         append(Int64(row.key.table))
@@ -53,7 +52,6 @@ struct EntryHash {
         return finish()
     }
 
-    /// That of an outcome, with the highest batch of its device.
     mutating func outcome(_ stored: KeptOutcome) -> [UInt8] {
         bytes.removeAll(keepingCapacity: true)
         append(stored.key.owner.text)
@@ -80,7 +78,7 @@ struct EntryHash {
     }
 }
 
-/// A kept outcome with what else the tables keep of its device.
+/// A kept outcome, with the highest batch of its device.
 struct KeptOutcome: Sendable {
     let key: DeviceKey
     let outcome: Outcome

@@ -2,18 +2,18 @@ import ChangeLog
 import SyncModel
 import SyncWire
 
-/// Holds what ordering would publish of one partition against what `ordered` has, record by record.
+/// Compares what ordering would publish of one partition with `ordered`, record by record.
 ///
-/// A worker that took over repeats results (I5): as every reader does, this drops what is not above the last piece that
-/// it has seen (I2). What retention took is not compared, whether it is gone already or goes while this reads.
+/// A worker that took over repeats results (I5): like every reader, this skips pieces that are not above the last one seen
+/// (I2). What retention has removed, or removes meanwhile, is not compared.
 actor OrderedComparison<Log: ChangeLog> {
-    /// A result's piece: results come in the order of their messages.
-    private struct Place: Comparable {
-        let message: Int64
+    /// The order of pieces: by the offset of their record in `changes`, then by number.
+    private struct PieceID: Comparable {
+        let changesOffset: Int64
         let piece: Int
 
-        static func < (left: Place, right: Place) -> Bool {
-            (left.message, left.piece) < (right.message, right.piece)
+        static func < (left: PieceID, right: PieceID) -> Bool {
+            (left.changesOffset, left.piece) < (right.changesOffset, right.piece)
         }
     }
 
@@ -23,36 +23,36 @@ actor OrderedComparison<Log: ChangeLog> {
     private let first: Int64
     private var range: LogRange
     private var reader: BoundedReader<Log.Reader>
-    /// What was read and not looked at yet.
+    /// Records that were read and not compared yet.
     private var ahead: ArraySlice<LogRecord> = []
     private var isAtEnd = false
-    /// The last piece that was new.
-    private var last: Place?
-    /// Whether retention took what stood here before, so that a result may be missing.
-    private var isBehindRemoved: Bool
+    /// The last piece that was no repeat.
+    private var last: PieceID?
+    /// Whether retention removed the records before the next, so that a result may be missing.
+    private var isAfterRemoved: Bool
     private var compared = 0
     private var removed = 0
     private var repeated = 0
     private var differences = Differences()
 
-    /// - Parameter first: the first message whose result will be made. Results of those before it are passed over wherever
-    ///   they stand: a worker that took over may have repeated them behind later ones.
+    /// - Parameter first: the offset in `changes` of the first result to compare. Earlier results are skipped wherever they
+    ///   are: a worker that took over may have repeated them after later ones.
     init(_ log: Log, partition: Int, schemas: SchemaHistory, from first: Int64) async throws(ChangeLogError) {
-        let place = TopicPartition(.ordered, partition)
-        let (range, reader) = try await Self.open(log, place)
+        let topic = TopicPartition(.ordered, partition)
+        let (range, reader) = try await Self.open(log, topic)
         self.log = log
         self.schemas = schemas
         self.first = first
         self.range = range
         self.reader = reader
-        topic = place
-        isBehindRemoved = range.start > 0
-        last = first > 0 ? Place(message: first - 1, piece: .max) : nil
+        self.topic = topic
+        isAfterRemoved = range.start > 0
+        last = first > 0 ? PieceID(changesOffset: first - 1, piece: .max) : nil
     }
 
-    /// Reads from where the partition begins by now.
+    /// Opens a reader at the start of the partition.
     ///
-    /// - Parameter end: where to end; `nil`: where the partition ends.
+    /// - Parameter end: the end of the range; `nil`: that of the partition.
     private static func open(
         _ log: Log, _ topic: TopicPartition, to end: Int64? = nil
     ) async throws(ChangeLogError) -> (LogRange, BoundedReader<Log.Reader>) {
@@ -63,13 +63,13 @@ actor OrderedComparison<Log: ChangeLog> {
                 let reader = try await log.reader(of: topic, from: range.start)
                 return (range, BoundedReader(reader, from: range.start, to: range.end))
             } catch {
-                // Retention was between the two.
+                // Retention removed records between the two calls.
                 guard error.isOutOfRange else { throw error }
             }
         }
     }
 
-    /// Looks again where `ordered` ends, for results that are about to be made of later messages.
+    /// Reads the end of `ordered` again, before later results are compared.
     func extend() async throws(ChangeLogError) {
         let end = try await log.range(of: topic).end
         guard end > range.end else { return }
@@ -78,35 +78,34 @@ actor OrderedComparison<Log: ChangeLog> {
         isAtEnd = false
     }
 
-    /// The first difference so far, or what was compared.
     var finding: Finding {
         var text = "\(compared) records up to offset \(range.end)"
         if repeated > 0 { text += ", \(repeated) repeated" }
-        if removed > 0 { text += "; \(removed) older ones are not kept any longer" }
+        if removed > 0 { text += "; \(removed) older ones were removed by retention" }
         return differences.finding(equal: text)
     }
 
-    /// Whether the results have come to what `ordered` still keeps.
+    /// Whether a result was found in what `ordered` still keeps.
     var hasMet: Bool { last != nil }
 
-    /// Where `ordered` has a record that ordering makes; the place where it would be when it does not, and -1 when it is
-    /// not kept any longer: a stream that is made from tables at such a position has nowhere to go on.
-    func place(of expected: NewRecord) async throws(ChangeLogError) -> Int64 {
+    /// The offset in `ordered` of a record that ordering publishes; where it is missing, the offset that it would have, and
+    /// -1 where retention removed it: a stream that is rebuilt from tables at such a position could not resume.
+    func offset(of expected: NewRecord) async throws(ChangeLogError) -> Int64 {
         while let found = try await peek() {
             if found.value == expected.value, found.key == expected.key {
-                take(Self.place(in: found.value))
+                take(Self.piece(in: found.value))
                 compared += 1
                 return found.offset
             }
-            let wanted = Self.place(in: expected.value)
+            let wanted = Self.piece(in: expected.value)
             guard let wanted else { preconditionFailure("ordering publishes pieces") }
-            guard let met = Self.place(in: found.value) else {
+            guard let met = Self.piece(in: found.value) else {
                 ahead.removeFirst()
                 differences.add(unreadable(found))
                 continue
             }
             if let last, met <= last {
-                passRepeat(met)
+                skipRepeat(met)
             } else if met < wanted {
                 take(met)
                 differences.add(extra(found))
@@ -122,47 +121,45 @@ actor OrderedComparison<Log: ChangeLog> {
         return miss(expected, before: range.end)
     }
 
-    /// Passes a record that is new.
-    private func take(_ place: Place?) {
+    private func take(_ piece: PieceID?) {
         ahead.removeFirst()
-        last = place
-        isBehindRemoved = false
+        last = piece
+        isAfterRemoved = false
     }
 
-    /// Passes a record that was there before, or that is none of those compared.
-    private func passRepeat(_ place: Place) {
+    /// Skips a repeat, or a record that is not compared.
+    private func skipRepeat(_ piece: PieceID) {
         ahead.removeFirst()
-        if place.message >= first { repeated += 1 }
+        if piece.changesOffset >= first { repeated += 1 }
     }
 
-    /// The offset up to which the results so far reach: that of the next new piece.
-    ///
-    /// A position of tables lies between the end of its last result and this.
+    /// The offset of the next piece that is no repeat: the highest that the tables' position may name.
     func nextNewOffset() async throws -> Int64 {
         while let found = try await peek() {
-            guard let last, let met = Self.place(in: found.value), met <= last else { return found.offset }
-            passRepeat(met)
+            guard let last, let met = Self.piece(in: found.value), met <= last else { return found.offset }
+            skipRepeat(met)
         }
         return range.end
     }
 
-    /// Looks at what is left: results of messages up to `end` should all have been met, those behind it are not made.
+    /// Checks the remaining records: there must be no other result of a record before `end`, nor of one from `changesEnd` on.
     ///
-    /// - Parameter end: the offset in `changes` up to which results were made.
-    /// - Parameter changesEnd: where `changes` ends: there is no message behind it to have a result.
+    /// - Parameters:
+    ///   - end: the offset in `changes` up to which results were compared.
+    ///   - changesEnd: the end of `changes`.
     func finish(at end: Int64, changesEnd: Int64) async throws {
         while let found = try await peek() {
-            guard let met = Self.place(in: found.value) else {
+            guard let met = Self.piece(in: found.value) else {
                 ahead.removeFirst()
                 differences.add(unreadable(found))
                 continue
             }
             if let last, met <= last {
-                passRepeat(met)
+                skipRepeat(met)
                 continue
             }
             take(met)
-            if met.message < end || met.message >= changesEnd { differences.add(extra(found)) }
+            if met.changesOffset < end || met.changesOffset >= changesEnd { differences.add(extra(found)) }
         }
         await reader.close()
     }
@@ -179,29 +176,29 @@ actor OrderedComparison<Log: ChangeLog> {
                 guard error.isOutOfRange else { throw error }
                 await reader.close()
                 (range, reader) = try await Self.open(log, topic, to: range.end)
-                isBehindRemoved = true
+                isAfterRemoved = true
             } catch {
-                throw ChangeLogError(.closed, message: "the reading of ordered was cancelled")
+                throw ChangeLogError(.closed, message: "reading ordered was cancelled")
             }
         }
         return ahead.first
     }
 
-    private static func place(in value: [UInt8]) -> Place? {
+    private static func piece(in value: [UInt8]) -> PieceID? {
         do {
             let header = try OrderedPieceHeader(decoding: value)
-            return Place(message: header.changesOffset, piece: header.piece)
+            return PieceID(changesOffset: header.changesOffset, piece: header.piece)
         } catch {
-            // Told as a difference by whoever asks.
+            // The caller reports it as a difference.
             return nil
         }
     }
 
     // MARK: Differences
 
-    /// A record that is not there: taken by retention where nothing older is kept, else lost.
+    /// A record that is missing: removed by retention where nothing older is kept, else lost.
     private func miss(_ expected: NewRecord, before offset: Int64) -> Int64 {
-        if isBehindRemoved {
+        if isAfterRemoved {
             removed += 1
             return -1
         }
@@ -213,7 +210,7 @@ actor OrderedComparison<Log: ChangeLog> {
 
     private func extra(_ found: LogRecord) -> Difference {
         Difference(
-            "ordered offset \(found.offset)", expected: "no record that changes does not give",
+            "ordered offset \(found.offset)", expected: "no record that is not a result of changes",
             found: describe(found.value))
     }
 

@@ -6,50 +6,37 @@ import RecordStore
 import SyncModel
 import SyncWire
 
-/// Orders one partition of `changes` anew into other tables, with the stage that orders it in the pipeline.
+/// Orders one partition of `changes` again into other tables, with the ordering stage itself.
 ///
-/// Nothing is written to the log: what ordering publishes is held against what `ordered` has.
+/// Nothing is written to the log: what ordering would publish is compared with `ordered`.
 struct PartitionReplay<Log: ChangeLog, Store: RecordStore>: Sendable {
     let partition: Int
-    private let log: Log
     let store: Store
-    private let history: History
-    let schemas: SchemaHistory
-    private let configuration: OrderingConfiguration
-    private let logger: Logger
-    private let progress: @Sendable (Int) -> Void
-    /// What `ordered` has, compared as far as the replay has come.
+    /// The comparison with `ordered`, as far as the replay has come.
     let published: OrderedComparison<Log>
+    private let source: ReplaySource<Log>
 
-    init(
-        _ partition: Int, log: Log, into store: Store, history: History, schemas: SchemaHistory,
-        configuration: OrderingConfiguration, logger: Logger, progress: @escaping @Sendable (Int) -> Void
-    ) async throws {
+    init(_ partition: Int, _ source: ReplaySource<Log>, into store: Store) async throws {
         self.partition = partition
-        self.log = log
+        self.source = source
         self.store = store
-        self.history = history
-        self.schemas = schemas
-        self.configuration = configuration
-        self.logger = logger
-        self.progress = progress
         let position = try await store.position(of: partition)
         published = try await OrderedComparison(
-            log, partition: partition, schemas: schemas, from: position?.state.nextOffset ?? 0)
+            source.log, partition: partition, schemas: source.schemas, from: position?.state.nextOffset ?? 0)
     }
 
-    /// Goes on until the messages before an offset of `changes` are in the tables.
+    /// Orders until the tables have the records before an offset of `changes`.
     ///
-    /// - Parameter end: at most where `changes` ends.
-    /// - Throws: `OrderingError` for a message that cannot be ordered; `ChangeLogError`, `RecordStoreError`.
+    /// - Parameter end: at most the end of `changes`.
+    /// - Throws: `OrderingError` for a record that cannot be ordered; `ChangeLogError`, `RecordStoreError`.
     func advance(to end: Int64) async throws {
         let start = try await position().state.nextOffset
         guard start < end else { return }
         let service = OrderingService(
             StageContext(
-                log: ReplayLog(base: log, work: start..<end, published: published, progress: progress),
-                history: history, schemas: KnownSchemas(schemas), logger: logger),
-            store: ReplayStore(base: store), configuration: configuration)
+                log: ReplayLog(base: source.log, work: start..<end, published: published, progress: source.progress),
+                history: source.history, schemas: KnownSchemas(source.schemas), logger: source.logger),
+            store: ReplayStore(base: store), configuration: source.configuration)
         do {
             try await service.order(partition)
         } catch is EndOfRange {
@@ -57,29 +44,27 @@ struct PartitionReplay<Log: ChangeLog, Store: RecordStore>: Sendable {
         }
     }
 
-    /// Where the tables stand.
     func position() async throws -> StoredPosition {
         try await store.position(of: partition) ?? StoredPosition()
     }
 
-    /// The offset in `changes` behind a message whose result `ordered` has whole, the newest that its end tells of.
+    /// The offset in `changes` after the newest record whose result `ordered` has whole; 0 where `ordered` keeps nothing.
     ///
-    /// Tables may stand anywhere before the newest result; ordering goes on from there and repeats what follows (I5). Where
-    /// `ordered` keeps nothing nobody knows how far it went, and ordering makes everything.
+    /// Tables may be anywhere before the newest result: ordering resumes there and repeats what follows (I5).
     static func publishedEnd(of partition: Int, in log: Log) async throws -> Int64 {
-        let place = TopicPartition(.ordered, partition)
-        let (changes, ordered) = try await (log.range(of: TopicPartition(.changes, partition)), log.range(of: place))
+        let topic = TopicPartition(.ordered, partition)
+        let (changes, ordered) = try await (log.range(of: TopicPartition(.changes, partition)), log.range(of: topic))
         var length: Int64 = 64
         while true {
             let start = max(ordered.start, ordered.end - length)
             var newest: Int64?
-            try await log.forEachRecord(of: place, from: start, to: ordered.end) { records in
+            try await log.forEachRecord(of: topic, from: start, to: ordered.end) { records in
                 for record in records {
                     do {
                         let header = try OrderedPieceHeader(decoding: record.value)
                         if header.isLast { newest = max(newest ?? 0, header.changesOffset) }
                     } catch {
-                        // The comparison of `ordered` tells of it.
+                        // The comparison of `ordered` reports it.
                         continue
                     }
                 }
@@ -91,7 +76,81 @@ struct PartitionReplay<Log: ChangeLog, Store: RecordStore>: Sendable {
     }
 }
 
-/// The tables of a replay: nobody frees the disk or mends the server while ordering waits, so nothing is tried again.
+extension PartitionReplay {
+    /// Compares tables with those of the replay, which has advanced to their position.
+    func compare(_ position: StoredPosition, of tables: some RecordReader, _ report: inout Report) async throws {
+        let made = try await self.position()
+        let upper = try await published.nextNewOffset()
+        // The offsets of results that retention removed are unknown.
+        let lower = await published.hasMet ? made.orderedOffset : 0
+        report.add("position", PositionComparison.run(made, position, ordered: min(lower, upper)...upper))
+        do {
+            let comparison = TableComparison(
+                partition: partition, schemas: source.schemas, expected: store, found: tables)
+            report.add("tables", try await comparison.content(ordinal: made.state.schemaOrdinal))
+        } catch let error as RecordStoreError {
+            report.add("tables", .unreadable(error))
+        }
+    }
+}
+
+extension Finding {
+    static func unreadable(_ error: RecordStoreError) -> Finding {
+        guard error.code == .corrupt else { return .unknown("they cannot be read: \(error)") }
+        return .different(Difference("the tables", expected: "readable", found: error.message), count: 1)
+    }
+}
+
+/// The log of a replay: `changes` ends at an offset, and what is published to `ordered` is compared with what is there.
+struct ReplayLog<Base: ChangeLog>: ChangeLog {
+    let base: Base
+    /// The records to order: from the tables' position to the end of `changes`.
+    let work: Range<Int64>
+    let published: OrderedComparison<Base>
+    let progress: @Sendable (Int) -> Void
+
+    var partitionCount: Int { base.partitionCount }
+    var maximumRecordSize: Int { base.maximumRecordSize }
+
+    func producer() async throws(ChangeLogError) -> ReplayProducer<Base> { ReplayProducer(published) }
+
+    func reader(
+        of partition: TopicPartition, from offset: Int64
+    ) async throws(ChangeLogError) -> BoundedReader<Base.Reader> {
+        let reader = try await base.reader(of: partition, from: offset)
+        // Ordering reads one result to check the topic; `ordered` has no end here.
+        guard partition.topic == .changes else { return BoundedReader(reader, from: offset, to: .max) }
+        return BoundedReader(
+            reader, from: offset, to: work.upperBound, countedFrom: work.lowerBound, progress: progress)
+    }
+
+    func range(of partition: TopicPartition) async throws(ChangeLogError) -> LogRange {
+        try await base.range(of: partition)
+    }
+
+    func join(group: String, topic: Topic) async throws(ChangeLogError) -> Base.Membership {
+        preconditionFailure("a replay joins no group")
+    }
+}
+
+/// Writes nothing: the offset of a record is the one that it has in `ordered`.
+final class ReplayProducer<Base: ChangeLog>: LogProducer {
+    private let published: OrderedComparison<Base>
+
+    init(_ published: OrderedComparison<Base>) { self.published = published }
+
+    func enqueue(_ records: [NewRecord]) async throws(ChangeLogError) -> AppendReceipt {
+        var offsets: [Int64] = []
+        offsets.reserveCapacity(records.count)
+        for record in records { offsets.append(try await published.offset(of: record)) }
+        let found = offsets
+        return AppendReceipt { .success(found) }
+    }
+
+    func close() async {}
+}
+
+/// The tables of a replay, whose failed commits are not retriable: ordering would wait while no one repairs the disk.
 struct ReplayStore<Base: RecordStore>: RecordStore {
     let base: Base
 

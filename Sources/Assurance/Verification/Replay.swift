@@ -4,37 +4,26 @@ import Ordering
 import RecordStore
 import SyncModel
 
-/// Makes tables anew from `changes`, as the pipeline made them, up to the newest result that `ordered` holds.
-///
-/// The tables may be those of a process that has ended, or empty: the replay goes on from where they stand. What comes
-/// behind that result is left to the ordering stage, which publishes it. Nothing is written to the log; what ordering
-/// publishes is held against what `ordered` has.
-package struct Replay<Log: ChangeLog, Store: RecordStore>: Sendable {
-    private let log: Log
-    private let store: Store
-    private let history: History
-    private let schemas: SchemaHistory
-    private let configuration: OrderingConfiguration
-    private let logger: Logger
-    private let progress: @Sendable (Int) -> Void
+/// A log that is ordered again, with what ordering needs.
+package struct ReplaySource<Log: ChangeLog>: Sendable {
+    let log: Log
+    let history: History
+    let schemas: SchemaHistory
+    let configuration: OrderingConfiguration
+    let logger: Logger
+    let progress: @Sendable (Int) -> Void
 
-    /// Makes a replay.
-    ///
     /// - Parameters:
-    ///   - log: what holds `changes` whole and, as far as it is kept, `ordered`.
-    ///   - store: the tables to write, prepared for every version of `schemas`; nothing else writes them.
-    ///   - history: the log's history.
-    ///   - schemas: its schema versions.
-    ///   - configuration: how large ordering's steps are.
-    ///   - logger: says what stops ordering.
-    ///   - progress: told how many messages were read, each time.
+    ///   - log: holds `changes` from its start and, as far as retention left it, `ordered`.
+    ///   - configuration: the size of ordering's steps.
+    ///   - logger: gets the errors that stop ordering.
+    ///   - progress: called with the number of records of each read.
     package init(
-        log: Log, into store: Store, history: History, schemas: SchemaHistory,
+        log: Log, history: History, schemas: SchemaHistory,
         configuration: OrderingConfiguration = OrderingConfiguration(), logger: Logger,
         progress: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
         self.log = log
-        self.store = store
         self.history = history
         self.schemas = schemas
         self.configuration = configuration
@@ -42,33 +31,51 @@ package struct Replay<Log: ChangeLog, Store: RecordStore>: Sendable {
         self.progress = progress
     }
 
-    /// Replays every partition.
-    ///
-    /// - Returns: for each what was made, and how `ordered` compares.
+    var partitions: [Int] { Array(0..<history.partitions) }
+
+    func range(_ topic: Topic, _ partition: Int) async throws -> LogRange {
+        try await log.range(of: TopicPartition(topic, partition))
+    }
+}
+
+/// Rebuilds tables from `changes` up to the newest result in `ordered`.
+///
+/// The tables may be empty, or those of a process that has ended: the replay resumes at their position. Results after that
+/// one are left to the ordering stage, which publishes them. Nothing is written to the log; what ordering would publish is
+/// compared with `ordered`.
+package struct Replay<Log: ChangeLog, Store: RecordStore>: Sendable {
+    private let source: ReplaySource<Log>
+    private let store: Store
+
+    /// - Parameter store: the tables to write, prepared for every version of the schemas; nothing else writes them.
+    package init(_ source: ReplaySource<Log>, into store: Store) {
+        self.source = source
+        self.store = store
+    }
+
+    /// Replays every partition; each report says what was written and how `ordered` compares.
     package func run() async throws -> [Report] {
-        try await forEachPartition(Array(0..<history.partitions)) { partition in
+        try await forEachPartition(source.partitions) { partition in
             var report = Report(partition: partition)
-            let end = try await PartitionReplay<Log, Store>.publishedEnd(of: partition, in: log)
-            let replay = try await PartitionReplay(
-                partition, log: log, into: store, history: history, schemas: schemas, configuration: configuration,
-                logger: logger, progress: progress)
+            let end = try await PartitionReplay<Log, Store>.publishedEnd(of: partition, in: source.log)
+            let replay = try await PartitionReplay(partition, source, into: store)
             try await replay.advance(to: end)
-            let changes = try await log.range(of: TopicPartition(.changes, partition))
+            let changes = try await source.range(.changes, partition)
             try await replay.published.finish(at: end, changesEnd: changes.end)
             let position = try await replay.position()
             report.add(
                 "tables",
-                .equal("made up to offset \(position.state.nextOffset) of changes, which ends at \(changes.end)"))
+                .equal("written up to offset \(position.state.nextOffset) of changes, which ends at \(changes.end)"))
             report.add("ordered", await replay.published.finding)
             return report
         }
     }
 }
 
-/// How many partitions are worked on at once: steps of several share the store's transactions, and each takes memory.
+/// Partitions that are replayed at the same time: their steps share the store's transactions, and each needs memory.
 private let partitionsAtOnce = 4
 
-/// Works on partitions, some at a time; the reports in the order of their numbers.
+/// Runs a body for partitions, some at a time; returns the reports in the order of the partitions.
 func forEachPartition(
     _ partitions: [Int], _ body: @escaping @Sendable (Int) async throws -> Report
 ) async throws -> [Report] {

@@ -2,21 +2,17 @@ import AsyncPrimitives
 import ChangeLog
 import Observability
 
-/// A log that is read again where what failed may pass, for work that would have to begin anew otherwise.
+/// Retries failed reads of a log, for work that would otherwise start again from the beginning.
 ///
-/// Only reading is: a producer and a membership are the log's own.
+/// Producers and memberships are the log's own.
 package struct RetryingLog<Base: ChangeLog>: ChangeLog {
     private let base: Base
     private let retries: RetryPolicy
     private let logger: Logger
 
-    /// How many partitions the log has.
     package var partitionCount: Int { base.partitionCount }
-    /// The largest record that the log takes.
     package var maximumRecordSize: Int { base.maximumRecordSize }
 
-    /// Reads a log.
-    ///
     /// - Parameters:
     ///   - limit: how long it waits, in all, for a call to succeed.
     ///   - clock: measures the pauses.
@@ -29,15 +25,12 @@ package struct RetryingLog<Base: ChangeLog>: ChangeLog {
         self.logger = logger
     }
 
-    /// Appends as the log does.
     package func producer() async throws(ChangeLogError) -> Base.Producer { try await base.producer() }
 
-    /// Shares partitions as the log does.
     package func join(group: String, topic: Topic) async throws(ChangeLogError) -> Base.Membership {
         try await base.join(group: group, topic: topic)
     }
 
-    /// Reads a partition.
     package func reader(
         of partition: TopicPartition, from offset: Int64
     ) async throws(ChangeLogError) -> RetryingReader<Base.Reader> {
@@ -47,13 +40,11 @@ package struct RetryingLog<Base: ChangeLog>: ChangeLog {
         return RetryingReader(reader, retries, logger)
     }
 
-    /// The offsets that a partition holds now.
     package func range(of partition: TopicPartition) async throws(ChangeLogError) -> LogRange {
         try await retries.call(logger) { () throws(ChangeLogError) -> LogRange in try await base.range(of: partition) }
     }
 }
 
-/// Reads a partition of a ``RetryingLog``.
 package struct RetryingReader<Base: LogReader>: LogReader {
     private let base: Base
     private let retries: RetryPolicy
@@ -65,12 +56,10 @@ package struct RetryingReader<Base: LogReader>: LogReader {
         self.logger = logger
     }
 
-    /// The next records.
     package func next(maximumBytes: Int) async throws -> [LogRecord] {
         try await retries.call(logger) { try await base.next(maximumBytes: maximumBytes) }
     }
 
-    /// Ends the reader.
     package func close() async { await base.close() }
 }
 

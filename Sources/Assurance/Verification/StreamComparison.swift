@@ -2,7 +2,7 @@ import FanOut
 import RecordStore
 import SyncModel
 
-/// Compares a partition's stream file with tables that a replay brought to the same message.
+/// Compares a partition's stream file with the tables of a replay at the same position.
 struct StreamComparison<Expected: RecordStore>: Sendable {
     let partition: Int
     let schemas: SchemaHistory
@@ -18,9 +18,9 @@ struct StreamComparison<Expected: RecordStore>: Sendable {
         rendering = StreamRendering(schemas)
     }
 
-    /// Compares rows, outcomes, and the file with itself.
+    /// Compares rows and outcomes, and checks the file.
     ///
-    /// - Parameter ordinal: the schema version that the partition had reached.
+    /// - Parameter ordinal: the schema version of the partition at its position.
     func run(ordinal: Int) async throws -> Finding {
         var differences = Differences()
         let names = RowNames(schemas[ordinal]?.schema)
@@ -52,7 +52,7 @@ struct StreamComparison<Expected: RecordStore>: Sendable {
             let made = try await expected.rows(rows.map(\.key), in: partition, schemaOrdinal: ordinal)
             let byKey = Dictionary(made.map { ($0.key, $0) }) { first, _ in first }
             for row in rows {
-                // A row stands at its place once, however often the file has its key.
+                // Each position in the file has one row, however often the file has its key.
                 if let made = byKey[row.key], made.timeStamp == row.timeStamp, made.knowledgeID == row.knowledgeID {
                     matched += 1
                 }
@@ -61,15 +61,15 @@ struct StreamComparison<Expected: RecordStore>: Sendable {
                 }
             }
         }
-        // As many as there are rows are all of them.
+        // If as many rows match as there are, none is missing.
         var total = 0
         var located = differences
-        try await SnapshotPieces.forEach(of: expected, partition: partition, schemaOrdinal: ordinal) { piece in
-            if case .rows(let rows) = piece { total += rows.count }
+        try await SnapshotChunks.forEach(of: expected, partition: partition, schemaOrdinal: ordinal) { chunk in
+            if case .rows(let rows) = chunk { total += rows.count }
         }
         if matched < total {
-            try await SnapshotPieces.forEach(of: expected, partition: partition, schemaOrdinal: ordinal) { piece in
-                guard case .rows(let rows) = piece else { return }
+            try await SnapshotChunks.forEach(of: expected, partition: partition, schemaOrdinal: ordinal) { chunk in
+                guard case .rows(let rows) = chunk else { return }
                 let held = try await stream.held(rows.map(\.key))
                 for row in rows where !held.contains(row.key) {
                     located.add(
@@ -135,8 +135,8 @@ struct StreamComparison<Expected: RecordStore>: Sendable {
             }
         }
         var total = 0
-        try await SnapshotPieces.forEach(of: expected, partition: partition, schemaOrdinal: ordinal) { piece in
-            if case .outcomes(let outcomes) = piece { total += outcomes.count }
+        try await SnapshotChunks.forEach(of: expected, partition: partition, schemaOrdinal: ordinal) { chunk in
+            if case .outcomes(let outcomes) = chunk { total += outcomes.count }
         }
         if matched < total {
             differences.add(Difference("kept outcomes", expected: "\(total)", found: "\(count)"))

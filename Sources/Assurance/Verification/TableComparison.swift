@@ -2,25 +2,22 @@ import ChangeLog
 import RecordStore
 import SyncModel
 
-/// Compares one partition's tables with those that a replay made at the same position.
+/// Compares one partition's tables with those of a replay at the same position.
 ///
-/// First by hash: both are read once, in whatever order they come. Only where the hashes differ are the rows looked up
-/// one by one to name the differences. Memory holds a piece of each snapshot.
+/// First by hash: both are read once, in any order. Only where the hashes differ are the rows looked up one by one. Memory
+/// holds one chunk of each snapshot.
 struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
     let partition: Int
     let schemas: SchemaHistory
-    /// Made by the replay.
+    /// The replay's tables.
     let expected: Expected
-    /// To be judged.
     let found: Found
 
-    /// What a partition of a store holds.
     private struct Content: Sendable, Hashable {
         var rows = ContentSum()
         var outcomes = ContentSum()
     }
 
-    /// Compares rows and devices' progress.
     func content(ordinal: Int) async throws -> Finding {
         async let made = content(of: expected, ordinal: ordinal)
         async let there = content(of: found, ordinal: ordinal)
@@ -33,7 +30,7 @@ struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
         var differences = Differences()
         if left.rows != right.rows { try await locateRows(ordinal, &differences) }
         if left.outcomes != right.outcomes { try await locateOutcomes(ordinal, &differences) }
-        return differences.finding(equal: "the hashes differ, the rows do not: the tables changed meanwhile")
+        return differences.finding(equal: "the hashes differ, the rows do not: the tables were written meanwhile")
     }
 
     // MARK: By hash
@@ -41,8 +38,8 @@ struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
     private func content(of store: some RecordReader, ordinal: Int) async throws -> Content {
         var content = Content()
         var hash = EntryHash()
-        try await SnapshotPieces.forEach(of: store, partition: partition, schemaOrdinal: ordinal) { piece in
-            switch piece {
+        try await SnapshotChunks.forEach(of: store, partition: partition, schemaOrdinal: ordinal) { chunk in
+            switch chunk {
             case .position: break
             case .rows(let rows): for row in rows { content.rows.add(hash.row(row)) }
             case .outcomes(let outcomes):
@@ -52,9 +49,9 @@ struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
         return content
     }
 
-    /// Outcomes with the highest batch that the store has for their devices.
+    /// Adds the highest batch of their devices to outcomes.
     private func kept(_ outcomes: [StoredOutcome], in store: some RecordReader) async throws -> [KeptOutcome] {
-        // A device's outcomes follow each other; the number asked for is above all, so that no outcome is read.
+        // A device's outcomes follow each other. Batch .max has no outcome, so that none is read.
         var requests: [ProgressRequest] = []
         for key in outcomes.lazy.map(\.key) where requests.last?.key != key {
             requests.append(ProgressRequest(key: key, batch: .max))
@@ -72,8 +69,8 @@ struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
     private func locateRows(_ ordinal: Int, _ differences: inout Differences) async throws {
         var located = differences
         let names = RowNames(schemas[ordinal]?.schema)
-        try await SnapshotPieces.forEach(of: found, partition: partition, schemaOrdinal: ordinal) { piece in
-            guard case .rows(let rows) = piece else { return }
+        try await SnapshotChunks.forEach(of: found, partition: partition, schemaOrdinal: ordinal) { chunk in
+            guard case .rows(let rows) = chunk else { return }
             let made = try await expected.rows(rows.map(\.key), in: partition, schemaOrdinal: ordinal)
             let byKey = Dictionary(made.map { ($0.key, $0) }) { first, _ in first }
             for row in rows {
@@ -85,8 +82,8 @@ struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
                 if let difference = RowDifference(names).first(made, row) { located.add(difference) }
             }
         }
-        try await SnapshotPieces.forEach(of: expected, partition: partition, schemaOrdinal: ordinal) { piece in
-            guard case .rows(let rows) = piece else { return }
+        try await SnapshotChunks.forEach(of: expected, partition: partition, schemaOrdinal: ordinal) { chunk in
+            guard case .rows(let rows) = chunk else { return }
             let there = try await found.rows(rows.map(\.key), in: partition, schemaOrdinal: ordinal)
             let keys = Set(there.map(\.key))
             for row in rows where !keys.contains(row.key) {
@@ -102,8 +99,8 @@ struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
     private func locateOutcomes(_ ordinal: Int, _ differences: inout Differences) async throws {
         var located = differences
         let names = RowNames(schemas[ordinal]?.schema)
-        try await SnapshotPieces.forEach(of: found, partition: partition, schemaOrdinal: ordinal) { piece in
-            guard case .outcomes(let outcomes) = piece else { return }
+        try await SnapshotChunks.forEach(of: found, partition: partition, schemaOrdinal: ordinal) { chunk in
+            guard case .outcomes(let outcomes) = chunk else { return }
             let answers = try await progress(outcomes, in: expected)
             for (there, made) in zip(try await kept(outcomes, in: found), answers) {
                 let item = names.device(there.key)
@@ -122,8 +119,8 @@ struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
                 }
             }
         }
-        try await SnapshotPieces.forEach(of: expected, partition: partition, schemaOrdinal: ordinal) { piece in
-            guard case .outcomes(let outcomes) = piece else { return }
+        try await SnapshotChunks.forEach(of: expected, partition: partition, schemaOrdinal: ordinal) { chunk in
+            guard case .outcomes(let outcomes) = chunk else { return }
             for (made, there) in zip(outcomes, try await progress(outcomes, in: found)) where there.outcome == nil {
                 located.add(
                     Difference(
@@ -140,9 +137,9 @@ struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
     }
 }
 
-/// Compares where two tables of a partition stand.
+/// Compares the positions of two tables of a partition.
 enum PositionComparison {
-    /// The finding where a position is behind the end of the log; `nil` where it is not.
+    /// The difference of a position after the end of `changes`; `nil` where it is not.
     static func beyond(_ changes: LogRange, _ position: StoredPosition) -> Finding? {
         guard position.state.nextOffset > changes.end else { return nil }
         let difference = Difference(
@@ -158,7 +155,7 @@ enum PositionComparison {
             ("newest timeStamp", "\(expected.state.timeStamp)", "\(found.state.timeStamp)"),
             ("offset in changes", "\(expected.state.nextOffset)", "\(found.state.nextOffset)"),
             ("schema version", "\(expected.state.schemaOrdinal)", "\(found.state.schemaOrdinal)"),
-            ("uploads", words(expected.state.uploads), words(found.state.uploads)),
+            ("uploads", describe(expected.state.uploads), describe(found.state.uploads)),
         ]
         for (part, made, there) in pairs where made != there {
             differences.add(Difference("the partition's \(part)", expected: made, found: there))
@@ -172,7 +169,7 @@ enum PositionComparison {
         return differences.finding(equal: "at offset \(found.state.nextOffset) of changes")
     }
 
-    private static func words(_ uploads: [Int: UploadProgress]) -> String {
+    private static func describe(_ uploads: [Int: UploadProgress]) -> String {
         uploads.isEmpty
             ? "none"
             : uploads.sorted { $0.key < $1.key }.map { "[\($0)] offset \($1.offset) part \($1.part)" }

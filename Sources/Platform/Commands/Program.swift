@@ -3,7 +3,11 @@ import Glibc
 extension Command {
     /// Runs a program whose outermost command this is: prints help, version or what is wrong with the call, or runs the
     /// command called.
-    package func run(_ body: (CommandInvocation<Action>) async -> ExitCode) async -> ExitCode {
+    ///
+    /// - Parameter body: throws ``UsageError`` where a value of the call is wrong.
+    package func run(
+        _ body: (CommandInvocation<Action>) async throws(UsageError) -> ExitCode
+    ) async -> ExitCode {
         switch parse(Array(CommandLine.arguments.dropFirst()), version: Version.text) {
         case .print(let text):
             Output.write(text)
@@ -11,9 +15,22 @@ extension Command {
         case .refuse(let text):
             Output.complain(text)
             return .usage
-        case .invoke(let invocation): return await body(invocation)
+        case .invoke(let invocation):
+            do {
+                return try await body(invocation)
+            } catch {
+                Output.complain("Error: \(error.message)")
+                return .usage
+            }
         }
     }
+}
+
+/// A value of a call that the program cannot use.
+package struct UsageError: Error {
+    package let message: String
+
+    package init(_ message: String) { self.message = message }
 }
 
 /// The version of Weir's programs.

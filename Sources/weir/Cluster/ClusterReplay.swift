@@ -68,10 +68,11 @@ enum ClusterReplay {
         }
         let bar = ProgressBar("Replaying", total: Int(max(total, 0)), unit: "messages")
         let result = await Result.capturing {
-            try await Replay(
-                log: cluster.log, into: cluster.tables, history: cluster.control.history,
-                schemas: cluster.control.schemas, configuration: settings.ordering, logger: logger
-            ) { bar.advance(by: $0) }.run()
+            let source = ReplaySource(
+                log: cluster.log, history: cluster.control.history, schemas: cluster.control.schemas,
+                configuration: settings.ordering, logger: logger
+            ) { bar.advance(by: $0) }
+            return try await Replay(source, into: cluster.tables).run()
         }
         bar.finish()
         return try result.get()

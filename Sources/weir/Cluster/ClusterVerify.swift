@@ -53,12 +53,12 @@ enum ClusterVerify {
             let numbers = try wanted.numbers(in: history, namedBy: "--partitions")
             for partition in 0..<history.partitions { try files(of: partition, in: folder).remove() }
             let bar = ProgressBar("Recomputing", total: nil, unit: "messages")
-            let verifier = LiveVerifier(
-                log: cluster.log, tables: cluster.tables, history: history, schemas: schemas,
-                configuration: settings.ordering, logger: logger, progress: { bar.advance(by: $0) },
-                withScratch: { partition, body in
-                    try await withTables(in: files(of: partition, in: folder), schemas, history, body)
-                })
+            let source = ReplaySource(
+                log: cluster.log, history: history, schemas: schemas, configuration: settings.ordering, logger: logger
+            ) { bar.advance(by: $0) }
+            let verifier = LiveVerifier(source, tables: cluster.tables) { partition, body in
+                try await withTables(in: files(of: partition, in: folder), schemas, history, body)
+            }
             bar.expect(try await verifier.work(on: numbers))
             let result = await Result.capturing { try await verifier.run(numbers) }
             bar.finish()

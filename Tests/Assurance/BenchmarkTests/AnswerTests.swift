@@ -2,9 +2,9 @@ import Testing
 
 @testable import Benchmark
 
-/// What the load reads of answers without decoding them.
+/// Pull answers are read without decoding their rows.
 @Suite struct AnswerTests {
-    @Test func aPullsVectorIsTakenAsItStands() throws {
+    @Test func theVectorIsReadUnchanged() throws {
         let answer = try PullAnswer(
             bytes(
                 #"{"changes":[{"timeStamp":9,"values":{"title":"\"knowledge\":[1]"}}],"knowledge":[{"syncId":"a","#
@@ -16,7 +16,7 @@ import Testing
         #expect(answer.head == 103)
     }
 
-    @Test func thePullAfterACutPageNamesWhatThePageNamed() throws {
+    @Test func thePullAfterACutPageSendsItsHeads() throws {
         let entry = #"{"syncId":"a","knowledgeId":"k1","lastTimeStamp":103}"#
         let heads = #""cutFrom":[{"syncId":"a","head":200}]"#
         let cut = try PullAnswer(
@@ -36,7 +36,7 @@ import Testing
         #expect(answer.head == 0)
     }
 
-    @Test func anAnswerWithoutVectorIsRefused() {
+    @Test func anAnswerWithoutVectorIsRejected() {
         #expect(throws: BenchmarkFailure.self) { try PullAnswer(bytes(#"{"status":504}"#)) }
     }
 
@@ -47,6 +47,6 @@ import Testing
         #expect(PullAnswer.rows(in: bytes("")) == 0)
     }
 
-    /// A slice that does not begin at 0, as a connection's buffer lends it.
+    /// A slice that does not start at 0, like that of a connection's buffer.
     private func bytes(_ text: String) -> ArraySlice<UInt8> { Array(("head" + text).utf8)[4...] }
 }

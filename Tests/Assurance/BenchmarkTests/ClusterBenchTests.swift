@@ -6,8 +6,8 @@ import PostgresServer
 import ProgramRun
 import Testing
 
-/// `weir-bench` on brokers and a database, at its smallest: that it counts right, reports in its stable form and leaves
-/// nothing behind.
+/// `weir-bench` on brokers and a database at scale smoke: exact counts, the stable form of its report, and no topics or
+/// schemas left behind.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct ClusterBenchTests {
     private let folder: TestFolder
 
@@ -22,12 +22,12 @@ import Testing
         "raw_consume_per_second", "server_cpu_per_change", "load_cpu_per_change",
     ]
 
-    /// Whether there is time for every figure, each of which starts processes of its own.
+    /// Whether every figure is measured; each starts processes of its own.
     private static let isLong = TestLength.current == .long
 
     private static let roles = ["gateway", "ingest", "ordering", "fanout"]
 
-    /// The numbers that each figure reports besides the CPU of brokers and database, which may run elsewhere.
+    /// The measures of each figure without the CPU of brokers and database, which may run on other machines.
     private static let numbers: [String: [String]] = [
         "end-to-end": endToEnd + roles.map { "\($0)_cpu_per_change" },
         "replay": [
@@ -50,23 +50,23 @@ import Testing
         } + ["pairs", "changes_per_second"],
     ]
 
-    private static let ofNeighbours: Set = [
+    private static let ofClusterProcesses: Set = [
         "brokers_cpu_per_change", "database_cpu_per_change", "database_cpu_per_row",
     ]
 
     @Test(.enabled(if: skipReason == nil, "\(skipReason ?? "")"))
-    func theFiguresOfProcessesOfEachRoleAreReportedWithTheirCounts() async throws {
+    func figuresOfAProcessForEachRoleReportTheirMeasuresAndCounts() async throws {
         try await measures(Self.numbers.filter { Self.isLong || ["end-to-end", "replay"].contains($0.key) })
     }
 
     @Test(
         .enabled(if: skipReason == nil, "\(skipReason ?? "")"),
         .enabled(if: isLong, "WEIR_TEST_LENGTH=long asks for it"))
-    func theFiguresOfOneProcessAreReportedWithTheirCounts() async throws {
+    func figuresOfOneProcessReportTheirMeasuresAndCounts() async throws {
         try await measures(["end-to-end-growing": Self.endToEnd], "--together")
     }
 
-    /// Measures figures and compares the names of their numbers.
+    /// Runs figures and compares the names of their measures.
     private func measures(_ expected: [String: [String]], _ flags: String...) async throws {
         let postgres = try await PostgresServer.shared()
         let brokers = if let named = KafkaServer.named { named } else { try await KafkaServer.shared().servers }
@@ -82,7 +82,7 @@ import Testing
         for figure in report["figures"].array {
             let name = figure["name"].string ?? ""
             let names = figure["measures"].array.compactMap { $0["name"].string }
-            #expect(names.filter { !Self.ofNeighbours.contains($0) } == expected[name], "\(name)")
+            #expect(names.filter { !Self.ofClusterProcesses.contains($0) } == expected[name], "\(name)")
             for measure in figure["measures"].array {
                 #expect((measure["value"].value as? NSNumber)?.doubleValue.isFinite == true, "\(name): \(measure)")
             }
@@ -115,7 +115,7 @@ import Testing
         #expect(!run.errors.contains("ocean"), "\(run.errors)")
     }
 
-    @Test func aDatabaseThatCannotBeReachedIsNamed() async throws {
+    @Test func anUnreachableDatabaseIsNamed() async throws {
         let run = try await CommandRun.run(
             "--kafka", "127.0.0.1:1", "--postgres", "host=/nowhere dbname=weir", "--scale", "smoke",
             "--folder", folder.path, of: .bench, in: folder)
@@ -125,7 +125,7 @@ import Testing
         #expect(!left.contains { $0.hasPrefix("weir-bench-") }, "\(left)")
     }
 
-    /// The schemas that benchmarks made and left.
+    /// The schemas that benchmarks left behind.
     private func schemas(of postgres: PostgresServer) async throws -> [String] {
         let pool = try await PostgresPool.start(ConnectionParameters(postgres.connectionString()), count: 1)
         let found: Result<[String], any Error>

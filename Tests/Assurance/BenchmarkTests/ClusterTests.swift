@@ -3,31 +3,31 @@ import Testing
 
 @testable import Benchmark
 
-/// How the processes of brokers and database are told from others, and what is asked of those who name them.
+/// How the processes of brokers and database are found, and the checks of their addresses.
 @Suite struct ClusterTests {
-    @Test func aProcessIsReadWhateverItsName() throws {
+    @Test func aProcessNameMayContainParentheses() throws {
         let line = "812 (postgres: a) (b) S 800 812 812 0 -1 4194368 1 2 3 4 150 50 7 3 20 0 1 0 99 1 2"
-        let process = try #require(ProcessTicks(line))
+        let process = try #require(ProcessStatus(line))
         #expect(process.name == "postgres: a) (b")
         #expect(process.parent == 800)
         #expect(process.cpu == 210 * (1_000_000_000 / Int64(sysconf(Int32(_SC_CLK_TCK)))))
-        #expect(ProcessTicks("812 (short) S 800") == nil)
-        #expect(ProcessTicks("") == nil)
+        #expect(ProcessStatus("812 (short) S 800") == nil)
+        #expect(ProcessStatus("") == nil)
     }
 
-    @Test func aFamilyIsAProcessWithItsChildren() throws {
-        func process(parent: Int, ticks: Int) throws -> ProcessTicks {
-            try #require(ProcessTicks("1 (postgres) S \(parent) 1 1 0 -1 0 0 0 0 0 \(ticks) 0 0 0 20 0"))
+    @Test func theCPUOfAFamilyIsThatOfAProcessAndItsChildren() throws {
+        func process(parent: Int, ticks: Int) throws -> ProcessStatus {
+            try #require(ProcessStatus("1 (postgres) S \(parent) 1 1 0 -1 0 0 0 0 0 \(ticks) 0 0 0 20 0"))
         }
-        let all: [pid_t: ProcessTicks] = [
+        let all: [pid_t: ProcessStatus] = [
             10: try process(parent: 1, ticks: 1), 11: try process(parent: 10, ticks: 20),
             12: try process(parent: 10, ticks: 300), 13: try process(parent: 11, ticks: 4000),
         ]
         let one = try #require(all[10]).cpu
-        #expect(ProcessTicks.family(10, in: all) == 321 * one)
+        #expect(ProcessStatus.familyCPU(10, in: all) == 321 * one)
     }
 
-    @Test func whoeverListensAtAPortIsFound() throws {
+    @Test func theProcessThatListensAtAPortIsFound() throws {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(listener) }
         var address = sockaddr_in()
@@ -42,26 +42,19 @@ import Testing
         }
         try #require(isListening)
         let port = UInt16(bigEndian: address.sin_port)
-        #expect(Listeners.processes(at: [port]) == [getpid()])
-        #expect(Listeners.processes(at: []) == [])
+        #expect(ClusterProcesses.listeners(at: [port]) == [getpid()])
+        #expect(ClusterProcesses.listeners(at: []) == [])
     }
 
-    @Test func aConnectionStringWithAPasswordIsNotQuoted() {
+    @Test func aConnectionStringWithAPasswordIsRejectedAndNotQuoted() {
         for text in ["host=x password=ocean", "postgresql://user:ocean@host/db", "ocean"] {
             do {
                 _ = try Cluster(brokers: "127.0.0.1:9092", database: text)
-                Issue.record("\(text) was taken")
+                Issue.record("\(text) was accepted")
             } catch {
                 #expect(!error.description.contains("ocean"))
             }
         }
         #expect(throws: BenchmarkFailure.self) { try Cluster(brokers: "", database: "dbname=weir") }
-    }
-
-    @Test(arguments: [
-        ("rdk:broker1", ThreadWork.kafkaClient), ("rdk:main", .kafkaClient), ("weir-kafka-in", .log),
-        ("weir-kafka-wake", .log), ("postgres-0-1", .store), ("weir-log-w", .log), ("sqlite-writer", .store),
-    ]) func threadsOfClientsAreToldByTheirNames(name: String, work: ThreadWork) {
-        #expect(ThreadWork(threadName: name) == work)
     }
 }

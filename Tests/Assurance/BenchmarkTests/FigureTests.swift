@@ -2,9 +2,9 @@ import Testing
 
 @testable import Benchmark
 
-/// How numbers are made from what was measured.
+/// Statistics, reports and generated rows.
 @Suite struct FigureTests {
-    @Test func quantilesAreNumbersThatWereMeasured() {
+    @Test func quantilesAreMeasuredNumbers() {
         let samples = Samples([5, 1, 4, 2, 3])
         #expect(samples.median == 3)
         #expect(samples.low == 1)
@@ -15,7 +15,7 @@ import Testing
         #expect(Samples((1...1000).map(Double.init)).quantile(0.99) == 990)
     }
 
-    @Test func aTargetSaysWhetherItIsMet() {
+    @Test func aTargetKnowsWhetherItIsMet() {
         #expect(Measure.Target.atLeast(10).isMet(by: 10))
         #expect(!Measure.Target.atLeast(10).isMet(by: 9.9))
         #expect(Measure.Target.atMost(10).isMet(by: 10))
@@ -24,15 +24,15 @@ import Testing
 
     @Test func aWrongCountMakesTheReportUnsound() {
         var result = FigureResult(measures: [Measure("rate", 12.5, "/s", target: .atLeast(20), aim: 40)])
-        result.checks = [("rows", 3, 3)]
+        result.checks = [Check(name: "rows", expected: 3, found: 3)]
         #expect(report(result).isSound)
         #expect(!report(result).table().contains("WRONG"))
-        result.checks.append(("rows of an owner", 800, 799))
+        result.checks.append(Check(name: "rows of an owner", expected: 800, found: 799))
         #expect(!report(result).isSound)
         #expect(report(result).table().contains("WRONG: rows of an owner: 799, not 800"))
     }
 
-    @Test func theTableSaysWhichTargetsWereMissed() {
+    @Test func theTableMarksMissedTargets() {
         let table = report(
             FigureResult(measures: [
                 Measure("rate", 12.5, "/s", target: .atLeast(20), aim: 40),
@@ -44,29 +44,33 @@ import Testing
         #expect(lines.contains { $0.contains("time") && $0.hasSuffix("target at most 4.0: met") })
     }
 
-    @Test func aSampleCountsForTheInnermostStage() {
-        var counter = HopSampler.Counter()
-        let text = """
-            oot.default-qos
-            \t  1d789d swift_retain
-            \t  1e9309 $s9SyncModel8OpaqueIDPAAE4hash
-            \t  1e5257 $s8Ordering15PartitionWorkerC5writeyyYaKFTY4_
-            \t  71e60 $s6Ingest9AdmissionV5admit
-
-            weir-fan-w1
-            \t  f85fb sqlite3VdbeExec
-            \t  1e5257 $s8Ordering15PartitionWorkerC5writeyyYaKFTY4_
-
-            MHD-worker
-
-            oot.default-qos
-            \t  1d789d malloc
-            """
-        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
-            counter.take(Array(line.utf8)[...])
+    @Test func ratesAndRatiosAreOfOneRepetition() {
+        func repetition(_ seconds: Double, baseline: Double, cpu: Int64, brokers: Int64?) -> Repetition {
+            Repetition(
+                count: 1000, seconds: seconds,
+                usage: Usage(
+                    cpu: [cpu, cpu], loadCPU: 0, brokersCPU: brokers, databaseCPU: nil, diskReadBytes: 0, readBytes: 0,
+                    othersShare: seconds / 10),
+                baseline: baseline)
         }
-        counter.endSample()
-        #expect(counter.samples == [.ordering: 1, .fanOut: 1, .http: 1, .other: 1])
+        let repetitions = Repetitions(
+            item: "change",
+            all: [
+                repetition(1, baseline: 4000, cpu: 1_000_000, brokers: 5_000_000),
+                repetition(2, baseline: 1000, cpu: 2_000_000, brokers: nil),
+                repetition(4, baseline: 1000, cpu: 3_000_000, brokers: nil),
+            ])
+        let measures =
+            [repetitions.rate()] + repetitions.baseline("raw") + [repetitions.cpu("server", \.serverCPU)]
+            + repetitions.clusterCPU()
+        #expect(
+            measures.map(\.name) == [
+                "changes_per_second", "raw_per_second", "ratio_to_raw", "server_cpu_per_change",
+                "brokers_cpu_per_change",
+            ])
+        #expect(measures.map(\.value) == [500, 1000, 0.25, 4, 5])
+        #expect(measures[2].spread == 0.25...0.5)
+        #expect(repetitions.othersShare == 0.4)
     }
 
     @Test func theSameSeedMakesTheSameRows() {

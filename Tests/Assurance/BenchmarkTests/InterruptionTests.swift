@@ -4,9 +4,9 @@ import Testing
 
 @testable import Benchmark
 
-/// What is left of a benchmark that was ended early: nothing.
+/// An interrupted benchmark leaves neither processes nor files.
 @Suite struct InterruptionTests {
-    @Test func serversThatRunAreEnded() throws {
+    @Test func anInterruptionKillsRunningServers() throws {
         let interruption = Interruption()
         let (process, output) = try interruption.start { () throws(BenchmarkFailure) in
             try ChildProcess.start(["sleep", "1000"], reading: STDOUT_FILENO)
@@ -16,7 +16,7 @@ import Testing
         #expect(ChildProcess.wait(for: process) == SIGKILL)
     }
 
-    @Test func noServerIsStartedAfterwards() async throws {
+    @Test func noServerIsStartedAfterAnInterruption() async throws {
         let interruption = Interruption()
         interruption.request()
         let folder = NSTemporaryDirectory() + "bench-" + UUID().uuidString
@@ -24,8 +24,7 @@ import Testing
         defer { #expect(throws: Never.self) { try FileManager.default.removeItem(atPath: folder) } }
         let options = Benchmark.Options(figures: ["soak"], folder: folder, scale: .smoke)
         await #expect(throws: BenchmarkFailure.self) {
-            try await Benchmark.run(
-                options, version: "0", output: .init(isTerminal: false) { _ in }, interruption: interruption)
+            try await Benchmark.run(options, output: .init(isTerminal: false) { _ in }, interruption: interruption)
         }
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
     }

@@ -6,10 +6,10 @@ import Testing
 @testable import Simulation
 
 struct SeedTests {
-    /// Short runs: what a seed finds, it mostly finds early, and more seeds find more than longer runs.
+    /// Runs are short: most violations occur early, and more seeds find more than longer runs.
     @Test func everyInvariantHoldsWithEverySeed() async throws {
         let round = SeedRound(
-            1..<(TestLength.count(2000, short: 100, long: 5000) + 1),
+            seeds: 1..<(TestLength.count(2000, short: 100, long: 5000) + 1),
             steps: TestLength.current == .long ? Simulation.defaultSteps : 30,
             threads: ProcessInfo.processInfo.activeProcessorCount)
         let result = try await round.play()
@@ -24,9 +24,9 @@ struct SeedTests {
         }
     }
 
-    @Test func runsBesideEachOtherAreThoseAlone() async throws {
+    @Test func runsOnSeveralThreadsAreThoseOfOneThread() async throws {
         let alone = try Simulation.run(seed: 9, steps: 20).hash
-        let round = try await SeedRound(1..<10, steps: 20, threads: 3).play()
+        let round = try await SeedRound(seeds: 1..<10, steps: 20, threads: 3).play()
         #expect(round.last?.seed == 9)
         #expect(round.last?.hash == alone)
         #expect(round.count == 9)
@@ -37,7 +37,7 @@ struct SeedTests {
         #expect(Set(hashes).count == hashes.count)
     }
 
-    @Test func aRunTellsWhatHappenedWhereAsked() throws {
+    @Test func aRunKeepsItsTraceWhereAsked() throws {
         #expect(try Simulation.run(seed: 1, steps: 5).trace.isEmpty)
         let trace = try Simulation.run(seed: 1, steps: 5, keepsTrace: true).trace
         #expect(trace.contains { $0.contains("gateway 1.1 starts") })

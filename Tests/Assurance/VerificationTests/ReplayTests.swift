@@ -9,16 +9,15 @@ import Testing
 import Verification
 
 @Suite(.timeLimit(.minutes(1))) struct ReplayTests {
-    /// Some messages a step, each written before the next is decided.
+    /// Some records a step, each written before the next is ordered.
     private static let smallSteps = OrderingConfiguration(stepBytes: 1024, overlayBytes: 1024)
 
-    /// Replays into tables of another file; the reports and how many messages were counted.
+    /// Replays into tables of another file; returns the reports and the progress.
     private func replay(_ world: World, to name: String) async throws -> (reports: [Report], counted: Int) {
         try await world.withTables(at: "\(world.folder)/\(name)") { store in
             let (counts, continuation) = AsyncStream.makeStream(of: Int.self)
-            let reports = try await Replay(
-                log: world.log, into: store, history: World.history, schemas: World.schemas, logger: World.logger
-            ) { continuation.yield($0) }.run()
+            let source = World.source(world.log) { continuation.yield($0) }
+            let reports = try await Replay(source, into: store).run()
             continuation.finish()
             return (reports, await counts.reduce(0, +))
         }
@@ -33,7 +32,7 @@ import Verification
         }
     }
 
-    @Test func aReplayMakesTheSameTables() async throws {
+    @Test func aReplayWritesTheSameTables() async throws {
         try await World.with { world in
             try await world.appendChanges(200)
             try await world.order()
@@ -48,7 +47,7 @@ import Verification
         }
     }
 
-    @Test func aReplayStopsWhereResultsEndAndOrderingGoesOn() async throws {
+    @Test func aReplayStopsAfterTheLastResultAndOrderingResumesThere() async throws {
         try await World.with { world in
             try await world.appendChanges(10)
             try await world.order()
@@ -60,12 +59,12 @@ import Verification
             let made = try await snapshot(world, of: "made.db")
             let tables = try await snapshot(world, of: "tables.db")
             #expect(made.dropFirst() == tables.dropFirst())
-            // Nothing that was published before was published again, but what the second tables lacked.
+            // Published again is only what the second tables lacked.
             #expect(try await world.records(of: .ordered).count == 30)
         }
     }
 
-    @Test func aReplayGoesOnWhereTablesStand() async throws {
+    @Test func aReplayResumesAtTheTablesPosition() async throws {
         try await World.with { world in
             try await world.appendChanges(10)
             try await world.order(at: world.folder + "/made.db")
@@ -81,7 +80,7 @@ import Verification
     }
 
     /// Ordering worked on tables that were lost, and repeated results at the end of `ordered`.
-    @Test func aReplayGoesOnWhereOrderingHadBegun() async throws {
+    @Test func aReplayResumesWhereOrderingHadStarted() async throws {
         try await World.with { world in
             try await world.appendChanges(20)
             try await world.order()
@@ -104,7 +103,7 @@ import Verification
         }
     }
 
-    @Test func tablesBeforeTheFirstResultThatIsKeptNameNoPlaceInOrdered() async throws {
+    @Test func tablesBeforeTheFirstKeptResultHaveNoOffsetInOrdered() async throws {
         try await World.with { world in
             try await world.appendChanges(40)
             try await world.order()
@@ -112,10 +111,7 @@ import Verification
             let written = try await world.withTables(at: "\(world.folder)/made.db") { store in
                 let (positions, continuation) = AsyncStream.makeStream(of: StoredPosition.self)
                 let watched = WatchedStore(base: store) { continuation.yield($0) }
-                let reports = try await Replay(
-                    log: world.log, into: watched, history: World.history, schemas: World.schemas,
-                    configuration: Self.smallSteps, logger: World.logger
-                ).run()
+                let reports = try await Replay(World.source(world.log, Self.smallSteps), into: watched).run()
                 continuation.finish()
                 #expect(reports.flatMap(\.lines).allSatisfy { $0.finding.isEqual }, "\(reports)")
                 return await positions.reduce(into: []) { $0.append($1) }
@@ -131,7 +127,7 @@ import Verification
         }
     }
 
-    @Test func whatRetentionTakesMeanwhileIsNotMissed() async throws {
+    @Test func resultsThatRetentionRemovesMeanwhileAreNoDifference() async throws {
         try await World.with { world in
             // More than is read at once.
             let count = 8000
@@ -146,17 +142,15 @@ import Verification
                         Issue.record(error)
                     }
                 }
-                return try await Replay(
-                    log: world.log, into: watched, history: World.history, schemas: World.schemas,
-                    configuration: OrderingConfiguration(stepBytes: 32 << 10, overlayBytes: 1024), logger: World.logger
-                ).run()
+                let steps = OrderingConfiguration(stepBytes: 32 << 10, overlayBytes: 1024)
+                return try await Replay(World.source(world.log, steps), into: watched).run()
             }
             let ordered = try #require(reports.flatMap(\.lines).first { $0.subject == "ordered" })
             guard case .equal(let text) = ordered.finding else {
                 Issue.record("\(ordered)")
                 return
             }
-            #expect(text.contains(" older ones are not kept any longer"))
+            #expect(text.contains(" older ones were removed by retention"))
             let made = try await snapshot(world, of: "made.db")
             #expect(try await snapshot(world, of: "tables.db") == made)
         }

@@ -7,7 +7,7 @@ import TestClocks
 import Testing
 import Verification
 
-/// A verification of hours does not end because the log was away for a moment.
+/// A verification of hours continues after a short outage of the log.
 @Suite(.timeLimit(.minutes(1))) struct RetryingLogTests {
     private func log(
         _ base: MemoryChangeLog, failing faults: Faults, _ clock: RecordingClock, limit: Duration = .seconds(60)
@@ -15,7 +15,7 @@ import Verification
         RetryingLog(FaultyLog(base: base, faults: faults), limit: limit, clock: clock, logger: World.logger)
     }
 
-    @Test func whatMayPassIsTriedAgain() async throws {
+    @Test func retriableErrorsAreRetried() async throws {
         try await World.with { world in
             try await world.appendChanges(60)
             try await world.order()
@@ -24,9 +24,8 @@ import Verification
             let reports = try await world.withTables { tables in
                 try await world.withTables(at: world.folder + "/scratch.db") { made in
                     try await Verifier(
-                        log: log(world.log, failing: faults, clock), tables: tables, scratch: made,
-                        streams: world.folder, history: World.history, schemas: World.schemas, limits: SyncLimits(),
-                        logger: World.logger
+                        World.source(log(world.log, failing: faults, clock)), tables: tables, scratch: made,
+                        streams: world.folder, limits: SyncLimits()
                     ).run()
                 }
             }
@@ -36,7 +35,7 @@ import Verification
         }
     }
 
-    @Test func patienceEnds() async throws {
+    @Test func retriesEndAtTheLimit() async throws {
         try await World.with { world in
             let clock = RecordingClock()
             let error = ChangeLogError(.inputOutput, message: "away", isRetriable: true)
@@ -48,7 +47,7 @@ import Verification
         }
     }
 
-    @Test func whatDoesNotPassIsToldAtOnce() async throws {
+    @Test func otherErrorsAreThrownAtOnce() async throws {
         try await World.with { world in
             let clock = RecordingClock()
             let error = ChangeLogError(.corrupt, message: "damaged")
@@ -59,7 +58,7 @@ import Verification
     }
 }
 
-/// When calls fail.
+/// Which calls fail.
 private final class Faults: Sendable {
     private let error: ChangeLogError
     private let isEach: Bool
@@ -69,11 +68,11 @@ private final class Faults: Sendable {
 
     init(everyOther error: ChangeLogError) { (self.error, isEach) = (error, false) }
 
-    /// How many calls failed.
+    /// Calls that failed.
     var count: Int { calls.withLock { isEach ? $0 : ($0 + 1) / 2 } }
 
-    /// Fails, or lets the call be made.
-    func meet() throws(ChangeLogError) {
+    /// Fails the call if it is due.
+    func strike() throws(ChangeLogError) {
         let isDue = calls.withLock { calls in
             calls += 1
             return isEach || calls % 2 == 1
@@ -82,14 +81,14 @@ private final class Faults: Sendable {
     }
 }
 
-/// A log whose readers' calls fail now and then.
+/// A log whose reads fail.
 private struct FaultyLog: ChangeLog {
     struct Reader: LogReader {
         let base: MemoryChangeLog.Reader
         let faults: Faults
 
         func next(maximumBytes: Int) async throws -> [LogRecord] {
-            try faults.meet()
+            try faults.strike()
             return try await base.next(maximumBytes: maximumBytes)
         }
 
@@ -105,12 +104,12 @@ private struct FaultyLog: ChangeLog {
     func producer() async throws(ChangeLogError) -> MemoryChangeLog.Producer { try await base.producer() }
 
     func reader(of partition: TopicPartition, from offset: Int64) async throws(ChangeLogError) -> Reader {
-        try faults.meet()
+        try faults.strike()
         return Reader(base: try await base.reader(of: partition, from: offset), faults: faults)
     }
 
     func range(of partition: TopicPartition) async throws(ChangeLogError) -> LogRange {
-        try faults.meet()
+        try faults.strike()
         return try await base.range(of: partition)
     }
 

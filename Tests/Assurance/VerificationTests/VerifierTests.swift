@@ -8,7 +8,7 @@ import Testing
 import Verification
 
 @Suite(.timeLimit(.minutes(1))) struct VerifierTests {
-    @Test func whatOrderingMadeIsEqual() async throws {
+    @Test func whatOrderingWroteIsEqual() async throws {
         try await World.with { world in
             try await world.appendChanges(60)
             try await world.order()
@@ -19,11 +19,11 @@ import Verification
         }
     }
 
-    @Test func tablesThatLagAreEqualWhereTheyStand() async throws {
+    @Test func tablesThatLagAreEqualAtTheirPosition() async throws {
         try await World.with { world in
             try await world.appendChanges(20)
             try await world.order()
-            // Results that these tables never had.
+            // Results that these tables never get.
             try await world.appendChanges(20, from: 20)
             try await world.withTables(at: world.folder + "/other.db") { _ in }
             try await world.order(at: world.folder + "/other.db")
@@ -52,7 +52,7 @@ import Verification
             "DELETE FROM weir_outcomes WHERE place = (SELECT min(place) FROM weir_outcomes)",
             "device k0 of abc, with owner abc, batch ", 1
         ),
-    ]) func aChangeOfTheTablesIsNamed(sql: String, item: String, count: Int) async throws {
+    ]) func aChangeInTheTablesIsNamed(sql: String, item: String, count: Int) async throws {
         try await World.with { world in
             try await world.appendChanges(60)
             try await world.order()
@@ -64,8 +64,8 @@ import Verification
         }
     }
 
-    /// A snapshot under way, whose store waits for its pieces to be taken, is ended.
-    @Test func tablesThatFailWhileTheyAreReadAreUnknown() async throws {
+    /// The store's snapshot, which waits for its next chunk to be consumed, is ended.
+    @Test func tablesThatCannotBeReadAreUnknown() async throws {
         try await World.with { world in
             try await world.appendChanges(60)
             try await world.order()
@@ -88,7 +88,7 @@ import Verification
         }
     }
 
-    @Test func resultsOfMessagesThatAreNotThereAreNamed() async throws {
+    @Test func resultsOfMissingRecordsAreNamed() async throws {
         try await World.with { world in
             try await world.appendChanges(5)
             try await world.order()
@@ -103,12 +103,12 @@ import Verification
         }
     }
 
-    @Test func resultsThatAreMissingAndAlteredAreNamed() async throws {
+    @Test func missingAndAlteredResultsAreNamed() async throws {
         try await World.with { world in
             try await world.appendChanges(6)
             try await world.order()
             let records = try await world.records(of: .ordered)
-            // The same history in another log, whose third result is gone and whose fifth is another.
+            // The same changes in another log, whose third result is missing and whose fifth differs.
             try await World.with { other in
                 try await other.append(try await world.records(of: .changes), to: .changes)
                 var piece = try OrderedPiece(decoding: records[4])
@@ -123,17 +123,17 @@ import Verification
         }
     }
 
-    @Test func aMessageThatCannotBeOrderedIsExplained() async throws {
+    @Test func aRecordThatCannotBeOrderedIsExplained() async throws {
         try await World.with { world in
             try await world.appendChanges(3)
             try await world.order()
             try await world.append([[1, 2, 3]], to: .changes)
-            // A result of it makes the replay go there.
+            // A result of it makes the replay advance to it.
             var piece = try OrderedPiece(decoding: try #require(try await world.records(of: .ordered).last))
             piece.changesOffset = 3
             try await world.append([piece.encode(naming: World.schemas.entries[0].schema)], to: .ordered)
             guard case .unknown(let text) = try await world.verify()["changes"] else {
-                Issue.record("nothing is said of changes")
+                Issue.record("there is no finding on changes")
                 return
             }
             #expect(text.contains("changes[0] offset 3: the record cannot be read"))
@@ -144,9 +144,9 @@ import Verification
 extension World {
     /// The values of a topic.
     func records(of topic: Topic) async throws -> [[UInt8]] {
-        let place = TopicPartition(topic, 0)
-        let end = try await log.range(of: place).end
-        let reader = try await log.reader(of: place, from: 0)
+        let partition = TopicPartition(topic, 0)
+        let end = try await log.range(of: partition).end
+        let reader = try await log.reader(of: partition, from: 0)
         let result = await Result.capturing {
             var values: [[UInt8]] = []
             while values.count < Int(end) { values += try await reader.next(maximumBytes: 1 << 20).map(\.value) }

@@ -12,7 +12,7 @@ import SyncModel
 import SyncWire
 import Verification
 
-/// A log, and a folder with tables that the ordering stage made of it.
+/// A log, and a folder with tables that the ordering stage wrote from it.
 struct World {
     static let history = History(epoch: "e1", partitions: 1, clock: .sequence(first: 100), pieceSize: 400)
 
@@ -30,7 +30,6 @@ struct World {
 
     var path: String { folder + "/tables.db" }
 
-    /// Makes a world for a closure and removes it afterwards.
     static func with(_ body: (World) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("weir-verify-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -52,7 +51,7 @@ struct World {
         await producer.close()
     }
 
-    /// Appends messages, each with a change of one of seven rows by one of three devices.
+    /// Appends parts, each with a change of one of seven rows by one of three devices.
     func appendChanges(_ count: Int, from first: Int = 0) async throws {
         let values = (first..<(first + count)).map { number in
             var columns = RowValues()
@@ -88,7 +87,7 @@ struct World {
         return try result.get()
     }
 
-    /// Orders all messages, publishing to the log and writing the tables.
+    /// Orders all of `changes`: publishes to the log and writes the tables.
     func order(at path: String? = nil) async throws {
         try await withTables(at: path) { store in
             let end = try await log.range(of: TopicPartition(.changes, 0)).end
@@ -115,21 +114,29 @@ struct World {
         try result.get()
     }
 
-    // MARK: Judging
+    // MARK: Verifying
+
+    static func source<Log: ChangeLog>(
+        _ log: Log, _ configuration: OrderingConfiguration = OrderingConfiguration(),
+        progress: @escaping @Sendable (Int) -> Void = { _ in }
+    ) -> ReplaySource<Log> {
+        ReplaySource(
+            log: log, history: history, schemas: schemas, configuration: configuration, logger: logger,
+            progress: progress)
+    }
 
     static let logger = Logger(label: "test", output: LogOutput(format: .text, to: NoLines()), level: .critical)
 
-    /// What a verifier says of the partition, by subject.
+    /// The findings on the partition, by subject.
     ///
-    /// - Parameter rowsFault: what the tables answer when they are asked for rows by their keys.
+    /// - Parameter rowsFault: thrown where rows are read by their keys.
     func verify(rowsFault: RecordStoreError? = nil) async throws -> [String: Finding] {
         let scratch = folder + "/scratch-\(UUID().uuidString).db"
         return try await withTables { tables in
             try await withTables(at: scratch) { made in
                 let reports = try await Verifier(
-                    log: log, tables: WatchedStore(base: tables, rowsFault: rowsFault), scratch: made, streams: folder,
-                    history: Self.history,
-                    schemas: Self.schemas, limits: SyncLimits(), logger: Self.logger
+                    Self.source(log), tables: WatchedStore(base: tables, rowsFault: rowsFault), scratch: made,
+                    streams: folder, limits: SyncLimits()
                 ).run()
                 let lines = reports.filter { $0.partition == 0 }.flatMap(\.lines)
                 return Dictionary(uniqueKeysWithValues: lines.map { ($0.subject, $0.finding) })
@@ -137,7 +144,7 @@ struct World {
         }
     }
 
-    /// The only difference found, with how many there are.
+    /// The first difference of a subject, and how many there are.
     func difference(in subject: String) async throws -> (Difference, count: Int)? {
         guard case .different(let difference, let count) = try await verify()[subject] else { return nil }
         return (difference, count)
@@ -150,18 +157,18 @@ extension Finding {
     }
 }
 
-/// Drops lines: what a test expects it asks for.
+/// Discards log lines.
 private struct NoLines: LogSink {
     func write(_ line: [UInt8]) {}
 }
 
-/// Tables that tell how far a partition was written, and fail where a test wants it.
+/// Tables that report what is written, and fail where a test wants it.
 struct WatchedStore: RecordStore {
     let base: SQLiteRecordStore
     var rowsFault: RecordStoreError?
-    /// Told of each step that was written.
+    /// Called after each step.
     var written: @Sendable (StoredPosition) async -> Void = { _ in }
-    /// Steps beyond this offset are refused.
+    /// Steps after this offset are rejected.
     var end = Int64.max
 
     func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {
@@ -187,7 +194,7 @@ struct WatchedStore: RecordStore {
 
     func commit(_ steps: [StoreStep]) async throws(RecordStoreError) {
         if steps.contains(where: { $0.position.state.nextOffset > end }) {
-            throw RecordStoreError(.storageFull, message: "no room")
+            throw RecordStoreError(.storageFull, message: "the disk is full")
         }
         try await base.commit(steps)
         for step in steps { await written(step.position) }

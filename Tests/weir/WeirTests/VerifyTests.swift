@@ -221,7 +221,7 @@ import Testing
         }
         let run = try await verify()
         #expect(run.code == 0, "\(run.output)\(run.errors)")
-        #expect(run.output.contains(" older ones are not kept any longer"))
+        #expect(run.output.contains(" older ones were removed by retention"))
         let replay = try await CommandRun.run("replay", "--data", data, "--replace", in: folder)
         #expect(replay.code == 0, "\(replay.output)\(replay.errors)")
         let weir = try await TestServer.start(in: folder)

@@ -1,0 +1,65 @@
+import JSONText
+
+/// Requests as bytes, head and body, encoded before the time is measured.
+struct Requests: Sendable {
+    /// The caller's syncId and the device's knowledgeId; both of letters and digits.
+    let owner: String
+    let device: String
+
+    /// `POST /v1/upload` of a batch.
+    func upload(batch: Int, of rows: some Sequence<Workload.Row>) -> [UInt8] {
+        var body = Array(#"{"knowledgeId":"\#(device)","batch":\#(batch),"changes":["#.utf8)
+        var isFirst = true
+        for row in rows {
+            if !isFirst { body.append(UInt8(ascii: ",")) }
+            isFirst = false
+            Workload.write(row, to: &body)
+        }
+        body += "]}".utf8
+        return post("/v1/upload", body)
+    }
+
+    /// `POST /v1/pull` of everything above a floor.
+    func pull(
+        above floor: Int = 0, limit: Int = 1, waitSeconds: Int = 0, including batch: Int? = nil
+    ) -> [UInt8] {
+        pull(
+            knowledge: #"[{"syncId":"\#(owner)","knowledgeId":"*","lastTimeStamp":\#(floor)}]"#.utf8[...], limit: limit,
+            waitSeconds: waitSeconds, including: batch)
+    }
+
+    /// `POST /v1/pull` of what follows a page.
+    func pull(after page: PullAnswer, limit: Int) -> [UInt8] {
+        pull(knowledge: page.knowledge, cutFrom: page.cutFrom, limit: limit)
+    }
+
+    /// `POST /v1/pull` with a vector as JSON.
+    func pull(
+        knowledge: some Sequence<UInt8>, cutFrom: ArraySlice<UInt8>? = nil, limit: Int, waitSeconds: Int = 0,
+        including batch: Int? = nil
+    ) -> [UInt8] {
+        var body = Array(#"{"knowledgeId":"\#(device)","compact":true,"limit":\#(limit)"#.utf8)
+        if waitSeconds > 0 { body += #","wait":\#(waitSeconds)"#.utf8 }
+        if let batch { body += #","include":[\#(batch)]"#.utf8 }
+        body += #","knowledge":"#.utf8
+        body += knowledge
+        if let cutFrom {
+            body += #","cutFrom":"#.utf8
+            body += cutFrom
+        }
+        body += "}".utf8
+        return post("/v1/pull", body)
+    }
+
+    /// `GET /v1/watch`.
+    func watch() -> [UInt8] {
+        Array("GET /v1/watch HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Sync-Id: \(owner)\r\n\r\n".utf8)
+    }
+
+    private func post(_ path: String, _ body: [UInt8]) -> [UInt8] {
+        var request = Array("POST \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Sync-Id: \(owner)\r\n".utf8)
+        request += "Content-Type: application/json\r\nContent-Length: \(body.count)\r\n\r\n".utf8
+        request += body
+        return request
+    }
+}

@@ -1,0 +1,70 @@
+import Glibc
+import Synchronization
+
+/// The program `weir` that is measured.
+struct WeirProgram: Sendable {
+    let path: String
+    let interruption: Interruption
+
+    /// `weir` in the folder of this program.
+    static func besideThisProgram() throws(BenchmarkFailure) -> String {
+        guard let path = realpath("/proc/self/exe", nil) else { throw .system("realpath of /proc/self/exe", errno) }
+        defer { free(path) }
+        let own = String(cString: path)
+        return own[..<(own.lastIndex(of: "/") ?? own.startIndex)] + "/weir"
+    }
+
+    func start(_ arguments: [String]) throws -> WeirProcess { try WeirProcess(arguments, of: self) }
+
+    func run(_ arguments: [String]) async throws {
+        let command = try start(arguments)
+        command.lines.readOn()
+        try await command.untilEnd()
+    }
+}
+
+/// A process of `weir`, which is killed when its last reference goes.
+final class WeirProcess: Sendable {
+    let process: pid_t
+    /// Its log, which the caller must read.
+    let lines: LogLines
+    private let hasEnded = Mutex(false)
+    private let interruption: Interruption
+
+    fileprivate init(_ arguments: [String], of program: WeirProgram) throws {
+        let (process, errors) = try program.interruption.start { () throws(BenchmarkFailure) in
+            try ChildProcess.start(["weir"] + arguments, at: program.path, reading: STDERR_FILENO)
+        }
+        self.process = process
+        interruption = program.interruption
+        lines = LogLines(errors)
+    }
+
+    deinit {
+        // Not stopped, since something threw.
+        if !hasEnded.withLock({ $0 }) {
+            interruption.forget(process)
+            kill(process, SIGKILL)
+            _ = ChildProcess.wait(for: process)
+        }
+    }
+
+    func stop() async throws {
+        try await end { kill($0, SIGTERM) }
+    }
+
+    fileprivate func untilEnd() async throws {
+        try await end { _ in }
+    }
+
+    private func end(_ signal: (pid_t) -> Void) async throws {
+        interruption.forget(process)
+        signal(process)
+        let process = process
+        let status = try await LoadThreads.run { ChildProcess.wait(for: process) }
+        hasEnded.withLock { $0 = true }
+        guard status == 0 else {
+            throw BenchmarkFailure("a process of Weir failed:\n" + lines.newest.joined(separator: "\n"))
+        }
+    }
+}

@@ -1,0 +1,193 @@
+import SyncModel
+
+/// The ordering rules in their simplest form; each result of the ordering stage is compared with it.
+///
+/// It keeps every version of every row and takes one part after the other.
+final class OrderingModel: @unchecked Sendable {
+    // Unchecked: used on the run's thread alone.
+
+    /// A row and every version that it had.
+    struct Row {
+        var state: OrderedRow
+        var versions: [(timeStamp: TimeStamp, writer: Device)]
+    }
+
+    private struct Progress {
+        var highest: Int64 = 0
+        /// The newest 16 outcomes: numbers and hashes.
+        var kept: [(batch: Int64, hash: [UInt8])] = []
+    }
+
+    private let world: World
+    private var timeStamps: [TimeStamp]
+    private(set) var rows: [RowKey: Row] = [:]
+    private var progress: [DeviceKey: Progress] = [:]
+    private var partitionOfOwner: [SyncID: Int] = [:]
+
+    init(_ world: World) {
+        self.world = world
+        timeStamps = Array(repeating: .zero, count: world.scenario.partitions)
+    }
+
+    /// Compares a whole result with the part that it is of.
+    func check(_ result: OrderedPiece, of part: ChangePart, _ partition: Int) {
+        if partitionOfOwner.updateValue(partition, forKey: part.owner) ?? partition != partition {
+            return world.fail(.oneOrder, "\(part.owner) is in another partition: \(partition)")
+        }
+        let expected = verdict(on: part)
+        guard result.verdict == expected else {
+            return world.fail(.appliedOnce, "a part is \(result.verdict), and should be \(expected); \(name(part))")
+        }
+        guard expected == .ordered else {
+            if !result.rows.isEmpty { world.fail(.appliedOnce, "a part that is \(expected) wrote rows; \(name(part))") }
+            return
+        }
+        if let batch = part.batch {
+            var known = progress[part.deviceKey] ?? Progress()
+            known.highest = batch
+            known.kept = (known.kept + [(batch, part.contentHash)]).suffix(16)
+            progress[part.deviceKey] = known
+        }
+        apply(part, result, partition)
+    }
+
+    private func verdict(on part: ChangePart) -> OrderedPiece.Verdict {
+        if part.hasOtherEpoch { return .refused(.historyChanged) }
+        guard let batch = part.batch, let known = progress[part.deviceKey], batch <= known.highest else {
+            return .ordered
+        }
+        guard let first = known.kept.first(where: { $0.batch == batch }) else { return .refused(.outcomeExpired) }
+        return first.hash == part.contentHash ? .repeated : .refused(.batchMismatch)
+    }
+
+    private func next(after previous: TimeStamp, _ logTime: Int64) -> TimeStamp {
+        switch world.scenario.clock {
+        case .logTime: TimeStamp(previous.rawValue < logTime ? logTime : previous.rawValue + 1)
+        case .sequence(let first): TimeStamp(previous == .zero ? first : previous.rawValue + 1)
+        }
+    }
+
+    private func apply(_ part: ChangePart, _ result: OrderedPiece, _ partition: Int) {
+        guard result.results.count == part.changes.count else {
+            return world.fail(
+                .rules, "\(part.changes.count) changes have \(result.results.count) results; \(name(part))")
+        }
+        var touched: [RowKey: Row] = [:]
+        var timeStamp = timeStamps[partition]
+        var mustAbort = part.hasIngestRefusal
+        var expected: [ChangeResult.Status] = []
+        for change in part.changes {
+            let key = RowKey(table: change.table, owner: part.owner, id: change.id)
+            var row = touched[key] ?? rows[key]
+            let decided = ExpectedDecision(change, on: row, by: part, world.scenario.schema)
+            switch decided.decision {
+            case .unchanged(let status):
+                expected.append(status)
+            case .stored(let values, let isRevived):
+                let next = next(after: timeStamp, part.logTime)
+                timeStamp = next
+                let state = decided.newState(values, at: next, isRevived: isRevived)
+                row = Row(state: state, versions: (row?.versions ?? []) + [(next, part.device)])
+                touched[key] = row
+                expected.append(
+                    state.isDeleted && !change.isDelete
+                        ? .deleted(timeStamp: next, version: state.version, knowledgeID: state.knowledgeID)
+                        : .applied(timeStamp: next, version: state.version, knowledgeID: state.knowledgeID))
+            }
+            switch expected[expected.count - 1] {
+            case .conflict, .refused: mustAbort = true
+            default: break
+            }
+        }
+        if part.isAtomic, mustAbort {
+            touched = [:]
+            timeStamp = timeStamps[partition]
+            expected = expected.map { status in
+                switch status {
+                case .conflict, .refused: status
+                default: .refused(.batchAborted, message: "")
+                }
+            }
+        }
+        for (index, status) in expected.enumerated() {
+            compare(result.results[index], status, part.changes[index], part)
+        }
+        compare(result.rows, touched.values.map(\.state).sorted { $0.timeStamp < $1.timeStamp }, part)
+        compareLocators(result.results, touched, part)
+        if result.timeStamp != timeStamp {
+            world.fail(
+                .oneOrder, "the partition is at \(result.timeStamp), and should be at \(timeStamp); \(name(part))")
+        }
+        timeStamps[partition] = timeStamp
+        rows.merge(touched) { _, new in new }
+        world.streams.add(result.rows.map(\.row))
+    }
+
+    private func compare(
+        _ result: ChangeResult, _ expected: ChangeResult.Status, _ change: Change, _ part: ChangePart
+    ) {
+        let found = result.status
+        let item = "change \(change.index) of \(change.id); \(name(part))"
+        switch (found, expected) {
+        case (.applied(let one, _, _), .applied(let other, _, _)) where one != other,
+            (.deleted(let one, _, _), .deleted(let other, _, _)) where one != other:
+            world.fail(.oneOrder, "the timeStamp is \(one), and should be \(other): \(item)")
+        case (.applied, .deleted), (.deleted, .applied):
+            world.fail(.deletesStay, "it is \(found), and should be \(expected): \(item)")
+        case (.refused(let one, _), .refused(let other, _)) where one == other: break
+        default:
+            if found != expected || result.id != change.id || result.index != change.index {
+                world.fail(.rules, "it is \(found), and should be \(expected): \(item)")
+            }
+        }
+    }
+
+    /// Conflicts and refusals locate the row as it is after the part.
+    private func compareLocators(_ results: [ChangeResult], _ touched: [RowKey: Row], _ part: ChangePart) {
+        for result in results {
+            var expected: RowLocator?
+            if result.status.isRejected {
+                let key = RowKey(table: result.table, owner: part.owner, id: result.id)
+                expected = (touched[key] ?? rows[key]).map {
+                    RowLocator(knowledgeID: $0.state.knowledgeID, timeStamp: $0.state.timeStamp)
+                }
+            }
+            if result.locator != expected {
+                let found = "\(String(describing: result.locator))"
+                world.fail(
+                    .rules,
+                    "\(result.id) is at \(found), and should be at \(String(describing: expected)); \(name(part))")
+            }
+        }
+    }
+
+    private func compare(_ found: [WrittenRow], _ expected: [OrderedRow], _ part: ChangePart) {
+        guard found.map(\.row.timeStamp) == expected.map(\.timeStamp) else {
+            return world.fail(
+                .oneOrder,
+                "rows are at \(found.map(\.row.timeStamp)), and should be at \(expected.map(\.timeStamp)); \(name(part))"
+            )
+        }
+        for (written, other) in zip(found, expected) {
+            let row = written.row
+            let before = rows[row.key]?.state.timeStamp ?? .zero
+            if written.before != before {
+                return world.fail(.oneOrder, "\(row.key.id) was at \(before), not at \(written.before); \(name(part))")
+            }
+            if row.isDeleted != other.isDeleted {
+                return world.fail(.deletesStay, "\(row.key.id) is deleted: \(row.isDeleted); \(name(part))")
+            }
+            var same = row
+            // What the stage keeps for its own use is checked by its decisions.
+            same.isExact = other.isExact
+            same.othersTimeStamp = other.othersTimeStamp
+            if same != other {
+                return world.fail(.rules, "the row is \(row), and should be \(other); \(name(part))")
+            }
+        }
+    }
+
+    private func name(_ part: ChangePart) -> String {
+        "part \(part.part) of uploads[\(part.upload.partition)] \(part.upload.offset)"
+    }
+}

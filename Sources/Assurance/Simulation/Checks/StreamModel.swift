@@ -1,0 +1,143 @@
+import FanOutLink
+import SyncModel
+
+/// Every version of every row, by owner, and what a pull must return of them.
+final class StreamModel: @unchecked Sendable {
+    // Unchecked: used on the run's thread alone.
+    struct Version {
+        let row: OrderedRow
+        let json: [UInt8]
+        /// The timeStamp of the next version.
+        var replacedAt: TimeStamp?
+
+        func isNewest(at head: TimeStamp) -> Bool {
+            row.timeStamp <= head && replacedAt.map { $0 > head } ?? true
+        }
+    }
+
+    private let world: World
+    private var versions: [SyncID: [Version]] = [:]
+    private var newest: [RowKey: Int] = [:]
+
+    init(_ world: World) { self.world = world }
+
+    func add(_ rows: [OrderedRow]) {
+        for row in rows {
+            if let old = newest[row.key] { versions[row.key.owner]?[old].replacedAt = row.timeStamp }
+            newest[row.key] = versions[row.key.owner]?.count ?? 0
+            versions[row.key.owner, default: []].append(
+                Version(row: row, json: RowText.json(of: row, world.scenario.schema)))
+        }
+    }
+
+    func head(of owner: SyncID) -> TimeStamp { versions[owner]?.last?.row.timeStamp ?? .zero }
+
+    /// The rows of an owner at a head, with tombstones.
+    func rows(of owner: SyncID, at head: TimeStamp) -> [OrderedRow] {
+        versions[owner]?.filter { $0.isNewest(at: head) }.map(\.row) ?? []
+    }
+
+    /// Whether a result has exactly this row.
+    func has(_ row: OrderedRow) -> Bool {
+        versions[row.key.owner]?.contains { $0.row.timeStamp == row.timeStamp && $0.row == row } ?? false
+    }
+
+    func row(_ key: RowKey) -> OrderedRow? { newest[key].flatMap { versions[key.owner]?[$0].row } }
+
+    func check(_ request: PagePull, _ pages: [OwnerPage]) {
+        world.audit.catchUp()
+        let pulls = Dictionary(request.owners.map { ($0.owner, $0) }) { first, _ in first }
+        var count = 0
+        for page in pages {
+            guard let pull = pulls[page.owner] else {
+                return world.fail(.ownersApart, "a page of \(page.owner), which was not asked for")
+            }
+            switch page.content {
+            case .historyChanged:
+                if pull.knowledge.requiredHead <= head(of: page.owner) {
+                    world.fail(
+                        .drainedEqual, "\(page.owner) must resync, though the log has what the device has seen")
+                }
+            case .rows(let rows):
+                check(rows, pull)
+                count += rows.count
+            }
+        }
+        if count > request.limit { world.fail(.exactPull, "\(count) rows, at most \(request.limit) were asked for") }
+    }
+
+    private func check(_ page: OwnerRows, _ pull: OwnerPull) {
+        let owner = pull.owner
+        guard page.head <= head(of: owner) else {
+            return world.fail(.exactPull, "the stream of \(owner) is at \(page.head), after its newest row")
+        }
+        let known = pull.knowledge
+        let all = (versions[owner] ?? []).filter { $0.isNewest(at: page.head) }
+        let due = all.filter { $0.row.timeStamp > known[$0.row.knowledgeID] && !pull.held.contains($0.row.timeStamp) }
+        let sent = due.prefix(page.count)
+        let json = [UInt8](sent.map(\.json).joined(separator: [UInt8(ascii: ",")]))
+        guard json == page.json, page.hasMore ? page.count < due.count : page.count == due.count else {
+            return world.fail(
+                .exactPull,
+                "\(owner) at \(page.head), more \(page.hasMore), held \(pull.held.sorted()), knowledge \(known): "
+                    + "\(page.count) rows of \(due.map(\.row.timeStamp)) are \(String(decoding: page.json, as: UTF8.self))"
+            )
+        }
+        checkEntries(page, known, all: all.map(\.row), rest: due.dropFirst(page.count).map(\.row), last: sent.last?.row)
+    }
+
+    /// The vector never falls, covers what was sent, and on a cut page passes no row that was not.
+    private func checkEntries(
+        _ page: OwnerRows, _ known: OwnerKnowledge, all: [OrderedRow], rest: [OrderedRow], last: OrderedRow?
+    ) {
+        var after = OwnerKnowledge(floor: known.givenFloor)
+        for entry in page.entries { after.entries[entry.device] = entry.timeStamp }
+        for (device, timeStamp) in known.entries where after[device] < timeStamp {
+            return world.fail(.drainedEqual, "the entry of \(device) falls from \(timeStamp) to \(after[device])")
+        }
+        for row in rest where row.timeStamp <= after[row.knowledgeID] {
+            return world.fail(
+                .drainedEqual,
+                "the entry of \(row.knowledgeID), \(after[row.knowledgeID]), passes a row that was not sent")
+        }
+        for (device, timeStamp) in after.entries where timeStamp > known[device] {
+            if page.hasMore, timeStamp > last?.timeStamp ?? .zero {
+                return world.fail(.drainedEqual, "the entry of \(device), \(timeStamp), passes the last row sent")
+            }
+            guard all.contains(where: { $0.knowledgeID == device && $0.timeStamp == timeStamp }) else {
+                return world.fail(.drainedEqual, "the entry of \(device), \(timeStamp), is not a row's")
+            }
+        }
+        guard !page.hasMore else { return }
+        for row in all where row.timeStamp > after[row.knowledgeID] {
+            return world.fail(
+                .drainedEqual, "after a drained page the entry of \(row.knowledgeID) is below its newest row")
+        }
+    }
+}
+
+/// Rows as the HTTP contract spells them.
+enum RowText {
+    static func json(of row: OrderedRow, _ schema: Schema) -> [UInt8] {
+        let table = schema.tables[row.key.table]
+        var text =
+            #"{"table":"\#(table.name)","id":"\#(row.key.id)","syncId":"\#(row.key.owner)","knowledgeId":"\#(row.knowledgeID)""#
+            + #","timeStamp":\#(row.timeStamp),"version":\#(row.version),"deleted":\#(row.isDeleted)"#
+        if table.policy == .lastWriteWins { text += #","updatedAt":"\#(moment(row.updatedAt))""# }
+        let values = zip(table.columns, values(of: row)).map { #""\#($0.name)":\#($1)"# }
+        text += #","values":{\#(values.joined(separator: ","))}"#
+        text += #","writer":{"syncId":"\#(row.writer.caller)","knowledgeId":"\#(row.writer.knowledgeID)"}}"#
+        return Array(text.utf8)
+    }
+
+    /// Each column's canonical JSON.
+    static func values(of row: OrderedRow) -> [String] {
+        row.values.ranges.map { String(decoding: row.values.bytes[$0], as: UTF8.self) }
+    }
+
+    static func moment(_ microseconds: Int64) -> String {
+        var bytes: [UInt8] = []
+        CanonicalTimestamp.append(microseconds, to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

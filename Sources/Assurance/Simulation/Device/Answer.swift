@@ -1,0 +1,116 @@
+import JSON
+import SyncModel
+
+/// An answer of the gateway, parsed.
+struct Answer {
+    struct Result {
+        let status: String
+        let code: String
+        let timeStamp: Int64
+        let version: Int64
+        let knowledgeID: String?
+    }
+
+    struct Row {
+        let table: String
+        let id: String
+        let owner: String
+        let knowledgeID: String
+        let timeStamp: Int64
+        let version: Int64
+        let isDeleted: Bool
+        let updatedAt: String?
+        let values: [String: String]
+    }
+
+    struct Entry {
+        let owner: String
+        let knowledgeID: String
+        let timeStamp: Int64
+    }
+
+    let hasBatch: Bool
+    let refusal: String?
+    let results: [Result]
+    let rows: [Row]
+    let knowledge: [Entry]
+    let hasMore: Bool
+    let revoked: [String]
+    let resync: [String]
+    /// Entries without a knowledgeId.
+    let cutFrom: [Entry]
+
+    init(_ body: [UInt8]) throws {
+        var parser = JSONParser()
+        self = try parser.withDocument(body.span) { Self($0.root) }
+    }
+
+    private init(_ root: borrowing JSONValue) {
+        if let batch = root.member(named: "batch") {
+            hasBatch = true
+            refusal = Self.text(batch.member(named: "refused")?.member(named: "code"))
+            results = Self.list(batch.member(named: "results")) { Self.result($0) }
+        } else {
+            (hasBatch, refusal, results) = (false, nil, [])
+        }
+        rows = Self.list(root.member(named: "changes")) { Self.row($0) }
+        knowledge = Self.list(root.member(named: "knowledge")) { Self.entry($0, "lastTimeStamp") }
+        hasMore = root.member(named: "hasMore")?.bool ?? false
+        revoked = Self.list(root.member(named: "revoked")) { Self.text($0) ?? "" }
+        resync = Self.list(root.member(named: "resync")) { Self.text($0.member(named: "syncId")) ?? "" }
+        cutFrom = Self.list(root.member(named: "cutFrom")) { Self.entry($0, "head") }
+    }
+
+    private static func list<Element>(
+        _ value: borrowing JSONValue?, _ read: (borrowing JSONValue) -> Element
+    ) -> [Element] {
+        guard let value = copy value, var elements = value.elements else { return [] }
+        var list: [Element] = []
+        while let element = elements.next() { list.append(read(element)) }
+        return list
+    }
+
+    private static func result(_ value: borrowing JSONValue) -> Result {
+        Result(
+            status: text(value.member(named: "status")) ?? "", code: text(value.member(named: "code")) ?? "",
+            timeStamp: number(value.member(named: "timeStamp")), version: number(value.member(named: "version")),
+            knowledgeID: text(value.member(named: "knowledgeId")))
+    }
+
+    private static func row(_ value: borrowing JSONValue) -> Row {
+        var values: [String: String] = [:]
+        if let object = value.member(named: "values"), var members = object.members {
+            while let member = members.next() { values[text(member.name)] = text(member.value.sourceBytes) }
+        }
+        return Row(
+            table: text(value.member(named: "table")) ?? "", id: text(value.member(named: "id")) ?? "",
+            owner: text(value.member(named: "syncId")) ?? "",
+            knowledgeID: text(value.member(named: "knowledgeId")) ?? "",
+            timeStamp: number(value.member(named: "timeStamp")), version: number(value.member(named: "version")),
+            isDeleted: value.member(named: "deleted")?.bool ?? false,
+            updatedAt: text(value.member(named: "updatedAt")), values: values)
+    }
+
+    private static func entry(_ value: borrowing JSONValue, _ timeStamp: StaticString) -> Entry {
+        Entry(
+            owner: text(value.member(named: "syncId")) ?? "",
+            knowledgeID: text(value.member(named: "knowledgeId")) ?? "",
+            timeStamp: number(value.member(named: timeStamp)))
+    }
+
+    /// A string; `nil` for other values and where there is none.
+    private static func text(_ value: borrowing JSONValue?) -> String? {
+        guard let value = copy value, let string = value.string else { return nil }
+        return text(string)
+    }
+
+    private static func text(_ bytes: Span<UInt8>) -> String {
+        bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// An integer; -1 for other values, 0 where there is none.
+    private static func number(_ value: borrowing JSONValue?) -> Int64 {
+        guard let value = copy value else { return 0 }
+        return Int64(text(value.sourceBytes)) ?? -1
+    }
+}

@@ -1,0 +1,146 @@
+import ChangeLog
+import SyncModel
+import SyncWire
+
+/// The settings of a run, chosen by its seed.
+struct Scenario {
+    let partitions: Int
+    let owners: [SyncID]
+    let devicesOfOwner: Int
+    let gateways: Int
+    let ingests: Int
+    let orderings: Int
+    let fanOuts: Int
+    let clock: TimeStampClock
+    let pieceSize: Int
+    let stepBytes: Int
+    let overlayBytes: Int
+    let batchBytes: Int
+    let recentResults: Int
+    let pageLimit: Int
+    let pageBytes: Int
+    /// Rows of each owner and table that devices edit; few, so that edits conflict.
+    let rowCount: Int
+    /// The longest delay of a request or an answer.
+    let longestDelay: Duration
+    let schema: Schema
+
+    init(_ random: SeededGenerator) {
+        partitions = random.number(1...3)
+        owners = ["anna", "berta", "clara", "dora"].prefix(random.number(2...4)).map { SyncID(unchecked: $0) }
+        devicesOfOwner = random.number(1...3)
+        gateways = random.number(1...2)
+        ingests = random.number(1...2)
+        orderings = random.number(1...2)
+        fanOuts = random.number(1...2)
+        clock = random.once(in: 4) ? .sequence(first: 100) : .logTime
+        pieceSize = random.pick([256, 700, 512 << 10])
+        stepBytes = random.pick([1024, 16 << 10, 1 << 20])
+        overlayBytes = random.pick([1024, 8192, 16 << 20])
+        batchBytes = random.pick([1, 2000, 1 << 20])
+        recentResults = random.pick([1, 8, 8192])
+        pageLimit = random.pick([1, 2, 5, 1000])
+        pageBytes = random.pick([1024, 4 << 20])
+        rowCount = random.number(2...8)
+        longestDelay = random.pick([.zero, .milliseconds(2), .milliseconds(40), .milliseconds(800)])
+        schema = Self.tables
+    }
+
+    /// Every policy, and types whose canonical form may differ from what is sent.
+    private static let tables = Schema(tables: [
+        Table(
+            name: "note",
+            columns: [
+                Column(name: "title", type: .text, isNullable: false, maximumLength: 40),
+                Column(name: "count", type: .integer, isNullable: false, defaultValue: Array("0".utf8)),
+                Column(name: "price", type: .decimal(precision: 8, scale: 2)),
+                Column(name: "extra", type: .json),
+            ]),
+        Table(
+            name: "status", policy: .lastWriteWins,
+            columns: [
+                Column(name: "done", type: .boolean),
+                Column(name: "due", type: .timestamp),
+                Column(name: "share", type: .real),
+            ]),
+        Table(
+            name: "account", policy: .checkBase,
+            columns: [
+                Column(name: "balance", type: .integer),
+                Column(name: "opened", type: .date),
+                Column(name: "key", type: .uuid),
+                Column(name: "photo", type: .bytes),
+            ]),
+    ])
+
+    var history: History {
+        History(epoch: "0123456789abcdef0123456789abcdef", partitions: partitions, clock: clock, pieceSize: pieceSize)
+    }
+
+    var schemas: SchemaHistory {
+        var history = SchemaHistory()
+        history.append(.init(version: SchemaVersion(ordinal: 1, of: schema), schema: schema))
+        return history
+    }
+}
+
+/// Which faults a run has, and how often.
+final class Faults: @unchecked Sendable {
+    // Unchecked: used on the run's thread alone.
+    enum Kind {
+        /// A request is lost and not carried out.
+        case request
+        /// A request is carried out and its answer lost.
+        case answer
+    }
+
+    /// `false` at the end of a run.
+    var areOn = true
+    private let random: SeededGenerator
+    /// One of so many requests, and of twice as many answers, is lost; `nil`: none.
+    private let losses: Int?
+    /// Steps between two faults of processes, log or tables on average; `nil`: there are none.
+    let interval: Int?
+
+    init(_ random: SeededGenerator) {
+        self.random = random
+        losses = random.pick([nil, 200, 60])
+        interval = random.pick([nil, 800, 250, 80])
+    }
+
+    func strikes(_ kind: Kind) -> Bool {
+        guard areOn, let losses else { return false }
+        return random.once(in: kind == .request ? losses : losses * 2)
+    }
+}
+
+/// The only source of randomness of a run (SplitMix64): the same numbers for the same seed on every machine.
+final class SeededGenerator: @unchecked Sendable {
+    // Unchecked: used on the run's thread alone.
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    func number(_ range: ClosedRange<Int>) -> Int {
+        range.lowerBound + Int(next() % UInt64(range.upperBound - range.lowerBound + 1))
+    }
+
+    /// True once in `count` calls on average.
+    func once(in count: Int) -> Bool { next() % UInt64(count) == 0 }
+
+    func pick<Element>(_ elements: [Element]) -> Element { elements[number(0...elements.count - 1)] }
+
+    /// A duration, mostly far below the longest.
+    func delay(upTo longest: Duration) -> Duration {
+        let share = number(0...999)
+        return longest * (share * share) / 1_000_000
+    }
+}

@@ -1,0 +1,82 @@
+import MemoryRecordStore
+import RecordStore
+import SyncModel
+
+/// The tables as one process sees them.
+struct SimulatedStore: RecordStore {
+    let world: World
+    let process: SimulatedProcess
+
+    private var store: MemoryRecordStore { world.store }
+
+    func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {
+        try await request()
+        try await store.prepare(schemas, epoch: epoch)
+    }
+
+    func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition? {
+        try await call { () throws(RecordStoreError) in try await store.position(of: partition) }
+    }
+
+    func rows(_ keys: [RowKey], in partition: Int, schemaOrdinal: Int) async throws(RecordStoreError) -> [OrderedRow] {
+        try await call { () throws(RecordStoreError) in
+            try await store.rows(keys, in: partition, schemaOrdinal: schemaOrdinal)
+        }
+    }
+
+    func progress(_ requests: [ProgressRequest], in partition: Int) async throws(RecordStoreError) -> [DeviceProgress] {
+        try await call { () throws(RecordStoreError) in try await store.progress(requests, in: partition) }
+    }
+
+    func commit(_ steps: [StoreStep]) async throws(RecordStoreError) {
+        try await call { () throws(RecordStoreError) in
+            try await store.commit(steps)
+            for step in steps { world.wrote(step, by: process) }
+        }
+    }
+
+    func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
+        try await call { () throws(RecordStoreError) in try await store.size(of: partition) }
+    }
+
+    func snapshot(
+        of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
+    ) async throws {
+        try await request()
+        let isLost = world.faults.strikes(.request)
+        try await store.snapshot(of: partition, schemaOrdinal: schemaOrdinal) { piece in
+            try body(piece)
+            if isLost { throw Self.lost }
+        }
+    }
+
+    func close() async {}
+
+    private static let lost = RecordStoreError(.unavailable, message: "the connection was lost", isRetriable: true)
+
+    private func call<Value>(
+        _ body: () async throws(RecordStoreError) -> Value
+    ) async throws(RecordStoreError) -> Value {
+        try await request()
+        let value = try await body()
+        try await answer()
+        return value
+    }
+
+    private func request() async throws(RecordStoreError) {
+        await world.delay(process)
+        try requireLife()
+        if world.faults.strikes(.request) { throw Self.lost }
+    }
+
+    /// Delays or loses the answer to a request that was carried out.
+    private func answer() async throws(RecordStoreError) {
+        await world.delay(process)
+        try requireLife()
+        if world.faults.strikes(.answer) { throw Self.lost }
+    }
+
+    private func requireLife() throws(RecordStoreError) {
+        if !process.isAlive { throw RecordStoreError(.closed, message: "the process has died") }
+    }
+}

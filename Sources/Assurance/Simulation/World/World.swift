@@ -1,0 +1,224 @@
+import ChangeLog
+import FanOut
+import Gateway
+import MemoryChangeLog
+import MemoryRecordStore
+import RecordStore
+import SyncModel
+
+/// Everything in a run: log and tables, the processes around them, devices, and the checks.
+final class World: @unchecked Sendable {
+    // Unchecked: used on the run's thread alone.
+    let scheduler: Scheduler
+    let scenario: Scenario
+    let faults: Faults
+    let clock: SimulatedClock
+    let log: MemoryChangeLog
+    private let tables = MemoryTables()
+    let store: MemoryRecordStore
+    let folder: StreamFolder
+    private(set) var audit: LogAudit!
+    private(set) var streams: StreamModel!
+    private(set) var violation: Violation?
+    private var groups: [Topic: SimulatedGroup] = [:]
+    private var roles: [Role] = []
+    private(set) var devices: [SimulatedDevice] = []
+    var isOver = false
+    /// Actions that devices have left.
+    var actionsLeft: Int
+    private var earlierTables: MemoryTables?
+    private var isRemoving = false
+    /// The difference between the log's clock and the run's; a fault changes it.
+    private let skew: Skew
+
+    var random: SeededGenerator { scheduler.random }
+
+    /// The log's clock: microseconds since 1970.
+    var logTime: Int64 { skew.time(at: scheduler.now) }
+
+    init(_ scheduler: Scheduler, actions: Int, folder: StreamFolder) {
+        actionsLeft = actions
+        let random = scheduler.random
+        self.scheduler = scheduler
+        scenario = Scenario(random)
+        faults = Faults(random)
+        clock = SimulatedClock(scheduler: scheduler)
+        self.folder = folder
+        store = MemoryRecordStore(tables)
+        let skew = Skew()
+        self.skew = skew
+        log = MemoryChangeLog(
+            MemoryLogContents(partitionCount: scenario.partitions), clock: { skew.time(at: scheduler.now) })
+        audit = LogAudit(self)
+        streams = StreamModel(self)
+        for owner in scenario.owners {
+            for number in 1...scenario.devicesOfOwner {
+                devices.append(SimulatedDevice("\(owner)\(number)", of: owner, self))
+            }
+        }
+    }
+
+    func record(_ line: @autoclosure () -> String) { scheduler.record(line()) }
+
+    /// Ends the run with an invariant that did not hold; the first counts.
+    func fail(_ invariant: Violation.Invariant, _ message: @autoclosure () -> String) {
+        if violation == nil { violation = Violation(invariant: invariant, message: message()) }
+    }
+
+    func requireInvariants() throws { if let violation { throw violation } }
+
+    /// Delays a request or an answer of a process; a dead process is not waited for.
+    func delay(_ process: SimulatedProcess?) async {
+        guard process?.isAlive ?? true else { return }
+        if scenario.longestDelay == .zero || random.once(in: 3) { return }
+        await pause(upTo: scenario.longestDelay)
+    }
+
+    /// Waits, also in a cancelled task: what was sent arrives.
+    func pause(upTo longest: Duration) async {
+        let time = scheduler.now + random.delay(upTo: longest)
+        await withCheckedContinuation { continuation in
+            _ = scheduler.schedule(at: time) { continuation.resume() }
+        }
+    }
+
+    // MARK: Processes
+
+    func group(_ name: String, of topic: Topic) -> SimulatedGroup {
+        if let known = groups[topic] { return known }
+        let made = SimulatedGroup(topic: topic, partitionCount: scenario.partitions)
+        groups[topic] = made
+        return made
+    }
+
+    func startRoles() {
+        roles = [
+            (Role.Kind.fanOut, scenario.fanOuts), (.ordering, scenario.orderings), (.ingest, scenario.ingests),
+            (.gateway, scenario.gateways),
+        ].flatMap { kind, count in (1...count).map { Role(kind, $0, self) } }
+        for role in roles { role.start() }
+    }
+
+    func anyFanOut() -> FanOut<SimulatedLog, SimulatedStore>? {
+        let running = runningFanOuts
+        return running.isEmpty ? nil : random.pick(running)
+    }
+
+    var runningFanOuts: [FanOut<SimulatedLog, SimulatedStore>] { roles.compactMap(\.fanOut) }
+
+    func anyGateway() -> (SimulatedProcess, SimulatedGateway)? {
+        let running = roles.compactMap(\.gateway)
+        return running.isEmpty ? nil : random.pick(running)
+    }
+
+    /// Runs between two steps: injects faults.
+    func beforeStep() throws {
+        try requireInvariants()
+        // Records must be checked before retention removes them.
+        if isRemoving { audit.catchUp() }
+        if faults.areOn, let interval = faults.interval, random.once(in: interval), !roles.isEmpty { injectFault() }
+    }
+
+    private func injectFault() {
+        switch random.number(0...19) {
+        case 0...8: random.pick(roles).crash()
+        case 9...11: random.pick(roles).becomeStale()
+        case 12: random.pick(roles).restart()
+        case 13: skew.change(by: .milliseconds(random.number(-3000...3000)))
+        case 14...15: failAppend()
+        case 16: stallLog()
+        case 17: removeResults()
+        default: fallBack()
+        }
+    }
+
+    private func failAppend() {
+        let isStored = random.once(in: 2)
+        record("the next append fails, and is \(isStored ? "" : "not ")stored")
+        log.failNextAppend(
+            ChangeLogError(.inputOutput, message: "the log could not write", isRetriable: true), isStored: isStored)
+    }
+
+    private func stallLog() {
+        record("the log stalls")
+        log.pause()
+        _ = scheduler.schedule(at: scheduler.now + random.delay(upTo: .seconds(15))) { [log] in log.resume() }
+    }
+
+    /// Retention removes old results: streams that have not read them are rebuilt from the tables.
+    private func removeResults() {
+        let age = random.delay(upTo: .seconds(10))
+        let (seconds, attoseconds) = age.components
+        let time = logTime - seconds * 1_000_000 - attoseconds / 1_000_000_000_000
+        record("results older than \(age) are removed")
+        isRemoving = true
+        Task {
+            do {
+                try await log.removeRecords(of: .ordered, before: time)
+            } catch {
+                fail(.progress, "results cannot be removed: \(error)")
+            }
+            isRemoving = false
+        }
+    }
+
+    /// The tables lose their newest transactions, or are copied to fall back to.
+    private func fallBack() {
+        if let earlier = earlierTables.take() {
+            record("the tables fall back")
+            tables.fallBack(to: earlier)
+            // Their workers restart, as under a supervisor: one that has nothing to write would not notice.
+            for role in roles where role.writesTables { role.crash() }
+        } else {
+            earlierTables = tables.copy()
+            _ = scheduler.schedule(at: scheduler.now + .seconds(3)) { [self] in earlierTables = nil }
+        }
+    }
+
+    /// Has the groups drop members that have become stale, and readmit those that no longer are.
+    func dropStale() {
+        for topic in [Topic.uploads, .changes] { groups[topic]?.dropStale() }
+    }
+
+    /// Ends the faults and restarts dead processes.
+    func endFaults() {
+        record("no more faults")
+        faults.areOn = false
+        log.resume()
+        for role in roles { role.recover() }
+    }
+
+    func stopRoles() async {
+        for role in roles.reversed() { await role.end() }
+    }
+
+    // MARK: Checks
+
+    func committed(_ offset: Int64, of partition: TopicPartition) {
+        guard partition.topic == .uploads else { return }
+        audit.catchUp()
+        audit.requireParts(before: offset, of: partition.partition)
+    }
+
+    func wrote(_ step: StoreStep, by process: SimulatedProcess) {
+        audit.catchUp()
+        record("tables[\(step.partition)]: \(process.name) writes up to changes \(step.position.state.nextOffset)")
+        guard let end = audit.orderedEnd(after: step.position.state.nextOffset, of: step.partition),
+            end <= step.position.orderedOffset || step.position.orderedOffset == 0 && end == 0
+        else {
+            return fail(
+                .publishThenWrite,
+                "the tables of partition \(step.partition) are at offset \(step.position.state.nextOffset) of changes and "
+                    + "\(step.position.orderedOffset) of ordered, where their results are incomplete")
+        }
+        let ordered = audit.orderedEnd(of: step.partition)
+        if step.position.orderedOffset > ordered {
+            fail(
+                .publishThenWrite,
+                "the tables are at offset \(step.position.orderedOffset) of ordered, which ends at \(ordered)")
+        }
+        for row in step.rows where !streams.has(row) {
+            fail(.publishThenWrite, "the tables have \(row), which no result has")
+        }
+    }
+}
