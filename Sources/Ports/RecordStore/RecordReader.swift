@@ -38,36 +38,3 @@ package protocol SnapshotReads: RecordStore {
         of partition: Int, _ body: @Sendable (Snapshot) async throws -> Value
     ) async throws -> Value
 }
-
-/// Reads a snapshot for a caller. Errors of the caller's body are rethrown unchanged, and not mistaken for failures of
-/// the store, which may have the same type.
-///
-/// - Parameters:
-///   - body: the caller's body.
-///   - failure: converts a failure of the store.
-///   - read: reads, and passes on the chunks.
-/// - Throws: errors of the body, `CancellationError`, and converted failures.
-package func readSnapshot(
-    for body: @escaping @Sendable (SnapshotChunk) throws -> Void, failure: (any Error) -> RecordStoreError,
-    reading read: (@escaping @Sendable (SnapshotChunk) throws -> Void) async throws -> Void
-) async throws {
-    do {
-        try await read { piece in
-            do {
-                try body(piece)
-            } catch {
-                throw BodyFailure(cause: error)
-            }
-        }
-    } catch let failure as BodyFailure {
-        throw failure.cause
-    } catch is CancellationError {
-        throw CancellationError()
-    } catch {
-        throw failure(error)
-    }
-}
-
-private struct BodyFailure: Error {
-    let cause: any Error
-}
