@@ -151,7 +151,7 @@ let package = Package(
             [
                 "ChangeLog", "Configuration", "HTTP", "JSONText", "Metrics", "Observability", "ServiceLifecycle",
             ]),
-        library("Platform/HTTP", ["CEventFD", "CMicrohttpd", "CZlib"]),
+        library("Platform/HTTP", ["CEventFD", "CMicrohttpd", "CZlib", "ThreadExecutor"]),
         library("Platform/JSON", ["CSimdjson", "JSONText"], features: [.lifetimes]),
         library("Platform/JSONText", features: [.lifetimes], linking: ["m"]),
         library("Platform/YAML", ["CYAML"]),
@@ -160,7 +160,7 @@ let package = Package(
         library("Platform/Configuration", ["Commands", "YAML"]),
         library("Platform/Metrics"),
         library("Platform/Observability"),
-        library("Platform/ServiceLifecycle", ["AsyncPrimitives", "CSignalPipe", "Observability"]),
+        library("Platform/ServiceLifecycle", ["AsyncPrimitives", "CSignalPipe", "Observability", "ThreadExecutor"]),
         library("Platform/ThreadExecutor", ["CThreadName"]),
         library("Platform/Digest", ["COpenSSL"]),
         library("Platform/SQLite", ["CSQLite", "ThreadExecutor"]),

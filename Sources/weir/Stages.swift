@@ -70,10 +70,12 @@ struct Stages<Log: ChangeLog>: Sendable {
     func gateway<Link: FanOutLink>(
         _ settings: GatewayConfiguration, _ limits: LimitsConfiguration, link: Link, backlog: UploadBacklog
     ) -> GatewayService<Log, Link, NoAuthentication> {
-        let gateway = GatewayService(
+        let logger = logger.labeled("gateway")
+        let handler = GatewayHandler(
             log: log, link: link, authenticator: NoAuthentication(), history: history, schemas: schemas,
-            limits: limits.limits, configuration: settings, backlog: backlog,
-            logger: logger.labeled("gateway"), metrics: GatewayMetrics(metrics))
+            limits: limits.limits, configuration: settings, backlog: backlog, logger: logger,
+            metrics: GatewayMetrics(metrics))
+        let gateway = GatewayService(handler, logger: logger)
         metrics.collect { [gateway] in gateway.counters }
         return gateway
     }

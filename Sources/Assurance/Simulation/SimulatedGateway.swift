@@ -19,13 +19,12 @@ final class SimulatedGateway: @unchecked Sendable {
         let schemas = world.scenario.schemas
         handler = GatewayHandler(
             log: log, link: SimulatedLink(world: world, process: process), authenticator: NoAuthentication(),
-            history: world.scenario.history, schemas: { schemas }, limits: SyncLimits(), configuration: configuration,
-            backlog: nil, logger: .disabled, metrics: GatewayMetrics(), time: GatewayDeadline(world.clock))
+            history: world.scenario.history, schemas: { schemas }, configuration: configuration, clock: world.clock)
     }
 
     /// Answers a request; `nil` when the client learns nothing: it went away, the process died, the answer was lost.
     func answer(_ request: HTTPRequest, patience: Duration?) async -> HTTPResponse? {
-        switch handler.admit(request) {
+        switch handler.bodyPolicy(for: request) {
         case .refuse(let response): return response
         case .accept, .acceptUpTo: break
         }

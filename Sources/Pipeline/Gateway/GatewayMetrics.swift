@@ -1,7 +1,6 @@
 import HTTP
 import Metrics
 
-/// What the gateway counts.
 package struct GatewayMetrics: Sendable {
     let uploads: Counter
     let changes: Counter
@@ -9,10 +8,10 @@ package struct GatewayMetrics: Sendable {
     let appendDuration: Histogram
     let appendFailures: Counter
     private let problems: [ProblemCode: Counter]
-    /// At the places of the routes; the last one is of requests without a route.
+    /// Indexed by `Route.rawValue`; the last one counts requests without a route.
     private let routes: [RouteMetrics]
 
-    /// Takes the numbers from a registry; by default from one that nobody looks at.
+    /// - Parameter registry: by default one that nothing exports.
     package init(_ registry: MetricRegistry = MetricRegistry()) {
         uploads = registry.counter(.gatewayUploads)
         changes = registry.counter(.gatewayChanges)
@@ -26,60 +25,56 @@ package struct GatewayMetrics: Sendable {
         routes = (Route.allCases.map(\.template) + ["other"]).map { RouteMetrics(registry, $0) }
     }
 
-    /// Counts an answer that is a problem.
-    func note(_ problem: Problem) { problems[problem.code]?.add() }
+    func record(_ problem: Problem) { problems[problem.code]?.add() }
 
-    /// The numbers of a request's route.
     func route(of request: HTTPRequest) -> RouteMetrics {
         routes[Route(request.segments)?.rawValue ?? routes.count - 1]
     }
 }
 
-/// What is counted of the requests to one route.
 struct RouteMetrics: Sendable {
     private static let statuses = [200, 202, 204, 304, 400, 401, 403, 404, 405, 408, 413, 415, 422, 429, 500, 503, 504]
 
-    /// At the places of the statuses; the last one is of any other.
-    private let answers: [Counter]
+    /// In the order of `statuses`; the last one counts all other statuses.
+    private let responses: [Counter]
     private let duration: Histogram
 
     init(_ registry: MetricRegistry, _ route: String) {
-        answers = (Self.statuses.map { "\($0)" } + ["other"]).map {
+        responses = (Self.statuses.map { "\($0)" } + ["other"]).map {
             registry.counter(.httpRequests, [.route: route, .status: $0])
         }
         duration = registry.histogram(.httpDuration, [.route: route])
     }
 
-    /// Counts an answer.
-    func note(_ response: HTTPResponse, _ watch: Stopwatch) {
-        answers[Self.statuses.firstIndex(of: response.status) ?? Self.statuses.count].add()
-        duration.record(watch.nanoseconds)
+    func record(_ response: HTTPResponse, _ stopwatch: Stopwatch) {
+        responses[Self.statuses.firstIndex(of: response.status) ?? Self.statuses.count].add()
+        duration.record(stopwatch.nanoseconds)
     }
 }
 
-/// Counts the answers of a handler.
+/// Counts and times the responses of another handler.
 struct MeteredHandler<Handler: HTTPHandler>: HTTPHandler {
     let handler: Handler
     let metrics: GatewayMetrics
 
-    func admit(_ request: HTTPRequest) -> HTTPAdmission {
-        let watch = Stopwatch()
-        let admission = handler.admit(request)
-        if case .refuse(let response) = admission { metrics.route(of: request).note(response, watch) }
-        return admission
+    func bodyPolicy(for request: HTTPRequest) -> HTTPBodyPolicy {
+        let stopwatch = Stopwatch()
+        let policy = handler.bodyPolicy(for: request)
+        if case .refuse(let response) = policy { metrics.route(of: request).record(response, stopwatch) }
+        return policy
     }
 
-    func respond(to request: HTTPRequest) -> HTTPAnswer {
-        let watch = Stopwatch()
+    func respond(to request: HTTPRequest) -> HTTPHandlerResult {
+        let stopwatch = Stopwatch()
         let route = metrics.route(of: request)
         switch handler.respond(to: request) {
         case .response(let response):
-            route.note(response, watch)
+            route.record(response, stopwatch)
             return .response(response)
         case .task(let work):
             return .task {
                 let response = await work()
-                route.note(response, watch)
+                route.record(response, stopwatch)
                 return response
             }
         }

@@ -6,146 +6,109 @@ import Observability
 import SyncModel
 import Synchronization
 
-/// The gateway: the client contract over HTTP, between an `uploads` log and the fan-outs.
+/// The gateway's HTTP server around a `GatewayHandler`.
 ///
 /// Start it once, stop it once.
 package final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator>: Sendable {
     private let handler: GatewayHandler<Log, Link, Auth>
     private let server: HTTPServer
-    private let address: NetworkAddress
-    private let trustsEverybody: Bool
-    private let keepAlive: Duration
     private let patience: Duration
-    private let time: GatewayDeadline
     private let logger: Logger
-    /// Keeps the event streams alive while the service runs.
-    private let timer = Mutex<Task<Void, Never>?>(nil)
+    /// Sends the event streams' keep-alives while the service runs.
+    private let keepAlive = Mutex<Task<Void, Never>?>(nil)
 
-    /// Makes a gateway that listens to nothing yet.
-    ///
     /// - Parameters:
-    ///   - log: takes the uploads.
-    ///   - link: answers pulls and outcomes.
-    ///   - authenticator: says who is calling.
-    ///   - history: the history that `log` holds.
-    ///   - schemas: the schema versions known at the moment of the call, which must not wait.
-    ///   - limits: what a request may hold.
-    ///   - configuration: everything else that can be set.
-    ///   - backlog: is told by the stages how far they came; without one uploads are taken however far they are behind.
-    ///   - logger: hears of what an operator may want to know.
-    ///   - metrics: what is counted.
-    ///   - clock: measures waits, rates and the time between the comments of event streams.
-    ///   - patience: how long ``stop()`` waits for outcomes under way.
+    ///   - patience: how long ``stop()`` waits for requests that wait for outcomes.
     package init(
-        log: Log, link: Link, authenticator: Auth, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
-        limits: SyncLimits = SyncLimits(), configuration: GatewayConfiguration, backlog: UploadBacklog? = nil,
-        logger: Logger = .disabled, metrics: GatewayMetrics = GatewayMetrics(),
-        clock: some Clock<Duration> = ContinuousClock(), patience: Duration = .seconds(10)
+        _ handler: GatewayHandler<Log, Link, Auth>, logger: Logger = .disabled, patience: Duration = .seconds(10)
     ) {
-        time = GatewayDeadline(clock)
-        handler = GatewayHandler(
-            log: log, link: link, authenticator: authenticator, history: history, schemas: schemas, limits: limits,
-            configuration: configuration, backlog: backlog, logger: logger, metrics: metrics, time: time)
-        var settings = configuration.server
-        settings.host = configuration.address.host
-        settings.port = configuration.address.port
-        settings.maxBodyBytes = limits.maxBatchBytes
-        settings.formatRefusal = { Problem($0).response }
-        settings.onEvent = { logger.note($0) }
-        server = HTTPServer(
-            configuration: settings, handler: MeteredHandler(handler: handler, metrics: metrics))
-        address = configuration.address
-        trustsEverybody = authenticator.trustsEverybody
-        keepAlive = configuration.keepAlive
+        self.handler = handler
         self.patience = patience
         self.logger = logger
+        var settings = handler.configuration.server
+        settings.host = handler.configuration.address.host
+        settings.port = handler.configuration.address.port
+        settings.maxBodyBytes = handler.limits.maxBatchBytes
+        settings.formatRefusal = { Problem($0).response }
+        settings.onEvent = { logger.log($0) }
+        server = HTTPServer(
+            configuration: settings, handler: MeteredHandler(handler: handler, metrics: handler.metrics))
     }
 
-    /// Listens and answers.
+    /// Starts to serve requests.
     ///
-    /// - Returns: the address bound, with the port that the system chose where 0 was asked for.
-    /// - Throws: ``GatewayRefusal`` and `HTTPServerError`, which say what to do.
+    /// - Returns: the bound address; for port 0, with the port that the system chose.
+    /// - Throws: ``GatewayRefusal`` or `HTTPServerError`; both say what to do.
     package func start() async throws -> HTTPPeer {
-        if trustsEverybody, !Loopback.contains(address.host) { throw GatewayRefusal.reachableByOthers(address) }
+        let address = handler.configuration.address
+        let trustsEveryCaller = handler.authenticator.trustsEveryCaller
+        if trustsEveryCaller, !Loopback.contains(address.host) { throw GatewayRefusal.reachableByOthers(address) }
         let bound = try server.start()
-        // A name can stand for any address.
-        if trustsEverybody, !Loopback.contains(bound.address) {
+        // A host name can resolve to any address.
+        if trustsEveryCaller, !Loopback.contains(bound.address) {
             await server.stop(patience: .zero)
             throw GatewayRefusal.reachableByOthers(address)
         }
-        let handler = handler
-        let (time, keepAlive) = (time, keepAlive)
-        let task = Task {
-            var next = time.now()
-            while true {
-                next += keepAlive
-                // Cancelled by the stop.
-                do { try await time.sleep(next) } catch { return }
-                handler.watchers.keepAlive()
-            }
-        }
-        timer.withLock { $0 = task }
+        keepAlive.withLock { $0 = Task { [handler] in await handler.sendKeepAlives() } }
         logger.notice("The gateway listens", [.address: .text(bound)])
         return bound
     }
 
-    /// Takes no new connections, ends long polls and event streams at once, waits for the outcomes under way for as long as
-    /// its patience lasts, and closes the log's producer.
+    /// Accepts no new connections, ends long polls and event streams at once, waits up to `patience` for requests that wait
+    /// for outcomes, and closes the log's producer.
     package func stop() async {
         await server.stopAccepting()
         handler.polls.stop()
-        handler.watchers.stop()
+        handler.eventStreams.stop()
         await server.stop(patience: patience)
         await handler.close()
-        let task = timer.withLock { $0.take() }
+        let task = keepAlive.withLock { $0.take() }
         task?.cancel()
         await task?.value
         logger.notice("The gateway has stopped")
     }
 
-    /// Why uploads could not be appended in the last seconds, in words for an operator; `nil` where they could.
+    /// Why appends to `uploads` failed in the last 5 seconds, for an operator; `nil` if none failed.
     package var uploadFailure: String? { handler.uploads.recentFailure(within: .seconds(5)).map { "\($0)" } }
 
-    /// What the gateway has done and holds now.
+    /// The current counters.
     package var counters: GatewayCounters {
         GatewayCounters(
-            http: server.counters, waiting: handler.waitingCount, watchers: handler.watchers.count,
+            http: server.counters, waiting: handler.waitingCount, watchers: handler.eventStreams.count,
             uploadBytes: handler.quota.bytes)
     }
 }
 
-/// What a gateway has done and holds; each number is right by itself, all together are not one moment's.
+/// Counters of a gateway; they are read one after the other, not as one snapshot.
 package struct GatewayCounters: Sendable {
     /// Connections and requests.
     package let http: HTTPServerCounters
-    /// Requests that wait for the log, an outcome, a stream or a move.
+    /// Requests that wait for the log, an outcome, a stream or a move of a head.
     package let waiting: Int
-    /// Event streams.
+    /// Open event streams.
     package let watchers: Int
-    /// Bytes of changes that the log does not have durably yet.
+    /// Bytes of changes whose append to the log is not durable yet.
     package let uploadBytes: Int
 }
 
 /// Why a gateway does not start.
 package enum GatewayRefusal: Error, Sendable, Hashable, CustomStringConvertible {
-    /// It takes every caller's word for who it is, and others than this machine could reach it.
+    /// It trusts every caller, and the address is reachable from other machines.
     case reachableByOthers(NetworkAddress)
 
-    /// What is wrong and what to do about it.
     package var description: String {
         switch self {
         case .reachableByOthers(let address):
             """
-            without authentication everybody who reaches \(address) could read and write everything; configure \
-            authentication, or listen to this machine alone: 127.0.0.1:\(address.port) or [::1]:\(address.port)
+            without authentication, every client that can reach \(address) could read and write all data; configure \
+            authentication, or listen on loopback only: 127.0.0.1:\(address.port) or [::1]:\(address.port)
             """
         }
     }
 }
 
-/// The addresses that only this machine reaches.
 enum Loopback {
-    /// Whether a host is one: an address of 127.0.0.0/8, `::1`, or the name `localhost`.
+    /// Whether a host is on loopback: an address of 127.0.0.0/8, `::1`, or the name `localhost`.
     static func contains(_ host: String) -> Bool {
         let host = host.lowercased().utf8
         if host.elementsEqual("localhost".utf8) || host.elementsEqual("::1".utf8) { return true }
@@ -155,18 +118,34 @@ enum Loopback {
     }
 }
 
+/// A clock whose times count from the gateway's creation, so that they are plain durations.
+package struct GatewayClock: Sendable {
+    let now: @Sendable () -> Duration
+    /// Throws if the task is cancelled.
+    let sleep: @Sendable (_ until: Duration) async throws -> Void
+
+    package init<C: Clock>(_ clock: C) where C.Duration == Duration {
+        let start = clock.now
+        now = { start.duration(to: clock.now) }
+        sleep = { try await clock.sleep(until: start.advanced(by: $0), tolerance: nil) }
+    }
+
+    /// The time left until a deadline; zero once it has passed.
+    func remaining(until deadline: Duration) -> Duration { max(.zero, deadline - now()) }
+}
+
 extension Logger {
-    /// Tells of what happened to the HTTP server.
-    fileprivate func note(_ event: HTTPServerEvent) {
+    fileprivate func log(_ event: HTTPServerEvent) {
         switch event {
-        case .library(let line): debug("The HTTP library reports", [.reason: .string(line)])
+        case .library(let line): debug("libmicrohttpd reports", [.reason: .string(line)])
         case .acceptFailed(let code):
-            warning("No connection can be taken for want of descriptors or memory", [.code: .integer(code)])
+            warning(
+                "A connection cannot be accepted: out of file descriptors or memory", [.code: .integer(code)])
         case .fewDescriptors(let needed, let allowed):
             warning(
-                "The process may open fewer files than the gateway's connections need: raise the hard limit, ulimit -Hn",
+                "The limit of open files is below what max-connections needs: raise the hard limit, ulimit -Hn",
                 [.count: .integer(needed), .limit: .integer(allowed)])
-        case .invalidResponse(let reason): error("An answer could not be sent", [.reason: .string(reason)])
+        case .invalidResponse(let reason): error("A response cannot be sent", [.reason: .string(reason)])
         }
     }
 }

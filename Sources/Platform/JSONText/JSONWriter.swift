@@ -87,6 +87,30 @@ package struct JSONWriter: Sendable {
         endName()
     }
 
+    /// Writes a member with a string.
+    @inlinable package mutating func member(_ name: StaticString, _ value: String) {
+        self.name(name)
+        self.value(value)
+    }
+
+    /// Writes a member with a string.
+    @inlinable package mutating func member(_ name: StaticString, _ value: StaticString) {
+        self.name(name)
+        self.value(value)
+    }
+
+    /// Writes a member with a whole number.
+    @inlinable package mutating func member(_ name: StaticString, _ value: some FixedWidthInteger) {
+        self.name(name)
+        self.value(value)
+    }
+
+    /// Writes a member with `true` or `false`.
+    @inlinable package mutating func member(_ name: StaticString, _ value: Bool) {
+        self.name(name)
+        self.value(value)
+    }
+
     // MARK: Values
 
     /// Writes `null`.

@@ -3,18 +3,17 @@ import JSONText
 import Metrics
 import ServiceLifecycle
 
-/// Answers `/metrics`, `/healthz` and `/readyz`.
+/// Serves `/metrics`, `/healthz` and `/readyz`.
 struct OperationsHandler: HTTPHandler {
     let metrics: MetricRegistry
     let readiness: Readiness
     let liveness: Liveness
 
-    /// Nothing here has a use for a body.
-    func admit(_ request: HTTPRequest) -> HTTPAdmission { .acceptUpTo(0) }
+    func bodyPolicy(for request: HTTPRequest) -> HTTPBodyPolicy { .acceptUpTo(0) }
 
-    func respond(to request: HTTPRequest) -> HTTPAnswer {
+    func respond(to request: HTTPRequest) -> HTTPHandlerResult {
         guard request.segments.count == 1, let page = Page(request.segments[0]) else {
-            return .response(Self.text(404, "there are /metrics, /healthz and /readyz"))
+            return .response(Self.text(404, "not found; available: /metrics, /healthz and /readyz"))
         }
         guard request.method == .get || request.method == .head else {
             var response = Self.text(405, "allowed: GET, HEAD")
@@ -50,9 +49,9 @@ struct OperationsHandler: HTTPHandler {
         }
     }
 
-    /// Answered by the server's own thread, so that it comes however busy everything else is.
+    /// Runs on the server's own thread, so that it responds however busy the process is.
     private func health() -> HTTPResponse {
-        let stalls = liveness.stalls().map { ($0.name, "no sign of life for \($0.time.components.seconds) seconds") }
+        let stalls = liveness.stalls().map { ($0.name, "no response for \($0.time.components.seconds) seconds") }
         return Self.report(isGood: stalls.isEmpty, good: "alive", bad: "stalled", reasons: stalls)
     }
 
@@ -67,15 +66,13 @@ struct OperationsHandler: HTTPHandler {
     ) -> HTTPResponse {
         var writer = JSONWriter(capacity: 256)
         writer.object { writer in
-            writer.name("status")
-            writer.value(isGood ? good : bad)
-            if !reasons.isEmpty {
-                writer.name("reasons")
-                writer.object { writer in
-                    for (name, reason) in reasons {
-                        writer.name(name)
-                        writer.value(reason)
-                    }
+            writer.member("status", isGood ? good : bad)
+            if reasons.isEmpty { return }
+            writer.name("reasons")
+            writer.object { writer in
+                for (name, reason) in reasons {
+                    writer.name(name)
+                    writer.value(reason)
                 }
             }
         }

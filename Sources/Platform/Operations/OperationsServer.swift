@@ -4,22 +4,14 @@ import Metrics
 import Observability
 import ServiceLifecycle
 
-/// The operations port: `/metrics` for Prometheus, `/healthz` and `/readyz` for whoever starts and stops processes.
+/// The operations port: `/metrics` for Prometheus, `/healthz` and `/readyz` for the process manager.
 ///
-/// It listens from before the pipeline starts until after it has stopped, has one thread of its own, and is not
-/// authenticated: it shows no ids and no values, only numbers and names of parts.
+/// It runs from before the pipeline starts until after it has stopped, on one thread of its own. It is not authenticated,
+/// because it exposes only numbers and names of components, no ids and no values.
 package final class OperationsServer: Sendable {
     private let server: HTTPServer
     private let logger: Logger
 
-    /// Makes a port that listens to nothing yet.
-    ///
-    /// - Parameters:
-    ///   - address: where to listen.
-    ///   - metrics: what `/metrics` shows.
-    ///   - readiness: what `/readyz` says.
-    ///   - liveness: what `/healthz` says.
-    ///   - logger: says where it listens.
     package init(
         address: NetworkAddress, metrics: MetricRegistry, readiness: Readiness, liveness: Liveness,
         logger: Logger = .disabled
@@ -35,15 +27,11 @@ package final class OperationsServer: Sendable {
         settings.idleTimeout = .seconds(120)
         server = HTTPServer(
             configuration: settings,
-            handler: OperationsHandler(
-                metrics: metrics, readiness: readiness, liveness: liveness))
+            handler: OperationsHandler(metrics: metrics, readiness: readiness, liveness: liveness))
         self.logger = logger
     }
 
-    /// Listens and answers.
-    ///
-    /// - Returns: the address bound, with the port that the system chose where 0 was asked for.
-    /// - Throws: ``OperationsStartError``, which says what to do.
+    /// - Returns: the bound address; for port 0, with the port that the system chose.
     @discardableResult
     package func start() throws(OperationsStartError) -> HTTPPeer {
         let bound: HTTPPeer
@@ -56,15 +44,13 @@ package final class OperationsServer: Sendable {
         return bound
     }
 
-    /// Answers what is under way for at most a second, and ends.
+    /// Waits up to a second for requests in progress.
     package func stop() async { await server.stop(patience: .seconds(1)) }
 }
 
 /// Why the operations port does not listen.
 package struct OperationsStartError: Error, CustomStringConvertible {
-    /// What the server said.
     package let cause: HTTPServerError
 
-    /// The cause, and the setting that it is about.
-    package var description: String { "\(cause) (operations.address, which may be off)" }
+    package var description: String { "\(cause) (setting operations.address, which can be off)" }
 }

@@ -1,26 +1,22 @@
 import Synchronization
 
-/// A sign of life of a thread that others depend on.
+/// Detects that a thread is stuck.
 ///
-/// Feeling it asks for a beat, unless one is asked for already, and never waits: that the last one has not come for too long
-/// says that the thread is stuck. Two looks tell, the second after the limit.
+/// Each check requests a heartbeat, unless one is pending, and never waits. A heartbeat that is pending for too long means that
+/// the thread is stuck; so it takes two checks to detect it, the second after the limit.
 package final class Watchdog: Sendable {
-    /// What it is the pulse of.
+    /// What the thread is for.
     package let name: String
 
     private let limit: Duration
     private let now: @Sendable () -> Duration
     private let beat: @Sendable () async -> Void
-    /// When the beat was asked for that has not come yet.
-    private let askedAt = Mutex<Duration?>(nil)
+    /// When the pending heartbeat was requested.
+    private let requestedAt = Mutex<Duration?>(nil)
 
-    /// Makes a pulse.
-    ///
     /// - Parameters:
-    ///   - name: what it is the pulse of.
-    ///   - limit: how long a beat may take; far above what the slowest disk makes a thread wait.
-    ///   - clock: measures it.
-    ///   - beat: returns when the thread has done something.
+    ///   - limit: how long a heartbeat may take; far above the latency of the slowest disk.
+    ///   - beat: returns when the thread has run it.
     package init(
         _ name: String, limit: Duration = .seconds(30), clock: some Clock<Duration> = ContinuousClock(),
         beat: @escaping @Sendable () async -> Void
@@ -31,19 +27,19 @@ package final class Watchdog: Sendable {
         self.beat = beat
     }
 
-    /// For how long a beat has been missing, where that is beyond the limit; `nil` where all is well.
-    func feel() -> Duration? {
+    /// How long a heartbeat has been pending, if that is beyond the limit.
+    func check() -> Duration? {
         let now = now()
-        let (waited, mustAsk): (Duration, Bool) = askedAt.withLock { askedAt in
-            if let askedAt { return (now - askedAt, false) }
-            askedAt = now
+        let (waited, mustRequest): (Duration, Bool) = requestedAt.withLock { requestedAt in
+            if let requestedAt { return (now - requestedAt, false) }
+            requestedAt = now
             return (.zero, true)
         }
         // At most one task at a time.
-        if mustAsk {
+        if mustRequest {
             Task {
                 await beat()
-                askedAt.withLock { $0 = nil }
+                requestedAt.withLock { $0 = nil }
             }
         }
         return waited > limit ? waited : nil
@@ -55,19 +51,17 @@ package final class Watchdog: Sendable {
     }
 }
 
-/// Whether the process lives: the pulses of the threads that it depends on, and of the pool that runs its tasks.
+/// Watchdogs of the threads that the process depends on, and of the pool that runs its tasks.
 package final class Liveness: Sendable {
-    // Grows with the parts of the process alone.
-    private let pulses: Mutex<[Watchdog]>
+    // Bounded by the components of the process.
+    private let watchdogs: Mutex<[Watchdog]>
 
-    /// With the pulse of the pool that runs tasks.
-    package init(tasks: Watchdog = Watchdog("tasks") {}) { pulses = Mutex([tasks]) }
+    package init(tasks: Watchdog = Watchdog("tasks") {}) { watchdogs = Mutex([tasks]) }
 
-    /// Adds a pulse.
-    package func add(_ pulse: Watchdog) { pulses.withLock { $0.append(pulse) } }
+    package func add(_ watchdog: Watchdog) { watchdogs.withLock { $0.append(watchdog) } }
 
-    /// The names of those that stand still, each with how long.
+    /// The stuck threads, and since when.
     func stalls() -> [(name: String, time: Duration)] {
-        pulses.withLock(\.self).compactMap { pulse in pulse.feel().map { (pulse.name, $0) } }
+        watchdogs.withLock(\.self).compactMap { watchdog in watchdog.check().map { (watchdog.name, $0) } }
     }
 }

@@ -1,15 +1,15 @@
 import AsyncPrimitives
 import Synchronization
 
-/// The request to stop that a group makes to one of its services.
+/// A group's request to one of its services to stop.
 final class ShutdownSignal: Sendable {
-    /// The signal of the service that the current task works for.
+    /// The signal of the current task's service.
     @TaskLocal static var current: ShutdownSignal?
 
     private struct Handlers {
         var isTriggered = false
         var next: UInt64 = 0
-        /// One for each `withGracefulShutdownHandler` in progress.
+        /// One for each running `withGracefulShutdownHandler`.
         var all: [UInt64: @Sendable () -> Void] = [:]
     }
 
@@ -32,7 +32,7 @@ final class ShutdownSignal: Sendable {
         for handler in called { handler() }
     }
 
-    /// Has the handler called once on shutdown, at once where that has begun.
+    /// Registers a handler to be called once on shutdown; calls it at once if shutdown has begun.
     func add(_ handler: @escaping @Sendable () -> Void) -> UInt64? {
         let ticket: UInt64? = handlers.withLock { handlers in
             guard !handlers.isTriggered else { return nil }
@@ -49,13 +49,11 @@ final class ShutdownSignal: Sendable {
     }
 }
 
-/// Waits until the group asks the service of this task to stop.
+/// Waits until the group asks the service of this task to stop; outside a service, until the task is cancelled.
 ///
-/// Outside a service it waits for cancellation alone.
-///
-/// - Throws: `CancellationError` where the task is cancelled before.
+/// - Throws: `CancellationError` if the task is cancelled first.
 package func gracefulShutdown() async throws(CancellationError) {
-    // Nobody opens the gate of a signal that no group knows.
+    // A signal without a group is never triggered.
     try await (ShutdownSignal.current ?? ShutdownSignal()).wait()
 }
 
@@ -64,10 +62,9 @@ package var isShuttingDownGracefully: Bool {
     ShutdownSignal.current?.isTriggered ?? false
 }
 
-/// Runs an operation and calls the handler once if the service is asked to stop meanwhile, at once if it has been.
+/// Runs an operation, and calls the handler once if the service is asked to stop before the operation ends.
 ///
-/// The handler runs on whatever thread asks and must not block: it closes a listener or ends a stream, so that the
-/// operation comes to its end.
+/// The handler runs on any thread and must not block. It makes the operation end, for example by closing a listener.
 package func withGracefulShutdownHandler<Value>(
     isolation: isolated (any Actor)? = #isolation, operation: () async throws -> Value,
     onGracefulShutdown handler: @escaping @Sendable () -> Void
@@ -78,7 +75,7 @@ package func withGracefulShutdownHandler<Value>(
     return try await operation()
 }
 
-/// Runs an operation that has nothing to finish and is cancelled when the service is asked to stop.
+/// Runs an operation, and cancels it when the service is asked to stop.
 package func cancelWhenGracefulShutdown<Value: Sendable>(
     _ operation: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {

@@ -1,15 +1,15 @@
 import CSignalPipe
 import Glibc
+import ThreadExecutor
 
-/// A signal by which a process is asked to end.
+/// A signal that asks the process to stop.
 package enum TerminationSignal: Sendable, Hashable, CaseIterable {
-    /// `SIGINT`: control-C.
+    /// `SIGINT`: Control-C.
     case interrupt
 
-    /// `SIGTERM`: from a supervisor.
+    /// `SIGTERM`: from the process manager.
     case terminate
 
-    /// The system's number.
     package var number: Int32 {
         switch self {
         case .interrupt: SIGINT
@@ -17,7 +17,6 @@ package enum TerminationSignal: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The system's name.
     package var name: String {
         switch self {
         case .interrupt: "SIGINT"
@@ -26,24 +25,20 @@ package enum TerminationSignal: Sendable, Hashable, CaseIterable {
     }
 }
 
-/// Why the signals could not be taken over.
+/// Why the signal handlers could not be installed.
 package struct ProcessSignalFault: Error, Sendable, Hashable {
-    /// The system's error number; `EBUSY` where the process has taken them over already.
+    /// `errno`; `EBUSY` if the process has installed them before.
     package let code: Int32
 }
 
-/// The signals that end the process, taken over from the system and read by a thread of their own.
+/// Handles the signals that stop the process, on a thread of its own; once for each process.
 ///
-/// Once for a process. `SIGPIPE` is ignored from then on: a peer that has gone is an error of the write.
+/// It also ignores `SIGPIPE`, so that writing to a closed connection fails with an error.
 package struct ProcessSignals: ~Copyable {
-    /// Where signals that have come can be read, one byte each.
-    ///
-    /// Open as long as the process: signals may come until then.
+    /// The pipe that the signal handler writes to, one byte for each signal; open until the process ends.
     private let descriptor: Int32
 
-    /// Takes the signals over; what comes before `listen` waits for it, so that nothing is lost and nothing ends early.
-    ///
-    /// - Throws: `ProcessSignalFault` where the system refuses.
+    /// Installs the handlers. Signals before `listen` are kept for it.
     package init() throws(ProcessSignalFault) {
         let numbers = TerminationSignal.allCases.map(\.number)
         descriptor = weir_signal_pipe_open(numbers, Int32(numbers.count))
@@ -51,56 +46,32 @@ package struct ProcessSignals: ~Copyable {
         signal(SIGPIPE, SIG_IGN)
     }
 
-    /// Starts the thread: the first signal calls the handler, a second ends the process at once.
-    ///
-    /// The second's message goes to standard error, and the process's code is 128 + its number. The handler runs on that
-    /// thread and must return, mostly after `ServiceGroup.shutDown`.
-    ///
-    /// - Throws: `ProcessSignalFault` where the system has no thread.
+    /// Starts the thread. The first signal calls the handler on it, which must return; usually it calls
+    /// `ServiceGroup.shutDown`. The second signal writes a message to standard error and exits with code 128 + its number.
     package consuming func listen(
         _ onFirst: @escaping @Sendable (TerminationSignal) -> Void
     ) throws(ProcessSignalFault) {
-        // The thread takes over this reference.
-        let listener = Unmanaged.passRetained(Listener(descriptor: descriptor, onFirst: onFirst))
-        var thread = pthread_t()
-        let code = pthread_create(&thread, nil, { $0.flatMap { Listener.run($0) } }, listener.toOpaque())
-        guard code == 0 else {
-            listener.release()
-            throw ProcessSignalFault(code: code)
+        let descriptor = descriptor
+        let code = startDetachedThread(stackSize: 1 << 20) {
+            onFirst(Self.next(descriptor))
+            let second = Self.next(descriptor)
+            let message = Array("a second signal, \(second.name): exiting at once without stopping the services\n".utf8)
+            // Not through the log, whose queue may be stuck. An error of this write cannot be reported.
+            _ = message.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+            _exit(128 + second.number)
         }
-    }
-}
-
-/// What the thread does.
-private final class Listener: Sendable {
-    private let descriptor: Int32
-    private let onFirst: @Sendable (TerminationSignal) -> Void
-
-    init(descriptor: Int32, onFirst: @escaping @Sendable (TerminationSignal) -> Void) {
-        self.descriptor = descriptor
-        self.onFirst = onFirst
+        guard code == 0 else { throw ProcessSignalFault(code: code) }
     }
 
-    static func run(_ pointer: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-        // Invariant: the pointer is the reference that `listen` retained for this thread alone.
-        let listener = Unmanaged<Listener>.fromOpaque(pointer).takeRetainedValue()
-        listener.onFirst(listener.next())
-        let second = listener.next()
-        let message = Array("a second signal, \(second.name): ending at once, whatever is in progress\n".utf8)
-        // Not through the log, whose queue may be what is stuck. If it cannot be written, nobody is there to be told.
-        _ = message.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
-        _exit(128 + second.number)
-    }
-
-    /// Blocks until a signal comes.
-    private func next() -> TerminationSignal {
+    /// Blocks until the next signal.
+    private static func next(_ descriptor: Int32) -> TerminationSignal {
         while true {
             var byte: UInt8 = 0
             let count = read(descriptor, &byte, 1)
             if count == 1, let signal = TerminationSignal.allCases.first(where: { $0.number == Int32(byte) }) {
                 return signal
             }
-            precondition(count == 1 || errno == EINTR, "somebody closed the pipe of the signals")
+            precondition(count == 1 || errno == EINTR, "the pipe of the signals was closed")
         }
     }
 }

@@ -1,76 +1,71 @@
 import AsyncPrimitives
 import Synchronization
 
-/// Whether the process can do its job: named conditions, each ready, or unready for a reason.
+/// Whether the process is ready: a set of named conditions and probes, all of which must be ready.
 ///
-/// Services add conditions and set them; the operations port reads `report`. The process is ready when every condition
-/// is; lag is no condition.
+/// Services add conditions and set them; the operations port reads `probedReport`. Lag does not affect readiness.
 package final class Readiness: Sendable {
     /// The state of every condition at one moment.
     package struct Report: Sendable, Hashable {
-        /// A condition's state.
         package struct Entry: Sendable, Hashable {
-            /// The condition's name.
             package let name: String
 
-            /// Why it is not ready; `nil` where it is.
+            /// `nil` if it is ready.
             package let unreadyReason: String?
         }
 
-        /// The conditions in the order in which they were added.
+        /// In the order in which they were added.
         package let conditions: [Entry]
 
-        /// Whether every condition is ready.
         package var isReady: Bool { conditions.allSatisfy { $0.unreadyReason == nil } }
     }
 
-    // Both grow with the services of the process alone.
+    // Both are bounded by the services of the process.
     private let conditions = Mutex<[ReadinessCondition]>([])
     private let probes = Mutex<[ReadinessProbe]>([])
 
-    /// Without conditions, the process is ready.
     package init() {}
 
-    /// Adds a condition, unready at first; names differ, or it traps.
+    /// Adds a condition, which is not ready at first; traps if the name is used already.
     package func addCondition(_ name: String, unready reason: String = "starting") -> ReadinessCondition {
         conditions.withLock { conditions in
-            precondition(!conditions.contains { $0.name == name }, "\(name): there is such a condition already")
+            precondition(!conditions.contains { $0.name == name }, "the readiness condition \(name) exists already")
             let condition = ReadinessCondition(name, unready: reason)
             conditions.append(condition)
             return condition
         }
     }
 
-    /// Adds a question that is put whenever ``probedReport()`` is asked for; names differ, or it traps.
+    /// Adds a probe, which runs with each ``probedReport()``; traps if the name is used already.
     ///
     /// - Parameters:
-    ///   - limit: how long an answer may take before the process counts as unready; the question goes on.
-    ///   - ask: says why the process is not ready, in words for an operator; `nil` where it is.
+    ///   - limit: how long the probe may take before the process counts as not ready; the probe continues.
+    ///   - probe: returns why the process is not ready, for an operator; `nil` if it is ready.
     package func addProbe(
-        _ name: String, limit: Duration = .seconds(2), _ ask: @escaping @Sendable () async -> String?
+        _ name: String, limit: Duration = .seconds(2), _ probe: @escaping @Sendable () async -> String?
     ) {
         probes.withLock { probes in
-            precondition(!probes.contains { $0.name == name }, "\(name): there is such a probe already")
-            probes.append(ReadinessProbe(name, limit: limit, ask))
+            precondition(!probes.contains { $0.name == name }, "the readiness probe \(name) exists already")
+            probes.append(ReadinessProbe(name, limit: limit, probe))
         }
     }
 
-    /// The state of every condition, and the answers to all probes.
+    /// The state of all conditions and the results of all probes.
     package func probedReport() async -> Report {
         let conditions = report.conditions
         let probes = probes.withLock(\.self)
-        let answers = await withTaskGroup(of: (Int, String?).self) { group in
-            for (place, probe) in probes.enumerated() { group.addTask { (place, await probe.reason()) } }
-            var answers = [String?](repeating: nil, count: probes.count)
-            for await (place, reason) in group { answers[place] = reason }
-            return answers
+        let reasons = await withTaskGroup(of: (Int, String?).self) { group in
+            for (index, probe) in probes.enumerated() { group.addTask { (index, await probe.reason()) } }
+            var reasons = [String?](repeating: nil, count: probes.count)
+            for await (index, reason) in group { reasons[index] = reason }
+            return reasons
         }
         return Report(
             conditions: conditions
-                + zip(probes, answers).map { Report.Entry(name: $0.name, unreadyReason: $1) })
+                + zip(probes, reasons).map { Report.Entry(name: $0.name, unreadyReason: $1) })
     }
 
-    /// The state of every condition.
+    /// The state of all conditions.
     package var report: Report {
         Report(
             conditions: conditions.withLock(\.self).map {
@@ -79,9 +74,8 @@ package final class Readiness: Sendable {
     }
 }
 
-/// One condition of the process's readiness, set by the service that knows.
 package final class ReadinessCondition: Sendable {
-    /// What it is about: "postgres", "ordering/3".
+    /// For example "postgres" or "ordering/3".
     package let name: String
 
     private let reason: Mutex<String?>
@@ -92,10 +86,9 @@ package final class ReadinessCondition: Sendable {
         self.reason = Mutex(reason)
     }
 
-    /// Why it is not ready; `nil` where it is.
+    /// `nil` if it is ready.
     package var unreadyReason: String? { reason.withLock(\.self) }
 
-    /// Says that the condition holds.
     package func setReady() {
         reason.withLock { reason in
             reason = nil
@@ -103,7 +96,7 @@ package final class ReadinessCondition: Sendable {
         }
     }
 
-    /// Says that the condition does not hold, and why, in words for an operator.
+    /// - Parameter why: the reason, for an operator.
     package func setUnready(_ why: String) {
         reason.withLock { reason in
             reason = why
@@ -111,9 +104,9 @@ package final class ReadinessCondition: Sendable {
         }
     }
 
-    /// Waits until the condition holds; what `Service.untilReady` mostly does.
+    /// Waits until the condition is ready; the usual implementation of `Service.untilReady`.
     ///
-    /// - Throws: `CancellationError` where the task is cancelled before.
+    /// - Throws: `CancellationError` if the task is cancelled first.
     package func untilReady() async throws(CancellationError) {
         try await gate.wait()
     }

@@ -1,30 +1,28 @@
 import Observability
 import Synchronization
 
-/// Runs services together: starts them in order, each when the one before is ready, and stops them in reverse.
+/// Runs services together: starts each when the one before is ready, and stops them in reverse order.
 ///
-/// The group stops when it is asked to (`shutDown`), when its task is cancelled, or when a service fails, whose error is
-/// then the group's. In every case the services are asked to stop, one after the other, and not cancelled: each has
-/// `Member.stopLimit` to finish; only then it is cancelled, and given up after `cancellationLimit`.
+/// The group stops when it is asked to (`shutDown`), when its task is cancelled, or when a service fails, whose error the
+/// group then throws. In every case the services are asked to stop one after the other: each has `Member.stopLimit` to finish
+/// before it is cancelled, and `cancellationLimit` before it is abandoned.
 package final class ServiceGroup: Sendable {
-    /// A service of the group and its bounds in time.
+    /// A service and its time limits.
     package struct Member: Sendable {
-        /// What logs and errors call it.
+        /// The name in logs and errors.
         package let name: String
 
-        /// The service.
         package let service: any Service
 
-        /// How long it may take until it is ready.
+        /// The time until it must be ready.
         package let startLimit: Duration
 
-        /// How long it may take to stop, its last flush included, before it is cancelled.
+        /// The time to stop, including the final flush, before it is cancelled.
         package let stopLimit: Duration
 
-        /// Whether it may return before it is asked to stop; otherwise that is an error.
+        /// Whether it may return before it is asked to stop.
         package let mayFinish: Bool
 
-        /// Puts a service into a group.
         package init(
             _ name: String, _ service: any Service, startLimit: Duration = .seconds(60),
             stopLimit: Duration = .seconds(30), mayFinish: Bool = false
@@ -41,42 +39,38 @@ package final class ServiceGroup: Sendable {
     private let logger: Logger
     private let clock: any Clock<Duration>
     private let cancellationLimit: Duration
-    // Unbounded by type, bounded by what is sent: for each member one readiness, one end and at most three timers, and
-    // one shutdown for the group.
+    // Bounded by its events: for each member one readiness, one end and at most three timers, and one shutdown.
     private let events = AsyncStream.makeStream(of: ServiceGroupState.Event.self, bufferingPolicy: .unbounded)
     private let isAskedToStop = Atomic(false)
     private let isRun = Atomic(false)
 
-    /// Makes a group.
-    ///
     /// - Parameters:
-    ///   - members: in the order in which they start; not empty.
-    ///   - cancellationLimit: how long a service may take to end once it is cancelled, before the group ends without it.
-    ///   - clock: what limits are measured with.
+    ///   - members: in start order; not empty.
+    ///   - cancellationLimit: the time for a cancelled service to end before the group ends without it.
     package init(
         _ members: [Member], logger: Logger, cancellationLimit: Duration = .seconds(5),
         clock: any Clock<Duration> = ContinuousClock()
     ) {
-        precondition(!members.isEmpty, "a group has services")
+        precondition(!members.isEmpty, "a group needs at least one service")
         self.members = members
         self.logger = logger
         self.cancellationLimit = cancellationLimit
         self.clock = clock
     }
 
-    /// Asks the group to stop gracefully; from any thread, before or while it runs; only the first time counts.
+    /// Asks the group to stop gracefully, from any thread, before or while it runs. Further calls have no effect.
     package func shutDown(reason: String) {
         guard !isAskedToStop.exchange(true, ordering: .relaxed) else { return }
         logger.notice("Shutting down", [.reason: .string(reason)])
         events.continuation.yield(.shutdown)
     }
 
-    /// Runs the services until all have stopped; once for a group.
+    /// Runs the services until all have stopped; call it once.
     ///
     /// - Throws: the error of the first service that failed, or a `ServiceGroupError`.
     package func run() async throws {
         precondition(!isRun.exchange(true, ordering: .relaxed), "a group runs once")
-        // A task of its own: cancelling the caller's task asks the services to stop and must not cut them off.
+        // In a task of its own, because cancelling the caller's task must stop the services gracefully.
         let running = Task { try await supervise() }
         try await withTaskCancellationHandler {
             try await running.value
@@ -110,36 +104,36 @@ package final class ServiceGroup: Sendable {
 
     private func log(_ action: ServiceGroupState.Action) {
         switch action {
-        case .start(let place): logger.debug("Service starting", [.service: .string(members[place].name)])
+        case .start(let index): logger.debug("Service starting", [.service: .string(members[index].name)])
         case .announceReady: logger.info("Every service is ready", [.count: .integer(members.count)])
-        case .stop(let place): logger.debug("Service stopping", [.service: .string(members[place].name)])
-        case .cancel(let place):
+        case .stop(let index): logger.debug("Service stopping", [.service: .string(members[index].name)])
+        case .cancel(let index):
             logger.error(
-                "Service takes too long to stop and is cancelled",
-                [.service: .string(members[place].name), .limit: .duration(members[place].stopLimit)])
-        case .abandon(let place):
+                "Service exceeded its stop limit and is cancelled",
+                [.service: .string(members[index].name), .limit: .duration(members[index].stopLimit)])
+        case .abandon(let index):
             logger.critical(
-                "Service does not end although cancelled and is given up",
-                [.service: .string(members[place].name), .limit: .duration(cancellationLimit)])
+                "Service did not end after cancellation and is abandoned",
+                [.service: .string(members[index].name), .limit: .duration(cancellationLimit)])
         case .setTimer, .end: break
         }
     }
 
     private func log(_ event: ServiceGroupState.Event) {
         switch event {
-        case .ready(let place): logger.debug("Service is ready", [.service: .string(members[place].name)])
-        case .finished(let place, .none): logger.debug("Service ended", [.service: .string(members[place].name)])
-        case .finished(let place, let error?) where !(error is CancellationError),
-            .readyFailed(let place, let error) where !(error is CancellationError):
-            logger.error("Service failed", [.service: .string(members[place].name)], error: error)
-        case .finished(let place, _):
-            logger.debug("Service ended by cancellation", [.service: .string(members[place].name)])
+        case .ready(let index): logger.debug("Service is ready", [.service: .string(members[index].name)])
+        case .finished(let index, .none): logger.debug("Service ended", [.service: .string(members[index].name)])
+        case .finished(let index, let error?) where !(error is CancellationError),
+            .readyFailed(let index, let error) where !(error is CancellationError):
+            logger.error("Service failed", [.service: .string(members[index].name)], error: error)
+        case .finished(let index, _):
+            logger.debug("Service ended by cancellation", [.service: .string(members[index].name)])
         case .readyFailed, .shutdown, .timeIsUp: break
         }
     }
 }
 
-/// The tasks of a group: carries out what its state decides.
+/// The tasks of a group; performs the actions of its state machine.
 private struct RunningServices {
     let members: [ServiceGroup.Member]
     let clock: any Clock<Duration>
@@ -160,38 +154,38 @@ private struct RunningServices {
 
     mutating func perform(_ action: ServiceGroupState.Action) {
         switch action {
-        case .start(let place): start(place)
+        case .start(let index): start(index)
         case .announceReady: stopTimer()
-        case .stop(let place):
+        case .stop(let index):
             stopWaiting()
-            signals[place].trigger()
-        case .cancel(let place): runs[place].cancel()
+            signals[index].trigger()
+        case .cancel(let index): runs[index].cancel()
         case .setTimer(let number, let limit): setTimer(number, limit)
         case .abandon, .end: break
         }
     }
 
-    /// Members start in order, so that signals and runs have their places.
-    private mutating func start(_ place: Int) {
-        let service = members[place].service
+    /// Members start in order, so they have the same indexes in `signals` and `runs`.
+    private mutating func start(_ index: Int) {
+        let service = members[index].service
         let signal = ShutdownSignal()
         signals.append(signal)
         runs.append(
             Task { [events] in
                 do {
                     try await ShutdownSignal.$current.withValue(signal) { try await service.run() }
-                    events.yield(.finished(place, nil))
+                    events.yield(.finished(index, nil))
                 } catch {
-                    events.yield(.finished(place, error))
+                    events.yield(.finished(index, error))
                 }
             })
         stopWaiting()
         waitForReadiness = Task { [events] in
             do {
                 try await service.untilReady()
-                events.yield(.ready(place))
+                events.yield(.ready(index))
             } catch {
-                events.yield(.readyFailed(place, error))
+                events.yield(.readyFailed(index, error))
             }
         }
     }
@@ -203,7 +197,7 @@ private struct RunningServices {
                 try await clock.sleep(for: limit)
                 events.yield(.timeIsUp(timer: number))
             } catch {
-                // Stopped: what was limited came in time.
+                // Stopped before the limit.
             }
         }
     }

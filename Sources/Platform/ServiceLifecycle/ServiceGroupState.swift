@@ -1,7 +1,6 @@
-/// What a group does next: a value that takes events and returns actions.
+/// The state machine of a group: handles events and returns actions.
 ///
-/// Services start one after the other, each when the one before is ready, and stop in reverse, each when the one after
-/// has stopped or run out of time.
+/// Each service starts when the one before is ready, and is asked to stop when the one after has ended or was abandoned.
 struct ServiceGroupState {
     enum Event {
         case ready(Int)
@@ -13,15 +12,12 @@ struct ServiceGroupState {
 
     enum Action {
         case start(Int)
-        /// Every service is ready.
         case announceReady
-        /// Ask a service to stop.
         case stop(Int)
-        /// The service took too long.
         case cancel(Int)
-        /// The service takes no notice even of cancellation.
+        /// The service did not end after its cancellation.
         case abandon(Int)
-        /// Replaces the timer before.
+        /// Reindexs the previous timer.
         case setTimer(Int, Duration)
         case end((any Error)?)
     }
@@ -48,53 +44,50 @@ struct ServiceGroupState {
         isFinished = Array(repeating: false, count: members.count)
     }
 
-    /// The first actions.
-    mutating func start() -> [Action] {
-        startNext()
-    }
+    mutating func start() -> [Action] { startNext() }
 
     mutating func handle(_ event: Event) -> [Action] {
         switch (event, phase) {
-        case (.ready(let place), .starting(let current)) where place == current:
+        case (.ready(let index), .starting(let current)) where index == current:
             return startNext()
-        case (.readyFailed(let place, let error), .starting(let current)) where place == current:
+        case (.readyFailed(let index, let error), .starting(let current)) where index == current:
             return fail(error)
-        case (.finished(let place, let error), _):
-            isFinished[place] = true
-            return finished(place, error)
+        case (.finished(let index, let error), _):
+            isFinished[index] = true
+            return finished(index, error)
         case (.shutdown, .starting), (.shutdown, .running):
             return stopNext()
-        case (.timeIsUp(timer), .starting(let place)):
+        case (.timeIsUp(timer), .starting(let index)):
             return fail(
-                ServiceGroupError.startLimitPassed(service: members[place].name, limit: members[place].startLimit))
-        case (.timeIsUp(timer), .stopping(let place)):
-            let member = members[place]
+                ServiceGroupError.startLimitPassed(service: members[index].name, limit: members[index].startLimit))
+        case (.timeIsUp(timer), .stopping(let index)):
+            let member = members[index]
             failure = failure ?? ServiceGroupError.stopLimitPassed(service: member.name, limit: member.stopLimit)
-            phase = .cancelling(place)
-            return [.cancel(place), setTimer(cancellationLimit)]
-        case (.timeIsUp(timer), .cancelling(let place)):
-            isFinished[place] = true
-            return [.abandon(place)] + stopNext()
+            phase = .cancelling(index)
+            return [.cancel(index), setTimer(cancellationLimit)]
+        case (.timeIsUp(timer), .cancelling(let index)):
+            isFinished[index] = true
+            return [.abandon(index)] + stopNext()
         case (.ready, _), (.readyFailed, _), (.shutdown, _), (.timeIsUp, _):
-            // Late: the group has moved on.
+            // The event no longer matters in this phase.
             return []
         }
     }
 
-    private mutating func finished(_ place: Int, _ error: (any Error)?) -> [Action] {
+    private mutating func finished(_ index: Int, _ error: (any Error)?) -> [Action] {
         switch phase {
         case .starting, .running:
             if let error { return fail(error) }
-            guard members[place].mayFinish else {
-                return fail(ServiceGroupError.finishedUnexpectedly(service: members[place].name))
+            guard members[index].mayFinish else {
+                return fail(ServiceGroupError.finishedUnexpectedly(service: members[index].name))
             }
-            if case .starting(place) = phase { return startNext() }
+            if case .starting(index) = phase { return startNext() }
             if case .running = phase, isFinished.allSatisfy(\.self) { return stopNext() }
             return []
         case .stopping(let current), .cancelling(let current):
-            // Who was asked to stop may well leave by way of cancellation.
+            // A service that was asked to stop may end with a CancellationError.
             if let error, !(error is CancellationError) { failure = failure ?? error }
-            return place == current ? stopNext() : []
+            return index == current ? stopNext() : []
         case .ended:
             return []
         }
@@ -103,13 +96,13 @@ struct ServiceGroupState {
     private mutating func startNext() -> [Action] {
         guard started < members.count else {
             phase = .running
-            // The services may all have finished while they were started.
+            // All services may have ended during the start.
             return [.announceReady] + (isFinished.allSatisfy(\.self) ? stopNext() : [])
         }
-        let place = started
+        let index = started
         started += 1
-        phase = .starting(place)
-        return [.start(place), setTimer(members[place].startLimit)]
+        phase = .starting(index)
+        return [.start(index), setTimer(members[index].startLimit)]
     }
 
     private mutating func fail(_ error: any Error) -> [Action] {
@@ -117,14 +110,14 @@ struct ServiceGroupState {
         return stopNext()
     }
 
-    /// Stops the last service that still runs; none left ends the group.
+    /// Stops the last running service; ends the group if there is none.
     private mutating func stopNext() -> [Action] {
-        guard let place = (0..<started).last(where: { !isFinished[$0] }) else {
+        guard let index = (0..<started).last(where: { !isFinished[$0] }) else {
             phase = .ended
             return [.end(failure)]
         }
-        phase = .stopping(place)
-        return [.stop(place), setTimer(members[place].stopLimit)]
+        phase = .stopping(index)
+        return [.stop(index), setTimer(members[index].stopLimit)]
     }
 
     private mutating func setTimer(_ limit: Duration) -> Action {

@@ -2,7 +2,7 @@ import CThreadName
 import Glibc
 
 /// Starts a detached thread that runs the closure; 0 or the error of the system.
-func startDetachedThread(stackSize: Int, _ body: @escaping @Sendable () -> Void) -> Int32 {
+package func startDetachedThread(stackSize: Int, _ body: @escaping @Sendable () -> Void) -> Int32 {
     var attributes = pthread_attr_t()
     var code = pthread_attr_init(&attributes)
     guard code == 0 else { return code }

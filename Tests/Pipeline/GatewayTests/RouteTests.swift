@@ -9,7 +9,8 @@ import Testing
     @Test func saysThatThereIsNothing() async throws {
         try await withGateway { gateway in
             for target in [
-                "/", "/v1", "/v1/", "/v1/sync/", "/v2/sync", "/V1/sync", "/v1/batches", "/v1/batches/1/2", "/docs",
+                "/", "/v1", "/v1/", "/v1/sync/", "/v2/sync", "/V1/sync", "/v1/batches", "/v1/batches/",
+                "/v1/batches/?knowledgeId=k1", "/v1/batches/1/2", "/docs",
             ] {
                 let answer = try await gateway.exchange("GET", target)
                 #expect(answer.status == 404, "\(target)")

@@ -15,9 +15,10 @@ import Testing
         var configuration = GatewayConfiguration()
         configuration.address = try #require(NetworkAddress(host: host, port: 0))
         return GatewayService(
-            log: MemoryLog(), link: ScriptedLink(), authenticator: authentication,
-            history: History(epoch: "e1", partitions: 4), schemas: { TestGateway.schemas }, configuration: configuration
-        )
+            GatewayHandler(
+                log: MemoryLog(), link: ScriptedLink(), authenticator: authentication,
+                history: History(epoch: "e1", partitions: 4), schemas: { TestGateway.schemas },
+                configuration: configuration))
     }
 
     @Test(arguments: ["0.0.0.0", "::", "192.0.2.1", "127.0.0.1.example", "128.0.0.1", "127.1", "localhost.example"])
@@ -48,7 +49,7 @@ import Testing
     }
 
     private struct Strict: Authenticator {
-        var trustsEverybody: Bool { false }
+        var trustsEveryCaller: Bool { false }
 
         func caller(of request: HTTPRequest) throws(Problem) -> Caller { throw Problem(.unauthenticated, "no") }
     }

@@ -89,12 +89,12 @@ func withGateway(
     prepare(&setup)
     let link = ScriptedLink()
     let clock = ManualClock()
-    let service = GatewayService(
+    let handler = GatewayHandler(
         log: setup.log, link: link, authenticator: setup.authentication,
         history: History(epoch: TestGateway.epoch, partitions: setup.log.partitionCount),
         schemas: { [schemas = setup.schemas] in schemas }, limits: setup.limits, configuration: setup.configuration,
-        backlog: setup.backlog, logger: setup.logger, metrics: GatewayMetrics(setup.metrics), clock: clock,
-        patience: setup.patience)
+        backlog: setup.backlog, logger: setup.logger, metrics: GatewayMetrics(setup.metrics), clock: clock)
+    let service = GatewayService(handler, logger: setup.logger, patience: setup.patience)
     let bound = try await service.start()
     let gateway = TestGateway(log: setup.log, link: link, clock: clock, service: service, port: bound.port)
     do {
@@ -115,7 +115,7 @@ func withGateway(
 
 /// Believes the headers, but for some callers.
 struct ScriptedAuthentication: Authenticator {
-    var trustsEverybody: Bool { true }
+    var trustsEveryCaller: Bool { true }
 
     func caller(of request: HTTPRequest) throws(Problem) -> Caller {
         let caller = try NoAuthentication().caller(of: request)

@@ -8,7 +8,7 @@ import Testing
     @Test func remembersABoundedNumberOfCallers() throws {
         let clock = ManualClock()
         let quota = UploadQuota(
-            maximumBytes: 1000, maximumBytesOfCaller: 1000, changesPerSecond: 1, time: GatewayDeadline(clock),
+            maximumBytes: 1000, maximumBytesOfCaller: 1000, changesPerSecond: 1, clock: GatewayClock(clock),
             maximumCallers: 3)
         func send(_ caller: Int) throws {
             let caller = SyncID(unchecked: "c\(caller)")
@@ -27,7 +27,7 @@ import Testing
 
     @Test func forgetsCallersAtOnceWhereThereIsNoRate() throws {
         let quota = UploadQuota(
-            maximumBytes: 1000, maximumBytesOfCaller: 1000, changesPerSecond: 0, time: GatewayDeadline(ManualClock()),
+            maximumBytes: 1000, maximumBytesOfCaller: 1000, changesPerSecond: 0, clock: GatewayClock(ManualClock()),
             maximumCallers: 2)
         for caller in 1...100 {
             let caller = SyncID(unchecked: "c\(caller)")

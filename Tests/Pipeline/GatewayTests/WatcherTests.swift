@@ -12,7 +12,7 @@ import Testing
 
     @Test func abortsAStreamWhoseReaderTakesNothing() async {
         let stream = HTTPBodyStream(capacity: 60)
-        let watcher = Watcher(stream, until: nil)
+        let watcher = EventStream(stream, until: nil)
         watcher.begin([(.abc, .zero)])
         #expect(watcher.tick(at: .zero) == .alive)
         // The buffer has no capacity left: a task takes the head and waits.
@@ -26,7 +26,7 @@ import Testing
 
     @Test func letsAReaderGoThatTakesNoComments() {
         let stream = HTTPBodyStream(capacity: 50)
-        let watcher = Watcher(stream, until: nil)
+        let watcher = EventStream(stream, until: nil)
         watcher.begin([(.abc, .zero)])
         var ticks = 0
         while watcher.tick(at: .zero) == .alive, ticks < 100 { ticks += 1 }
@@ -36,7 +36,7 @@ import Testing
 
     @Test func endsWithItsTime() {
         let stream = HTTPBodyStream()
-        let watcher = Watcher(stream, until: .seconds(20))
+        let watcher = EventStream(stream, until: .seconds(20))
         watcher.begin([(.abc, .zero)])
         #expect(watcher.tick(at: .seconds(19)) == .alive)
         #expect(watcher.tick(at: .seconds(20)) == .over)
@@ -45,7 +45,7 @@ import Testing
 
     @Test func isOverWhereItsAnswerNeverReachedAConnection() {
         var stream: HTTPBodyStream? = HTTPBodyStream()
-        let watcher = Watcher(stream!, until: nil)
+        let watcher = EventStream(stream!, until: nil)
         watcher.begin([(.abc, .zero)])
         #expect(watcher.tick(at: .zero) == .alive)
         stream = nil

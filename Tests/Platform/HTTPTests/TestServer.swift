@@ -4,11 +4,11 @@ import Testing
 
 /// A handler made of closures.
 struct ClosureHandler: HTTPHandler {
-    var admission: @Sendable (HTTPRequest) -> HTTPAdmission = { _ in .accept }
-    let answer: @Sendable (HTTPRequest) -> HTTPAnswer
+    var admission: @Sendable (HTTPRequest) -> HTTPBodyPolicy = { _ in .accept }
+    let answer: @Sendable (HTTPRequest) -> HTTPHandlerResult
 
-    func admit(_ request: HTTPRequest) -> HTTPAdmission { admission(request) }
-    func respond(to request: HTTPRequest) -> HTTPAnswer { answer(request) }
+    func bodyPolicy(for request: HTTPRequest) -> HTTPBodyPolicy { admission(request) }
+    func respond(to request: HTTPRequest) -> HTTPHandlerResult { answer(request) }
 }
 
 /// A server on a free port for the time of a test.
@@ -17,8 +17,8 @@ struct TestServer {
 
     init(
         _ configure: (inout HTTPServerConfiguration) -> Void = { _ in },
-        admission: @escaping @Sendable (HTTPRequest) -> HTTPAdmission = { _ in .accept },
-        answer: @escaping @Sendable (HTTPRequest) -> HTTPAnswer
+        admission: @escaping @Sendable (HTTPRequest) -> HTTPBodyPolicy = { _ in .accept },
+        answer: @escaping @Sendable (HTTPRequest) -> HTTPHandlerResult
     ) {
         var configuration = HTTPServerConfiguration()
         configuration.threads = 2
@@ -77,7 +77,7 @@ extension Signal where Value == Void {
 }
 
 /// Answers with the body of the request.
-let echo: @Sendable (HTTPRequest) -> HTTPAnswer = { request in
+let echo: @Sendable (HTTPRequest) -> HTTPHandlerResult = { request in
     .response(HTTPResponse(status: 200, body: request.body.bytes))
 }
 

@@ -60,7 +60,7 @@ import Testing
             "run", "--schema", "schema.yaml", "--data", "data", "--operations.address",
             "127.0.0.1:\(port)", in: folder)
         #expect(run.code == 1)
-        #expect(run.errors.contains("port \(port) at 127.0.0.1 is taken by another process"))
+        #expect(run.errors.contains("port \(port) of 127.0.0.1 is used by another process"))
         #expect(!FileManager.default.fileExists(atPath: folder.path + "/data"))
         #expect(await weir.stop() == 0)
     }

@@ -61,7 +61,7 @@ import Testing
         let weir = try await TestServer.start()
         #expect(
             try await refusal(address: "127.0.0.1:\(weir.port)")
-                == "port \(weir.port) at 127.0.0.1 is taken by another process; stop it or choose another port")
+                == "port \(weir.port) of 127.0.0.1 is used by another process; stop it or choose another port")
         #expect(await weir.stop() == 0)
     }
 

@@ -37,7 +37,7 @@ import ThreadExecutor
         let isOpen = Mutex(false)
         let reading = Task {
             defer { isOpen.withLock { $0 = true } }
-            return await weir.hasLogged("Uploads of a partition are taken again")
+            return await weir.hasLogged("Uploads of a partition are accepted again")
         }
         repeat { try await uploader.uploadUntilAccepted() } while !isOpen.withLock { $0 }
         #expect(await reading.value)

@@ -1,0 +1,62 @@
+import FanOutLink
+import HTTP
+import SyncModel
+
+/// `GET /v1/batches/{batch}`.
+extension GatewayHandler {
+    /// Responds with the outcome of a batch, or with 202 while only its upload is known.
+    func batch(_ request: HTTPRequest, _ caller: Caller) throws(Problem) -> HTTPHandlerResult {
+        let number = request.segments[2]
+        guard number.utf8.count <= 16, number.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let batch = Int64(number),
+            batch >= 1, batch <= TimeStamp.maximum.rawValue
+        else {
+            throw Problem(.invalidRequest, "a batch number must be an integer from 1 to 2^53-1")
+        }
+        let named = request.query.filter { $0.name.utf8.elementsEqual("knowledgeId".utf8) }
+        guard named.count == 1, let knowledgeID = KnowledgeID(named[0].value), knowledgeID != .everyOther else {
+            throw Problem(
+                .invalidRequest,
+                "the query must name the device exactly once: knowledgeId=…, 1 to 255 bytes without NUL, and not *")
+        }
+        let device = Device(caller: caller.syncID, knowledgeID: knowledgeID)
+        return inTask {
+            var response = try await self.outcome(of: batch, device, caller)
+            response.headers.append(HTTPField("Cache-Control", "no-store"))
+            return response
+        }
+    }
+
+    private func outcome(of batch: Int64, _ device: Device, _ caller: Caller) async throws -> HTTPResponse {
+        let upload = pending.upload(of: batch, by: device)
+        do throws(FanOutError) {
+            var outcome = try await outcome(of: upload, batch, device)
+            if outcome == nil { outcome = try await outcomes.keptOutcome(of: batch, device: device, until: .zero) }
+            if let outcome {
+                pending.remove(batch, of: device)
+                return respond(outcome, caller: caller)
+            }
+        } catch {
+            // The caller's own part is ordered, another owner's is not.
+            guard error == .pending else { throw error }
+            return accepted(batch)
+        }
+        guard upload != nil else {
+            throw Problem(.notFound, "no outcome of this batch is known: send it again with the same number")
+        }
+        return accepted(batch)
+    }
+
+    /// The outcome of the last upload with this number, including a refusal of the whole batch, which is not kept; `nil` if
+    /// the fan-out does not know it yet, or no longer.
+    private func outcome(
+        of upload: UploadReference?, _ batch: Int64, _ device: Device
+    ) async throws(FanOutError) -> BatchOutcome? {
+        guard let upload else { return nil }
+        do throws(FanOutError) {
+            return try await outcomes.outcome(of: upload, device: device, batch: batch, until: .zero)
+        } catch {
+            guard error == .pending else { throw error }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import FanOutLink
+import HTTP
+import JSONText
+import SyncModel
+
+/// `POST /v1/pull`, and the pull half of `POST /v1/sync`.
+extension GatewayHandler {
+    /// Pulls in a task: waits for the outcomes to include, and for new rows if the request is a long poll.
+    func pull(_ caller: Caller, _ device: Device, _ envelope: Envelope) async throws -> HTTPResponse {
+        let deadline = clock.now() + configuration.outcomeWait
+        for batch in envelope.include {
+            guard try await outcomes.keptOutcome(of: batch, device: device, until: deadline) != nil else {
+                throw Problem(
+                    .outcomePending, "no outcome of batch \(batch) is known yet: repeat the pull, or send the batch")
+            }
+            pending.remove(batch, of: device)
+        }
+        let page = try page(caller, envelope, held: [:])
+        guard envelope.wait > .zero else {
+            let pages = try await link.pull(page.request, within: configuration.outcomeWait)
+            return respond(page, pages, batch: nil, caller: caller)
+        }
+        return try await longPoll(caller, envelope, page)
+    }
+
+    /// Responds without a task if no head has moved; `nil` if rows must be read.
+    func pullAtOnce(_ caller: Caller, _ envelope: Envelope) throws(Problem) -> HTTPHandlerResult? {
+        let page = try page(caller, envelope, held: [:])
+        guard let pages = idlePages(page) else { return nil }
+        return .response(respond(page, pages, batch: nil, caller: caller))
+    }
+
+    private func longPoll(_ caller: Caller, _ envelope: Envelope, _ page: PullPage) async throws -> HTTPResponse {
+        let deadline = clock.now() + envelope.wait
+        let wakeup = PollWakeup()
+        // Subscribed before the first pull, so that no move is missed.
+        let subscription = link.subscribe(to: page.request.owners.map(\.owner)) { _, _ in wakeup.signal() }
+        defer { subscription.cancel() }
+        polls.add(wakeup)
+        defer { polls.remove(wakeup) }
+        let timer = Task { [clock] in
+            // Cancelled when the poll ends first.
+            do { try await clock.sleep(deadline) } catch { return }
+            wakeup.signal()
+        }
+        defer { timer.cancel() }
+        while true {
+            let pages: [OwnerPage]
+            if let idle = idlePages(page) {
+                pages = idle
+            } else {
+                pages = try await link.pull(page.request, within: configuration.outcomeWait)
+            }
+            if page.hasNews(pages) || polls.isStopping || clock.now() >= deadline {
+                return respond(page, pages, batch: nil, caller: caller)
+            }
+            await wakeup.next()
+            try Task.checkCancellation()
+        }
+    }
+
+    private func idlePages(_ page: PullPage) -> [OwnerPage]? {
+        var pages: [OwnerPage] = []
+        pages.reserveCapacity(page.request.owners.count)
+        for owner in page.request.owners {
+            guard let idle = link.idlePage(owner) else { return nil }
+            pages.append(idle)
+        }
+        return pages
+    }
+
+    func page(
+        _ caller: Caller, _ envelope: Envelope, held: [SyncID: Set<TimeStamp>]
+    ) throws(Problem) -> PullPage {
+        let server = PullPage.Server(epoch: history.epoch, schemaVersion: try newestSchema().version.hash)
+        return PullPage(
+            caller: caller, envelope: envelope, server: server, held: held, maximumBytes: configuration.pageBytes)
+    }
+
+    func respond(_ page: PullPage, _ pages: [OwnerPage], batch: BatchOutcome?, caller: Caller) -> HTTPResponse {
+        let size = pages.reduce(1024) { size, page in
+            if case .rows(let rows) = page.content { size + rows.json.count + 96 * rows.entries.count } else { size }
+        }
+        var writer = JSONWriter(capacity: size)
+        writer.object { writer in
+            page.writeHead(to: &writer)
+            if let batch {
+                writer.name("batch")
+                batch.write(to: &writer, for: caller)
+            }
+            page.write(pages, to: &writer)
+        }
+        return .json(200, writer.take())
+    }
+}

@@ -1,0 +1,234 @@
+import ChangeLog
+import FanOutLink
+import HTTP
+import Observability
+import SyncModel
+import Synchronization
+
+/// Responds to requests of the client contract, v1.
+package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator>: HTTPHandler {
+    let history: History
+    let schemas: @Sendable () -> SchemaHistory
+    let limits: SyncLimits
+    let configuration: GatewayConfiguration
+    let link: Link
+    let authenticator: Auth
+    let clock: GatewayClock
+    let uploads: UploadProducer<Log>
+    let pending: PendingBatches
+    let outcomes: OutcomeCollector<Link>
+    let quota: UploadQuota
+    let metrics: GatewayMetrics
+    let backlog: UploadBacklog?
+    let polls = LongPolls()
+    let eventStreams: EventStreams
+    private let parsers = BodyParsers()
+    private let waiting = Atomic<Int>(0)
+
+    /// - Parameters:
+    ///   - log: uploads are appended to it.
+    ///   - link: serves pulls and outcomes.
+    ///   - history: the epoch and partitions of `log`.
+    ///   - schemas: the schema versions that are known at the time of the call; must not block.
+    ///   - backlog: the stages report their progress to it; `nil`: uploads are accepted however far the stages are behind.
+    ///   - clock: measures waits, rates and the interval of keep-alives.
+    package init(
+        log: Log, link: Link, authenticator: Auth, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
+        limits: SyncLimits = SyncLimits(), configuration: GatewayConfiguration, backlog: UploadBacklog? = nil,
+        logger: Logger = .disabled, metrics: GatewayMetrics = GatewayMetrics(),
+        clock: some Clock<Duration> = ContinuousClock()
+    ) {
+        self.history = history
+        self.schemas = schemas
+        self.limits = limits
+        self.configuration = configuration
+        self.link = link
+        self.backlog = backlog
+        self.authenticator = authenticator
+        self.metrics = metrics
+        let clock = GatewayClock(clock)
+        self.clock = clock
+        uploads = UploadProducer(log: log, history: history, logger: logger, clock: clock)
+        pending = PendingBatches(clock: clock)
+        outcomes = OutcomeCollector(link: link, clock: clock)
+        quota = UploadQuota(
+            maximumBytes: configuration.uploadBytesInFlight,
+            maximumBytesOfCaller: configuration.callerBytesInFlight,
+            changesPerSecond: configuration.callerChangesPerSecond, clock: clock)
+        eventStreams = EventStreams(maximum: configuration.server.maxConnections, clock: clock)
+    }
+
+    /// How many requests wait in tasks.
+    var waitingCount: Int { waiting.load(ordering: .relaxed) }
+
+    /// Accepts no more uploads, and closes the log's producer once the pending appends have ended.
+    package func close() async { await uploads.close() }
+
+    /// Sends a comment to every event stream, once in every `keepAlive`, until the task is cancelled.
+    func sendKeepAlives() async {
+        var next = clock.now()
+        while true {
+            next += configuration.keepAlive
+            do { try await clock.sleep(next) } catch { return }
+            eventStreams.sendKeepAlives()
+        }
+    }
+
+    /// Refuses requests that cannot succeed before their body is read.
+    package func bodyPolicy(for request: HTTPRequest) -> HTTPBodyPolicy {
+        do throws(Problem) {
+            let route = try route(of: request)
+            // HTTP allows a body with every method, so one that is not used is read, too.
+            guard route.method == .post, request.method == .post else { return .acceptUpTo(limits.maxBatchBytes) }
+            _ = try authenticator.caller(of: request)
+            try Self.checkMediaType(request)
+            if route != .pull, waitingCount >= configuration.maxWaiting { throw tooManyWaiting }
+            return .acceptUpTo(limits.maxBatchBytes)
+        } catch {
+            return .refuse(respond(to: error))
+        }
+    }
+
+    /// Responds at once if nothing must be awaited, otherwise in a task.
+    package func respond(to request: HTTPRequest) -> HTTPHandlerResult {
+        do throws(Problem) {
+            if request.method == .options, let allow = Self.allowedMethods(request) {
+                return .response(HTTPResponse(status: 204, headers: [HTTPField("Allow", allow)]))
+            }
+            let route = try route(of: request)
+            switch route {
+            case .openAPI: return .response(Documents.openAPI)
+            case .errors: return .response(Documents.errors)
+            case .sync, .upload, .pull:
+                let caller = try authenticator.caller(of: request)
+                try Self.checkMediaType(request)
+                return try respond(route, request, caller, parse(request.body, fields: route.fields))
+            case .batch: return try batch(request, try authenticator.caller(of: request))
+            case .watch: return watch(request, try authenticator.caller(of: request))
+            case .schema:
+                _ = try authenticator.caller(of: request)
+                return .response(try schema(request))
+            }
+        } catch {
+            return .response(respond(to: error))
+        }
+    }
+
+    /// The version that uploads use by default and that responses name.
+    func newestSchema() throws(Problem) -> SchemaHistory.Entry {
+        guard let newest = schemas().newest else { throw Problem(.notReady, "no schema version is registered yet") }
+        return newest
+    }
+
+    private func respond(
+        _ route: Route, _ request: HTTPRequest, _ caller: Caller, _ envelope: Envelope
+    ) throws(Problem) -> HTTPHandlerResult {
+        guard let knowledgeID = envelope.knowledgeID else { throw Problem(.invalidRequest, "knowledgeId is missing") }
+        let device = Device(caller: caller.syncID, knowledgeID: knowledgeID)
+        if route == .pull {
+            return envelope.include.isEmpty && envelope.wait == .zero
+                ? try pullAtOnce(caller, envelope) ?? inTask { try await self.pull(caller, device, envelope) }
+                : inTask { try await self.pull(caller, device, envelope) }
+        }
+        guard envelope.changeCount <= limits.maxChanges else {
+            throw Problem(.batchTooLarge, "\(envelope.changeCount) changes, at most \(limits.maxChanges) are allowed")
+        }
+        if route == .sync { return inTask { try await self.sync(caller, device, envelope) } }
+        let wait = Preference.wait(of: request)
+        return inTask { try await self.upload(caller, device, envelope, wait: wait) }
+    }
+
+    private func route(of request: HTTPRequest) throws(Problem) -> Route {
+        guard let route = Route(request.segments) else { throw Problem(.notFound, "no resource has this path") }
+        if request.method == route.method || (request.method == .head && route.method == .get) { return route }
+        if request.method == .options { return route }
+        var problem = Problem(.methodNotAllowed, "allowed: \(route.allow)")
+        problem.headers = [HTTPField("Allow", route.allow)]
+        throw problem
+    }
+
+    /// The methods that `OPTIONS` lists; `nil` for an unknown path.
+    private static func allowedMethods(_ request: HTTPRequest) -> String? {
+        if request.rawPath.utf8.elementsEqual("*".utf8) { return "GET, HEAD, POST, OPTIONS" }
+        return Route(request.segments)?.allow
+    }
+
+    private static func checkMediaType(_ request: HTTPRequest) throws(Problem) {
+        guard let type = request.headers.text(of: "content-type") else { return }
+        if type.utf8.elementsEqual("application/json".utf8) { return }
+        let parts = type.lowercased().split(separator: ";").map(\.trimmingASCIISpaces)
+        let isJSON = parts.first.map { $0.utf8.elementsEqual("application/json".utf8) } ?? false
+        let isUTF8 = parts.dropFirst().allSatisfy { parameter in
+            !parameter.utf8.starts(with: "charset=".utf8)
+                || parameter.utf8.filter { $0 != UInt8(ascii: "\"") }.elementsEqual("charset=utf-8".utf8)
+        }
+        guard isJSON, isUTF8 else { throw Problem(.unsupportedMediaType, "the body must be application/json in UTF-8") }
+    }
+
+    private func parse(_ body: HTTPBody, fields: Envelope.Fields) throws(Problem) -> Envelope {
+        guard body.count <= limits.maxBatchBytes else {
+            throw Problem(.batchTooLarge, "\(body.count) bytes, at most \(limits.maxBatchBytes) are allowed")
+        }
+        return try parsers.parse(body) { (root) throws(Problem) in try Envelope(root, fields: fields) }
+    }
+
+    // MARK: Tasks
+
+    /// Runs work that waits in a task; refuses it if `maxWaiting` requests wait already.
+    func inTask(_ work: @escaping @Sendable () async throws -> HTTPResponse) -> HTTPHandlerResult {
+        // Counted in the task, because a task whose client has disconnected may never run.
+        if waitingCount >= configuration.maxWaiting { return .response(respond(to: tooManyWaiting)) }
+        return .task {
+            let count = self.waiting.wrappingAdd(1, ordering: .relaxed).newValue
+            defer { self.waiting.wrappingSubtract(1, ordering: .relaxed) }
+            guard count <= self.configuration.maxWaiting else { return self.respond(to: self.tooManyWaiting) }
+            do {
+                return try await work()
+            } catch {
+                return self.respond(to: Problem(error))
+            }
+        }
+    }
+
+    private func respond(to problem: Problem) -> HTTPResponse {
+        metrics.record(problem)
+        return problem.response
+    }
+
+    private var tooManyWaiting: Problem {
+        Problem(.overloaded, "\(configuration.maxWaiting) requests are waiting already")
+    }
+}
+
+extension Problem {
+    /// The problem for an error of the log or the fan-out.
+    init(_ error: any Error) {
+        switch error {
+        case let problem as Problem: self = problem
+        case FanOutError.pending:
+            self.init(
+                .outcomePending,
+                "the batch is durable, its outcome is not known yet: repeat the request with the same batch number")
+        case FanOutError.notReady(let reason): self.init(.notReady, reason)
+        case FanOutError.closed: self.init(.notReady, "the server is stopping")
+        case let error as ChangeLogError where error.code == .storageFull:
+            self.init(.storageFull, "the log has no space left for uploads", retryAfter: 5)
+        case let error as ChangeLogError:
+            if case .recordTooLarge = error.code {
+                self.init(.batchTooLarge, "the batch is larger than the log's largest record")
+            } else {
+                self.init(.notReady, "uploads cannot be appended to the log at the moment")
+            }
+        default: self.init(.notReady, "the request was cancelled")
+        }
+    }
+}
+
+extension Substring {
+    fileprivate var trimmingASCIISpaces: Substring {
+        var text = self
+        while text.first == " " || text.first == "\t" { text.removeFirst() }
+        while text.last == " " || text.last == "\t" { text.removeLast() }
+        return text
+    }
+}

@@ -1,0 +1,77 @@
+import HTTP
+
+/// The paths that the gateway serves; a test compares `/openapi.json` with them.
+enum Route: Int, CaseIterable {
+    case sync
+    case upload
+    case pull
+    case batch
+    case watch
+    case schema
+    case openAPI
+    case errors
+
+    /// The path as in the OpenAPI document.
+    var template: String {
+        switch self {
+        case .sync: "/v1/sync"
+        case .upload: "/v1/upload"
+        case .pull: "/v1/pull"
+        case .batch: "/v1/batches/{batch}"
+        case .watch: "/v1/watch"
+        case .schema: "/v1/schema"
+        case .openAPI: "/openapi.json"
+        case .errors: Problem.documentation
+        }
+    }
+
+    /// GET includes HEAD.
+    var method: HTTPMethod {
+        switch self {
+        case .sync, .upload, .pull: .post
+        case .batch, .watch, .schema, .openAPI, .errors: .get
+        }
+    }
+
+    /// The value of the header `Allow`.
+    var allow: String { method == .get ? "GET, HEAD, OPTIONS" : "POST, OPTIONS" }
+
+    var fields: Envelope.Fields {
+        switch self {
+        case .sync: [.upload, .pull]
+        case .upload: .upload
+        case .pull: [.pull, .waiting]
+        default: []
+        }
+    }
+
+    /// `nil` for an unknown path; a batch without a number is one.
+    init?(_ segments: [String]) {
+        switch segments.count {
+        case 1 where Self.same(segments[0], "openapi.json"): self = .openAPI
+        case 2 where Self.same(segments[0], "docs") && Self.same(segments[1], "errors.md"): self = .errors
+        case 2 where Self.same(segments[0], "v1"):
+            switch segments[1].utf8.count {
+            case 4 where Self.same(segments[1], "sync"): self = .sync
+            case 4 where Self.same(segments[1], "pull"): self = .pull
+            case 6 where Self.same(segments[1], "upload"): self = .upload
+            case 6 where Self.same(segments[1], "schema"): self = .schema
+            case 5 where Self.same(segments[1], "watch"): self = .watch
+            default: return nil
+            }
+        case 3 where Self.same(segments[0], "v1") && Self.same(segments[1], "batches") && !segments[2].isEmpty:
+            self = .batch
+        default: return nil
+        }
+    }
+
+    private static func same(_ segment: String, _ name: String) -> Bool { segment.utf8.elementsEqual(name.utf8) }
+}
+
+/// For the test that compares the OpenAPI document with the routes.
+package enum GatewayRoutes {
+    /// Method in lower case and path template of every route, as in an OpenAPI document.
+    package static var all: [(method: String, path: String)] {
+        Route.allCases.map { ($0.method == .get ? "get" : "post", $0.template) }
+    }
+}

@@ -1,0 +1,154 @@
+import ChangeLog
+import FanOutLink
+import HTTP
+import JSONText
+import Metrics
+import SyncModel
+import SyncWire
+
+/// `POST /v1/sync` and `POST /v1/upload`.
+extension GatewayHandler {
+    /// Uploads, waits for the outcome and pulls; all in one response.
+    func sync(_ caller: Caller, _ device: Device, _ envelope: Envelope) async throws -> HTTPResponse {
+        var batch: BatchOutcome?
+        if envelope.isUpload {
+            switch try await append(caller, device, envelope) {
+            case .refused(let outcome): batch = outcome
+            case .appended(let upload):
+                batch = try await outcome(of: upload, device, envelope.batch, within: configuration.outcomeWait)
+            }
+        } else if envelope.namesBatch {
+            batch = .empty
+        }
+        let page = try page(caller, envelope, held: batch?.held(by: envelope.knowledge) ?? [:])
+        let pages = try await link.pull(page.request, within: configuration.outcomeWait)
+        return respond(page, pages, batch: batch, caller: caller)
+    }
+
+    /// Uploads, and waits for the outcome only if the request prefers to.
+    func upload(
+        _ caller: Caller, _ device: Device, _ envelope: Envelope, wait: Duration?
+    ) async throws -> HTTPResponse {
+        guard envelope.namesBatch else {
+            throw Problem(.invalidRequest, "the request must have batch, changes, or both")
+        }
+        let mayWait = (wait ?? .zero) > .zero && !polls.isStopping
+        guard envelope.isUpload else { return mayWait ? respond(.empty, caller: caller) : accepted(nil) }
+        switch try await append(caller, device, envelope) {
+        case .refused(let outcome): return respond(outcome, caller: caller)
+        case .appended(let upload):
+            guard let wait, mayWait else { return accepted(envelope.batch) }
+            do throws(Problem) {
+                return respond(try await outcome(of: upload, device, envelope.batch, within: wait), caller: caller)
+            } catch {
+                return accepted(envelope.batch)
+            }
+        }
+    }
+
+    private enum AppendResult {
+        /// The upload is durable in the log.
+        case appended(UploadReference)
+        /// The upload was not appended.
+        case refused(BatchOutcome)
+    }
+
+    private func append(_ caller: Caller, _ device: Device, _ envelope: Envelope) async throws -> AppendResult {
+        if let epoch = envelope.epoch, !epoch.utf8.elementsEqual(history.epoch.utf8) {
+            return .refused(BatchOutcome(batch: envelope.batch, refusal: .historyChanged))
+        }
+        // An unknown version belongs to another server; its changes are checked against the newest one.
+        let schema = try envelope.schemaVersion.flatMap { schemas()[$0] } ?? newestSchema()
+        try checkBacklog(of: caller)
+        let byteCount = envelope.changes?.byteCount ?? 0
+        try quota.enter(caller.syncID, bytes: byteCount, changes: envelope.changeCount)
+        defer { quota.leave(caller.syncID, bytes: byteCount) }
+        let message = ChangeBatch(
+            epoch: history.epoch, schema: schema.version.hash, device: device, batch: envelope.batch,
+            isAtomic: envelope.isAtomic, grants: caller.grants, changes: envelope.changes?.take() ?? Array("[]".utf8)
+        ).encode()
+        let upload = try await append(message, of: caller, changes: envelope.changeCount, bytes: byteCount)
+        backlog?.appended(upload, at: clock.now())
+        if let number = envelope.batch { pending.insert(number, of: device, at: upload) }
+        return .appended(upload)
+    }
+
+    private func append(
+        _ message: [UInt8], of caller: Caller, changes: Int, bytes: Int
+    ) async throws(ChangeLogError) -> UploadReference {
+        let stopwatch = Stopwatch()
+        do throws(ChangeLogError) {
+            let upload = try await uploads.append(message, of: caller.syncID)
+            metrics.appendDuration.record(stopwatch.nanoseconds)
+            metrics.uploads.add()
+            metrics.changes.add(changes)
+            metrics.uploadSize.record(bytes)
+            return upload
+        } catch {
+            metrics.appendFailures.add()
+            throw error
+        }
+    }
+
+    /// Refuses uploads of a partition whose lag is too long (I10), except for one probe a second.
+    private func checkBacklog(of caller: Caller) throws(Problem) {
+        guard let backlog else { return }
+        let partition = uploads.partition(of: caller.syncID)
+        let (lag, accepts) = backlog.check(partition, at: clock.now())
+        uploads.recordLag(lag, of: partition, isTooLong: lag > backlog.maximumLag)
+        if accepts { return }
+        throw Problem(
+            .overloaded, "uploads wait \(lag.components.seconds) seconds until they can be pulled", retryAfter: 5)
+    }
+
+    /// - Throws: `outcome_pending` for every error of the fan-out, so that the client learns that the upload is durable.
+    private func outcome(
+        of upload: UploadReference, _ device: Device, _ batch: Int64?, within wait: Duration
+    ) async throws(Problem) -> BatchOutcome {
+        do throws(FanOutError) {
+            let outcome = try await outcomes.outcome(
+                of: upload, device: device, batch: batch, until: clock.now() + wait)
+            pending.remove(batch, of: device)
+            return outcome
+        } catch {
+            throw Problem(FanOutError.pending)
+        }
+    }
+
+    /// A response with a `batch` object only.
+    func respond(_ batch: BatchOutcome, caller: Caller) -> HTTPResponse {
+        var writer = JSONWriter(capacity: 1024)
+        writer.object { writer in
+            writer.name("batch")
+            batch.write(to: &writer, for: caller)
+        }
+        return .json(200, writer.take())
+    }
+
+    /// 202: the upload is durable; with its batch number if it has one.
+    func accepted(_ batch: Int64?) -> HTTPResponse {
+        var writer = JSONWriter(capacity: 64)
+        writer.object { writer in
+            if let batch { writer.member("batch", batch) }
+        }
+        return .json(202, writer.take())
+    }
+}
+
+/// The header `Prefer` (RFC 7240).
+enum Preference {
+    /// The seconds of `wait=N`, reduced to `Envelope.maximumWait`; `nil` if the request has no such preference.
+    static func wait(of request: HTTPRequest) -> Duration? {
+        for header in request.headers.all("prefer") {
+            for preference in String(decoding: header, as: UTF8.self).split(whereSeparator: { $0 == "," || $0 == ";" })
+            {
+                let parts = preference.split(separator: "=", maxSplits: 1)
+                guard parts.count == 2, parts[0].filter({ $0 != " " }).lowercased().utf8.elementsEqual("wait".utf8),
+                    let seconds = Int(parts[1].filter { $0 != " " && $0 != "\"" }), seconds >= 0
+                else { continue }
+                return .seconds(min(seconds, Envelope.maximumWait))
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,121 @@
+import CMicrohttpd
+import Synchronization
+
+/// Responding to complete requests.
+extension Connection {
+    /// Calls the handler, and sends its response or waits for it.
+    func respond(to request: HTTPRequest, on connection: OpaquePointer) -> MHD_Result {
+        switch core.handler.respond(to: request) {
+        case .response(var response):
+            let acceptsGzip = response.isCompressible && Compression.acceptsGzip(request.headers)
+            switch core.compression.plan(&response, acceptsGzip: acceptsGzip) {
+            case .uncompressed: break
+            case .inline(let bytes): core.compression.compress(bytes, in: &response)
+            case .inTask(let bytes):
+                let original = response
+                let compression = core.compression
+                return wait(on: connection) {
+                    var response = original
+                    await compression.compressInPieces(bytes, in: &response)
+                    return response
+                }
+            }
+            return send(response, on: connection)
+        case .task(let work):
+            let core = core
+            let headers = request.headers
+            return wait(on: connection) {
+                var response = await work()
+                let acceptsGzip = response.isCompressible && Compression.acceptsGzip(headers)
+                switch core.compression.plan(&response, acceptsGzip: acceptsGzip) {
+                case .uncompressed: break
+                case .inline(let bytes): core.compression.compress(bytes, in: &response)
+                case .inTask(let bytes): await core.compression.compressInPieces(bytes, in: &response)
+                }
+                return response
+            }
+        }
+    }
+
+    /// Suspends the connection and makes its response in a task; `maxConnections` bounds the number of tasks.
+    private func wait(
+        on connection: OpaquePointer, for work: @escaping @Sendable () async -> HTTPResponse
+    ) -> MHD_Result {
+        let request: UInt64? = state.withLock { state in
+            guard case .receiving = state.phase else { return nil }
+            // Before the task starts, because it resumes the connection.
+            MHD_suspend_connection(connection)
+            state.phase = .suspended(MicrohttpdConnection(pointer: connection))
+            return state.request
+        }
+        guard let request else { return .NO }
+        let task = Task {
+            let response = await work()
+            self.complete(request, with: response)
+        }
+        let isOver = state.withLock { state in
+            guard state.request == request, case .suspended = state.phase else { return true }
+            state.task = task
+            return state.peerHasClosed
+        }
+        // Does nothing if the task has completed meanwhile.
+        if isOver { task.cancel() }
+        return .YES
+    }
+
+    /// Sends the response of a task; drops it if the request has ended.
+    private func complete(_ request: UInt64, with response: HTTPResponse) {
+        let isWanted = state.withLock { state in
+            guard state.request == request, case .suspended(let connection) = state.phase else { return false }
+            state.task = nil
+            state.phase = .ready(response)
+            MHD_resume_connection(connection.pointer)
+            return true
+        }
+        if !isWanted { response.drop() }
+    }
+
+    /// The response, or a refusal if the responses that clients have not read yet use up the budget.
+    private func withinBudget(_ response: HTTPResponse) -> HTTPResponse {
+        guard case .bytes(let bytes) = response.content, bytes.count > ServerCore.smallResponse else { return response }
+        guard core.responseBudget.reserveOrExceedAlone(bytes.count) else {
+            return core.response(
+                for: HTTPRefusal(reason: .overloaded, detail: "the responses in flight have reached their limit, try again"))
+        }
+        incoming.responseBytes = bytes.count
+        return response
+    }
+
+    /// Queues a response; called on the connection's thread in the phases `receiving` and `ready`.
+    func send(_ response: HTTPResponse, on connection: OpaquePointer) -> MHD_Result {
+        let closes = core.isDraining.load(ordering: .relaxed)
+        var response = withinBudget(response)
+        var created = MicrohttpdResponse.make(response, closes: closes)
+        if case .failure(let failure) = created {
+            core.report(.invalidResponse(failure.reason))
+            response = core.response(
+                for: HTTPRefusal(reason: .invalidResponse, detail: "the response could not be sent"))
+            created = MicrohttpdResponse.make(response, closes: closes)
+        }
+        guard case .success(let handle) = created else { return .NO }
+        // libmicrohttpd keeps a reference of its own once the response is queued.
+        defer { MHD_destroy_response(handle) }
+        var stream: HTTPBodyStream?
+        if case .stream(let own) = response.content {
+            let isFirst = own.attach(to: MicrohttpdConnection(pointer: connection))
+            precondition(isFirst, "a stream serves one response")
+            stream = own
+        }
+        let (isOpen, peerHasClosed) = state.withLock { state in
+            switch state.phase {
+            case .receiving, .ready:
+                state.phase = .sending(stream)
+                return (true, state.peerHasClosed)
+            case .waiting, .suspended, .sending, .cutOff, .closed: return (false, false)
+            }
+        }
+        guard isOpen else { return .NO }
+        if peerHasClosed { stream?.abort() }
+        return MHD_queue_response(connection, UInt32(response.status), handle)
+    }
+}

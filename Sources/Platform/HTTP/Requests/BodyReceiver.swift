@@ -1,0 +1,125 @@
+import Glibc
+
+/// Receives the body of one request in pieces, within its size limit and the server's byte budget.
+///
+/// Used on the thread of its connection only.
+final class BodyReceiver {
+    enum Fault: Error {
+        case tooLarge
+        case overloaded
+        case malformed
+    }
+
+    /// The largest first allocation: enough for most requests, but not more for clients that declare much and send nothing.
+    private static let firstAllocation = 64 << 10
+
+    private var memory: UnsafeMutableRawPointer?
+    private var count = 0
+    /// Without the padding.
+    private var capacity = 0
+    private var reservation = 0
+    private var gunzipReservation = 0
+    private var compressedCount = 0
+    private let limit: Int
+    private let declared: Int?
+    private let budget: ByteBudget
+    private var gunzip: Gunzip?
+
+    /// - Parameter declared: the Content-Length.
+    init(limit: Int, declared: Int?, isGzip: Bool, budget: ByteBudget) throws(Fault) {
+        self.limit = limit
+        self.declared = declared
+        self.budget = budget
+        guard isGzip else { return }
+        guard budget.reserve(Gunzip.memory) else { throw .overloaded }
+        gunzipReservation = Gunzip.memory
+        do {
+            gunzip = try Gunzip()
+        } catch {
+            throw .overloaded
+        }
+    }
+
+    deinit {
+        free(memory)
+        budget.release(reservation + gunzipReservation)
+    }
+
+    /// The most bytes that a body of `limit` bytes can have before decompression: gzip can add a little.
+    static func encodedLimit(_ limit: Int, isGzip: Bool) -> Int {
+        isGzip ? limit + limit / 1000 + 64 : limit
+    }
+
+    /// Appends the next piece.
+    func append(_ bytes: UnsafeRawBufferPointer) throws(Fault) {
+        guard gunzip == nil else { return try appendCompressed(bytes) }
+        try reserve( count + bytes.count, upTo: limit)
+        memory?.advanced(by: count).copyMemory(from: bytes.baseAddress!, byteCount: bytes.count)
+        count += bytes.count
+    }
+
+    private func appendCompressed(_ bytes: UnsafeRawBufferPointer) throws(Fault) {
+        compressedCount += bytes.count
+        guard compressedCount <= Self.encodedLimit(limit, isGzip: true) else { throw .tooLarge }
+        var rest = bytes
+        var isFull = true
+        while !rest.isEmpty || isFull {
+            // One byte above the limit is allocated, so that a body that is too large exceeds it.
+            if count == capacity { try reserve( count + 1, upTo: limit + 1) }
+            let free = UnsafeMutableRawBufferPointer(start: memory?.advanced(by: count), count: capacity - count)
+            let read: Int
+            let written: Int
+            do {
+                (read, written) = try gunzip!.read(rest, into: free)
+            } catch {
+                throw error == .outOfMemory ? .overloaded : .malformed
+            }
+            count += written
+            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(read))
+            // When the buffer is full, zlib may have more output.
+            isFull = written == free.count
+            if read == 0 && written == 0 { break }
+        }
+    }
+
+    /// Grows the memory to hold at least `needed` bytes and the padding.
+    private func reserve(_ needed: Int, upTo limit: Int) throws(Fault) {
+        guard needed > capacity else { return }
+        guard needed <= limit else { throw .tooLarge }
+        var wanted = max(needed, 2 * capacity)
+        if let declared, gunzip == nil {
+            wanted = max(needed, min(declared, max(wanted, Self.firstAllocation)))
+        } else if capacity == 0 {
+            wanted = max(wanted, min(Self.firstAllocation, 4 * max(declared ?? 0, 1024)))
+        }
+        wanted = min(wanted, limit)
+        let padding = capacity == 0 ? HTTPBody.padding : 0
+        if !budget.reserve(wanted - capacity + padding) {
+            // Retries with the minimum.
+            wanted = needed
+            guard budget.reserve(wanted - capacity + padding) else { throw .overloaded }
+        }
+        reservation += wanted - capacity + padding
+        guard let grown = realloc(memory, wanted + HTTPBody.padding) else { throw .overloaded }
+        memory = grown
+        capacity = wanted
+    }
+
+    func finish() throws(Fault) -> HTTPBody {
+        if let isComplete = gunzip?.isComplete, !isComplete { throw .malformed }
+        guard count > 0, let memory else { return .empty }
+        let wasted = capacity - count
+        var end = memory
+        // Returns unused memory if it is worth a copy.
+        if wasted > count / 4, let shrunk = realloc(memory, count + HTTPBody.padding) {
+            end = shrunk
+            budget.release(wasted)
+            reservation -= wasted
+        }
+        end.advanced(by: count).initializeMemory(as: UInt8.self, repeating: 0, count: HTTPBody.padding)
+        let body = HTTPBody(memory: end, count: count, reservation: reservation, budget: budget)
+        self.memory = nil
+        reservation = 0
+        return body
+    }
+}

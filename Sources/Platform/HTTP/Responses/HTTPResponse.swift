@@ -1,0 +1,83 @@
+package struct HTTPField: Sendable {
+    package var name: String
+    /// With a line break or NUL in it the server responds 500 instead.
+    package var value: String
+
+    package init(_ name: String, _ value: String) {
+        self.name = name
+        self.value = value
+    }
+}
+
+/// The server adds Date, Content-Length or Transfer-Encoding, and Connection; HEAD gets the headers of GET.
+package struct HTTPResponse: Sendable {
+    package enum Content: Sendable {
+        case bytes([UInt8])
+        case stream(HTTPBodyStream)
+    }
+
+    /// 200-599.
+    package var status: Int
+    package var headers: [HTTPField]
+    package var content: Content
+    /// Whether the body may be compressed with gzip.
+    ///
+    /// Must be `false` if the body contains secrets beside text chosen by others, and should be if it is compressed already.
+    /// A stream is never compressed.
+    package var isCompressible: Bool
+
+    package init(status: Int, headers: [HTTPField] = [], body: [UInt8] = [], isCompressible: Bool = false) {
+        self.status = status
+        self.headers = headers
+        self.content = .bytes(body)
+        self.isCompressible = isCompressible
+    }
+
+    /// - Parameter stream: used for this response only.
+    package init(status: Int, headers: [HTTPField] = [], stream: HTTPBodyStream) {
+        self.status = status
+        self.headers = headers
+        self.content = .stream(stream)
+        self.isCompressible = false
+    }
+
+    /// Ends the stream of a response that will not be sent.
+    func drop() {
+        if case .stream(let stream) = content { stream.detach() }
+    }
+
+    func hasHeader(_ name: StaticString) -> Bool {
+        headers.contains { $0.name.utf8.equalsIgnoringCase(name) }
+    }
+}
+
+package enum HTTPHandlerResult: Sendable {
+    /// Sent at once, on the calling thread.
+    case response(HTTPResponse)
+    /// Makes the response in a task while the connection is suspended. The task is cancelled when the client disconnects or
+    /// the server stops.
+    case task(@Sendable () async -> HTTPResponse)
+}
+
+/// What to do with the body of a request.
+package enum HTTPBodyPolicy: Sendable {
+    /// Reads the body, up to the server's limit.
+    case accept
+    /// Reads the body up to so many bytes after decompression, and up to the server's limit.
+    case acceptUpTo(Int)
+    /// Responds without reading the body and closes the connection; the response cannot have a stream.
+    case refuse(HTTPResponse)
+}
+
+/// The application of a server. Its methods are called on server threads: they must not block.
+package protocol HTTPHandler: Sendable {
+    /// Decides on the body of a request before it is read; `request.body` is empty.
+    func bodyPolicy(for request: HTTPRequest) -> HTTPBodyPolicy
+
+    /// Responds to a complete request.
+    func respond(to request: HTTPRequest) -> HTTPHandlerResult
+}
+
+extension HTTPHandler {
+    package func bodyPolicy(for request: HTTPRequest) -> HTTPBodyPolicy { .accept }
+}

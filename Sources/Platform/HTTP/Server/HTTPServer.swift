@@ -1,0 +1,102 @@
+import Glibc
+import Synchronization
+import ThreadExecutor
+
+/// A server for HTTP/1.0 and 1.1, with or without TLS.
+///
+/// Start it once, stop it once: `stopAccepting` rejects new connections while others are still served, `stop` closes
+/// everything. Between the two the application ends its streams.
+package final class HTTPServer: Sendable {
+    private enum Phase {
+        case fresh
+        case running(ServerCore)
+        case stopped(ServerCore)
+    }
+
+    private let configuration: HTTPServerConfiguration
+    private let handler: any HTTPHandler
+    private let phase = Mutex(Phase.fresh)
+
+    package init(configuration: HTTPServerConfiguration, handler: any HTTPHandler) {
+        self.configuration = configuration
+        self.handler = handler
+    }
+
+    deinit {
+        phase.withLock { phase in
+            if case .running = phase { assertionFailure("a started server must be stopped before it is released") }
+        }
+    }
+
+    /// Reads the certificate, binds the address and starts to serve. Blocks to read files and to resolve a host name.
+    ///
+    /// - Returns: the bound address; for port 0, with the port that the system chose.
+    package func start() throws(HTTPServerError) -> HTTPPeer {
+        try phase.withLock { phase throws(HTTPServerError) in
+            guard case .fresh = phase else { throw .alreadyStarted }
+            try configuration.validate()
+            let certificate: MicrohttpdDaemon.Certificate? =
+                if let tls = configuration.tls {
+                    MicrohttpdDaemon.Certificate(
+                        certificate: try FileBytes.read(tls.certificate), key: try FileBytes.read(tls.key))
+                } else {
+                    nil
+                }
+            let listener = try Listener(host: configuration.host, port: configuration.port)
+            let address = listener.address
+            let core = ServerCore(configuration: configuration, handler: handler, eventLoop: try EventLoop())
+            DescriptorLimit.raise(for: configuration.maxConnections, report: core.report)
+            let daemon = try MicrohttpdDaemon(core, certificate: certificate)
+            let thread = EventLoopThread(core: core, listener: listener, daemon: daemon)
+            // The stack is larger than an application's event handlers need.
+            let code = startDetachedThread(stackSize: 2 << 20) { thread.run() }
+            guard code == 0 else { throw .cannotStart(reason: HTTPServerError.text(code)) }
+            phase = .running(core)
+            return address
+        }
+    }
+
+    /// Stops accepting connections and closes the idle ones; requests in progress are served, and their responses close their
+    /// connections.
+    ///
+    /// A client that sends a request at the same time may get no response, as HTTP allows for every idle connection.
+    package func stopAccepting() async {
+        guard let core = running() else { return }
+        await withCheckedContinuation { done in
+            if !core.eventLoop.send(.drain(done)) { done.resume() }
+        }
+    }
+
+    /// Stops accepting, waits up to `patience` for requests in progress, including streams, then cancels the remaining tasks
+    /// of handlers and closes every connection.
+    ///
+    /// When it returns, all threads of the server have ended. Cancelled tasks may still run; their responses are dropped.
+    package func stop(patience: Duration) async {
+        guard let core = running() else { return }
+        let (deadline, isOverflow) = MonotonicTime.now().addingReportingOverflow(patience.nanoseconds)
+        await withCheckedContinuation { done in
+            if !core.eventLoop.send(.stop(isOverflow ? UInt64.max : deadline, done)) { done.resume() }
+        }
+        phase.withLock { $0 = .stopped(core) }
+    }
+
+    /// All zero before the start.
+    package var counters: HTTPServerCounters {
+        let core: ServerCore? = phase.withLock { phase in
+            switch phase {
+            case .fresh: nil
+            case .running(let core), .stopped(let core): core
+            }
+        }
+        guard let core else { return HTTPServerCounters() }
+        return core.counters.snapshot(
+            connections: core.table.count, bytesInFlight: core.bodyBudget.inFlight,
+            answerBytesInFlight: core.responseBudget.inFlight)
+    }
+
+    private func running() -> ServerCore? {
+        phase.withLock { phase in
+            if case .running(let core) = phase { core } else { nil }
+        }
+    }
+}

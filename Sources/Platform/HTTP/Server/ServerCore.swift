@@ -1,0 +1,78 @@
+import Synchronization
+
+/// The state that all connections of a server share.
+final class ServerCore: Sendable {
+    let configuration: HTTPServerConfiguration
+    let handler: any HTTPHandler
+    let counters = LiveCounters()
+    let bodyBudget: ByteBudget
+    let responseBudget: ByteBudget
+    let table: ConnectionTable
+    let eventLoop: EventLoop
+    let compression: Compression
+    let requestTime: UInt64
+    let idleTime: UInt64
+
+    /// Set when no new connections are accepted; from then on every response closes its connection.
+    let isDraining = Atomic<Bool>(false)
+
+    /// libmicrohttpd's messages while it starts; afterwards `nil`, and messages are reported as events.
+    let startLog = Mutex<[String]?>([])
+
+    /// Responses up to this size need no reservation, so that clients which do not read cannot block other clients.
+    static let smallResponse = 64 << 10
+
+    /// How long, in nanoseconds, a client may take to read a response that was sent before its request was complete.
+    static let lingerTime: UInt64 = 1_000_000_000
+
+    init(configuration: HTTPServerConfiguration, handler: any HTTPHandler, eventLoop: EventLoop) {
+        self.configuration = configuration
+        self.handler = handler
+        self.eventLoop = eventLoop
+        bodyBudget = ByteBudget(limit: configuration.maxBytesInFlight)
+        responseBudget = ByteBudget(limit: configuration.maxAnswerBytesInFlight)
+        table = ConnectionTable(limit: configuration.maxConnections, clientLimit: configuration.maxConnectionsPerClient)
+        compression = Compression(
+            threshold: configuration.compressionThreshold, inlineLimit: configuration.inlineCompressionLimit,
+            level: configuration.compressionLevel)
+        requestTime = configuration.requestTimeout.nanoseconds
+        idleTime = configuration.idleTimeout.nanoseconds
+    }
+
+    var isSecure: Bool { configuration.tls != nil }
+
+    func report(_ event: HTTPServerEvent) { configuration.onEvent(event) }
+
+    /// Handles a line of libmicrohttpd's log.
+    func log(_ line: String) {
+        let isStarting = startLog.withLock { lines in
+            lines?.append(line)
+            return lines != nil
+        }
+        if !isStarting { report(.library(line)) }
+    }
+
+    /// Makes the response of a refusal and counts it.
+    func response(for refusal: HTTPRefusal) -> HTTPResponse {
+        counters.count(refusal.reason)
+        return format(refusal)
+    }
+
+    /// Makes the response of a refusal. The application formats the body; status and required headers are set here.
+    func format(_ refusal: HTTPRefusal) -> HTTPResponse {
+        var response = configuration.formatRefusal(refusal)
+        if case .stream = response.content {
+            response.drop()
+            response = HTTPRefusal.plainText(refusal)
+        }
+        response.status = refusal.reason.status
+        response.headers += refusal.fields
+        response.isCompressible = false
+        return response
+    }
+
+    func requestEnded() {
+        let left = counters.requestsUnderWay.wrappingSubtract(1, ordering: .sequentiallyConsistent).newValue
+        if left == 0, isDraining.load(ordering: .sequentiallyConsistent) { eventLoop.wake() }
+    }
+}
