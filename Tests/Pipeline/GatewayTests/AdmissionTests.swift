@@ -3,6 +3,7 @@ import Gateway
 import HTTP
 import SyncModel
 import TestClocks
+import TestSignals
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct AdmissionTests {

@@ -112,7 +112,7 @@ import Testing
             #expect(
                 answer.text
                     == #"{"type":"/docs/errors.md#invalid_request","title":"The request is invalid","status":422,"#
-                    + #""code":"invalid_request","detail":"limit is an integer from 1 on","position":29}"#)
+                    + #""code":"invalid_request","detail":"limit must be an integer of at least 1","position":29}"#)
         }
     }
 

@@ -1,4 +1,5 @@
 import JSON
+import TestSignals
 
 /// A JSON value with its members in order.
 indirect enum JSONTree: Sendable {

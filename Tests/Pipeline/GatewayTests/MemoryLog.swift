@@ -1,6 +1,7 @@
 import AsyncPrimitives
 import ChangeLog
 import Synchronization
+import TestSignals
 
 /// A log of `uploads` in memory that can be told to fail or to hold appends back.
 final class MemoryLog: ChangeLog {
@@ -94,34 +95,4 @@ final class MemoryLog: ChangeLog {
     func reader(of partition: TopicPartition, from offset: Int64) async throws(ChangeLogError) -> Reader { Reader() }
     func range(of partition: TopicPartition) async throws(ChangeLogError) -> LogRange { LogRange(start: 0, end: 0) }
     func join(group: String, topic: Topic) async throws(ChangeLogError) -> Membership { Membership() }
-}
-
-/// Things that happened, awaited one by one.
-final class Signal<Value: Sendable>: Sendable {
-    private struct State {
-        var values: [Value] = []
-        var waiting: [CheckedContinuation<Value, Never>] = []
-    }
-
-    private let state = Mutex(State())
-
-    func send(_ value: Value) {
-        let waiter: CheckedContinuation<Value, Never>? = state.withLock { state in
-            if !state.waiting.isEmpty { return state.waiting.removeFirst() }
-            state.values.append(value)
-            return nil
-        }
-        waiter?.resume(returning: value)
-    }
-
-    func next() async -> Value {
-        await withCheckedContinuation { continuation in
-            let value: Value? = state.withLock { state in
-                if !state.values.isEmpty { return state.values.removeFirst() }
-                state.waiting.append(continuation)
-                return nil
-            }
-            if let value { continuation.resume(returning: value) }
-        }
-    }
 }

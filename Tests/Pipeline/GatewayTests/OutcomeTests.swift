@@ -2,6 +2,7 @@ import FanOutLink
 import Gateway
 import SyncModel
 import TestClocks
+import TestSignals
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct OutcomeTests {

@@ -253,7 +253,8 @@ import Testing
         try await withGateway { gateway in
             gateway.link.setIdle(false)
             for (error, detail) in [
-                (FanOutError.notReady("the stream is behind"), "the stream is behind"), (.closed, "the server stops"),
+                (FanOutError.notReady("the stream is behind"), "the stream is behind"),
+                (.closed, "the server is stopping"),
             ] {
                 gateway.link.failPulls(error)
                 for target in ["/v1/pull", "/v1/sync"] {

@@ -17,7 +17,7 @@ import Testing
                 #expect(answer["content-type"] == "application/problem+json")
                 #expect(
                     answer.text == #"{"type":"/docs/errors.md#not_found","title":"Not found","status":404,"#
-                        + #""code":"not_found","detail":"there is nothing here"}"#)
+                        + #""code":"not_found","detail":"no resource has this path"}"#)
             }
         }
     }

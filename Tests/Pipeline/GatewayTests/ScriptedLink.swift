@@ -1,6 +1,7 @@
 import FanOutLink
 import SyncModel
 import Synchronization
+import TestSignals
 
 /// A link that answers what a test says; what it is asked is kept.
 ///

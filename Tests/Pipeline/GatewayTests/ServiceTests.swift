@@ -6,6 +6,7 @@ import HTTP
 import Observability
 import SyncModel
 import Synchronization
+import TestSignals
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct ServiceTests {

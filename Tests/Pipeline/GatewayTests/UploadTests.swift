@@ -3,6 +3,7 @@ import FanOutLink
 import Gateway
 import SyncModel
 import SyncWire
+import TestSignals
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct UploadTests {

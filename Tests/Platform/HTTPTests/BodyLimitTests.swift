@@ -1,4 +1,5 @@
 import HTTP
+import TestSignals
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct BodyLimitTests {
@@ -71,7 +72,7 @@ import Testing
 
     @Test func letsTheApplicationDecideBeforeTheBodyIsRead() async throws {
         try await TestServer(
-            admission: { request in
+            bodyPolicy: { request in
                 switch request.segments.first {
                 case "small": .acceptUpTo(5)
                 case "closed": .refuse(HTTPResponse(status: 401, headers: [HTTPField("WWW-Authenticate", "Bearer")]))

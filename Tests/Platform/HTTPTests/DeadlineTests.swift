@@ -1,4 +1,5 @@
 import HTTP
+import TestSignals
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct DeadlineTests {

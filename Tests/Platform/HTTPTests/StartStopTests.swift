@@ -1,5 +1,6 @@
 import Glibc
 import HTTP
+import TestSignals
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct StartStopTests {

@@ -1,5 +1,6 @@
 import HTTP
 import Synchronization
+import TestSignals
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct StreamTests {

@@ -72,7 +72,7 @@ import Testing
         clock.advance(by: .seconds(1))
         let stalled = try await PlainClient.ask("GET", "/healthz", port: port)
         #expect(stalled.status == 503)
-        #expect(stalled.body.contains("\"log\":\"no sign of life for 31 seconds\""))
+        #expect(stalled.body.contains("\"log\":\"no response for 31 seconds\""))
         beat?.resume()
         _ = await answers.next()
         // The beat is noted right behind its end; the next look finds it and asks for another.

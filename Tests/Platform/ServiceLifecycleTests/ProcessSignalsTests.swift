@@ -59,7 +59,7 @@ import Testing
         probe.read(until: "second was asked to stop")
         probe.send(SIGINT)
         #expect(probe.end() == 128 + SIGINT)
-        #expect(probe.text.contains("a second signal, SIGINT: ending at once"))
+        #expect(probe.text.contains("a second signal, SIGINT: exiting at once"))
         #expect(!probe.text.contains("first was asked to stop"))
     }
 }

@@ -32,8 +32,8 @@ import Testing
             for await _ in answers { break }
             return nil
         }
-        #expect(await reasons()["kafka"]?.hasPrefix("no answer for ") == true)
-        #expect(await reasons()["kafka"]?.hasPrefix("no answer for ") == true)
+        #expect(await reasons()["kafka"]?.hasPrefix("no response for ") == true)
+        #expect(await reasons()["kafka"]?.hasPrefix("no response for ") == true)
         for await _ in questions { break }
         #expect(count.withLock(\.self) == 1)
         // Answered: whoever asks next has the question put again.

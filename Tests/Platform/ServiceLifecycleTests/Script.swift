@@ -1,6 +1,7 @@
 import Observability
 import ServiceLifecycle
 import Synchronization
+import TestClocks
 
 /// What happened, in order; tests wait for a line.
 final class Record: Sendable {
@@ -84,6 +85,6 @@ final class Switch: Sendable {
     }
 }
 
-func group(_ members: [ServiceGroup.Member], clock: TestClock = TestClock()) -> ServiceGroup {
+func group(_ members: [ServiceGroup.Member], clock: ManualClock = ManualClock()) -> ServiceGroup {
     ServiceGroup(members, logger: .disabled, cancellationLimit: .seconds(5), clock: clock)
 }

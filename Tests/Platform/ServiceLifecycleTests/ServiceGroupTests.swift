@@ -1,10 +1,11 @@
 import ServiceLifecycle
+import TestClocks
 import Testing
 
 /// The order in which services start and stop.
 @Suite(.timeLimit(.minutes(1))) struct ServiceGroupTests {
     private let record = Record()
-    private let clock = TestClock()
+    private let clock = ManualClock()
 
     @Test func startsEachServiceWhenTheOneBeforeIsReady() async throws {
         let ready = Switch()
@@ -23,7 +24,7 @@ import Testing
         await record.until("b runs")
         try await asked.wait()
         // Its time runs, so the group has done all it does before b is ready.
-        await clock.untilSomebodySleeps(for: .seconds(7))
+        await clock.sleeper(for: .seconds(7))
         #expect(record.lines == ["a runs", "b runs"])
         ready.open()
         await record.until("c runs")
@@ -45,7 +46,7 @@ import Testing
         await record.until("c runs")
         group.shutDown(reason: "test")
         await record.until("c stops")
-        await clock.untilSomebodySleeps(for: .seconds(9))
+        await clock.sleeper(for: .seconds(9))
         #expect(record.lines.last == "c stops")
         flush.open()
         try await ended.value

@@ -1,12 +1,13 @@
 import Observability
 import ServiceLifecycle
 import Synchronization
+import TestClocks
 import Testing
 
 /// The bounds in time.
 @Suite(.timeLimit(.minutes(1))) struct ServiceLimitTests {
     private let record = Record()
-    private let clock = TestClock()
+    private let clock = ManualClock()
 
     @Test func endsWhereAServiceIsNotReadyInTime() async throws {
         var second = Script(name: "b", record: record)
@@ -14,7 +15,7 @@ import Testing
         let group = group(
             [.init("a", Script(name: "a", record: record)), .init("b", second, startLimit: .seconds(7))], clock: clock)
         let ended = Task { try await group.run() }
-        await clock.untilSomebodySleeps(for: .seconds(7))
+        await clock.sleeper(for: .seconds(7))
         clock.advance(by: .seconds(7))
         let error = await #expect(throws: ServiceGroupError.self) { try await ended.value }
         #expect(error == .startLimitPassed(service: "b", limit: .seconds(7)))
@@ -42,7 +43,7 @@ import Testing
         let ended = Task { try await group.run() }
         await record.until("b runs")
         group.shutDown(reason: "test")
-        await clock.untilSomebodySleeps(for: .seconds(20))
+        await clock.sleeper(for: .seconds(20))
         await record.until("b stops")
         clock.advance(by: .seconds(19))
         #expect(record.lines.last == "b stops")
@@ -60,9 +61,9 @@ import Testing
         let ended = Task { try await group.run() }
         await record.until("b runs")
         group.shutDown(reason: "test")
-        await clock.untilSomebodySleeps(for: .seconds(20))
+        await clock.sleeper(for: .seconds(20))
         clock.advance(by: .seconds(20))
-        await clock.untilSomebodySleeps(for: .seconds(5))
+        await clock.sleeper(for: .seconds(5))
         #expect(!record.lines.contains("a stops"))
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: ServiceGroupError.self) { try await ended.value }

@@ -1,17 +1,13 @@
 import Synchronization
 
-/// A clock that stands still until a test moves it, and tells who sleeps.
+/// A clock that a test advances; the test can wait for sleeping tasks.
 package final class ManualClock: Clock {
-    /// A time since the clock's making.
+    /// The time since the clock's creation.
     package struct Instant: InstantProtocol {
-        /// Since the clock's making.
         package var offset: Duration
 
-        /// Later by a duration.
         package func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
-        /// The time until another instant.
         package func duration(to other: Instant) -> Duration { other.offset - offset }
-        /// Whether one is earlier.
         package static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
     }
 
@@ -20,9 +16,9 @@ package final class ManualClock: Clock {
         let continuation: CheckedContinuation<Void, any Error>
     }
 
-    /// Somebody who waits until sleepers with certain deadlines are there.
-    private struct Watcher {
-        let isContent: @Sendable ([Instant]) -> Bool
+    /// A test that waits for sleepers.
+    private struct Waiter {
+        let isMet: @Sendable ([Instant]) -> Bool
         let continuation: CheckedContinuation<Void, Never>
     }
 
@@ -31,23 +27,19 @@ package final class ManualClock: Clock {
         var next = 0
         var sleepers: [Int: Sleeper] = [:]
         var cancelled: Set<Int> = []
-        var watchers: [Watcher] = []
+        var waiters: [Waiter] = []
 
-        func satisfies(_ watcher: Watcher) -> Bool { watcher.isContent(sleepers.values.map(\.deadline)) }
+        func satisfies(_ waiter: Waiter) -> Bool { waiter.isMet(sleepers.values.map(\.deadline)) }
     }
 
     private let state = Mutex(State())
 
-    /// At zero.
     package init() {}
 
-    /// As far as it was moved.
     package var now: Instant { state.withLock { $0.now } }
 
-    /// Exact.
     package var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// Sleeps until the clock is moved there.
     package func sleep(until deadline: Instant, tolerance: Duration?) async throws {
         let id = state.withLock { state in
             state.next += 1
@@ -61,7 +53,7 @@ package final class ManualClock: Clock {
                     state.sleepers[id] = Sleeper(deadline: deadline, continuation: continuation)
                     return nil
                 }
-                if let outcome { continuation.resume(with: outcome) } else { wakeWatchers() }
+                if let outcome { continuation.resume(with: outcome) } else { wakeWaiters() }
             }
         } onCancel: {
             let sleeper = state.withLock { state -> Sleeper? in
@@ -75,20 +67,23 @@ package final class ManualClock: Clock {
         }
     }
 
-    /// Waits until so many sleep.
-    package func sleepers(_ count: Int) async { await watch { $0.count >= count } }
+    /// Waits until at least so many tasks sleep.
+    package func sleepers(_ count: Int) async { await wait { $0.count >= count } }
 
-    /// Waits until somebody sleeps until exactly this time since the clock's making.
-    package func sleeper(until time: Duration) async { await watch { $0.contains(Instant(offset: time)) } }
+    /// Waits until a task sleeps until exactly this time since the clock's creation.
+    package func sleeper(until time: Duration) async { await wait { $0.contains(Instant(offset: time)) } }
 
-    private func watch(_ isContent: @escaping @Sendable ([Instant]) -> Bool) async {
+    /// Waits until a task sleeps for exactly this duration from now.
+    package func sleeper(for duration: Duration) async { await sleeper(until: now.offset + duration) }
+
+    private func wait(_ isMet: @escaping @Sendable ([Instant]) -> Bool) async {
         await withCheckedContinuation { continuation in
-            state.withLock { $0.watchers.append(Watcher(isContent: isContent, continuation: continuation)) }
-            wakeWatchers()
+            state.withLock { $0.waiters.append(Waiter(isMet: isMet, continuation: continuation)) }
+            wakeWaiters()
         }
     }
 
-    /// Moves the time on and wakes those whose time has come.
+    /// Advances the time and wakes the sleepers that are due.
     package func advance(by duration: Duration) {
         let woken = state.withLock { state in
             state.now = state.now.advanced(by: duration)
@@ -99,12 +94,12 @@ package final class ManualClock: Clock {
         for sleeper in woken { sleeper.continuation.resume() }
     }
 
-    private func wakeWatchers() {
+    private func wakeWaiters() {
         let ready = state.withLock { state in
-            let ready = state.watchers.filter(state.satisfies)
-            state.watchers = state.watchers.filter { !state.satisfies($0) }
+            let ready = state.waiters.filter(state.satisfies)
+            state.waiters = state.waiters.filter { !state.satisfies($0) }
             return ready
         }
-        for watcher in ready { watcher.continuation.resume() }
+        for waiter in ready { waiter.continuation.resume() }
     }
 }

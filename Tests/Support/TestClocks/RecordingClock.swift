@@ -1,38 +1,30 @@
 import Synchronization
 
-/// A clock on which every sleep is over at once; it keeps how long each was to be.
+/// A clock whose sleeps end at once; it records their durations.
 package final class RecordingClock: Clock {
-    /// As everywhere.
     package typealias Duration = Swift.Duration
 
-    /// A time since the clock's making.
+    /// The time since the clock's creation.
     package struct Instant: InstantProtocol {
-        /// Since the clock's making.
         package var offset = Duration.zero
 
-        /// Later by a duration.
         package func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
-        /// The time until another instant.
         package func duration(to other: Instant) -> Duration { other.offset - offset }
-        /// Whether one is earlier.
         package static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
     }
 
     private let state = Mutex((now: Instant(), sleeps: [Duration]()))
 
-    /// At zero.
     package init() {}
 
-    /// How long each sleep was to be, in their order.
+    /// The durations of all sleeps, in order.
     package var sleeps: [Duration] { state.withLock(\.sleeps) }
 
-    /// As far as sleeps have brought it.
+    /// Advanced by the sleeps.
     package var now: Instant { state.withLock(\.now) }
 
-    /// Exact.
     package let minimumResolution = Duration.zero
 
-    /// Notes the sleep, and is over.
     package func sleep(until deadline: Instant, tolerance: Duration?) async throws {
         try Task.checkCancellation()
         state.withLock { state in
