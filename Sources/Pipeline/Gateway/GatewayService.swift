@@ -54,8 +54,8 @@ package final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         return bound
     }
 
-    /// Accepts no new connections, ends long polls and event streams at once, waits up to `patience` for requests that wait
-    /// for outcomes, and closes the log's producer.
+    /// Accepts no new connections, ends long polls and event streams at once, waits up to `patience` for requests that
+    /// wait for outcomes, and closes the log's producer.
     package func stop() async {
         await server.stopAccepting()
         handler.polls.stop()

@@ -1,18 +1,15 @@
 import COpenSSL
 
-/// SHA-256 of bytes that come in pieces (FIPS 180-4), computed by OpenSSL's libcrypto.
+/// Incremental SHA-256 (FIPS 180-4) with OpenSSL's libcrypto.
 ///
-/// One value serves many messages, one after the other: ``finish()`` leaves it ready for the next, and a small message then
-/// costs no allocation but its digest. A libcrypto without SHA-256, or without memory for it, traps: nothing that comes
-/// from outside leads there.
+/// One value can hash many messages: ``finish()`` starts the next one without an allocation. Traps if libcrypto does
+/// not support SHA-256 or is out of memory; no input causes that.
 package struct SHA256: ~Copyable {
     /// The size of a digest in bytes.
     package static let byteCount = 32
 
-    /// Owned by this value alone, which frees it.
     private let context: OpaquePointer
 
-    /// Begins a message.
     package init() {
         guard let context = EVP_MD_CTX_new() else { Self.fail("EVP_MD_CTX_new") }
         self.context = context
@@ -21,7 +18,6 @@ package struct SHA256: ~Copyable {
 
     deinit { EVP_MD_CTX_free(context) }
 
-    /// Adds bytes to the message.
     package mutating func update(_ bytes: RawSpan) {
         bytes.withUnsafeBytes { buffer in
             guard EVP_DigestUpdate(context, buffer.baseAddress, buffer.count) == 1 else {
@@ -30,12 +26,9 @@ package struct SHA256: ~Copyable {
         }
     }
 
-    /// Adds bytes to the message.
     package mutating func update(_ bytes: [UInt8]) { update(bytes.span.bytes) }
 
-    /// Ends the message and begins the next.
-    ///
-    /// - Returns: the 32 bytes of the digest.
+    /// Returns the digest and begins the next message.
     package mutating func finish() -> [UInt8] {
         let digest = [UInt8](unsafeUninitializedCapacity: Self.byteCount) { buffer, count in
             var written: UInt32 = 0
@@ -48,27 +41,24 @@ package struct SHA256: ~Copyable {
         return digest
     }
 
-    /// The digest of one message.
     package static func digest(of bytes: RawSpan) -> [UInt8] {
         var hash = SHA256()
         hash.update(bytes)
         return hash.finish()
     }
 
-    /// The digest of one message.
     package static func digest(of bytes: [UInt8]) -> [UInt8] { digest(of: bytes.span.bytes) }
 
     private func begin() {
         guard EVP_DigestInit_ex2(context, Self.algorithm.pointer, nil) == 1 else { Self.fail("EVP_DigestInit_ex2") }
     }
 
-    /// Fetched once for the process: finding an algorithm costs more than hashing a small message with it.
+    /// Fetched once, because that costs more than hashing a small message.
     private static let algorithm = Algorithm()
 
-    /// An `EVP_MD`, kept until the process ends.
+    /// An `EVP_MD` that is never freed.
     ///
-    /// Sendable because libcrypto counts its references atomically and never
-    /// changes a fetched algorithm.
+    /// Sendable because libcrypto never changes a fetched algorithm.
     private struct Algorithm: @unchecked Sendable {
         let pointer: OpaquePointer
 
@@ -80,5 +70,19 @@ package struct SHA256: ~Copyable {
 
     private static func fail(_ call: String) -> Never {
         preconditionFailure("libcrypto cannot compute SHA-256: \(call), error \(ERR_peek_last_error())")
+    }
+}
+
+/// Bytes as lower-case hexadecimal digits, two for each byte.
+package func hexadecimal(_ bytes: some Collection<UInt8>) -> String {
+    let digits: StaticString = "0123456789abcdef"
+    return String(unsafeUninitializedCapacity: 2 * bytes.count) { buffer in
+        var position = 0
+        for byte in bytes {
+            buffer[position] = digits.utf8Start[Int(byte >> 4)]
+            buffer[position + 1] = digits.utf8Start[Int(byte & 0xF)]
+            position += 2
+        }
+        return position
     }
 }

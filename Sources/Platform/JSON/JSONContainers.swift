@@ -1,7 +1,7 @@
 import CSimdjson
 
 extension JSONValue {
-    /// The values of an array, to be taken one by one; `nil` when it is not an array.
+    /// An iterator over the values of an array; `nil` for other types.
     @inlinable package var elements: JSONElements? {
         @_lifetime(copy self)
         get {
@@ -10,7 +10,7 @@ extension JSONValue {
         }
     }
 
-    /// The members of an object, to be taken one by one; `nil` when it is not an object.
+    /// An iterator over the members of an object; `nil` for other types.
     @inlinable package var members: JSONMembers? {
         @_lifetime(copy self)
         get {
@@ -19,9 +19,7 @@ extension JSONValue {
         }
     }
 
-    /// The value of an object's first member of that name; `nil` when there is none, or no object.
-    ///
-    /// Looks at one member after the other. ``repeatedMember`` tells whether a name comes twice.
+    /// The value of the first member with the name, by linear search; `nil` if there is none, and for other types.
     @_lifetime(copy self)
     @inlinable package func member(named name: StaticString) -> JSONValue? {
         guard var members else { return nil }
@@ -31,9 +29,9 @@ extension JSONValue {
         return nil
     }
 
-    /// The first member whose name an earlier one has already; `nil` when there is none, or no object.
+    /// The first member that repeats the name of an earlier one; `nil` if there is none, and for other types.
     ///
-    /// Names are compared byte by byte with their escapes resolved.
+    /// Names are compared as unescaped bytes.
     package var repeatedMember: JSONMember? {
         @_lifetime(copy self)
         get {
@@ -43,9 +41,7 @@ extension JSONValue {
     }
 }
 
-/// The values of an array, in order.
-///
-/// Taking one costs the same whatever it holds.
+/// Iterates over the values of an array; each step has constant cost.
 package struct JSONElements: ~Escapable {
     @usableFromInline let document: UnsafePointer<csimdjson_document>
     /// The next value's word, or `end`.
@@ -61,7 +57,6 @@ package struct JSONElements: ~Escapable {
         self.end = end
     }
 
-    /// The next value; `nil` behind the last one.
     @_lifetime(copy self)
     @inlinable package mutating func next() -> JSONValue? {
         guard word < end else { return nil }
@@ -71,9 +66,7 @@ package struct JSONElements: ~Escapable {
     }
 }
 
-/// The members of an object, in the order sent, repeated names included.
-///
-/// Taking one costs the same whatever it holds.
+/// Iterates over the members of an object in source order, including repeated names; each step has constant cost.
 package struct JSONMembers: ~Escapable {
     @usableFromInline let document: UnsafePointer<csimdjson_document>
     /// The next name's word, or `end`.
@@ -89,7 +82,6 @@ package struct JSONMembers: ~Escapable {
         self.end = end
     }
 
-    /// The next member; `nil` behind the last one.
     @_lifetime(copy self)
     @inlinable package mutating func next() -> JSONMember? {
         guard word < end else { return nil }
@@ -99,12 +91,9 @@ package struct JSONMembers: ~Escapable {
     }
 }
 
-/// A name and its value.
 package struct JSONMember: ~Escapable {
-    /// The name, a string.
     @usableFromInline let nameValue: JSONValue
 
-    /// The value.
     package let value: JSONValue
 
     @_lifetime(immortal)
@@ -114,23 +103,21 @@ package struct JSONMember: ~Escapable {
         value = JSONValue(document, word: word + 1)
     }
 
-    /// The UTF-8 bytes of the name, escapes resolved.
+    /// Unescaped UTF-8.
     @inlinable package var name: Span<UInt8> {
         @_lifetime(copy self)
         get { _overrideLifetime(nameValue.stringBytes, copying: self) }
     }
 
-    /// Where the name stands in the source, quotes included.
+    /// The name in the source, including its quotes.
     @inlinable package var nameRange: Range<Int> { nameValue.sourceRange }
 
-    /// Whether the name is exactly these bytes.
     @inlinable package func isNamed(_ other: StaticString) -> Bool {
         name.hasBytes(of: other)
     }
 }
 
 extension Span where Element == UInt8 {
-    /// Whether these are the UTF-8 bytes of a literal, and nothing else.
     @inlinable package func hasBytes(of literal: StaticString) -> Bool {
         precondition(literal.hasPointerRepresentation, "a literal of one scalar has no bytes")
         guard count == literal.utf8CodeUnitCount else { return false }
@@ -139,7 +126,6 @@ extension Span where Element == UInt8 {
         return true
     }
 
-    /// Whether both hold the same bytes.
     @inlinable package func hasSameBytes(as other: Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
         for index in indices where self[unchecked: index] != other[unchecked: index] { return false }

@@ -1,22 +1,18 @@
-/// Why bytes were refused as JSON, and where.
+/// A JSON error with its position.
 package struct JSONError: Error, Hashable, Sendable {
-    /// What is wrong.
     package enum Reason: Hashable, Sendable {
-        /// Nothing but white space.
+        /// No bytes but white space.
         case empty
-        /// The document begins with a byte order mark.
         case byteOrderMark
         /// A byte that the grammar does not allow there.
         case unexpectedByte
-        /// The document ends inside a value.
         case unexpectedEnd
-        /// Something follows the document's value.
         case trailingContent
         /// A number outside the grammar: `01`, `1.`, `1e`, `1x`.
         case invalidNumber
         /// A word other than `true`, `false` and `null`.
         case invalidLiteral
-        /// A backslash with something else than `"\/bfnrt` or `u` and four hexadecimal digits behind it.
+        /// A backslash that is not followed by one of `"\/bfnrt`, or by `u` and four hexadecimal digits.
         case invalidEscape
         /// Half of a surrogate pair.
         case loneSurrogate
@@ -24,33 +20,30 @@ package struct JSONError: Error, Hashable, Sendable {
         case controlCharacter
         /// Bytes that are not UTF-8: overlong, truncated, surrogates, above U+10FFFF.
         case invalidUTF8
-        /// More arrays and objects inside each other than the limit.
+        /// More nested arrays and objects than the limit.
         case tooDeep
         /// More bytes than ``JSONParser/maximumCount``.
         case tooLarge
-        /// A name that its object holds already, where that is refused.
+        /// A name repeated in its object, where that is an error.
         case repeatedName
-        /// U+0000 in a string or name, where that is refused.
+        /// U+0000 in a string or name, where that is an error.
         case containsNUL
-        /// There is no memory for the document.
         case outOfMemory
-        /// Valid by the grammar, and refused by simdjson all the same.
+        /// Valid JSON that simdjson rejects.
         case unsupported
     }
 
-    /// What is wrong.
     package let reason: Reason
 
-    /// Offset in bytes, from 0, of the first byte that is wrong; the number of bytes when the document ends too early.
+    /// Byte offset of the error; the number of bytes if the document ends too early.
     package let position: Int
 
-    /// Puts an error together.
     package init(_ reason: Reason, at position: Int) {
         self.reason = reason
         self.position = position
     }
 
-    /// What is wrong, in a few words for people; without the position.
+    /// Without the position.
     package var message: String {
         switch reason {
         case .empty: "no value"
@@ -75,6 +68,5 @@ package struct JSONError: Error, Hashable, Sendable {
 }
 
 extension JSONError: CustomStringConvertible {
-    /// Message and position.
     package var description: String { "\(message) at byte \(position)" }
 }

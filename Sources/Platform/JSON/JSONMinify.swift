@@ -1,14 +1,14 @@
 import CSimdjson
 
 extension JSONValue {
-    /// Appends the value without white space: the contract's canonical form of type `json`.
+    /// Appends the value without white space: the canonical form of type `json`.
     ///
-    /// Members stay in the order sent, strings are escaped as little as possible, numbers stay as they are spelled.
+    /// Keeps the order of members and the text of numbers, and escapes strings as little as possible.
     ///
     /// - Parameters:
-    ///   - bytes: Where to append; as before when an error is thrown.
-    ///   - maximumDepth: How many arrays and objects may stand inside each other, this value's own included.
-    ///   - refusesNUL: Whether U+0000 in a string or name is an error.
+    ///   - bytes: unchanged if an error is thrown.
+    ///   - maximumDepth: the limit of nested arrays and objects, including this value.
+    ///   - refusesNUL: whether U+0000 in a string or name is an error.
     /// - Throws: ``JSONError/Reason/repeatedName``, ``JSONError/Reason/tooDeep`` or ``JSONError/Reason/containsNUL``,
     ///   with the position of the name, the bracket or the string.
     package func appendMinified(
@@ -16,7 +16,7 @@ extension JSONValue {
     ) throws(JSONError) {
         let start = bytes.count
         do {
-            // No spelling is shorter than the minimal one, so that the source's length is room enough.
+            // The result is never longer than the source.
             try bytes.append(addingCapacity: sourceRange.count) { (output) throws(JSONError) in
                 try writeMinified(to: &output, maximumDepth: maximumDepth, refusesNUL: refusesNUL)
             }
@@ -29,14 +29,14 @@ extension JSONValue {
     private func writeMinified(
         to output: inout OutputSpan<UInt8>, maximumDepth: Int, refusesNUL: Bool
     ) throws(JSONError) {
-        // Word by word along the tape, so that nesting costs no stack. `isObject` is bounded by the depth.
+        // Iterates over the tape, so that nesting needs no call stack. `isObject` is bounded by the depth.
         var isObject: [Bool] = []
         var isNameNext = false
         var needsComma = false
-        var place = word
-        while place < end {
-            let value = _overrideLifetime(JSONValue(document, word: place), copying: self)
-            place = value.isContainer ? place + 1 : value.end
+        var position = word
+        while position < end {
+            let value = _overrideLifetime(JSONValue(document, word: position), copying: self)
+            position = value.isContainer ? position + 1 : value.end
             if value.isClosing {
                 output.append(value.letter)
                 isObject.removeLast()
@@ -68,17 +68,16 @@ extension JSONValue {
     }
 
     private func writeScalar(to output: inout OutputSpan<UInt8>, refusesNUL: Bool) throws(JSONError) {
-        // Numbers and words have one spelling, the source's.
+        // Numbers and literals are copied.
         guard kind == .string else { return output.append(copying: sourceBytes) }
         let text = stringBytes
-        if refusesNUL && text.holdsNUL { throw JSONError(.containsNUL, at: tokenStart(word)) }
+        if refusesNUL && text.containsNUL { throw JSONError(.containsNUL, at: tokenStart(word)) }
         output.appendJSONString(text)
     }
 }
 
 extension Span where Element == UInt8 {
-    /// Whether a byte is 0.
-    package var holdsNUL: Bool {
+    package var containsNUL: Bool {
         withUnsafeBufferPointer { $0.contains(0) }
     }
 }

@@ -1,7 +1,7 @@
 import CSimdjson
 
 extension JSONValue {
-    /// The number as it is spelled in the source; `nil` when it is not a number.
+    /// The source text of a number; `nil` for other types.
     package var numberText: Span<UInt8>? {
         @_lifetime(copy self)
         get {
@@ -10,8 +10,7 @@ extension JSONValue {
         }
     }
 
-    /// The number, when its exact value is a whole one of 64 bits with sign, however it is spelled (`1.0`, `1e3`);
-    /// else `nil`, as for other types.
+    /// The exact value if it is a signed 64-bit integer, in any notation (`1.0`, `1e3`); otherwise `nil`.
     package var int64: Int64? {
         guard kind == .number else { return nil }
         if document.pointee.numbers_masked == 0 {
@@ -25,8 +24,7 @@ extension JSONValue {
         return whole.isNegative ? Int64(exactly: -Int128(whole.magnitude)) : Int64(exactly: whole.magnitude)
     }
 
-    /// The number, when its exact value is a whole one of 64 bits without sign, however it is spelled; else `nil`, as
-    /// for other types.
+    /// The exact value if it is an unsigned 64-bit integer, in any notation; otherwise `nil`.
     package var uint64: UInt64? {
         guard kind == .number else { return nil }
         if document.pointee.numbers_masked == 0 {
@@ -40,16 +38,14 @@ extension JSONValue {
         return whole.isNegative ? nil : whole.magnitude
     }
 
-    /// The double nearest to the number; `nil` when that is infinite, and for other types.
-    ///
-    /// `-0` reads as 0.
+    /// The nearest double, with 0 for `-0`; `nil` if it is infinite, and for other types.
     package var double: Double? {
         guard kind == .number else { return nil }
         if document.pointee.numbers_masked == 0 {
             switch letter {
             case UInt8(ascii: "l"): return Double(Int64(bitPattern: number))
             case UInt8(ascii: "u"): return Double(number)
-            // The sum takes the sign from -0 and leaves all else.
+            // Adding 0 turns -0 into 0.
             default: return Double(bitPattern: number) + 0
             }
         }
@@ -58,6 +54,6 @@ extension JSONValue {
         return double + 0
     }
 
-    /// The second word of a number.
+    /// The second tape word of a number.
     private var number: UInt64 { document.pointee.tape[word + 1] }
 }

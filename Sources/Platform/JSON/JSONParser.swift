@@ -1,32 +1,29 @@
 import CSimdjson
 
-/// A JSON parser (RFC 8259, strict) that keeps its buffers from one document to the next.
+/// A strict JSON parser (RFC 8259) that reuses its buffers.
 ///
-/// Documents are views into the parser and the bytes they were parsed from: the compiler lets neither change while a
-/// view is in use. A parser keeps the memory of its largest document, about 20 bytes for each of its bytes, of which
-/// the system counts only what was touched.
+/// Documents are views into the parser and the parsed bytes; the compiler prevents changes to either while a view is in
+/// use. A parser keeps the memory of its largest document, about 20 bytes for each byte.
 ///
-/// A parser kept in a class or an actor is best used through ``withDocument(_:padding:_:)``.
+/// Use ``withDocument(_:padding:_:)`` for a parser in a class or an actor.
 package struct JSONParser: ~Copyable, @unchecked Sendable {
-    /// Arrays and objects inside each other that a document may have, empty ones included.
+    /// The limit of nested arrays and objects, including empty ones.
     package static var maximumDepth: Int { 1024 }
 
-    /// Bytes that a document may have: 1 GiB, since places in tape and source are 32 bits.
+    /// 1 GiB, because positions in tape and source have 32 bits.
     package static var maximumCount: Int { 1 << 30 }
 
-    /// Bytes behind a document that spare ``parse(_:padding:)`` a copy.
-    ///
-    /// What they hold does not matter.
+    /// Readable bytes after a document, of any content, with which ``parse(_:padding:)`` needs no copy.
     package static let padding = csimdjson_padding()
 
-    // Invariant: a live parser until deinit, reached through this value alone, which cannot be copied. Nothing in it is
-    // tied to a thread, hence the unchecked conformance to Sendable.
+    // Invariant: valid until deinit and owned by this value. It is not bound to a thread, hence the unchecked
+    // conformance to Sendable.
     private let handle: OpaquePointer
 
-    /// Makes a parser without buffers; they come with the first document.
+    /// The buffers are allocated with the first document.
     package init() {
         guard let handle = csimdjson_parser_create(Self.maximumDepth) else {
-            preconditionFailure("no memory for a parser of a few hundred bytes")
+            preconditionFailure("no memory for a JSON parser of a few hundred bytes")
         }
         self.handle = handle
     }
@@ -37,24 +34,23 @@ package struct JSONParser: ~Copyable, @unchecked Sendable {
 
     /// Parses a document.
     ///
-    /// simdjson reads a few bytes beyond its input. When `bytes` ends with at least ``JSONParser/padding`` bytes that
-    /// are not part of the document, they are parsed where they are, else they are copied into the parser first.
+    /// simdjson reads some bytes beyond its input: with at least ``JSONParser/padding`` bytes of padding the document
+    /// is parsed in place, otherwise it is copied first.
     ///
-    /// Numbers that fit neither 64 bits nor a double are part of the grammar and therefore accepted: their text is
-    /// there, their conversions are `nil`. Such documents are parsed twice. U+0000 is legal as `\u0000`.
+    /// Numbers that fit neither 64 bits nor a double are accepted, with `nil` conversions; such documents are parsed
+    /// twice.
     ///
     /// - Parameters:
-    ///   - bytes: The document in UTF-8 without byte order mark, and `padding`.
-    ///   - padding: How many bytes at the end of `bytes` are not part of the document.
-    /// - Throws: What is wrong and where, when the bytes are not exactly one JSON value.
+    ///   - bytes: the document in UTF-8 without byte order mark, followed by the padding.
+    ///   - padding: the bytes at the end of `bytes` that are not part of the document.
     @_lifetime(&self, copy bytes)
     package mutating func parse(_ bytes: Span<UInt8>, padding: Int = 0) throws(JSONError) -> JSONDocument {
-        precondition(padding >= 0 && padding <= bytes.count, "the padding is part of the bytes")
+        precondition(padding >= 0 && padding <= bytes.count, "the padding must be within the bytes")
         let count = bytes.count - padding
         guard count <= Self.maximumCount else { throw JSONError(.tooLarge, at: Self.maximumCount) }
         let source = bytes.extracting(first: count)
-        // The pointers below are used within this call, but for `source` in the document, which the result's lifetime
-        // covers: it depends on `bytes`.
+        // The pointers are used during this call only, except `source` in the document, whose lifetime depends on
+        // `bytes`.
         if count > 0 {
             let isParsed = try bytes.withUnsafeBufferPointer { (buffer) throws(JSONError) in
                 try parse(buffer, count: count, isPadded: padding >= Self.padding)
@@ -67,9 +63,7 @@ package struct JSONParser: ~Copyable, @unchecked Sendable {
         return _overrideLifetime(_overrideLifetime(document, copying: bytes), mutating: &self)
     }
 
-    /// Parses a document and hands it to a closure; for parsers that are kept in classes, actors and the like.
-    ///
-    /// See ``parse(_:padding:)`` for parameters and errors.
+    /// See ``parse(_:padding:)``.
     package mutating func withDocument<Result: ~Copyable>(
         _ bytes: Span<UInt8>, padding: Int = 0, _ body: (borrowing JSONDocument) throws -> Result
     ) throws -> Result {
@@ -77,7 +71,7 @@ package struct JSONParser: ~Copyable, @unchecked Sendable {
         return try body(document)
     }
 
-    /// The common path: `false` when simdjson refuses, for whatever reason.
+    /// The fast path; `false` if simdjson rejects the document.
     private func parse(
         _ bytes: UnsafeBufferPointer<UInt8>, count: Int, isPadded: Bool
     ) throws(JSONError) -> Bool {
@@ -97,7 +91,7 @@ package struct JSONParser: ~Copyable, @unchecked Sendable {
         }
     }
 
-    /// The rare path: finds the error, or hides from simdjson the numbers that it could refuse.
+    /// The slow path: finds the error, or replaces the numbers that simdjson could reject.
     private func parseMasked(_ source: Span<UInt8>) throws(JSONError) {
         var check = JSONSyntaxCheck(maximumDepth: Self.maximumDepth)
         try check.run(source)
@@ -106,7 +100,7 @@ package struct JSONParser: ~Copyable, @unchecked Sendable {
             guard let base = buffer.baseAddress else { return csimdjson_outcome.CSIMDJSON_REFUSED }
             input.update(from: base, count: buffer.count)
             for range in check.unusualNumbers {
-                // In bounds: the check found the ranges in these bytes.
+                // In bounds: the ranges come from these bytes.
                 input[range.lowerBound] = UInt8(ascii: "0")
                 (input + range.lowerBound + 1).update(repeating: UInt8(ascii: " "), count: range.count - 1)
             }
@@ -120,7 +114,7 @@ package struct JSONParser: ~Copyable, @unchecked Sendable {
     }
 }
 
-/// A parsed document: a view that lives no longer than its parser's next use.
+/// A parsed document: a view that is valid until the parser is used again.
 package struct JSONDocument: ~Escapable {
     // Invariant: points into the parser that this value's lifetime depends on.
     private let document: UnsafePointer<csimdjson_document>
@@ -130,13 +124,12 @@ package struct JSONDocument: ~Escapable {
         self.document = document
     }
 
-    /// The document's value.
     package var root: JSONValue {
         @_lifetime(copy self)
         get { _overrideLifetime(JSONValue(document, word: 1), copying: self) }
     }
 
-    /// The bytes that were parsed, without padding; ``JSONValue/sourceRange`` counts from their start.
+    /// The parsed bytes, without padding.
     package var source: Span<UInt8> {
         @_lifetime(copy self)
         get {

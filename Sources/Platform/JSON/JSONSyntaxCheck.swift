@@ -1,23 +1,20 @@
-/// The grammar of RFC 8259, checked byte by byte.
+/// Checks the grammar of RFC 8259 byte by byte.
 ///
-/// simdjson says neither where an error is nor whether a number it refuses is wrong or only too large. This check runs
-/// when it refused a document, and answers both.
+/// simdjson reports neither the position of an error nor whether a rejected number is invalid or too large. This check
+/// runs after simdjson has rejected a document, to determine both.
 struct JSONSyntaxCheck {
-    /// Numbers that simdjson might refuse although the grammar allows them: long ones and those with an exponent.
-    ///
-    /// The others, at most 15 characters of digits, point and sign, are always taken.
+    /// Numbers that simdjson may reject although they are valid: those with more than 15 characters or an exponent.
     private(set) var unusualNumbers: [Range<Int>] = []
 
     private let maximumDepth: Int
     private var position = 0
-    /// The closing bracket that each open array or object waits for; at most `maximumDepth`.
+    /// The closing brackets of the open arrays and objects; at most `maximumDepth`.
     private var open: [UInt8] = []
 
     init(maximumDepth: Int) {
         self.maximumDepth = maximumDepth
     }
 
-    /// Reads the whole document; throws the first error.
     mutating func run(_ bytes: Span<UInt8>) throws(JSONError) {
         if bytes.count >= 3 && bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF {
             throw JSONError(.byteOrderMark, at: 0)
@@ -36,7 +33,7 @@ struct JSONSyntaxCheck {
         if position < bytes.count { throw JSONError(.trailingContent, at: position) }
     }
 
-    /// Reads a value, or an array's or object's beginning; whether a value must follow.
+    /// Reads a scalar, or the beginning of an array or object; returns whether a value must follow.
     private mutating func value(_ bytes: Span<UInt8>) throws(JSONError) -> Bool {
         switch try byte(bytes) {
         case UInt8(ascii: "{"):
@@ -60,7 +57,7 @@ struct JSONSyntaxCheck {
         return false
     }
 
-    /// Reads what follows a value inside an array or object; whether a value must follow.
+    /// Reads what follows a value in an array or object; returns whether a value must follow.
     private mutating func separator(_ bytes: Span<UInt8>) throws(JSONError) -> Bool {
         let next = try byte(bytes)
         if next == open.last { return leave() }
@@ -116,7 +113,7 @@ struct JSONSyntaxCheck {
         if hasExponent || position - start > 15 { unusualNumbers.append(start..<position) }
     }
 
-    /// One digit at least.
+    /// Reads at least one digit.
     private mutating func skipDigits(_ bytes: Span<UInt8>) throws(JSONError) {
         let start = position
         while position < bytes.count && bytes[position].isDigit { position += 1 }
@@ -135,8 +132,7 @@ struct JSONSyntaxCheck {
         try endOfToken(bytes, .invalidLiteral, start: start)
     }
 
-    /// Numbers and words end at white space, `,`, `]`, `}`, or the end; `:` and what else stands there is found by the
-    /// caller, with its own error.
+    /// Checks that no letter, digit, sign or point follows; the caller reports other bytes.
     private func endOfToken(
         _ bytes: Span<UInt8>, _ reason: JSONError.Reason, start: Int
     ) throws(JSONError) {
@@ -233,10 +229,9 @@ struct JSONSyntaxCheck {
 }
 
 extension UInt8 {
-    /// The four bytes that JSON takes for white space.
+    /// White space in JSON.
     @inlinable var isSpace: Bool { self == 0x20 || self == 0x0A || self == 0x0D || self == 0x09 }
 
-    /// The value of a hexadecimal digit of either case.
     var hexadecimalDigit: UInt8? {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")

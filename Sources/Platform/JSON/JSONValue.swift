@@ -1,22 +1,17 @@
 import CSimdjson
+// Modules that read JSON usually write it, too.
+@_exported import JSONText
 
-/// The types of JSON values.
 package enum JSONKind: Hashable, Sendable {
-    /// `null`.
     case null
-    /// `true` or `false`.
     case boolean
-    /// A number of any size.
     case number
-    /// A string.
     case string
-    /// An array.
     case array
-    /// An object.
     case object
 }
 
-/// A value in a parsed document: its place on the tape, three words in size, free to copy.
+/// A value in a parsed document: a position on simdjson's tape, three words in size.
 package struct JSONValue: ~Escapable {
     // Invariant: points into the parser that this value's lifetime depends on.
     @usableFromInline let document: UnsafePointer<csimdjson_document>
@@ -25,7 +20,7 @@ package struct JSONValue: ~Escapable {
     // Invariant: below the tape's count, and the start of an element.
     @usableFromInline let word: Int
 
-    /// What stands at `word`: type in the top 8 bits, payload below.
+    /// The tape word: type in the top 8 bits, payload below.
     @usableFromInline let content: UInt64
 
     @_lifetime(immortal)
@@ -36,13 +31,12 @@ package struct JSONValue: ~Escapable {
         self.content = document.pointee.tape[word]
     }
 
-    /// The tape's letter for the type.
+    /// The type on the tape.
     @inlinable var letter: UInt8 { UInt8(truncatingIfNeeded: content >> 56) }
 
-    /// Whether the value is an array or object.
     @inlinable var isContainer: Bool { letter == UInt8(ascii: "{") || letter == UInt8(ascii: "[") }
 
-    /// The first word behind this value.
+    /// The tape word after this value.
     @inlinable var end: Int {
         switch letter {
         case UInt8(ascii: "{"), UInt8(ascii: "["): Int(UInt32(truncatingIfNeeded: content))
@@ -51,7 +45,6 @@ package struct JSONValue: ~Escapable {
         }
     }
 
-    /// The value's type.
     @inlinable package var kind: JSONKind {
         switch letter {
         case UInt8(ascii: "\""): .string
@@ -63,10 +56,9 @@ package struct JSONValue: ~Escapable {
         }
     }
 
-    /// Whether the value is `null`.
     @inlinable package var isNull: Bool { letter == UInt8(ascii: "n") }
 
-    /// The truth value; `nil` when it is not a boolean.
+    /// `nil` for other types.
     @inlinable package var bool: Bool? {
         switch letter {
         case UInt8(ascii: "t"): true
@@ -75,9 +67,7 @@ package struct JSONValue: ~Escapable {
         }
     }
 
-    /// The UTF-8 bytes of a string, escapes resolved; `nil` when it is not a string.
-    ///
-    /// NUL is a character as any other.
+    /// The unescaped UTF-8 of a string, which may contain NUL; `nil` for other types.
     @inlinable package var string: Span<UInt8>? {
         @_lifetime(copy self)
         get {
@@ -86,18 +76,18 @@ package struct JSONValue: ~Escapable {
         }
     }
 
-    /// The bytes of what is known to be a string or name.
+    /// The value must be a string or name.
     @inlinable var stringBytes: Span<UInt8> {
         @_lifetime(copy self)
         get {
-            // simdjson wrote at this offset: four bytes of length, then the bytes.
+            // At this offset: four bytes of length, then the bytes.
             let start = document.pointee.strings + Int(content & 0x00FF_FFFF_FFFF_FFFF)
             let count = UnsafeRawPointer(start).loadUnaligned(as: UInt32.self)
             return _overrideLifetime(Span(_unsafeStart: start + 4, count: Int(count)), copying: self)
         }
     }
 
-    /// Values in an array, members in an object; 0 for everything else.
+    /// The number of values or members; 0 for other types.
     package var count: Int {
         guard isContainer else { return 0 }
         let saturated = 0xFF_FFFF
@@ -105,7 +95,7 @@ package struct JSONValue: ~Escapable {
         return count < saturated ? count : counted()
     }
 
-    /// Counts one by one: the tape's count ends at 24 bits.
+    /// The tape's count saturates at 24 bits.
     private func counted() -> Int {
         var count = 0
         if var elements {
@@ -116,12 +106,11 @@ package struct JSONValue: ~Escapable {
         return count
     }
 
-    /// Where the value stands in the document's source, from its first byte to behind its last one.
+    /// The range of the value in the document's source.
     @inlinable package var sourceRange: Range<Int> {
         tokenStart(word)..<(isContainer ? tokenStart(end - 1) + 1 : scalarEnd)
     }
 
-    /// The value as it is spelled in the source.
     @inlinable package var sourceBytes: Span<UInt8> {
         @_lifetime(copy self)
         get {
@@ -132,18 +121,18 @@ package struct JSONValue: ~Escapable {
         }
     }
 
-    /// Source offset of the token that made a tape word.
+    /// The source offset of the token of a tape word.
     @inlinable func tokenStart(_ word: Int) -> Int {
         Int(document.pointee.tokens[Int(document.pointee.token_of_word[word])])
     }
 
-    /// Only white space stands between a scalar and the next token, or the end of the source.
+    /// Skips backward over the white space before the next token.
     @usableFromInline var scalarEnd: Int {
         let next = document.pointee.token_of_word[word] + 1
         var end =
             next < document.pointee.token_count
             ? Int(document.pointee.tokens[Int(next)]) : Int(document.pointee.source_count)
-        // In bounds: the token itself is no white space, so that the walk ends behind its start.
+        // In bounds: the token itself is not white space.
         while document.pointee.source[end - 1].isSpace { end -= 1 }
         return end
     }

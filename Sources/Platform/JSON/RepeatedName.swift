@@ -1,14 +1,13 @@
 import CSimdjson
 
-/// The search for a name that comes twice in one object.
+/// Finds repeated names in an object.
 ///
-/// Small objects are compared pair by pair, without memory; large ones are sorted, so that hostile input costs no more
-/// than its length times the logarithm.
+/// Small objects are compared pair by pair, without allocation; large ones are sorted, so that the cost is O(n log n).
 enum RepeatedName {
-    /// Up to here, comparing all pairs is cheaper than sorting.
+    /// Up to this count, comparing all pairs is cheaper than sorting.
     private static let pairwiseLimit = 24
 
-    /// The tape word of the first name that an earlier member has.
+    /// The tape word of the first repeated name.
     static func find(in object: borrowing JSONValue) -> Int? {
         object.count <= pairwiseLimit ? findPairwise(object) : findSorted(object)
     }
@@ -40,8 +39,7 @@ enum RepeatedName {
         return found
     }
 
-    /// A name's bytes and place.
-    // Invariant: used only inside `findSorted`, while the object that it came from is borrowed.
+    // Invariant: used only in `findSorted`, while the object is borrowed.
     private struct Name: Comparable {
         let bytes: UnsafeBufferPointer<UInt8>
         let word: Int
@@ -55,7 +53,7 @@ enum RepeatedName {
             compare(with: other) == 0
         }
 
-        /// By bytes, then by place.
+        /// By bytes, then by position.
         static func < (left: Name, right: Name) -> Bool {
             let order = left.compare(with: right)
             return order < 0 || (order == 0 && left.word < right.word)

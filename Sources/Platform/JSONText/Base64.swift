@@ -1,9 +1,8 @@
 /// Base64 in the standard alphabet with padding (RFC 4648, section 4).
 package enum Base64 {
-    /// How many characters `count` bytes take.
+    /// The characters for `count` bytes.
     package static func encodedCount(_ count: Int) -> Int { (count + 2) / 3 * 4 }
 
-    /// Appends the encoded form.
     package static func encode(_ data: Span<UInt8>, into bytes: inout [UInt8]) {
         bytes.append(addingCapacity: encodedCount(data.count)) { output in
             var index = 0
@@ -20,10 +19,8 @@ package enum Base64 {
         }
     }
 
-    /// Appends what an encoded text stands for.
-    ///
-    /// - Returns: `false`, with nothing appended, when the text is not the one encoding of some bytes: white space and
-    ///   other characters, missing padding, or bits set behind the last byte (RFC 4648, section 3.5).
+    /// - Returns: `false`, with nothing appended, if the text is not the canonical encoding: other characters, missing
+    ///   padding, or bits after the last byte (RFC 4648, section 3.5).
     package static func decode(_ text: Span<UInt8>, into bytes: inout [UInt8]) -> Bool {
         guard text.count % 4 == 0 else { return false }
         let start = bytes.count
@@ -47,17 +44,17 @@ package enum Base64 {
 
     private static let padding = UInt8(ascii: "=")
 
-    /// Writes a group's first characters and padding for the others.
+    /// Writes the first characters of a group, and padding for the others.
     @inline(__always)
     private static func append(_ group: UInt32, characters: Int, to output: inout OutputSpan<UInt8>) {
-        for place in 0..<4 {
+        for index in 0..<4 {
             output.append(
-                place < characters
-                    ? character(UInt8(truncatingIfNeeded: group >> (18 - 6 * UInt32(place))) & 63) : padding)
+                index < characters
+                    ? character(UInt8(truncatingIfNeeded: group >> (18 - 6 * UInt32(index))) & 63) : padding)
         }
     }
 
-    /// Four characters' 24 bits, and how many bytes of them count.
+    /// The 24 bits of four characters, and the number of bytes.
     private static func group(_ text: Span<UInt8>, at index: Int, isLast: Bool) -> (bits: UInt32, count: Int)? {
         var characters = 4
         if isLast && text[index + 3] == padding { characters = text[index + 2] == padding ? 2 : 3 }
@@ -66,7 +63,7 @@ package enum Base64 {
             guard let value = value(text[index + offset]) else { return nil }
             bits |= UInt32(value) << (18 - 6 * UInt32(offset))
         }
-        // Each missing character leaves a byte out; its bits must be 0.
+        // The bits of missing bytes must be 0.
         let unused: UInt32 = characters == 4 ? 0 : characters == 3 ? 0xFF : 0xFFFF
         return bits & unused == 0 ? (bits, characters - 1) : nil
     }

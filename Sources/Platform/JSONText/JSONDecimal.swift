@@ -1,26 +1,20 @@
-/// The exact value of a number in JSON's spelling: digits and the place of the point, never rounded.
-///
-/// The value is `digits × 10^exponent`, where the digits are those of the text between ``JSONDecimal/digitRange``'s
-/// bounds without the point.
+/// The exact decimal value of a JSON number, never rounded: `digits × 10^exponent`, with the digits in
+/// ``JSONDecimal/digitRange``.
 package struct JSONDecimal: ~Escapable {
-    /// The number's text.
     package let text: Span<UInt8>
 
-    /// Whether the text begins with a minus; true for `-0`, too.
+    /// Also true for `-0`.
     package let isNegative: Bool
 
-    /// From the first digit that is not 0 to behind the last one that is not; empty when the number is 0.
-    ///
-    /// A point may stand in between.
+    /// From the first to the last nonzero digit, possibly with a point in between; empty for 0.
     package let digitRange: Range<Int>
 
-    /// How many digits `digitRange` holds.
     package let digitCount: Int
 
-    /// The power of ten of the last digit in `digitRange`, at most ±10^15; 0 when the number is 0.
+    /// The power of ten of the last digit, limited to ±10^15; 0 for 0.
     package let exponent: Int
 
-    /// Takes a text apart that follows JSON's grammar for numbers.
+    /// - Parameter text: a valid JSON number.
     @_lifetime(copy text)
     package init(_ text: Span<UInt8>) {
         self.text = text
@@ -44,15 +38,15 @@ package struct JSONDecimal: ~Escapable {
             exponent = 0
             return
         }
-        let pointPlace = point ?? mantissaEnd
-        let holdsPoint = start < pointPlace && pointPlace < end
-        digitCount = end - start - (holdsPoint ? 1 : 0)
-        // Places between the last digit and the point; behind the point they count down.
-        let places = end <= pointPlace ? pointPlace - end : pointPlace - end + 1
+        let pointIndex = point ?? mantissaEnd
+        let hasPoint = start < pointIndex && pointIndex < end
+        digitCount = end - start - (hasPoint ? 1 : 0)
+        // Digits between the last digit and the point; negative after the point.
+        let places = end <= pointIndex ? pointIndex - end : pointIndex - end + 1
         exponent = places + Self.writtenExponent(text, from: mantissaEnd)
     }
 
-    /// The exponent that stands in the text; beyond ±10^15 it is taken for that, which no text of digits can undo.
+    /// The exponent in the text, limited to ±10^15, which the digits of no document can offset.
     private static func writtenExponent(_ text: Span<UInt8>, from start: Int) -> Int {
         var index = start + 1
         guard index < text.count else { return 0 }
@@ -66,7 +60,7 @@ package struct JSONDecimal: ~Escapable {
         return isNegative ? -exponent : exponent
     }
 
-    /// The value when it is whole and its magnitude fits 64 bits.
+    /// The value if it is an integer whose magnitude fits 64 bits.
     package var wholeNumber: (isNegative: Bool, magnitude: UInt64)? {
         // 2^64 has 20 digits.
         guard exponent >= 0, digitCount + exponent <= 20 else { return nil }
@@ -86,4 +80,9 @@ package struct JSONDecimal: ~Escapable {
         magnitude = sum
         return !isTooLarge && !isTooLargeToo
     }
+}
+
+extension UInt8 {
+    /// ASCII digits only.
+    @inlinable package var isDigit: Bool { self &- UInt8(ascii: "0") < 10 }
 }

@@ -1,27 +1,30 @@
 extension [UInt8] {
-    /// Appends a span's bytes.
+    package init(copying span: Span<UInt8>) {
+        self = span.withUnsafeBufferPointer { Array($0) }
+    }
+
     package mutating func append(_ span: Span<UInt8>) {
         append(addingCapacity: span.count) { $0.append(copying: span) }
     }
 
-    /// Appends a JSON string in quotes, escaped as little as the grammar allows.
+    /// Appends a JSON string in quotes with minimal escaping.
     ///
-    /// Escapes are `\"`, `\\`, `\b`, `\f`, `\n`, `\r`, `\t` and `\u00xx` in lower case for the other control characters
-    /// below 0x20; everything else stays UTF-8 as it is.
+    /// Escapes are `\"`, `\\`, `\b`, `\f`, `\n`, `\r`, `\t`, and `\u00xx` in lower case for other control characters
+    /// below 0x20.
     ///
-    /// - Parameter text: The string's bytes, which must be UTF-8.
+    /// - Parameter text: must be UTF-8.
     package mutating func appendJSONString(_ text: Span<UInt8>) {
-        append(addingCapacity: JSONEscape.spelledCount(text)) { $0.appendJSONString(text) }
+        append(addingCapacity: JSONEscape.escapedCount(text)) { $0.appendJSONString(text) }
     }
 }
 
 extension OutputSpan<UInt8> {
-    /// Copies a span's bytes; traps when there is no room.
+    /// Traps if there is no space.
     package mutating func append(copying span: Span<UInt8>) {
         span.withUnsafeBufferPointer { append(copying: $0[...]) }
     }
 
-    /// Writes a string in quotes, escaped as little as the grammar allows; traps when there is no room.
+    /// Appends a JSON string in quotes with minimal escaping; traps if there is no space.
     package mutating func appendJSONString(_ text: Span<UInt8>) {
         append(UInt8(ascii: "\""))
         text.withUnsafeBufferPointer { buffer in
@@ -38,7 +41,7 @@ extension OutputSpan<UInt8> {
     }
 
     private mutating func append(copying slice: Slice<UnsafeBufferPointer<UInt8>>) {
-        precondition(slice.count <= freeCapacity, "no room for the bytes")
+        precondition(slice.count <= freeCapacity, "no space for the bytes")
         withUnsafeMutableBufferPointer { buffer, count in
             // In bounds: checked above.
             _ = buffer.extracting(count...).initialize(fromContentsOf: slice)
@@ -61,10 +64,10 @@ extension OutputSpan<UInt8> {
     }
 }
 
-/// What a JSON string cannot hold as it is, and how that is spelled.
+/// Escaping of JSON strings.
 enum JSONEscape {
-    /// The bytes of a string in its minimal spelling, quotes included.
-    static func spelledCount(_ text: Span<UInt8>) -> Int {
+    /// The bytes of a string with minimal escaping, including quotes.
+    static func escapedCount(_ text: Span<UInt8>) -> Int {
         text.withUnsafeBufferPointer { buffer in
             var count = buffer.count + 2
             var index = next(in: buffer, from: 0)
@@ -76,7 +79,7 @@ enum JSONEscape {
         }
     }
 
-    /// The letter of an escape of two characters; `nil` for bytes that take `\u00xx`.
+    /// The letter of a two-character escape; `nil` for bytes that need `\u00xx`.
     static func letter(_ byte: UInt8) -> UInt8? {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"): byte
@@ -89,7 +92,7 @@ enum JSONEscape {
         }
     }
 
-    /// The place of the first byte from `start` on that needs an escape; the count when there is none.
+    /// The index of the first byte from `start` on that needs an escape; the count if there is none.
     static func next(in buffer: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
         let raw = UnsafeRawBufferPointer(buffer)
         var index = start
@@ -98,7 +101,7 @@ enum JSONEscape {
             if mayNeedEscape(raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)) { break }
             index += 8
         }
-        // The rest of a string is looked at together with bytes before it, where there are enough.
+        // Checks the last bytes together with bytes before them, if there are enough.
         if index < raw.count && index + 8 > raw.count && raw.count >= 8
             && !mayNeedEscape(raw.loadUnaligned(fromByteOffset: raw.count - 8, as: UInt64.self))
         {
@@ -112,13 +115,13 @@ enum JSONEscape {
         byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
     }
 
-    /// Whether one of eight bytes needs an escape; false alarms cost time only, and none is missed.
+    /// Whether one of eight bytes needs an escape; may have false positives, but no false negatives.
     private static func mayNeedEscape(_ word: UInt64) -> Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let highs: UInt64 = 0x8080_8080_8080_8080
         let quotes = word ^ (ones &* 0x22)
         let backslashes = word ^ (ones &* 0x5C)
-        // Subtracting borrows into a byte's high bit when the byte is smaller, unless the bit was set before.
+        // Subtraction borrows into the high bit of a smaller byte, unless the bit was set before.
         let controls = (word &- ones &* 0x20) & ~word
         let found = controls | ((quotes &- ones) & ~quotes) | ((backslashes &- ones) & ~backslashes)
         return found & highs != 0

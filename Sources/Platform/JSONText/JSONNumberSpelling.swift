@@ -1,5 +1,5 @@
 extension [UInt8] {
-    /// Appends a whole number in all its digits.
+    /// Appends an integer.
     @inlinable package mutating func appendJSONNumber(_ number: some FixedWidthInteger) {
         if number == 0 {
             append(UInt8(ascii: "0"))
@@ -16,13 +16,13 @@ extension [UInt8] {
         self[start...].reverse()
     }
 
-    /// Appends a number as ECMAScript's `Number::toString` spells it, which is RFC 8785's form.
+    /// Appends a number in the form of ECMAScript's `Number::toString` and RFC 8785: the shortest digits that
+    /// round-trip, with an exponent from 10^21 on and below 10^-6; `-0` is `0`.
     ///
-    /// The digits are the shortest that read back the same; from 10^21 on and below 10^-6 with an exponent. `-0` is `0`.
-    /// JSON has no spelling for infinities and NaN: passing one is the caller's mistake.
+    /// Traps for infinities and NaN.
     package mutating func appendJSONNumber(_ number: Double) {
         precondition(number.isFinite, "JSON has neither infinities nor NaN")
-        // Below 2^53 every whole double is its own digits.
+        // Below 2^53, integers are exact.
         if number.magnitude < 9_007_199_254_740_992, let whole = Int64(exactly: number) {
             appendJSONNumber(whole)
             return
@@ -32,11 +32,11 @@ extension [UInt8] {
         append(shortest)
     }
 
-    /// Lays digits out by ECMAScript's rules (ECMA-262, Number::toString): k digits, value 0.digits × 10^n.
+    /// Formats digits by ECMA-262, Number::toString: k digits, value 0.digits × 10^n.
     private mutating func append(_ shortest: ShortestDigits) {
         // At most 17.
         let k = shortest.digits.count
-        let n = shortest.pointPlace
+        let n = shortest.pointIndex
         let zero = UInt8(ascii: "0")
         switch n {
         case k...21:
@@ -63,15 +63,15 @@ extension [UInt8] {
     }
 }
 
-/// The shortest decimal digits that read back as the same double, nearest to it among the shortest.
+/// The shortest decimal digits that round-trip to the same double, and of those the nearest.
 private struct ShortestDigits {
-    /// Without zeros at either end.
+    /// Without leading and trailing zeros.
     let digits: [UInt8]
 
-    /// The value is 0.digits × 10^pointPlace.
-    let pointPlace: Int
+    /// The value is 0.digits × 10^pointIndex.
+    let pointIndex: Int
 
-    /// Takes the digits from Swift's own description, which promises the same rule in another layout.
+    /// Parses Swift's `description`, which has the same digits in another format.
     init(_ number: Double) {
         var digits: [UInt8] = []
         digits.reserveCapacity(17)
@@ -95,12 +95,12 @@ private struct ShortestDigits {
                 }
             }
         }
-        var place = (integerDigits ?? digits.count) + (isExponentNegative ? -exponent : exponent)
+        var pointIndex = (integerDigits ?? digits.count) + (isExponentNegative ? -exponent : exponent)
         while digits.count > 1 && digits.last == UInt8(ascii: "0") { digits.removeLast() }
         let leading = digits.prefix { $0 == UInt8(ascii: "0") }.count
         digits.removeFirst(leading)
-        place -= leading
+        pointIndex -= leading
         self.digits = digits
-        pointPlace = place
+        self.pointIndex = pointIndex
     }
 }

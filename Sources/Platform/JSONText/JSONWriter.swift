@@ -1,26 +1,24 @@
-/// Writes JSON into bytes, commas included.
+/// Writes JSON into bytes, with commas.
 ///
-/// Strings are escaped as little as the grammar allows: `"`, `\` and control characters. The caller sees to names in
-/// objects and closing brackets; ``object(_:)`` and ``array(_:)`` close theirs.
+/// Strings have minimal escaping. The caller is responsible for names in objects and for closing brackets;
+/// ``object(_:)`` and ``array(_:)`` close their own.
 package struct JSONWriter: Sendable {
-    /// What was written so far.
     package private(set) var bytes: [UInt8]
 
-    /// Whether a value stands before the place of writing in the same array or object.
+    /// Whether a value precedes in the same array or object.
     private var needsComma = false
 
-    /// Starts with nothing written, and room for `capacity` bytes.
     package init(capacity: Int = 0) {
         bytes = []
         bytes.reserveCapacity(capacity)
     }
 
-    /// Starts behind what `bytes` holds, as in an empty place: the first value gets no comma before it.
+    /// Appends to `bytes`; the first value gets no comma.
     package init(appendingTo bytes: consuming [UInt8]) {
         self.bytes = bytes
     }
 
-    /// Takes what was written; the writer starts again without memory.
+    /// Returns the written bytes and resets the writer, without its memory.
     package mutating func take() -> [UInt8] {
         var taken: [UInt8] = []
         swap(&taken, &bytes)
@@ -28,7 +26,7 @@ package struct JSONWriter: Sendable {
         return taken
     }
 
-    /// Forgets what was written and keeps the memory.
+    /// Resets the writer and keeps its memory.
     package mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)
         needsComma = false
@@ -36,19 +34,14 @@ package struct JSONWriter: Sendable {
 
     // MARK: Arrays and objects
 
-    /// Opens an object.
     @inlinable package mutating func beginObject() { begin(UInt8(ascii: "{")) }
 
-    /// Closes an object.
     @inlinable package mutating func endObject() { end(UInt8(ascii: "}")) }
 
-    /// Opens an array.
     @inlinable package mutating func beginArray() { begin(UInt8(ascii: "[")) }
 
-    /// Closes an array.
     @inlinable package mutating func endArray() { end(UInt8(ascii: "]")) }
 
-    /// Writes an object whose members `body` writes.
     @inlinable package mutating func object<Failure>(
         _ body: (inout JSONWriter) throws(Failure) -> Void
     ) throws(Failure) {
@@ -57,7 +50,6 @@ package struct JSONWriter: Sendable {
         endObject()
     }
 
-    /// Writes an array whose values `body` writes.
     @inlinable package mutating func array<Failure>(
         _ body: (inout JSONWriter) throws(Failure) -> Void
     ) throws(Failure) {
@@ -66,46 +58,42 @@ package struct JSONWriter: Sendable {
         endArray()
     }
 
-    /// Writes a member's name; its value is what is written next.
+    /// The next value is the member's value.
     package mutating func name(_ name: StaticString) {
         comma()
         append(escaping: name)
         endName()
     }
 
-    /// Writes a member's name from its UTF-8 bytes; its value is what is written next.
+    /// UTF-8; the next value is the member's value.
     package mutating func name(_ name: Span<UInt8>) {
         comma()
         bytes.appendJSONString(name)
         endName()
     }
 
-    /// Writes a member's name; its value is what is written next.
+    /// The next value is the member's value.
     package mutating func name(_ name: String) {
         comma()
         append(escaping: name)
         endName()
     }
 
-    /// Writes a member with a string.
     @inlinable package mutating func member(_ name: StaticString, _ value: String) {
         self.name(name)
         self.value(value)
     }
 
-    /// Writes a member with a string.
     @inlinable package mutating func member(_ name: StaticString, _ value: StaticString) {
         self.name(name)
         self.value(value)
     }
 
-    /// Writes a member with a whole number.
     @inlinable package mutating func member(_ name: StaticString, _ value: some FixedWidthInteger) {
         self.name(name)
         self.value(value)
     }
 
-    /// Writes a member with `true` or `false`.
     @inlinable package mutating func member(_ name: StaticString, _ value: Bool) {
         self.name(name)
         self.value(value)
@@ -113,50 +101,43 @@ package struct JSONWriter: Sendable {
 
     // MARK: Values
 
-    /// Writes `null`.
     package mutating func null() { literal("null") }
 
-    /// Writes `true` or `false`.
     package mutating func value(_ bool: Bool) { literal(bool ? "true" : "false") }
 
-    /// Writes a whole number in all its digits.
     package mutating func value(_ number: some FixedWidthInteger) {
         comma()
         bytes.appendJSONNumber(number)
         needsComma = true
     }
 
-    /// Writes a number as ECMAScript and RFC 8785 spell it: the shortest digits that read back the same, no `-0`.
-    ///
-    /// JSON has no spelling for infinities and NaN: passing one is the caller's mistake.
+    /// In the form of ECMAScript and RFC 8785; traps for infinities and NaN.
     package mutating func value(_ number: Double) {
         comma()
         bytes.appendJSONNumber(number)
         needsComma = true
     }
 
-    /// Writes a string.
     package mutating func value(_ string: String) {
         comma()
         append(escaping: string)
         needsComma = true
     }
 
-    /// Writes a string.
     package mutating func value(_ string: StaticString) {
         comma()
         append(escaping: string)
         needsComma = true
     }
 
-    /// Writes a string from its bytes, which must be UTF-8.
+    /// The bytes must be UTF-8.
     package mutating func value(_ string: Span<UInt8>) {
         comma()
         bytes.appendJSONString(string)
         needsComma = true
     }
 
-    /// Writes bytes as a string of base64 (RFC 4648, padded).
+    /// Writes a string in base64 (RFC 4648, padded).
     package mutating func base64(_ data: Span<UInt8>) {
         comma()
         bytes.append(UInt8(ascii: "\""))
@@ -165,16 +146,13 @@ package struct JSONWriter: Sendable {
         needsComma = true
     }
 
-    /// Writes a value that is JSON already, as it is.
-    ///
-    /// Several values with commas between them do as well, in an array.
+    /// Writes valid JSON unchanged: one value, or in an array several values with commas between them.
     package mutating func raw(_ json: Span<UInt8>) {
         comma()
         bytes.append(json)
         needsComma = true
     }
 
-    /// Writes a value that is JSON already, as it is.
     package mutating func raw(_ json: [UInt8]) {
         comma()
         bytes.append(contentsOf: json)

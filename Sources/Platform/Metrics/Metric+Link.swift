@@ -1,34 +1,26 @@
 /// The link between gateways and fan-outs that are processes of their own.
 extension Metric {
-    /// Fan-outs connected.
     package static let linkConnections = Metric(
-        "link_connections", .gauge, "Fan-outs that this gateway is connected with and may ask.")
-    /// Questions of a gateway.
+        "link_connections", .gauge, "Connected fan-outs that this gateway can send requests to.")
     package static let linkRequests = Metric(
         "link_requests_total", .counter, [.outcome],
-        "Questions put to fan-outs: answered, failed (the fan-out said why), or lost with their connection.")
-    /// Questions asked again.
+        "Requests to fan-outs: answered, failed (the fan-out returned an error), or lost with their connection.")
     package static let linkRetries = Metric(
-        "link_retries_total", .counter, "Questions that were put to another fan-out after one could not answer.")
-    /// Time to the answer.
+        "link_retries_total", .counter, "Requests that were retried on another fan-out after one failed.")
     package static let linkRoundTrip = Metric(
         "link_round_trip_seconds", .histogram(.seconds),
-        "Time from a question to its answer, the time included for which the fan-out waits for outcomes and streams.")
-    /// Gateways connected.
-    package static let linkGateways = Metric("link_gateways", .gauge, "Gateways that this fan-out is connected with.")
-    /// Questions under way.
+        "Time from a request to its response, including waits of the fan-out for outcomes and streams.")
+    package static let linkGateways = Metric("link_gateways", .gauge, "Connected gateways of this fan-out.")
     package static let linkUnderWay = Metric(
-        "link_questions_under_way", .gauge, "Questions of gateways that are being answered, those that wait included.")
-    /// Questions answered.
+        "link_questions_under_way", .gauge, "Requests of gateways in progress, including those that wait.")
     package static let linkServed = Metric(
-        "link_questions_total", .counter, "Questions of gateways that were answered.")
-    /// Gateways dropped.
+        "link_questions_total", .counter, "Requests of gateways that were answered.")
     package static let linkDropped = Metric(
-        "link_gateways_dropped_total", .counter, "Gateways that fell silent, did not read or broke the protocol.")
-    /// Connections refused.
+        "link_gateways_dropped_total", .counter,
+        "Gateways disconnected because they were silent, did not read, or violated the protocol.")
     package static let linkRefused = Metric(
         "link_connections_refused_total", .counter,
-        "Connections turned away in their greeting: another key, none, or something else than a gateway.")
+        "Connections refused in the handshake: wrong key, no key, or not a gateway.")
 
     static let link = [
         linkConnections, linkRequests, linkRetries, linkRoundTrip, linkGateways, linkUnderWay, linkServed, linkDropped,

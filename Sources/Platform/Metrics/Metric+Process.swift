@@ -1,25 +1,18 @@
 /// The process.
 extension Metric {
-    /// What is running.
     package static let buildInfo = Metric(
         "build_info", .gauge, [.version], "The program's version; the value is always 1.")
-    /// Whether the process can do its work.
-    package static let ready = Metric("ready", .gauge, "1 while the process can do its work, as /readyz says, else 0.")
-    /// When the process started.
+    package static let ready = Metric("ready", .gauge, "1 while the process is ready, as /readyz reports, else 0.")
     package static let processStart = Metric(
-        "process_start_time_seconds", .gauge, "When the process started, in seconds since 1970.")
-    /// Time on processors.
+        "process_start_time_seconds", .gauge, "Start time of the process, in seconds since 1970.")
     package static let processCPU = Metric(
-        "process_cpu_seconds_total", .counter, "Time that the process has spent on processors, user and system.")
-    /// Memory.
+        "process_cpu_seconds_total", .counter, "CPU time of the process, user and system.")
     package static let processMemory = Metric(
-        "process_resident_memory_bytes", .gauge, "Memory of the process that is in RAM.")
-    /// Descriptors in use.
+        "process_resident_memory_bytes", .gauge, "Resident memory of the process.")
     package static let processDescriptors = Metric(
-        "process_open_fds", .gauge, "File descriptors that are open: files and connections.")
-    /// Descriptors allowed.
+        "process_open_fds", .gauge, "Open file descriptors: files and connections.")
     package static let processMaximumDescriptors = Metric(
-        "process_max_fds", .gauge, "File descriptors that the process may have open.")
+        "process_max_fds", .gauge, "Limit of open file descriptors.")
 
     static let process = [
         buildInfo, ready, processStart, processCPU, processMemory, processDescriptors, processMaximumDescriptors,

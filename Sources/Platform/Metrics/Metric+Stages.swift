@@ -1,137 +1,124 @@
 /// The stages that consume a topic.
 extension Metric {
-    /// Where a stage stands.
     package static let stageNextOffset = Metric(
         "stage_next_offset", .gauge, [.stage, .partition],
-        "The offset of the first record that the stage has not finished with.")
-    /// How far a stage is behind, in records.
+        "Offset of the first record that the stage has not finished.")
     package static let stageLagRecords = Metric(
         "stage_lag_records", .gauge, [.stage, .partition],
-        "Records in the log that the stage has not finished with.")
-    /// How far a stage is behind, in time.
+        "Records in the log that the stage has not finished.")
     package static let stageLagSeconds = Metric(
         "stage_lag_seconds", .gauge, [.stage, .partition],
-        "Age of the oldest record that the stage has not finished with, by the log's own time; 0 when there is none.")
-    /// Failures that are tried again.
+        "Age of the oldest record that the stage has not finished, by the log's time; 0 if there is none.")
     package static let stageRetries = Metric(
-        "stage_retries_total", .counter, [.stage], "Times that a partition failed and was tried again.")
-    /// From upload to pull.
+        "stage_retries_total", .counter, [.stage], "Retries after a failure of a partition.")
     package static let uploadToPullable = Metric(
         "upload_to_pullable_seconds", .histogram(.seconds),
-        "Time from the moment at which the log took a batch until a pull sees its result.")
+        "Time from the durable append of a batch until its result can be pulled.")
 
     static let stages = [stageNextOffset, stageLagRecords, stageLagSeconds, stageRetries, uploadToPullable]
 
-    /// Records checked.
     package static let ingestRecords = Metric(
-        "ingest_records_total", .counter, "Records of uploads that were checked; after a restart some come again.")
-    /// Changes checked.
-    package static let ingestChanges = Metric("ingest_changes_total", .counter, "Changes in those records.")
-    /// Changes refused.
+        "ingest_records_total", .counter,
+        "Records of uploads that were checked, including those repeated after a restart.")
+    package static let ingestChanges = Metric(
+        "ingest_changes_total", .counter, "Changes in the records of uploads that were checked.")
     package static let ingestRefusedChanges = Metric(
-        "ingest_refused_changes_total", .counter, [.reason], "Changes that were refused, by code.")
-    /// Records refused.
+        "ingest_refused_changes_total", .counter, [.reason], "Changes that ingest refused, by code.")
     package static let ingestRefusedRecords = Metric(
         "ingest_refused_records_total", .counter, [.reason],
-        "Records that break the contract of uploads and went to dead-letters as a whole, by code.")
-    /// Records in a step.
+        "Records refused as a whole for violating the contract of uploads and sent to dead-letters, by code.")
     package static let ingestStepRecords = Metric(
         "ingest_step_records", .histogram(.counts), "Records that were checked and appended together.")
-    /// Time of a step.
     package static let ingestStepDuration = Metric(
         "ingest_step_duration_seconds", .histogram(.seconds),
-        "Time from reading records until the log has all their parts durably.")
+        "Time from reading records until the append of all their parts is durable.")
 
-    /// Paused partitions.
     package static let ingestPaused = Metric(
         "ingest_paused", .gauge, [.partition],
-        "1 while the partition of uploads stands still at a record that needs something newer, else 0.")
+        "1 while the partition is paused at a record that needs a newer schema or program version, else 0.")
 
     static let ingest = [
         ingestRecords, ingestChanges, ingestRefusedChanges, ingestRefusedRecords, ingestStepRecords, ingestStepDuration,
         ingestPaused,
     ]
 
-    /// Messages ordered.
     package static let orderingMessages = Metric(
         "ordering_messages_total", .counter, [.outcome],
-        "Messages of changes, by what became of them: ordered, repeated, refused as a whole, or dropped as seen before."
-    )
-    /// Changes ordered.
+        "Parts of batches by result: ordered, repeated, refused as a whole, or dropped as a duplicate.")
     package static let orderingChanges = Metric(
         "ordering_changes_total", .counter, [.outcome],
-        "Changes decided, by what became of them: applied, deleted (the row stays deleted), conflict or refused.")
-    /// Changes refused.
+        "Changes by result: applied, deleted (the row stays deleted), conflict or refused.")
     package static let orderingRefusedChanges = Metric(
         "ordering_refused_changes_total", .counter, [.reason], "Changes that ordering refused, by code.")
-    /// Messages in a step.
     package static let orderingStepMessages = Metric(
-        "ordering_step_messages", .histogram(.counts), "Messages that were decided together.")
-    /// Time to decide a step.
+        "ordering_step_messages", .histogram(.counts), "Parts of batches that were decided together.")
     package static let orderingDecideDuration = Metric(
         "ordering_decide_duration_seconds", .histogram(.seconds),
-        "Time to look up what the messages of a step touch and to decide them.")
-    /// Time to write a step.
+        "Time to read the rows and device progress of a step and to decide it.")
     package static let orderingWriteDuration = Metric(
         "ordering_write_duration_seconds", .histogram(.seconds),
         "Time from decided results until they are published and in the tables.")
-    /// Results not written yet.
     package static let orderingUnwrittenBytes = Metric(
         "ordering_unwritten_bytes", .gauge, "Size of the results that wait for the log or the tables.")
-    /// Paused partitions.
     package static let orderingPaused = Metric(
         "ordering_paused", .gauge, [.partition],
-        "1 while the partition stands still at a message that it cannot order, else 0.")
+        "1 while the partition is paused at a record that it cannot order, else 0.")
 
     static let ordering = [
         orderingMessages, orderingChanges, orderingRefusedChanges, orderingStepMessages, orderingDecideDuration,
         orderingWriteDuration, orderingUnwrittenBytes, orderingPaused,
     ]
 
-    /// Time to apply results.
     package static let fanOutApplyDuration = Metric(
         "fanout_apply_duration_seconds", .histogram(.seconds),
-        "Time of one transaction of a stream.")
-    /// Results in a transaction.
+        "Duration of a transaction of a stream.")
     package static let fanOutApplyRecords = Metric(
-        "fanout_apply_records", .histogram(.counts), "Records of ordered that one transaction of a stream took.")
-    /// Rows applied.
-    package static let fanOutRows = Metric("fanout_rows_total", .counter, "Rows that were written to streams.")
-    /// Partitions that serve.
+        "fanout_apply_records", .histogram(.counts), "Records of ordered applied by a transaction of a stream.")
+    package static let fanOutRows = Metric("fanout_rows_total", .counter, "Rows written to streams.")
     package static let fanOutServing = Metric(
-        "fanout_serving", .gauge, [.partition], "1 while the partition's stream answers pulls, else 0.")
-    /// Paused partitions.
+        "fanout_serving", .gauge, [.partition], "1 while the partition's stream serves pulls, else 0.")
     package static let fanOutPaused = Metric(
         "fanout_paused", .gauge, [.partition],
-        "1 while the partition's stream waits for a schema version that is not known here, else 0.")
-    /// Rebuilds.
+        "1 while the partition's stream waits for a schema version that is not known yet, else 0.")
     package static let fanOutRebuilds = Metric(
-        "fanout_rebuilds_total", .counter, "Streams that were made anew from the tables.")
-    /// How far rebuilds have come.
+        "fanout_rebuilds_total", .counter, "Streams that were rebuilt from the tables.")
     package static let fanOutRebuildRows = Metric(
         "fanout_rebuild_rows", .gauge, [.partition],
-        "Rows and outcomes that the rebuild of the partition's stream has written so far; 0 while there is none.")
-    /// How far rebuilds have to go.
+        "Rows and outcomes written so far by the rebuild of the partition's stream; 0 without a rebuild.")
     package static let fanOutRebuildExpectedRows = Metric(
         "fanout_rebuild_expected_rows", .gauge, [.partition],
-        "Rows and outcomes that it will have written in the end, about; 0 while there is none.")
-    /// Pulls.
+        "Approximate total of rows and outcomes of the rebuild of the partition's stream; 0 without a rebuild.")
     package static let fanOutPulls = Metric(
         "fanout_pulls_total", .counter, [.outcome],
-        "Looks at an owner's stream that found nothing new, in memory (idle), and pulls that went further (read, failed)."
-    )
-    /// Time of pulls.
+        "Checks of an owner's head without news, in memory (idle), and other pulls (read, failed).")
     package static let fanOutPullDuration = Metric(
-        "fanout_pull_duration_seconds", .histogram(.seconds), "Time of one pull that went further, waits included.")
-    /// Rows of a page.
+        "fanout_pull_duration_seconds", .histogram(.seconds), "Duration of a pull that is not idle, including waits.")
     package static let fanOutPageRows = Metric(
-        "fanout_page_rows", .histogram(.counts), "Rows that a pull sent; the sum is all rows sent.")
-    /// Size of a page.
+        "fanout_page_rows", .histogram(.counts), "Rows sent by a pull; the sum is the total of rows sent.")
     package static let fanOutPageBytes = Metric(
-        "fanout_page_bytes", .histogram(.bytes), "Size of the rows that a pull sent, before compression.")
+        "fanout_page_bytes", .histogram(.bytes), "Size of the rows sent by a pull, before compression.")
 
     static let fanOut = [
         fanOutApplyDuration, fanOutApplyRecords, fanOutRows, fanOutServing, fanOutPaused, fanOutRebuilds,
         fanOutRebuildRows, fanOutRebuildExpectedRows, fanOutPulls, fanOutPullDuration, fanOutPageRows, fanOutPageBytes,
     ]
+}
+
+/// The values of the label `stage`.
+package enum MetricStage: String, Sendable, Hashable, CaseIterable {
+    /// Reads `uploads`.
+    case ingest
+    /// Reads `changes`.
+    case ordering
+    /// Reads `ordered`.
+    case fanOut = "fanout"
+}
+
+extension MetricRegistry {
+    /// The offset of the first record that the stage has not finished; unknown at first.
+    package func position(of stage: MetricStage, in partition: Int) -> Gauge {
+        gauge(.stageNextOffset, [.stage: stage.rawValue, .partition: "\(partition)"], startingWith: nil)
+    }
+
+    package func retries(of stage: MetricStage) -> Counter { counter(.stageRetries, [.stage: stage.rawValue]) }
 }

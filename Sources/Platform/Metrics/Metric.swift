@@ -1,18 +1,14 @@
-/// What a metric is: its name, what it means, its kind and its labels.
+/// The declaration of a metric.
 ///
-/// Every metric of the program stands in this room, as a static member, so that one thing has one name everywhere. No label
-/// may name an owner, a device or a row: labels come from small closed sets.
+/// All metrics of the program are static members in this module. Labels have small, closed sets of values: no label may
+/// name an owner, a device or a row.
 package struct Metric: Sendable, Hashable {
-    /// What the numbers do.
     package enum Kind: Sendable, Hashable {
-        /// They only grow.
         case counter
-        /// They go up and down.
         case gauge
-        /// They are counted by size.
         case histogram(HistogramScale)
 
-        /// The word for it in the text format.
+        /// The type in the text format.
         package var name: String {
             switch self {
             case .counter: "counter"
@@ -22,15 +18,14 @@ package struct Metric: Sendable, Hashable {
         }
     }
 
-    /// The name, with its unit at the end; a counter's ends with `_total`.
+    /// Ends with the unit, or with `_total` for a counter.
     package let name: String
-    /// The kind.
     package let kind: Kind
-    /// The labels, in the order in which they are written.
+    /// In the order of the exported text.
     package let labels: [MetricLabel]
-    /// What it means, in one sentence.
+    /// One sentence.
     package let help: String
-    /// Whether combinations of labels that never came up are left out.
+    /// Whether series with the value 0 are omitted.
     let hidesZeros: Bool
 
     init(_ name: String, _ kind: Kind, _ help: String) { self.init(name, kind, [], help) }
@@ -43,30 +38,36 @@ package struct Metric: Sendable, Hashable {
         self.hidesZeros = hidesZeros
     }
 
-    /// Metrics differ in their names.
+    // By name.
     package static func == (one: Metric, other: Metric) -> Bool { one.name.utf8.elementsEqual(other.name.utf8) }
 
-    /// Hashes the name.
     package func hash(into hasher: inout Hasher) { hasher.combine(name) }
 }
 
-/// The name of a label; the values of each are few and known beforehand.
+/// The name of a label.
 package enum MetricLabel: String, Sendable, Hashable, CaseIterable {
     /// A stage that consumes a topic: ingest, ordering, fanout.
     case stage
-    /// The number of a partition.
     case partition
-    /// Why something was refused.
     case reason
-    /// A path that the gateway serves, as its template, or `other`.
+    /// The template of a path that the gateway serves, or `other`.
     case route
-    /// The status of an answer.
+    /// The status of a response.
     case status
-    /// What became of a change or a message.
+    /// The result of a change, a part of a batch or a request.
     case outcome
-    /// The program's version.
     case version
 }
 
 /// The labels of one series, in any order.
 package typealias MetricLabels = KeyValuePairs<MetricLabel, String>
+
+extension Metric {
+    /// Every metric of the program, in the order of the exported text; docs/operations.md describes each.
+    package static let all = process + http + gateway + log + stages + ingest + ordering + store + fanOut + link
+
+    private static let declared = Set(all)
+
+    /// Whether the metric is in `all`.
+    var isDeclared: Bool { Self.declared.contains(self) }
+}

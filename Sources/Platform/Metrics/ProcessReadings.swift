@@ -1,17 +1,16 @@
 import Glibc
 
-/// What the system knows of this process.
+/// Resource usage of this process.
 package struct ProcessReadings: Sendable {
-    /// User and system time since the start, in seconds.
+    /// User and system time, in seconds.
     package let cpuSeconds: Double
-    /// Memory that is in RAM, in bytes; `nil` where the system does not tell.
+    /// `nil` if it cannot be read.
     package let residentBytes: Int?
-    /// File descriptors that are open; `nil` where the system does not tell.
+    /// `nil` if they cannot be counted.
     package let openDescriptors: Int?
-    /// File descriptors that may be open.
     package let maximumDescriptors: Int?
 
-    /// Reads all of it: some system calls, and files of `/proc` on Linux.
+    /// Makes some system calls and reads files of `/proc`.
     package init() {
         var usage = rusage()
         // Cannot fail for the process itself and a valid address.

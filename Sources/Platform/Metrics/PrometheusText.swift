@@ -1,24 +1,20 @@
 /// Writes the text format of Prometheus, version 0.0.4.
 struct PrometheusText {
-    /// What is written so far.
     private(set) var bytes: [UInt8] = []
     private var current: Metric?
 
-    /// Writes a series of one whole number.
     mutating func write(_ metric: Metric, _ labels: String, _ value: Int) {
         if value == 0, metric.hidesZeros { return }
         begin(metric)
         line(metric.name, "", labels, "\(value)")
     }
 
-    /// Writes a series of one number.
     mutating func write(_ metric: Metric, _ labels: String, _ value: Double) {
         if value == 0, metric.hidesZeros { return }
         begin(metric)
-        line(metric.name, "", labels, Self.spelling(value))
+        line(metric.name, "", labels, Self.text(value))
     }
 
-    /// Writes the buckets, the sum and the count of a histogram.
     mutating func write(_ metric: Metric, _ labels: String, _ histogram: Histogram) {
         let (cumulative, sum) = histogram.snapshot
         let count = cumulative[cumulative.count - 1]
@@ -27,15 +23,15 @@ struct PrometheusText {
         let shown = Double(histogram.scale.unitsShown)
         let separator = labels.isEmpty ? "" : ","
         for (bound, count) in zip(histogram.scale.bounds, cumulative) {
-            let bound = Self.spelling(Double(bound) / shown)
+            let bound = Self.text(Double(bound) / shown)
             line(metric.name, "_bucket", labels + separator + "le=\"\(bound)\"", "\(count)")
         }
         line(metric.name, "_bucket", labels + separator + "le=\"+Inf\"", "\(count)")
-        line(metric.name, "_sum", labels, Self.spelling(Double(sum) / shown))
+        line(metric.name, "_sum", labels, Self.text(Double(sum) / shown))
         line(metric.name, "_count", labels, "\(count)")
     }
 
-    /// Writes help and type before the first series of a metric.
+    /// Writes help and type, before the first series of a metric.
     private mutating func begin(_ metric: Metric) {
         guard current != metric else { return }
         current = metric
@@ -52,15 +48,15 @@ struct PrometheusText {
 
     private mutating func put(_ text: String) { bytes += text.utf8 }
 
-    /// A number as Prometheus reads it; whole ones without a point.
-    static func spelling(_ value: Double) -> String {
+    /// A number in the text format; whole numbers without a point.
+    static func text(_ value: Double) -> String {
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }
         if value == value.rounded(), abs(value) < 0x1p53 { return "\(Int(value))" }
         return "\(value)"
     }
 
-    /// A text without line breaks and lone backslashes, within a label's value without quotes, too.
+    /// Escapes line breaks and backslashes, and quotes in a label's value.
     static func escaped(_ text: String, quotes: Bool) -> String {
         var escaped = ""
         for scalar in text.unicodeScalars {
@@ -76,7 +72,7 @@ struct PrometheusText {
 }
 
 extension Metric {
-    /// Labels as they are written, in the metric's order: `stage="ingest",partition="3"`; traps when they are not its own.
+    /// The label text in the metric's order: `stage="ingest",partition="3"`; traps for other labels than the metric's.
     func labelText(_ given: MetricLabels) -> String {
         precondition(given.count == labels.count, "\(name) has the labels \(labels)")
         return labels.map { label in

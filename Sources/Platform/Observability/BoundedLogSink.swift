@@ -2,17 +2,17 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Writes lines to a file descriptor, mostly standard error, from a queue of its own: one `write` a line.
+/// Writes lines to a file descriptor, usually standard error, on a queue of its own, with one `write` for each line.
 ///
-/// Whoever logs never waits. While the descriptor takes nothing (a pipe whose reader stopped), lines gather up to
-/// `capacity` bytes; what comes beyond is dropped and counted, and a line says how many once there is room again. Lines
-/// still queued are lost if the process is killed; `flush` before it ends. The process must ignore `SIGPIPE`.
+/// Logging never waits. While the descriptor is blocked (a pipe whose reader stopped), up to `capacity` bytes of lines
+/// are queued; further lines are dropped and counted, and the count is logged later. Queued lines are lost if the
+/// process is killed; call `flush` before it ends. The process must ignore `SIGPIPE`.
 package final class BoundedLogSink: LogSink {
     private struct State {
         var lines: [[UInt8]] = []
         var bytes = 0
         var dropped = 0
-        /// Whether a writer is on its way or at work; there is never more than one.
+        /// Whether a `drain` is scheduled or running; there is at most one.
         var isWriting = false
     }
 
@@ -20,27 +20,25 @@ package final class BoundedLogSink: LogSink {
     private let capacity: Int
     private let notice: @Sendable (_ dropped: Int) -> [UInt8]
     private let state = Mutex(State())
-    // A serial queue takes its thread outside the cooperative pool, so a blocked `write` holds up nobody else. At most
-    // one job is on it, besides flushes.
+    // A serial queue has a thread outside the cooperative pool, so a blocked `write` does not block tasks. It has at
+    // most one job, besides flushes.
     private let queue = DispatchQueue(label: "weir.log")
 
-    /// Makes a sink.
-    ///
     /// - Parameters:
-    ///   - descriptor: where lines go; stays open and the caller's.
-    ///   - capacity: the bytes that may wait, above 0; 1 MiB are some thousand lines, more than a burst at start or stop.
-    ///   - notice: the line that tells of lines dropped.
+    ///   - descriptor: is not closed by the sink.
+    ///   - capacity: the bytes that may wait, above 0; 1 MiB is several thousand lines, more than a burst at start or
+    ///     stop.
+    ///   - notice: makes the line that reports dropped lines.
     package init(
         descriptor: Int32 = STDERR_FILENO, capacity: Int = 1 << 20,
         notice: @escaping @Sendable (_ dropped: Int) -> [UInt8]
     ) {
-        precondition(capacity > 0, "a queue has room")
+        precondition(capacity > 0, "the capacity of a log sink must be above 0")
         self.descriptor = descriptor
         self.capacity = capacity
         self.notice = notice
     }
 
-    /// Makes a sink that tells of dropped lines in a format.
     package convenience init(descriptor: Int32 = STDERR_FILENO, capacity: Int = 1 << 20, format: LogFormat) {
         self.init(descriptor: descriptor, capacity: capacity) { dropped in
             LogLine(
@@ -50,7 +48,7 @@ package final class BoundedLogSink: LogSink {
         }
     }
 
-    /// Queues a line, or drops and counts it where there is no room.
+    /// Queues a line, or drops and counts it if there is no space.
     package func write(_ line: [UInt8]) {
         let mustStart = state.withLock { state in
             if state.bytes + line.count <= capacity {
@@ -65,9 +63,9 @@ package final class BoundedLogSink: LogSink {
         if mustStart { queue.async { self.drain() } }
     }
 
-    /// Waits until every line queued so far is written, or the time is over; `false` in that case.
+    /// Waits until all queued lines are written; `false` on timeout.
     ///
-    /// Blocks its thread: for the end of a program.
+    /// Blocks the thread: for the end of a program.
     @discardableResult
     package func flush(within limit: Duration) -> Bool {
         let done = DispatchSemaphore(value: 0)
@@ -77,9 +75,9 @@ package final class BoundedLogSink: LogSink {
         return done.wait(timeout: .now() + .nanoseconds(nanoseconds)) == .success
     }
 
-    /// Writes until nothing is queued.
+    /// Writes until the queue is empty.
     ///
-    /// Bytes count as queued until they are written, so that the bound holds.
+    /// Bytes count as queued until they are written.
     private func drain() {
         while true {
             let (lines, dropped) = state.withLock { state in
@@ -98,23 +96,23 @@ package final class BoundedLogSink: LogSink {
         }
     }
 
-    /// One `write` for the line; more only where the descriptor took a part of it.
+    /// Writes a line with one `write`, or more after a partial write.
     private func put(_ line: [UInt8]) {
         line.withUnsafeBytes { bytes in
             var rest = bytes[...]
             while !rest.isEmpty {
-                // The pointer is used within this call alone.
+                // The pointer is used during the call only.
                 let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
                 if count > 0 {
                     rest = rest.dropFirst(count)
                 } else if count < 0, errno == EINTR {
                     continue
                 } else if count < 0, errno == EAGAIN {
-                    // Somebody made the descriptor non-blocking: wait for room in the kernel.
+                    // The descriptor is non-blocking: wait until it is writable.
                     var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                     poll(&room, 1, -1)
                 } else {
-                    // Nobody is there to be told that the log cannot be written; the process goes on.
+                    // The error cannot be reported, since the log itself cannot be written.
                     return
                 }
             }

@@ -1,6 +1,6 @@
-/// A log line before it has a format.
+/// A log line before it is formatted.
 struct LogLine {
-    /// The longest message or value in bytes; the rest is cut, so that no input makes a line that fills the queue.
+    /// The longest message or value in bytes; longer ones are cut, so that no line fills the queue.
     static let longestText = 8 << 10
 
     /// Microseconds since 1970.
@@ -70,7 +70,7 @@ struct LogLine {
 }
 
 extension LogLevel {
-    /// The terminal's colour: grey, none, yellow, red, bold red.
+    /// The terminal escape sequence.
     fileprivate var colour: String {
         switch self {
         case .trace, .debug: "\u{1B}[2m"
@@ -84,14 +84,14 @@ extension LogLevel {
 }
 
 extension String {
-    /// Whether a value must be quoted to show where it begins and ends.
     fileprivate var needsQuotes: Bool {
         utf8.isEmpty || utf8.contains { $0 <= 0x20 || "\"\\=".utf8.contains($0) }
     }
 }
 
 extension [UInt8] {
-    /// A value that is no text: both formats write it alike, and JSON knows no number that is not finite.
+    /// A value that is not text, in the same form for both formats; non-finite numbers are strings, because JSON has
+    /// none.
     fileprivate mutating func appendNumber(_ value: LogValue) {
         switch value {
         case .string(let text): appendEscaped(text, quoted: true)
@@ -105,16 +105,16 @@ extension [UInt8] {
         }
     }
 
-    /// Text that can neither end its line nor steer a terminal, escaped as JSON does, cut at `LogLine.longestText`.
+    /// Text with line breaks and control characters escaped as in JSON, cut at `LogLine.longestText`.
     ///
-    /// Quotes and backslashes are escaped within quotes alone.
+    /// Quotes and backslashes are escaped only in quotes.
     fileprivate mutating func appendEscaped(_ text: String, quoted: Bool) {
         let quote = UInt8(ascii: "\"")
         if quoted { append(quote) }
-        var room = LogLine.longestText
+        var space = LogLine.longestText
         for scalar in text.unicodeScalars {
-            room -= UTF8.width(scalar)
-            guard room >= 0 else {
+            space -= UTF8.width(scalar)
+            guard space >= 0 else {
                 self += "…".utf8
                 break
             }
@@ -141,7 +141,7 @@ extension [UInt8] {
         let day = Int64(86_400_000_000)
         let days = microseconds >= 0 ? microseconds / day : (microseconds + 1) / day - 1
         let time = microseconds - days * day
-        // Days to the civil calendar, counted in eras of 400 years that begin on 1 March.
+        // Converts days to the Gregorian calendar, in eras of 400 years that begin on 1 March.
         let shifted = days + 719_468
         let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
         let dayOfEra = shifted - era * 146_097

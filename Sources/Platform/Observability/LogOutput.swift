@@ -1,23 +1,22 @@
 import Glibc
 
-/// Where finished lines go.
+/// The destination of formatted lines.
 package protocol LogSink: Sendable {
-    /// Takes one line, its newline included; must neither block nor keep without limit.
+    /// Writes one line, which ends with a newline; must not block, and must bound its memory.
     func write(_ line: [UInt8])
 }
 
-/// How lines look.
 package enum LogFormat: String, Sendable, Hashable, CaseIterable {
-    /// For people: time, level, label, message, key=value.
+    /// Time, level, label, message, key=value.
     case text
 
-    /// One JSON object a line.
+    /// One JSON object per line.
     case json
 }
 
-/// Puts lines into a format and hands them to a sink; loggers share it.
+/// Formats lines and writes them to a sink; shared by loggers.
 package struct LogOutput: Sendable {
-    /// The wall clock: microseconds since 1970-01-01T00:00:00Z.
+    /// Microseconds since 1970-01-01T00:00:00Z.
     package typealias WallClock = @Sendable () -> Int64
 
     private let format: LogFormat
@@ -25,7 +24,7 @@ package struct LogOutput: Sendable {
     private let sink: any LogSink
     private let now: WallClock
 
-    /// Makes an output; `isColoured` matters to `LogFormat.text` alone.
+    /// - Parameter isColoured: for `LogFormat.text` only.
     package init(
         format: LogFormat, isColoured: Bool = false, to sink: any LogSink,
         now: @escaping WallClock = LogOutput.systemTime
@@ -41,17 +40,54 @@ package struct LogOutput: Sendable {
         sink.write(line.bytes(format, isColoured: isColoured))
     }
 
-    /// The system's wall clock.
     @Sendable package static func systemTime() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000
     }
 
-    /// Whether lines to this file are read by a person on a terminal that shows colours.
+    /// Whether the descriptor is a terminal with colours.
     ///
-    /// - Parameter environment: `NO_COLOR`, set to anything but nothing, and `TERM=dumb` turn colours off.
+    /// - Parameter environment: a non-empty `NO_COLOR`, or `TERM=dumb`, disables colours.
     package static func showsColours(descriptor: Int32, environment: [String: String]) -> Bool {
         isatty(descriptor) == 1 && (environment["NO_COLOR"] ?? "").isEmpty && environment["TERM"] != "dumb"
     }
+}
+
+/// From `trace` to `critical`.
+package enum LogLevel: String, Sendable, Hashable, CaseIterable, Comparable {
+    /// Single steps.
+    case trace
+
+    /// Details for debugging.
+    case debug
+
+    /// Normal events: started, assigned, stopped.
+    case info
+
+    /// Normal but significant events.
+    case notice
+
+    /// A problem that the program handles.
+    case warning
+
+    /// An operation failed.
+    case error
+
+    /// The process cannot continue, or data is at risk.
+    case critical
+
+    private var rank: Int {
+        switch self {
+        case .trace: 0
+        case .debug: 1
+        case .info: 2
+        case .notice: 3
+        case .warning: 4
+        case .error: 5
+        case .critical: 6
+        }
+    }
+
+    package static func < (left: LogLevel, right: LogLevel) -> Bool { left.rank < right.rank }
 }

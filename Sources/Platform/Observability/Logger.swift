@@ -1,24 +1,23 @@
-/// Writes structured log lines: a message that never varies, and what varies as metadata.
+/// Writes structured log lines: a constant message, and variable data as metadata.
 ///
-/// A value: a copy may have metadata or a level of its own. Safe to use from any thread; a call below the level costs a
-/// comparison, since message and metadata are not made.
+/// It is a value: a copy can have its own metadata and level. A call below the level costs one comparison; its message
+/// and metadata are not evaluated.
 ///
 ///     var logger = Logger(label: "ordering", output: output, level: .info)
 ///     logger[.partition] = 3
 ///     logger.notice("Partition paused", [.offset: .integer(offset), .reason: "unknown rules version"])
 package struct Logger: Sendable {
-    /// The part of the program that speaks.
+    /// The component that logs.
     package let label: String
 
     /// Lines below this level are not written.
     package var level: LogLevel
 
-    /// What every line of this logger carries.
+    /// Added to every line.
     package var metadata: LogMetadata
 
     private let output: LogOutput?
 
-    /// Makes a logger.
     package init(label: String, output: LogOutput, level: LogLevel = .info, metadata: LogMetadata = [:]) {
         self.label = label
         self.output = output
@@ -26,7 +25,7 @@ package struct Logger: Sendable {
         self.metadata = metadata
     }
 
-    /// A logger that writes nothing, for tests and tools.
+    /// Writes nothing; for tests and tools.
     package static let disabled = Logger()
 
     private init() {
@@ -36,19 +35,18 @@ package struct Logger: Sendable {
         metadata = [:]
     }
 
-    /// A value that every line of this logger carries; `nil` removes it.
+    /// Metadata that is added to every line; `nil` removes it.
     package subscript(key: LogKey) -> LogValue? {
         get { metadata[key] }
         set { metadata[key] = newValue }
     }
 
-    /// A logger for another part, with this one's output, level and metadata, and more metadata.
+    /// A logger for another component, with additional metadata.
     package func labeled(_ label: String, _ metadata: LogMetadata = [:]) -> Logger {
         guard let output else { return self }
         return Logger(label: label, output: output, level: level, metadata: self.metadata.merging(metadata))
     }
 
-    /// Writes a line unless its level is too low.
     package func log(
         _ level: LogLevel, _ message: @autoclosure () -> String, _ metadata: @autoclosure () -> LogMetadata = [:]
     ) {
@@ -56,27 +54,22 @@ package struct Logger: Sendable {
         output.write(level, label: label, message: message(), metadata: self.metadata.merging(metadata()))
     }
 
-    /// Writes a line at level `trace`.
     package func trace(_ message: @autoclosure () -> String, _ metadata: @autoclosure () -> LogMetadata = [:]) {
         log(.trace, message(), metadata())
     }
 
-    /// Writes a line at level `debug`.
     package func debug(_ message: @autoclosure () -> String, _ metadata: @autoclosure () -> LogMetadata = [:]) {
         log(.debug, message(), metadata())
     }
 
-    /// Writes a line at level `info`.
     package func info(_ message: @autoclosure () -> String, _ metadata: @autoclosure () -> LogMetadata = [:]) {
         log(.info, message(), metadata())
     }
 
-    /// Writes a line at level `notice`.
     package func notice(_ message: @autoclosure () -> String, _ metadata: @autoclosure () -> LogMetadata = [:]) {
         log(.notice, message(), metadata())
     }
 
-    /// Writes a line at level `warning`, with the error that caused it, if one did.
     package func warning(
         _ message: @autoclosure () -> String, _ metadata: @autoclosure () -> LogMetadata = [:],
         error: (any Error)? = nil
@@ -84,7 +77,6 @@ package struct Logger: Sendable {
         log(.warning, message(), metadata().with(error))
     }
 
-    /// Writes a line at level `error`, with the error that caused it, if one did.
     package func error(
         _ message: @autoclosure () -> String, _ metadata: @autoclosure () -> LogMetadata = [:],
         error: (any Error)? = nil
@@ -92,7 +84,6 @@ package struct Logger: Sendable {
         log(.error, message(), metadata().with(error))
     }
 
-    /// Writes a line at level `critical`, with the error that caused it, if one did.
     package func critical(
         _ message: @autoclosure () -> String, _ metadata: @autoclosure () -> LogMetadata = [:],
         error: (any Error)? = nil

@@ -6,8 +6,8 @@ import ServiceLifecycle
 
 /// The operations port: `/metrics` for Prometheus, `/healthz` and `/readyz` for the process manager.
 ///
-/// It runs from before the pipeline starts until after it has stopped, on one thread of its own. It is not authenticated,
-/// because it exposes only numbers and names of components, no ids and no values.
+/// It runs from before the pipeline starts until after it has stopped, on one thread of its own. It is not
+/// authenticated, because it exposes only numbers and names of components, no ids and no values.
 package final class OperationsServer: Sendable {
     private let server: HTTPServer
     private let logger: Logger

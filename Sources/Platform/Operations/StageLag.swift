@@ -4,7 +4,8 @@ import Metrics
 extension MetricRegistry {
     /// Shows how far each stage is behind the log, from where it says that it stands.
     ///
-    /// Time is the log's own: the age of the oldest record that the stage has not finished with, which is read for that.
+    /// Time is the log's own: the age of the oldest record that the stage has not finished with, which is read for
+    /// that.
     ///
     /// - Parameters:
     ///   - now: the clock that the log's times are held against, in microseconds since 1970.

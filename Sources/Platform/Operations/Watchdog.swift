@@ -2,8 +2,8 @@ import Synchronization
 
 /// Detects that a thread is stuck.
 ///
-/// Each check requests a heartbeat, unless one is pending, and never waits. A heartbeat that is pending for too long means that
-/// the thread is stuck; so it takes two checks to detect it, the second after the limit.
+/// Each check requests a heartbeat, unless one is pending, and never waits. A heartbeat that is pending for too long
+/// means that the thread is stuck; so it takes two checks to detect it, the second after the limit.
 package final class Watchdog: Sendable {
     /// What the thread is for.
     package let name: String

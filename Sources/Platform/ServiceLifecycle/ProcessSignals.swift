@@ -38,7 +38,9 @@ package struct ProcessSignals: ~Copyable {
     /// The pipe that the signal handler writes to, one byte for each signal; open until the process ends.
     private let descriptor: Int32
 
-    /// Installs the handlers. Signals before `listen` are kept for it.
+    /// Installs the handlers.
+    ///
+    /// Signals before `listen` are kept for it.
     package init() throws(ProcessSignalFault) {
         let numbers = TerminationSignal.allCases.map(\.number)
         descriptor = weir_signal_pipe_open(numbers, Int32(numbers.count))
@@ -46,8 +48,10 @@ package struct ProcessSignals: ~Copyable {
         signal(SIGPIPE, SIG_IGN)
     }
 
-    /// Starts the thread. The first signal calls the handler on it, which must return; usually it calls
-    /// `ServiceGroup.shutDown`. The second signal writes a message to standard error and exits with code 128 + its number.
+    /// Starts the thread.
+    ///
+    /// The first signal calls the handler on it, which must return; usually it calls `ServiceGroup.shutDown`. The
+    /// second signal writes a message to standard error and exits with code 128 + its number.
     package consuming func listen(
         _ onFirst: @escaping @Sendable (TerminationSignal) -> Void
     ) throws(ProcessSignalFault) {

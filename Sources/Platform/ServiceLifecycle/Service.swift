@@ -3,8 +3,8 @@ package protocol Service: Sendable {
     /// Runs until the group shuts down gracefully, then finishes pending work and returns.
     ///
     /// Shutdown does not cancel the task: await `gracefulShutdown()`, or use `withGracefulShutdownHandler`. The task is
-    /// cancelled only when the service exceeds its `ServiceGroup.Member.stopLimit`, so that a final flush within the limit is
-    /// not interrupted. An error stops the whole group.
+    /// cancelled only when the service exceeds its `ServiceGroup.Member.stopLimit`, so that a final flush within the
+    /// limit is not interrupted. An error stops the whole group.
     func run() async throws
 
     /// Returns as soon as the service is ready, and the group starts the next one. Called once, while `run` is running.

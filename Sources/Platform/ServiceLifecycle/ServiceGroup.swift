@@ -3,9 +3,9 @@ import Synchronization
 
 /// Runs services together: starts each when the one before is ready, and stops them in reverse order.
 ///
-/// The group stops when it is asked to (`shutDown`), when its task is cancelled, or when a service fails, whose error the
-/// group then throws. In every case the services are asked to stop one after the other: each has `Member.stopLimit` to finish
-/// before it is cancelled, and `cancellationLimit` before it is abandoned.
+/// The group stops when it is asked to (`shutDown`), when its task is cancelled, or when a service fails, whose error
+/// the group then throws. In every case the services are asked to stop one after the other: each has `Member.stopLimit`
+/// to finish before it is cancelled, and `cancellationLimit` before it is abandoned.
 package final class ServiceGroup: Sendable {
     /// A service and its time limits.
     package struct Member: Sendable {
@@ -58,7 +58,9 @@ package final class ServiceGroup: Sendable {
         self.clock = clock
     }
 
-    /// Asks the group to stop gracefully, from any thread, before or while it runs. Further calls have no effect.
+    /// Asks the group to stop gracefully, from any thread, before or while it runs.
+    ///
+    /// Further calls have no effect.
     package func shutDown(reason: String) {
         guard !isAskedToStop.exchange(true, ordering: .relaxed) else { return }
         logger.notice("Shutting down", [.reason: .string(reason)])

@@ -1,6 +1,7 @@
 /// The state machine of a group: handles events and returns actions.
 ///
-/// Each service starts when the one before is ready, and is asked to stop when the one after has ended or was abandoned.
+/// Each service starts when the one before is ready, and is asked to stop when the one after has ended or was
+/// abandoned.
 struct ServiceGroupState {
     enum Event {
         case ready(Int)

@@ -1,34 +1,27 @@
-/// What a reader takes at most, so that no file can cost more than its size suggests.
+/// Limits of a YAML document, which bound the cost of parsing.
 package struct YAMLLimits: Sendable {
-    /// The size of the text in bytes.
-    ///
-    /// 1 MiB holds a schema of thousands of columns.
+    /// The size of the text; 1 MiB is enough for thousands of columns.
     package var bytes: Int
 
-    /// How deep collections may nest; the reader recurses that deep.
-    ///
-    /// Settings and schemas need fewer than ten.
+    /// The nesting of collections, by which the parser recurses; settings and schemas need fewer than ten levels.
     package var depth: Int
 
-    /// Sets the limits; both are above 0.
+    /// Both are above 0.
     package init(bytes: Int = 1 << 20, depth: Int = 64) {
-        precondition(bytes > 0 && depth > 0, "limits are above 0")
+        precondition(bytes > 0 && depth > 0, "limits must be above 0")
         self.bytes = bytes
         self.depth = depth
     }
 }
 
-/// A YAML text read whole: one document as a tree of nodes that know where they stand.
+/// A YAML document as a tree of nodes with their positions.
 ///
-/// Meant for files that people write. Left out on purpose: anchors, aliases and tags (nothing expands, nothing is
-/// made by name), keys that are no scalars, several documents. A repeated key is an error.
+/// For configuration files. Deliberately unsupported: anchors, aliases, tags, keys that are not scalars, and several
+/// documents. A repeated key is an error.
 package struct YAMLDocument: Sendable {
-    /// The document's one node; `nil` where the text holds nothing but space and comments.
+    /// `nil` if the text has only white space and comments.
     package let root: YAMLNode?
 
-    /// Reads a text.
-    ///
-    /// - Throws: `YAMLError` with the line and column of the first fault.
     package init(_ bytes: [UInt8], limits: YAMLLimits = YAMLLimits()) throws(YAMLError) {
         guard bytes.count <= limits.bytes else {
             throw YAMLError(
@@ -40,9 +33,6 @@ package struct YAMLDocument: Sendable {
         root = try builder.document()
     }
 
-    /// Reads a text.
-    ///
-    /// - Throws: `YAMLError` with the line and column of the first fault.
     package init(_ text: String, limits: YAMLLimits = YAMLLimits()) throws(YAMLError) {
         try self.init(Array(text.utf8), limits: limits)
     }
@@ -94,10 +84,10 @@ private struct YAMLTreeBuilder: ~Copyable {
         case .scalar(let scalar):
             return YAMLNode(content: .scalar(scalar), position: event.position)
         case .sequenceStart:
-            try requireRoom(depth, at: event.position)
+            try checkDepth(depth, at: event.position)
             return YAMLNode(content: .sequence(try elements(depth: depth + 1)), position: event.position)
         case .mappingStart:
-            try requireRoom(depth, at: event.position)
+            try checkDepth(depth, at: event.position)
             return YAMLNode(content: .mapping(try mapping(depth: depth + 1)), position: event.position)
         case .streamStart, .streamEnd, .documentStart, .documentEnd, .collectionEnd:
             preconditionFailure("libyaml reported the end of something where a node begins")
@@ -126,14 +116,14 @@ private struct YAMLTreeBuilder: ~Copyable {
             if let first = mapping.entry(of: key.text) {
                 throw YAMLError(
                     code: .duplicateKey, position: key.position,
-                    message: "the key \"\(key.text)\" stands in this mapping already, at \(first.key.position)")
+                    message: "the key \"\(key.text)\" is repeated; its first use is at \(first.key.position)")
             }
             let value = try node(try parser.next(), depth: depth)
             mapping.append(YAMLMapping.Entry(key: key, value: value))
         }
     }
 
-    private func requireRoom(_ depth: Int, at position: YAMLPosition) throws(YAMLError) {
+    private func checkDepth(_ depth: Int, at position: YAMLPosition) throws(YAMLError) {
         guard depth < maximumDepth else {
             throw YAMLError(
                 code: .tooDeep, position: position, message: "collections nest deeper than \(maximumDepth) levels")

@@ -1,6 +1,6 @@
 import CYAML
 
-/// What libyaml's parser reports, with the place where it begins.
+/// An event of libyaml's parser and its start position.
 struct YAMLEvent {
     enum Kind {
         case documentStart
@@ -17,12 +17,9 @@ struct YAMLEvent {
     let position: YAMLPosition
 }
 
-/// libyaml's parser over one text, as a stream of events.
-///
-/// The handle owns its copy of the text and frees both when it ends. The text must be UTF-8.
+/// libyaml's parser for one text, which must be UTF-8.
 struct YAMLParser: ~Copyable {
-    // Invariant: both point to memory that this value alone allocated, initialised from `init` to `deinit`; libyaml
-    // keeps pointers into both, so neither moves.
+    // Invariant: both are allocated in `init` and freed in `deinit`; libyaml keeps pointers into them.
     private let handle: UnsafeMutablePointer<yaml_parser_t>
     private let text: UnsafeMutableBufferPointer<UInt8>
 
@@ -37,7 +34,7 @@ struct YAMLParser: ~Copyable {
         let text = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: bytes.count)
         _ = text.initialize(fromContentsOf: bytes)
         yaml_parser_set_input_string(handle, text.baseAddress, text.count)
-        // Never guessed from a byte order mark: the text has been checked to be UTF-8.
+        // Not detected from a byte order mark: the text is known to be UTF-8.
         yaml_parser_set_encoding(handle, YAML_UTF8_ENCODING)
         self.handle = handle
         self.text = text
@@ -49,7 +46,7 @@ struct YAMLParser: ~Copyable {
         text.deallocate()
     }
 
-    /// The next event; refuses anchors, aliases and tags.
+    /// Throws for anchors, aliases and tags.
     mutating func next() throws(YAMLError) -> YAMLEvent {
         var event = yaml_event_t()
         guard yaml_parser_parse(handle, &event) == 1 else { throw failure() }
@@ -73,7 +70,7 @@ struct YAMLParser: ~Copyable {
         case YAML_SCALAR_EVENT:
             let scalar = event.data.scalar
             try refuse(anchor: scalar.anchor, tag: scalar.tag, at: position)
-            // libyaml gives valid UTF-8 for valid UTF-8; the buffer is the event's, which lives until this call returns.
+            // libyaml returns valid UTF-8 for valid UTF-8; the buffer belongs to the event, which is freed on return.
             let bytes = UnsafeBufferPointer(start: scalar.value, count: scalar.length)
             let text = String(decoding: bytes, as: UTF8.self)
             return YAMLEvent(
@@ -82,7 +79,7 @@ struct YAMLParser: ~Copyable {
             throw YAMLError(
                 code: .unsupported, position: position, message: "aliases are not supported: write the value out")
         default:
-            preconditionFailure("libyaml reported an event that its documentation does not have: \(event.type)")
+            preconditionFailure("libyaml reported an undocumented event: \(event.type)")
         }
     }
 
@@ -100,7 +97,7 @@ struct YAMLParser: ~Copyable {
         }
     }
 
-    /// The error that the parser holds after a call failed.
+    /// The error of a failed call.
     private func failure() -> YAMLError {
         let parser = handle.pointee
         let problem = parser.problem.map { String(cString: $0) } ?? "the text is not YAML"
@@ -109,7 +106,7 @@ struct YAMLParser: ~Copyable {
             return YAMLError(
                 code: .outOfMemory, position: YAMLPosition(parser.mark), message: "no memory for the text")
         case YAML_READER_ERROR:
-            // The reader knows the byte only, not the line.
+            // libyaml reports only a byte offset here.
             return YAMLError(
                 code: .invalidCharacter, position: YAMLPosition(of: parser.problem_offset, in: text), message: problem)
         default:
@@ -121,12 +118,12 @@ struct YAMLParser: ~Copyable {
 }
 
 extension YAMLPosition {
-    /// libyaml counts lines and columns from 0.
+    /// libyaml counts from 0.
     fileprivate init(_ mark: yaml_mark_t) {
         self.init(line: mark.line + 1, column: mark.column + 1)
     }
 
-    /// The place of a byte; columns count characters, so continuation bytes are left out.
+    /// The position of a byte; columns count characters, so continuation bytes are skipped.
     init(of offset: Int, in text: some Collection<UInt8>) {
         let before = text.prefix(offset)
         let newline = UInt8(ascii: "\n")

@@ -1,9 +1,8 @@
-/// A scalar: its text after unescaping, and how it was written.
+/// A scalar.
 ///
-/// Only a plain scalar can be anything but text. What it is follows the core schema of YAML 1.2: `no`, `on` and
-/// `12:30` are text.
+/// Plain scalars have the types of the core schema of YAML 1.2, in which `no`, `on` and `12:30` are text; all others
+/// are text.
 package struct YAMLScalar: Sendable {
-    /// How a scalar was written.
     package enum Style: Sendable, Hashable {
         case plain
         case singleQuoted
@@ -21,27 +20,25 @@ package struct YAMLScalar: Sendable {
         case string
     }
 
-    /// The text, unescaped and with folded lines joined.
+    /// Unescaped, with folded lines joined.
     package let text: String
 
-    /// How it was written.
     package let style: Style
 
-    /// What the scalar is by the core schema (YAML 1.2.2, section 10.3.2).
+    /// The type by the core schema (YAML 1.2.2, section 10.3.2).
     package var tag: Tag {
         guard style == .plain else { return .string }
         return text.utf8.withContiguousStorageIfAvailable(Self.tag(ofPlain:)) ?? Self.tag(ofPlain: Array(text.utf8))
     }
 
-    /// Whether nothing was written, or one of `null`, `Null`, `NULL`, `~`.
+    /// Whether it is empty or one of `null`, `Null`, `NULL`, `~`.
     package var isNull: Bool { tag == .null }
 
-    /// The value of a boolean, or `nil`.
     package var boolean: Bool? {
         tag == .boolean ? text.utf8.count == 4 : nil
     }
 
-    /// The value of an integer (decimal, `0o` octal, `0x` hexadecimal); `nil` for other types and beyond 64 bits.
+    /// A decimal, `0o` octal or `0x` hexadecimal integer; `nil` for other types and beyond 64 bits.
     package var integer: Int64? {
         guard tag == .integer else { return nil }
         if text.utf8.starts(with: "0x".utf8) { return Int64(text.dropFirst(2), radix: 16) }
@@ -55,7 +52,7 @@ package struct YAMLScalar: Sendable {
     private static let infinities = [".inf", ".Inf", ".INF"].map { Array($0.utf8) }
 
     private static func tag(ofPlain bytes: some Collection<UInt8>) -> Tag {
-        // The longest word is `false`: longer texts can only be numbers.
+        // The longest literal is `false`; longer texts can only be numbers.
         if bytes.count <= 5 {
             if nulls.contains(where: { $0.elementsEqual(bytes) }) { return .null }
             if booleans.contains(where: { $0.elementsEqual(bytes) }) { return .boolean }
@@ -75,7 +72,7 @@ package struct YAMLScalar: Sendable {
         return isFloat(unsigned) ? .float : .string
     }
 
-    /// `(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`, the sign gone already.
+    /// `(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`, without the sign.
     private static func isFloat(_ bytes: some Collection<UInt8>) -> Bool {
         var rest = bytes.drop(while: isDecimal)
         var digits = bytes.count - rest.count

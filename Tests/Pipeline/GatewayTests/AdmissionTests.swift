@@ -82,7 +82,8 @@ import Testing
             #expect(try await send(5).status == 429)
             gateway.clock.advance(by: .milliseconds(100))
             #expect(try await send(5).status == 202)
-            // A batch larger than all that may be saved up goes through when nothing was taken before it, and is paid for after.
+            // A batch larger than all that may be saved up goes through when nothing was taken before it, and is paid
+            // for after.
             gateway.clock.advance(by: .seconds(10))
             #expect(try await send(40).status == 202)
             gateway.clock.advance(by: .seconds(10))

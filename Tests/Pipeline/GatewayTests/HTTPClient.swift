@@ -4,8 +4,8 @@ import Synchronization
 
 /// A client over one connection: requests one after the other, as written.
 ///
-/// Blocking calls run on a queue of its own; one that gets nothing for 20 s fails, so that a broken gateway fails a test and
-/// does not hang it.
+/// Blocking calls run on a queue of its own; one that gets nothing for 20 s fails, so that a broken gateway fails a
+/// test and does not hang it.
 final class HTTPClient: Sendable {
     struct Failure: Error {
         let call: String

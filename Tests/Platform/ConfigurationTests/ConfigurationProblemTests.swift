@@ -26,7 +26,7 @@ import Testing
         ),
         (
             "server: {workers: 1, workers: 2}\n",
-            "weir.yaml:1:22: the key \"workers\" stands in this mapping already, at 1:10"
+            "weir.yaml:1:22: the key \"workers\" is repeated; its first use is at 1:10"
         ),
         ("- a\n", "weir.yaml:1:1: expected a mapping, found a sequence"),
         ("a: *b\n", "weir.yaml:1:4: aliases are not supported: write the value out"),

@@ -11,7 +11,7 @@ import YAML
         let error = try refusal("a: 1\nb: 2\n\"a\": 3\n")
         #expect(error.code == .duplicateKey)
         #expect(error.position == YAMLPosition(line: 3, column: 1))
-        #expect(error.description == "3:1: the key \"a\" stands in this mapping already, at 1:1")
+        #expect(error.description == "3:1: the key \"a\" is repeated; its first use is at 1:1")
     }
 
     @Test(arguments: [

@@ -5,11 +5,12 @@ import Synchronization
 
 /// One server-sent event stream of heads.
 ///
-/// For a slow reader it keeps at most one head of each owner, the newest. It has a task only while heads wait for buffer space.
+/// For a slow reader it keeps at most one head of each owner, the newest. It has a task only while heads wait for
+/// buffer space.
 final class EventStream: Sendable {
     private struct State {
-        // Weak: the connection owns the stream while it sends it. A stream whose client disconnected before the response
-        // reached the connection ends with the response.
+        // Weak: the connection owns the stream while it sends it. A stream whose client disconnected before the
+        // response reached the connection ends with the response.
         weak var stream: HTTPBodyStream?
         /// Whether the initial heads were written; until then, moves wait for them.
         var hasBegun = false
@@ -92,7 +93,8 @@ final class EventStream: Sendable {
 
     /// Sends a comment, so that no proxy closes the connection as idle.
     ///
-    /// Aborts a stream whose reader has read nothing since the last keep-alive (I10), and ends one whose credentials have expired.
+    /// Aborts a stream whose reader has read nothing since the last keep-alive (I10), and ends one whose credentials
+    /// have expired.
     func keepAlive(at now: Duration) -> Status {
         let stream = state.withLock { $0.stream }
         guard let stream else { return .ended }

@@ -93,7 +93,9 @@ final class EventStreams: Sendable {
     private func add(_ stream: EventStream, _ number: Int) throws(Problem) {
         let problem: Problem? = state.withLock { state in
             if state.isStopping { return Problem(.notReady, "the server is stopping") }
-            if state.streams.count >= maximum { return Problem(.overloaded, "\(maximum) event streams are open already") }
+            if state.streams.count >= maximum {
+                return Problem(.overloaded, "\(maximum) event streams are open already")
+            }
             state.streams[number] = Entry(stream: stream)
             return nil
         }

@@ -46,8 +46,8 @@ extension GatewayHandler {
         return accepted(batch)
     }
 
-    /// The outcome of the last upload with this number, including a refusal of the whole batch, which is not kept; `nil` if
-    /// the fan-out does not know it yet, or no longer.
+    /// The outcome of the last upload with this number, including a refusal of the whole batch, which is not kept;
+    /// `nil` if the fan-out does not know it yet, or no longer.
     private func outcome(
         of upload: UploadReference?, _ batch: Int64, _ device: Device
     ) async throws(FanOutError) -> BatchOutcome? {

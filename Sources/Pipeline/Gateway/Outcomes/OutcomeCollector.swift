@@ -69,7 +69,9 @@ struct OutcomeCollector<Link: FanOutLink>: Sendable {
 
     /// A response has a result for every change.
     private func complete(_ outcome: BatchOutcome) throws(FanOutError) -> BatchOutcome {
-        guard outcome.isComplete else { throw .notReady("the parts of the batch have no result for some of its changes") }
+        guard outcome.isComplete else {
+            throw .notReady("the parts of the batch have no result for some of its changes")
+        }
         return outcome
     }
 }

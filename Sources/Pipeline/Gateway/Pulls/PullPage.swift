@@ -90,7 +90,8 @@ struct PullPage: Sendable {
         writeCutFrom(pages, to: &writer)
     }
 
-    /// Writes the heads that this page and the ones before it were cut from; the device returns them with its next pull.
+    /// Writes the heads that this page and the ones before it were cut from; the device returns them with its next
+    /// pull.
     private func writeCutFrom(_ pages: [OwnerPage], to writer: inout JSONWriter) {
         var heads: [(owner: SyncID, head: TimeStamp)] = []
         for page in pages {

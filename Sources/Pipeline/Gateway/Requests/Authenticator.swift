@@ -24,19 +24,22 @@ package struct Caller: Sendable, Hashable {
     package func mayRead(_ owner: SyncID) -> Bool { grants.contains { $0.owner == owner } }
 }
 
-/// Authenticates requests. Called on the HTTP server's threads: it must not block.
+/// Authenticates requests.
+///
+/// Called on the HTTP server's threads: it must not block.
 package protocol Authenticator: Sendable {
     /// Whether callers state their identity without proof; the gateway then listens on loopback only.
     var trustsEveryCaller: Bool { get }
 
-    /// - Throws: ``ProblemCode/unauthenticated`` with the header `WWW-Authenticate` (RFC 9110, 11.6.1), or another problem.
+    /// - Throws: ``ProblemCode/unauthenticated`` with the header `WWW-Authenticate` (RFC 9110, 11.6.1), or another
+    ///   problem.
     func caller(of request: HTTPRequest) throws(Problem) -> Caller
 }
 
 /// Trusts the headers `X-Sync-Id` and `X-Sync-Links: abc:write,xyz:read`; for development, on loopback only.
 ///
-/// Ids are percent-encoded where needed (`,`, `:`, `%`, and bytes that headers cannot hold). Malformed headers are answered
-/// with ``ProblemCode/unauthenticated``, as an invalid token would be.
+/// Ids are percent-encoded where needed (`,`, `:`, `%`, and bytes that headers cannot hold). Malformed headers are
+/// answered with ``ProblemCode/unauthenticated``, as an invalid token would be.
 package struct NoAuthentication: Authenticator {
     /// Each link costs a lookup of the owner's head with every pull.
     package static let maximumLinks = 1000
@@ -51,14 +54,16 @@ package struct NoAuthentication: Authenticator {
             throw Self.unauthenticated("the header X-Sync-Id must name the caller's syncId, exactly once")
         }
         guard let syncID = Self.id(named[0]) else {
-            throw Self.unauthenticated("X-Sync-Id is no syncId: it must be 1 to 255 bytes of UTF-8 without NUL, percent-encoded")
+            throw Self.unauthenticated(
+                "X-Sync-Id is no syncId: it must be 1 to 255 bytes of UTF-8 without NUL, percent-encoded")
         }
         var links: [Grant] = []
         for header in request.headers.all("x-sync-links") {
             for link in header.split(separator: UInt8(ascii: ",")) { links.append(try Self.link(link)) }
         }
         guard links.count <= Self.maximumLinks else {
-            throw Self.unauthenticated("X-Sync-Links names \(links.count) owners, at most \(Self.maximumLinks) are allowed")
+            throw Self.unauthenticated(
+                "X-Sync-Links names \(links.count) owners, at most \(Self.maximumLinks) are allowed")
         }
         return Caller(syncID: syncID, links: links)
     }

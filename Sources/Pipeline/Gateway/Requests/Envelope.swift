@@ -112,7 +112,8 @@ extension Envelope {
             wait = .milliseconds(Int(min(seconds, Double(Self.maximumWait)) * 1000))
         } else if member.isNamed("include") {
             guard var elements = member.value.elements, member.value.count <= Self.maximumInclude else {
-                throw Self.invalid("include must be an array of at most \(Self.maximumInclude) batch numbers", member.value)
+                throw Self.invalid(
+                    "include must be an array of at most \(Self.maximumInclude) batch numbers", member.value)
             }
             while let element = elements.next() { include.append(try Self.batchNumber(element, "include")) }
         }
@@ -201,7 +202,8 @@ extension Envelope {
 
 /// The changes of a request as a JSON array, as sent.
 ///
-/// The bytes are handed over to the append, so that they are not kept in memory while the request waits for its outcome.
+/// The bytes are handed over to the append, so that they are not kept in memory while the request waits for its
+/// outcome.
 final class ChangesJSON: Sendable {
     let byteCount: Int
     private let bytes: Mutex<[UInt8]?>

@@ -30,7 +30,8 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     ///   - link: serves pulls and outcomes.
     ///   - history: the epoch and partitions of `log`.
     ///   - schemas: the schema versions that are known at the time of the call; must not block.
-    ///   - backlog: the stages report their progress to it; `nil`: uploads are accepted however far the stages are behind.
+    ///   - backlog: the stages report their progress to it; `nil`: uploads are accepted however far the stages are
+    ///     behind.
     ///   - clock: measures waits, rates and the interval of keep-alives.
     package init(
         log: Log, link: Link, authenticator: Auth, history: History, schemas: @escaping @Sendable () -> SchemaHistory,

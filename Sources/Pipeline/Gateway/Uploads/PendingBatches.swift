@@ -26,7 +26,8 @@ final class PendingBatches: Sendable {
     private static let maximum = 16_384
     /// How long an entry is valid; afterwards the device must send its batch again, which is always safe.
     ///
-    /// Much longer than ordering takes, but limited, so that no device polls permanently for an outcome that is not kept.
+    /// Much longer than ordering takes, but limited, so that no device polls permanently for an outcome that is not
+    /// kept.
     private static let lifetime: Duration = .seconds(300)
 
     private let clock: GatewayClock

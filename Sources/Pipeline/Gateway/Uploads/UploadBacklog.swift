@@ -3,12 +3,12 @@ import Synchronization
 
 /// Tracks, for each partition, the uploads that cannot be pulled yet and how long the oldest has waited: the lag (I10).
 ///
-/// The gateway records each append. The fan-out must report progress through ``passed(_:)`` and ``refused(_:)``; without these
-/// reports every upload would seem to wait permanently, so a gateway that receives none has no backlog.
+/// The gateway records each append. The fan-out must report progress through ``passed(_:)`` and ``refused(_:)``;
+/// without these reports every upload would seem to wait permanently, so a gateway that receives none has no backlog.
 ///
-/// Between processes, records that ingest refused as a whole are not reported, and such a record seems to wait until a later
-/// one has passed. Therefore a partition with too much lag still accepts one upload a second, a probe: once it has passed, all
-/// uploads before it have, and a real backlog grows by no more than the probes.
+/// Between processes, records that ingest refused as a whole are not reported, and such a record seems to wait until a
+/// later one has passed. Therefore a partition with too much lag still accepts one upload a second, a probe: once it
+/// has passed, all uploads before it have, and a real backlog grows by no more than the probes.
 package final class UploadBacklog: Sendable {
     /// Uploads appended within a short time of each other, tracked together.
     private struct Group {

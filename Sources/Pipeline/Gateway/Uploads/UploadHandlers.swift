@@ -101,7 +101,8 @@ extension GatewayHandler {
             .overloaded, "uploads wait \(lag.components.seconds) seconds until they can be pulled", retryAfter: 5)
     }
 
-    /// - Throws: `outcome_pending` for every error of the fan-out, so that the client learns that the upload is durable.
+    /// - Throws: `outcome_pending` for every error of the fan-out, so that the client learns that the upload is
+    ///   durable.
     private func outcome(
         of upload: UploadReference, _ device: Device, _ batch: Int64?, within wait: Duration
     ) async throws(Problem) -> BatchOutcome {

@@ -53,7 +53,8 @@ final class UploadProducer<Log: ChangeLog>: Sendable {
         do throws(ChangeLogError) {
             let offsets = try await creation.value.get().append([record])
             guard let offset = offsets.first else {
-                throw ChangeLogError(.other, partition: destination, message: "the log returned no offset for the record")
+                throw ChangeLogError(
+                    .other, partition: destination, message: "the log returned no offset for the record")
             }
             recordSuccess()
             return UploadReference(partition: destination.partition, offset: offset)
@@ -129,7 +130,8 @@ final class UploadProducer<Log: ChangeLog>: Sendable {
 
     /// Why appends failed recently; `nil` if none did.
     ///
-    /// A failure expires, because a load balancer that sends no more requests because of it could not notice the recovery.
+    /// A failure expires, because a load balancer that sends no more requests because of it could not notice the
+    /// recovery.
     func recentFailure(within period: Duration) -> ChangeLogError? {
         let now = clock.now()
         return state.withLock { state in now - state.failedAt < period ? state.failure : nil }

@@ -56,7 +56,8 @@ final class UploadQuota: Sendable {
             var usage = state.callers[caller] ?? Usage(tokens: capacity, filled: now)
             guard usage.bytes == 0 || usage.bytes + bytes <= maximumBytesOfCaller else {
                 return Problem(
-                    .rateLimited, "\(usage.bytes) bytes of this caller are in flight, at most \(maximumBytesOfCaller) are allowed")
+                    .rateLimited,
+                    "\(usage.bytes) bytes of this caller are in flight, at most \(maximumBytesOfCaller) are allowed")
             }
             if changesPerSecond > 0 {
                 usage.tokens = tokens(of: usage, now)

@@ -121,8 +121,8 @@ extension Connection {
         return refuseRest(response)
     }
 
-    /// Responds to a request before the end of its body, which libmicrohttpd cannot do: writes directly to the socket and
-    /// discards further input, so that the client can read the response before the connection is reset.
+    /// Responds to a request before the end of its body, which libmicrohttpd cannot do: writes directly to the socket
+    /// and discards further input, so that the client can read the response before the connection is reset.
     ///
     /// With TLS, responds after the body.
     private func refuseRest(_ response: HTTPResponse) -> MHD_Result {

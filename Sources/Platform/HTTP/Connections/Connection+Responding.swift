@@ -80,7 +80,8 @@ extension Connection {
         guard case .bytes(let bytes) = response.content, bytes.count > ServerCore.smallResponse else { return response }
         guard core.responseBudget.reserveOrExceedAlone(bytes.count) else {
             return core.response(
-                for: HTTPRefusal(reason: .overloaded, detail: "the responses in flight have reached their limit, try again"))
+                for: HTTPRefusal(
+                    reason: .overloaded, detail: "the responses in flight have reached their limit, try again"))
         }
         incoming.responseBytes = bytes.count
         return response

@@ -4,16 +4,16 @@ import Synchronization
 
 /// A client's connection and its current request.
 ///
-/// It is called by the libmicrohttpd thread that serves the connection, by the event loop (deadlines, disconnects, stop) and by
-/// the task of a handler; `state` synchronizes them.
+/// It is called by the libmicrohttpd thread that serves the connection, by the event loop (deadlines, disconnects,
+/// stop) and by the task of a handler; `state` synchronizes them.
 final class Connection: Sendable {
     enum Phase {
         /// Waiting for a request line.
         case waiting
         /// The request line has arrived.
         case receiving
-        /// A task makes the response. Leaving this phase resumes the connection, under the lock: therefore exactly once, and
-        /// before libmicrohttpd can free it.
+        /// A task makes the response. Leaving this phase resumes the connection, under the lock: therefore exactly
+        /// once, and before libmicrohttpd can free it.
         case suspended(MicrohttpdConnection)
         /// The task has made the response, and the connection's thread is about to queue it.
         case ready(HTTPResponse)
@@ -117,7 +117,8 @@ extension Connection {
             case .waiting, .receiving, .cutOff:
                 // The next request line can bring the deadline forward to this time, but not further.
                 if now < state.deadline { return min(state.deadline, now + core.requestTime) }
-                return endLate(&state, now: now, timeoutResponse: canAnswerTimeout(state, now: now) ? timeoutResponse : nil)
+                return endLate(
+                    &state, now: now, timeoutResponse: canAnswerTimeout(state, now: now) ? timeoutResponse : nil)
             case .suspended, .ready, .sending, .closed:
                 state.isScheduled = false
                 return nil
@@ -147,11 +148,13 @@ extension Connection {
         return nil
     }
 
-    /// Writes a response directly to the socket while libmicrohttpd is still receiving the request, and gives the client some
-    /// time to read it. Not for TLS, whose session belongs to libmicrohttpd.
+    /// Writes a response directly to the socket while libmicrohttpd is still receiving the request, and gives the
+    /// client some time to read it.
     ///
-    /// Safe on any thread: under the lock, and unless the phase is `closed`, the descriptor belongs to this connection; in phase
-    /// `cutOff`, libmicrohttpd writes nothing except its own error page for a malformed request.
+    /// Not for TLS, whose session belongs to libmicrohttpd.
+    ///
+    /// Safe on any thread: under the lock, and unless the phase is `closed`, the descriptor belongs to this connection;
+    /// in phase `cutOff`, libmicrohttpd writes nothing except its own error page for a malformed request.
     ///
     /// - Returns: `false` if the socket does not accept all bytes.
     func sendDirectly(_ response: HTTPResponse, _ state: inout State, now: UInt64) -> Bool {
@@ -168,8 +171,8 @@ extension Connection {
 
     /// The client has closed its side.
     ///
-    /// libmicrohttpd may not notice it if it comes with the last bytes, so a connection without a complete request gets a
-    /// deadline. It is not closed at once, because the socket may have unread input.
+    /// libmicrohttpd may not notice it if it comes with the last bytes, so a connection without a complete request gets
+    /// a deadline. It is not closed at once, because the socket may have unread input.
     func peerClosed() {
         let deadline = MonotonicTime.now() + ServerCore.lingerTime
         let (task, stream, isLate): (Task<Void, Never>?, HTTPBodyStream?, Bool) = state.withLock { state in

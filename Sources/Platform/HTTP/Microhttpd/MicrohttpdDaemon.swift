@@ -17,7 +17,9 @@ struct MicrohttpdDaemon: ~Copyable {
         let key: [UInt8]
     }
 
-    /// Starts the threads. The messages that libmicrohttpd logs meanwhile become the reason of an error.
+    /// Starts the threads.
+    ///
+    /// The messages that libmicrohttpd logs meanwhile become the reason of an error.
     init(_ core: ServerCore, certificate: Certificate?) throws(HTTPServerError) {
         // Retained here and released once: when the daemon has stopped, or below. All callbacks happen in between.
         let held = Unmanaged.passRetained(core)
@@ -32,8 +34,9 @@ struct MicrohttpdDaemon: ~Copyable {
         self.core = held
     }
 
-    /// Waits for the threads to end and closes every connection; none may be suspended. Afterwards only tasks that outlive
-    /// their connection use the core.
+    /// Waits for the threads to end and closes every connection; none may be suspended.
+    ///
+    /// Afterwards only tasks that outlive their connection use the core.
     deinit {
         MHD_stop_daemon(daemon)
         core.release()
@@ -76,8 +79,8 @@ struct MicrohttpdDaemon: ~Copyable {
 
 /// The callbacks from libmicrohttpd.
 ///
-/// The `socket_context` of a connection is its `Connection`, retained when the connection starts and released when its socket
-/// closes. A connection that is not in the table has none and is refused.
+/// The `socket_context` of a connection is its `Connection`, retained when the connection starts and released when its
+/// socket closes. A connection that is not in the table has none and is refused.
 enum MicrohttpdCallbacks {
     static func all(context: UnsafeMutableRawPointer) -> CMicrohttpdCallbacks {
         CMicrohttpdCallbacks(
@@ -108,7 +111,8 @@ enum MicrohttpdCallbacks {
                 }
             },
             requestLine: { _, target, handle in
-                handle.flatMap(MicrohttpdCallbacks.connection)?.requestLineArrived(length: target.map { strlen($0) } ?? 0)
+                handle.flatMap(MicrohttpdCallbacks.connection)?.requestLineArrived(
+                    length: target.map { strlen($0) } ?? 0)
                 return nil
             },
             unescape: { _, _, text in
@@ -137,8 +141,8 @@ enum MicrohttpdCallbacks {
 }
 /// libmicrohttpd's handle of a connection.
 struct MicrohttpdConnection: @unchecked Sendable {
-    // Unchecked: used by the connection's thread inside callbacks, or by any thread to resume the connection while it is
-    // suspended. libmicrohttpd frees a connection only while it is not suspended, and each suspension is resumed once, under
-    // the lock of the object that recorded it; therefore the pointer is valid at every use.
+    // Unchecked: used by the connection's thread inside callbacks, or by any thread to resume the connection while it
+    // is suspended. libmicrohttpd frees a connection only while it is not suspended, and each suspension is resumed
+    // once, under the lock of the object that recorded it; therefore the pointer is valid at every use.
     let pointer: OpaquePointer
 }

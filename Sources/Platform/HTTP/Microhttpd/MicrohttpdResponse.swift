@@ -12,7 +12,9 @@ enum MicrohttpdResponse {
         }
     }
 
-    /// The caller queues the response and then destroys it. Fails for an invalid status or header.
+    /// The caller queues the response and then destroys it.
+    ///
+    /// Fails for an invalid status or header.
     static func make(_ response: HTTPResponse, closes: Bool) -> Result<OpaquePointer, Failure> {
         guard (200...599).contains(response.status) else { return .failure(Failure("status \(response.status)")) }
         let made: OpaquePointer? =

@@ -10,7 +10,8 @@ final class BodyReceiver {
         case malformed
     }
 
-    /// The largest first allocation: enough for most requests, but not more for clients that declare much and send nothing.
+    /// The largest first allocation: enough for most requests, but not more for clients that declare much and send
+    /// nothing.
     private static let firstAllocation = 64 << 10
 
     private var memory: UnsafeMutableRawPointer?
@@ -53,7 +54,7 @@ final class BodyReceiver {
     /// Appends the next piece.
     func append(_ bytes: UnsafeRawBufferPointer) throws(Fault) {
         guard gunzip == nil else { return try appendCompressed(bytes) }
-        try reserve( count + bytes.count, upTo: limit)
+        try reserve(count + bytes.count, upTo: limit)
         memory?.advanced(by: count).copyMemory(from: bytes.baseAddress!, byteCount: bytes.count)
         count += bytes.count
     }
@@ -65,7 +66,7 @@ final class BodyReceiver {
         var isFull = true
         while !rest.isEmpty || isFull {
             // One byte above the limit is allocated, so that a body that is too large exceeds it.
-            if count == capacity { try reserve( count + 1, upTo: limit + 1) }
+            if count == capacity { try reserve(count + 1, upTo: limit + 1) }
             let free = UnsafeMutableRawBufferPointer(start: memory?.advanced(by: count), count: capacity - count)
             let read: Int
             let written: Int

@@ -31,7 +31,9 @@ package final class HTTPBody: @unchecked Sendable {
         budget?.release(reservation)
     }
 
-    /// The pointer is valid in the closure only. `padding` zero bytes may be read after the end, unless the body is empty.
+    /// The pointer is valid in the closure only.
+    ///
+    /// `padding` zero bytes may be read after the end, unless the body is empty.
     package func withUnsafeBytes<Result, Failure: Error>(
         _ read: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -2,8 +2,10 @@ package struct HTTPRequest: Sendable {
     package let method: HTTPMethod
     /// The path as sent, percent-encoded, without the query; `*` for `OPTIONS *`.
     package let rawPath: String
-    /// The path, split at `/` and then percent-decoded: `/v1/a%2Fb` is `["v1", "a/b"]`, `/` is empty, and a trailing slash
-    /// makes an empty last segment. Valid UTF-8 without NUL; the server refuses other paths with 400.
+    /// The path, split at `/` and then percent-decoded: `/v1/a%2Fb` is `["v1", "a/b"]`, `/` is empty, and a trailing
+    /// slash makes an empty last segment.
+    ///
+    /// Valid UTF-8 without NUL; the server refuses other paths with 400.
     package let segments: [String]
     /// Decoded, in the order sent.
     package let query: [HTTPQueryItem]

@@ -7,8 +7,8 @@ package struct HTTPQueryItem: Sendable {
 
 /// Parses request targets.
 enum HTTPTarget {
-    /// The path in a target without its query: the target itself, or what follows the authority in the absolute form that
-    /// proxies send (RFC 9112, 3.2.2); `nil` if it is neither.
+    /// The path in a target without its query: the target itself, or what follows the authority in the absolute form
+    /// that proxies send (RFC 9112, 3.2.2); `nil` if it is neither.
     static func path(of target: UnsafeBufferPointer<UInt8>) -> Slice<UnsafeBufferPointer<UInt8>>? {
         if target.first == UInt8(ascii: "/") || (target.count == 1 && target[0] == UInt8(ascii: "*")) {
             return target[...]
@@ -22,6 +22,7 @@ enum HTTPTarget {
     }
 
     /// Splits a path at `/` and decodes each segment; a trailing slash makes an empty last one, `/` and `*` have none.
+    ///
     /// `nil` if a segment is malformed.
     static func segments(of path: Slice<UnsafeBufferPointer<UInt8>>) -> [String]? {
         guard path.first == UInt8(ascii: "/"), path.count > 1 else { return [] }

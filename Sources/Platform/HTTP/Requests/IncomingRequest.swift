@@ -33,7 +33,8 @@ struct BodyFraming {
             guard encodings.count == 1, encoding.equalsIgnoringCase("chunked"), version == .http11, lengths.isEmpty
             else {
                 throw RefusedRequest(
-                    .malformed, "the Transfer-Encoding must be chunked, and is allowed in HTTP/1.1 without Content-Length only")
+                    .malformed,
+                    "the Transfer-Encoding must be chunked, and is allowed in HTTP/1.1 without Content-Length only")
             }
         } else if let length = lengths.first {
             guard lengths.allSatisfy({ $0 == length }), !length.isEmpty,

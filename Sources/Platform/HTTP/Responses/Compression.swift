@@ -55,7 +55,8 @@ struct Compression: Sendable {
         response.content = .bytes(output)
     }
 
-    /// Whether the client accepts gzip (RFC 9110, 12.5.3): named with a quality above 0, or not named and covered by `*`.
+    /// Whether the client accepts gzip (RFC 9110, 12.5.3): named with a quality above 0, or not named and covered by
+    /// `*`.
     static func acceptsGzip(_ headers: HTTPHeaders) -> Bool {
         var named: Bool?
         var others = false

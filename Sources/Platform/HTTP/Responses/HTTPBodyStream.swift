@@ -3,15 +3,17 @@ import Synchronization
 
 /// The body of one response that is written in pieces, such as server-sent events, from any thread or task.
 ///
-/// Pieces wait in a bounded buffer until the connection sends them. When the client reads too slowly, `write` returns `full`,
-/// and the writer can drop the piece, wait with `send`, or end the response with `abort`. An idle stream keeps no buffer.
+/// Pieces wait in a bounded buffer until the connection sends them. When the client reads too slowly, `write` returns
+/// `full`, and the writer can drop the piece, wait with `send`, or end the response with `abort`. An idle stream keeps
+/// no buffer.
 package final class HTTPBodyStream: Sendable {
     package enum WriteResult: Sendable {
         /// The piece is in the buffer.
         case accepted
         /// The buffer has no space; nothing of the piece was buffered.
         case full
-        /// The stream has ended: by `finish` or `abort`, because the client disconnected, or because the server stopped.
+        /// The stream has ended: by `finish` or `abort`, because the client disconnected, or because the server
+        /// stopped.
         case ended
     }
 

@@ -22,8 +22,8 @@ package struct HTTPResponse: Sendable {
     package var content: Content
     /// Whether the body may be compressed with gzip.
     ///
-    /// Must be `false` if the body contains secrets beside text chosen by others, and should be if it is compressed already.
-    /// A stream is never compressed.
+    /// Must be `false` if the body contains secrets beside text chosen by others, and should be if it is compressed
+    /// already. A stream is never compressed.
     package var isCompressible: Bool
 
     package init(status: Int, headers: [HTTPField] = [], body: [UInt8] = [], isCompressible: Bool = false) {
@@ -54,8 +54,8 @@ package struct HTTPResponse: Sendable {
 package enum HTTPHandlerResult: Sendable {
     /// Sent at once, on the calling thread.
     case response(HTTPResponse)
-    /// Makes the response in a task while the connection is suspended. The task is cancelled when the client disconnects or
-    /// the server stops.
+    /// Makes the response in a task while the connection is suspended. The task is cancelled when the client
+    /// disconnects or the server stops.
     case task(@Sendable () async -> HTTPResponse)
 }
 
@@ -69,7 +69,9 @@ package enum HTTPBodyPolicy: Sendable {
     case refuse(HTTPResponse)
 }
 
-/// The application of a server. Its methods are called on server threads: they must not block.
+/// The application of a server.
+///
+/// Its methods are called on server threads: they must not block.
 package protocol HTTPHandler: Sendable {
     /// Decides on the body of a request before it is read; `request.body` is empty.
     func bodyPolicy(for request: HTTPRequest) -> HTTPBodyPolicy

@@ -4,8 +4,8 @@ import Synchronization
 
 /// The epoll set, deadlines and commands of the server's event-loop thread (`EventLoopThread`).
 ///
-/// The thread accepts connections, enforces their deadlines, detects clients that disconnect, and stops the server. It sleeps
-/// in `epoll_wait` until the next event or deadline.
+/// The thread accepts connections, enforces their deadlines, detects clients that disconnect, and stops the server. It
+/// sleeps in `epoll_wait` until the next event or deadline.
 final class EventLoop: Sendable {
     enum Command {
         /// Accept no new connections and close the idle ones.
@@ -22,7 +22,8 @@ final class EventLoop: Sendable {
     }
 
     private struct State {
-        /// One or two entries for each connection; those of closed connections stay until their time, at most `requestTimeout`.
+        /// One or two entries for each connection; those of closed connections stay until their time, at most
+        /// `requestTimeout`.
         var deadlines = DeadlineHeap()
         var commands: [Command] = []
         /// When `epoll_wait` times out.
@@ -86,7 +87,9 @@ final class EventLoop: Sendable {
         control(isOn ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, socket, EPOLLIN.rawValue, tag: UInt64.max)
     }
 
-    /// Observes when the client closes its side. If the system has no memory for it, the server detects it at the next write.
+    /// Observes when the client closes its side.
+    ///
+    /// If the system has no memory for it, the server detects it at the next write.
     func observeClose(of connection: Connection) {
         let tag = UInt64(connection.number) << 32 | UInt64(UInt32(connection.descriptor))
         _ = control(EPOLL_CTL_ADD, connection.descriptor, EPOLLRDHUP.rawValue | EPOLLET.rawValue, tag: tag)

@@ -28,7 +28,9 @@ package final class HTTPServer: Sendable {
         }
     }
 
-    /// Reads the certificate, binds the address and starts to serve. Blocks to read files and to resolve a host name.
+    /// Reads the certificate, binds the address and starts to serve.
+    ///
+    /// Blocks to read files and to resolve a host name.
     ///
     /// - Returns: the bound address; for port 0, with the port that the system chose.
     package func start() throws(HTTPServerError) -> HTTPPeer {
@@ -56,8 +58,8 @@ package final class HTTPServer: Sendable {
         }
     }
 
-    /// Stops accepting connections and closes the idle ones; requests in progress are served, and their responses close their
-    /// connections.
+    /// Stops accepting connections and closes the idle ones; requests in progress are served, and their responses close
+    /// their connections.
     ///
     /// A client that sends a request at the same time may get no response, as HTTP allows for every idle connection.
     package func stopAccepting() async {
@@ -67,10 +69,11 @@ package final class HTTPServer: Sendable {
         }
     }
 
-    /// Stops accepting, waits up to `patience` for requests in progress, including streams, then cancels the remaining tasks
-    /// of handlers and closes every connection.
+    /// Stops accepting, waits up to `patience` for requests in progress, including streams, then cancels the remaining
+    /// tasks of handlers and closes every connection.
     ///
-    /// When it returns, all threads of the server have ended. Cancelled tasks may still run; their responses are dropped.
+    /// When it returns, all threads of the server have ended. Cancelled tasks may still run; their responses are
+    /// dropped.
     package func stop(patience: Duration) async {
         guard let core = running() else { return }
         let (deadline, isOverflow) = MonotonicTime.now().addingReportingOverflow(patience.nanoseconds)

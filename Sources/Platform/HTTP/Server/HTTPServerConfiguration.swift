@@ -16,9 +16,10 @@ package struct HTTPTLSFiles: Sendable {
 
 /// Where a server listens and what it lets clients do.
 ///
-/// The memory it can come to: for each of `maxConnections` some 5 KB and three quarters of `maxHeaderBytes`, or one and a
-/// half times that limit once it has served a second request; `maxBytesInFlight`; `maxAnswerBytesInFlight`, and 64 KiB for each of `maxConnections`.
-/// Every connection takes a file descriptor: the server raises its soft limit to what it needs, up to the hard one.
+/// The memory it can come to: for each of `maxConnections` some 5 KB and three quarters of `maxHeaderBytes`, or one and
+/// a half times that limit once it has served a second request; `maxBytesInFlight`; `maxAnswerBytesInFlight`, and 64
+/// KiB for each of `maxConnections`. Every connection takes a file descriptor: the server raises its soft limit to what
+/// it needs, up to the hard one.
 package struct HTTPServerConfiguration: Sendable {
     /// The name or address to listen at; `0.0.0.0` and `::` mean all.
     package var host = "127.0.0.1"
@@ -54,10 +55,11 @@ package struct HTTPServerConfiguration: Sendable {
     /// 503 and gives up what it had, so that half-received bodies cannot block each other. Requests without a body take
     /// nothing and are always served.
     package var maxBytesInFlight = 256 << 20
-    /// The most bytes of all answers' bodies that clients have not taken yet, those of at most 64 KiB and streams apart.
+    /// The most bytes of all answers' bodies that clients have not taken yet, those of at most 64 KiB and streams
+    /// apart.
     ///
-    /// An answer beyond it becomes 503: so clients that ask and do not read cannot fill the memory. One larger than the limit
-    /// goes through alone.
+    /// An answer beyond it becomes 503: so clients that ask and do not read cannot fill the memory. One larger than the
+    /// limit goes through alone.
     package var maxAnswerBytesInFlight = 256 << 20
 
     /// How long a whole request may take to arrive, from the connection or, for later requests, the request line to

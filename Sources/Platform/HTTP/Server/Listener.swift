@@ -35,7 +35,8 @@ struct Listener: ~Copyable {
             }
             let descriptor = Descriptor(socket)
             var yes: Int32 = 1
-            // Allows to bind the port of a server that stopped recently; if it fails, the bind below may report an error.
+            // Allows to bind the port of a server that stopped recently; if it fails, the bind below may report an
+            // error.
             setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
             guard bind(socket, candidate.ai_addr, candidate.ai_addrlen) == 0, listen(socket, Self.backlog) == 0,
                 let address = Self.boundAddress(socket)

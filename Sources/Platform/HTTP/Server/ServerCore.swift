@@ -58,7 +58,9 @@ final class ServerCore: Sendable {
         return format(refusal)
     }
 
-    /// Makes the response of a refusal. The application formats the body; status and required headers are set here.
+    /// Makes the response of a refusal.
+    ///
+    /// The application formats the body; status and required headers are set here.
     func format(_ refusal: HTTPRefusal) -> HTTPResponse {
         var response = configuration.formatRefusal(refusal)
         if case .stream = response.content {

@@ -1,2 +1,0 @@
-// Whoever reads JSON writes it, too.
-@_exported import JSONText
