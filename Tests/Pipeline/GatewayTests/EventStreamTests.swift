@@ -10,13 +10,14 @@ import Testing
         "event: head\ndata: {\"syncId\":\"\(owner)\",\"head\":\(head)}\n\n"
     }
 
-    @Test func abortsTheStreamOfAReaderThatReadsNothing() {
+    @Test func abortsTheStreamOfAReaderThatReadsNothing() async {
         let stream = HTTPBodyStream(capacity: 60)
         let events = EventStream(stream, until: nil)
         events.begin([(.abc, .zero)])
         #expect(events.keepAlive(at: .zero) == .alive)
-        // The buffer is full, so this head waits.
+        // The buffer is full: a task takes the head and waits.
         events.move(.abc, to: TimeStamp(1))
+        while events.hasUnsentHeads { await Task.yield() }
         #expect(events.keepAlive(at: .seconds(15)) == .alive)
         #expect(!stream.hasEnded)
         #expect(events.keepAlive(at: .seconds(30)) == .ended)

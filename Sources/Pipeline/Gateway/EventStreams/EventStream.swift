@@ -119,7 +119,7 @@ final class EventStream: Sendable {
         return .ended
     }
 
-    /// Whether a head waits that no task has taken to send it.
+    /// Whether a head waits that no task is sending yet.
     var hasUnsentHeads: Bool { state.withLock { !$0.waiting.isEmpty } }
 
     /// Ends the stream properly.
