@@ -311,6 +311,7 @@ let package = Package(
             "Platform/OperationsTests",
             [
                 "ChangeLog", "Configuration", "MemoryChangeLog", "Metrics", "Operations", "ServiceLifecycle",
+                "TestClocks",
             ]),
         tests("Platform/PostgresTests", ["Postgres", "PostgresServer", "ServerShell", "ThreadExecutor"]),
         tests("Platform/SQLiteTests", ["SQLite"]),

@@ -17,22 +17,28 @@ extension LogKey {
     /// The pipeline's stage: gateway, ingest, ordering, fanout.
     package static let stage = LogKey("stage")
 
+    /// A service of the process.
     package static let service = LogKey("service")
 
+    /// A topic of the log.
     package static let topic = LogKey("topic")
 
+    /// A partition of a topic.
     package static let partition = LogKey("partition")
 
+    /// A record's offset in its partition.
     package static let offset = LogKey("offset")
 
     /// A device's batch number.
     package static let batch = LogKey("batch")
 
+    /// A table of the schema.
     package static let table = LogKey("table")
 
-    /// Host and port.
+    /// A host and port.
     package static let address = LogKey("address")
 
+    /// A URL.
     package static let url = LogKey("url")
 
     /// A file or folder.
@@ -49,15 +55,18 @@ extension LogKey {
     /// Why something happened.
     package static let reason = LogKey("reason")
 
+    /// A signal that the process received.
     package static let signal = LogKey("signal")
 
     // MARK: Quantities
 
+    /// A number of things.
     package static let count = LogKey("count")
 
+    /// A size in bytes.
     package static let bytes = LogKey("bytes")
 
-    /// In seconds.
+    /// A duration in seconds.
     package static let duration = LogKey("duration_s")
 
     /// A limit that was reached or applies, in the unit of the limited value.
@@ -65,6 +74,7 @@ extension LogKey {
 
     // MARK: Versions
 
+    /// The program's version.
     package static let version = LogKey("version")
 
     /// The hash of a schema version.

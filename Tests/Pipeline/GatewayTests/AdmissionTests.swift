@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func takesBatchesLargerThanTheServersOwnDefault() async throws {
+    @Test func acceptsBatchesLargerThanTheServersDefault() async throws {
         try await withGateway {
             $0.limits = SyncLimits(maxBatchBytes: 6 << 20)
         } test: { gateway in
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func holdsACallerToItsRate() async throws {
+    @Test func limitsTheRateOfACaller() async throws {
         try await withGateway {
             $0.configuration.callerChangesPerSecond = 2
         } test: { gateway in
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func holdsACallerToItsBytesUnderWay() async throws {
+    @Test func limitsTheBytesInFlightOfACaller() async throws {
         try await withGateway {
             $0.configuration.callerBytesInFlight = 1024
         } test: { gateway in
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func holdsAllUploadsToTheirRoom() async throws {
+    @Test func limitsTheBytesInFlightOfAllUploads() async throws {
         try await withGateway {
             $0.configuration.uploadBytesInFlight = 1000
         } test: { gateway in
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func refusesMoreThanMayWait() async throws {
+    @Test func refusesRequestsAboveTheLimitOfWaitingOnes() async throws {
         try await withGateway {
             $0.configuration.maxWaiting = 1
         } test: { gateway in
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func saysOnceWhenToTryAgainWhereTheServerItselfIsFull() async throws {
+    @Test func sendsRetryAfterOnceIfTheServerIsFull() async throws {
         try await withGateway {
             $0.configuration.server.maxBytesInFlight = 100
         } test: { gateway in
@@ -175,7 +175,7 @@ import Testing
         }
     }
 
-    @Test func doesNotWaitForARequestForEver() async throws {
+    @Test func limitsTheTimeForARequestToArrive() async throws {
         try await withGateway {
             $0.configuration.server.requestTimeout = .milliseconds(50)
         } test: { gateway in

@@ -21,7 +21,7 @@ import Testing
             partition: Partitioning(count: 4).partition(of: SyncID(unchecked: caller)), offset: offset)
     }
 
-    @Test func aPartitionThatIsTooFarBehindTakesNoMoreUntilItCatchesUp() async throws {
+    @Test func aLaggingPartitionRefusesUploadsUntilItCatchesUp() async throws {
         let other = try #require(
             ["a", "b", "c", "d", "e"].first { reference(0, of: $0).partition != reference(0).partition })
         try await withGateway {
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func recordsWithoutAResultAreNotWaitedFor() async throws {
+    @Test func refusedRecordsDoNotCountAsLag() async throws {
         try await withGateway {
             $0.backlog = backlog
         } test: { (gateway: TestGateway) async throws -> Void in
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func whatPassedBeforeTheGatewayNotedItDoesNotCount() async throws {
+    @Test func anUploadThatPassedBeforeItsAppendWasRecordedDoesNotCount() async throws {
         try await withGateway {
             $0.backlog = backlog
         } test: { (gateway: TestGateway) async throws -> Void in
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func aRecordThatNobodyToldOfDoesNotCloseItsPartitionForGood() async throws {
+    @Test func anUnreportedRecordDoesNotBlockItsPartitionPermanently() async throws {
         try await withGateway {
             $0.backlog = backlog
         } test: { (gateway: TestGateway) async throws -> Void in
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func aBacklogThatIsRealGrowsByOneUploadASecondAndIsKnownAllAlong() async throws {
+    @Test func aRealBacklogGrowsByOneUploadASecondAndIsReported() async throws {
         try await withGateway {
             $0.backlog = backlog
         } test: { (gateway: TestGateway) async throws -> Void in

@@ -10,7 +10,7 @@ import Testing
     private let text =
         #"{"batch":{"batch":7,"results":[{"status":"applied","timeStamp":5,"version":1,"knowledgeId":"k1"}]}}"#
 
-    @Test func tellsAKeptOutcome() async throws {
+    @Test func returnsAKeptOutcome() async throws {
         try await withGateway { gateway in
             gateway.link.keep(outcome, of: 7, with: .abc)
             let answer = try await gateway.exchange("GET", path)
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func knowsWhatItAppended() async throws {
+    @Test func reportsAnAppendedBatchAsPending() async throws {
         try await withGateway { gateway in
             #expect(try await gateway.exchange("GET", path).status == 404)
             #expect(try await gateway.exchange("POST", "/v1/upload", #"{"knowledgeId":"k1","batch":7}"#).status == 202)
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func tellsARefusalOfTheWholeThatNobodyKeeps() async throws {
+    @Test func returnsABatchRefusalThatIsNotKept() async throws {
         try await withGateway { gateway in
             gateway.link.keep(outcome, of: 7, with: .abc)
             gateway.link.set(PartOutcome(refusal: .batchMismatch), ofPart: 0)
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func sendsADeviceThatWaitsTooLongBackToItsBatch() async throws {
+    @Test func isNotFoundWhenTheUploadIsTooOld() async throws {
         try await withGateway { gateway in
             #expect(try await gateway.exchange("POST", "/v1/upload", #"{"knowledgeId":"k1","batch":7}"#).status == 202)
             gateway.clock.advance(by: .seconds(300))
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func isPendingUntilEveryOwnersPartIsThere() async throws {
+    @Test func isPendingUntilEveryOwnersPartIsKnown() async throws {
         try await withGateway { gateway in
             let summary = BatchSummary(changeCount: 2, otherOwners: [.xyz])
             gateway.link.keep(.results([(0, .applied(5), nil)], summary: summary), of: 7, with: .abc)
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func isNotReadyWhereAStreamIsNot() async throws {
+    @Test func isNotReadyIfAStreamIsNot() async throws {
         try await withGateway { gateway in
             gateway.link.failOutcomes(.notReady("the stream is being built"))
             let answer = try await gateway.exchange("GET", path)
@@ -88,7 +88,7 @@ import Testing
         "/v1/batches/1?knowledgeId=", "/v1/batches/1?knowledgeId=*", "/v1/batches/1?knowledgeId=a&knowledgeId=a",
         "/v1/batches/1?KnowledgeId=k1",
     ])
-    func refusesAWrongBatchOrDevice(target: String) async throws {
+    func refusesAnInvalidBatchOrDevice(target: String) async throws {
         try await withGateway { gateway in
             let answer = try await gateway.exchange("GET", target)
             #expect(answer.status == 422)

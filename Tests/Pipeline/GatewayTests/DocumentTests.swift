@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func refersToWhatThereIs() {
+    @Test func everyReferenceResolves() {
         var used: Set<String> = []
         for object in document.objects {
             guard let reference = object["$ref"]?.text else { continue }
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func declaresWhatItRequires() {
+    @Test func declaresRequiredProperties() {
         for object in document.at("components", "schemas")?.objects ?? [] {
             guard let properties = object["properties"] else { continue }
             for name in object["required"]?.elements.compactMap(\.text) ?? [] {
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func givesExamplesForEveryExchange() {
+    @Test func hasExamplesForEveryOperation() {
         for (method, path, operation) in operations where path.hasPrefix("/v1/") {
             if method == "post" {
                 let body = operation.at("requestBody", "content", "application/json")
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test func pointsAProblemAtItsHeading() throws {
+    @Test func theTypeOfAProblemRefersToItsHeading() throws {
         for code in ProblemCode.allCases {
             guard case .bytes(let body) = Problem(code, "x").response.content else { continue }
             let problem = try JSONTree(body)

@@ -25,7 +25,7 @@ import Testing
         #"[{"syncId":"abc","knowledgeId":"k1","lastTimeStamp":5}]"#, "\"\(String(repeating: "k", count: 256))\"",
     ]
 
-    @Test func refusesOrReadsWithinTheContractsBounds() throws {
+    @Test func refusesOrParsesWithinTheContractsBounds() throws {
         let words = Self.values + Self.names.map { "\"\($0)\":" } + ["{", "}", "[", "]", ",", ":"]
         let tally = try Fuzzer(
             "envelope", count: TestLength.count(5000, long: 150_000), corpus: Self.corpus, words: words,

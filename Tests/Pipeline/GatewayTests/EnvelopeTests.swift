@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test func namesTheByteThatIsNoUTF8() async throws {
+    @Test func reportsThePositionOfInvalidUTF8() async throws {
         try await withGateway { gateway in
             let client = try HTTPClient(port: gateway.port)
             try await client.send(
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func tellsWhereTheEnvelopeIsWrong() async throws {
+    @Test func reportsThePositionOfAnInvalidField() async throws {
         try await withGateway { gateway in
             let answer = try await gateway.exchange("POST", "/v1/pull", #"{"knowledgeId":"k1","limit": 0}"#)
             #expect(
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func ignoresFieldsThatItDoesNotKnow() async throws {
+    @Test func ignoresUnknownFields() async throws {
         try await withGateway { gateway in
             for (target, body) in [
                 (
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func takesNullWhereADeviceKnowsNothingYet() async throws {
+    @Test func acceptsNullForOptionalFields() async throws {
         try await withGateway { gateway in
             let answer = try await gateway.exchange(
                 "POST", "/v1/sync",

@@ -18,7 +18,7 @@ import Testing
         "%00", "%", "%zz", "%ff", ":read", ":write", ":", ",", "wait=", "=", ";", "\n", "\"", "charset=", "\u{0}", "é",
     ]
 
-    @Test func refusesCallersOrKnowsThem() throws {
+    @Test func refusesOrAuthenticatesCallers() throws {
         let address = try Self.address()
         let tally = try Fuzzer(
             "headers", count: TestLength.count(5000, long: 100_000), corpus: Self.corpus, words: Self.words

@@ -19,7 +19,7 @@ import Testing
         return client
     }
 
-    @Test func answersAtOnceWhereThereIsSomething() async throws {
+    @Test func respondsAtOnceIfThereAreNewRows() async throws {
         try await withGateway { gateway in
             gateway.link.set(.rows([#"{"id":"a"}"#], [(.k1, 5)], head: 5), of: .abc)
             let answer = try await gateway.exchange("POST", "/v1/pull", #"{"knowledgeId":"k1","wait":30}"#)
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func waitsOnWhenAMoveBroughtNothingForTheDevice() async throws {
+    @Test func waitsOnAfterAMoveWithoutRowsForTheDevice() async throws {
         try await withGateway { gateway in
             let client = try await poll(gateway)
             gateway.link.setIdle(false)
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func answersWhatItHasWhenTheTimeIsOver() async throws {
+    @Test func longPollRespondsWhenItsTimeIsOver() async throws {
         try await withGateway { gateway in
             let client = try await poll(gateway)
             gateway.clock.advance(by: .seconds(30))
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func doesNotWaitWithoutATime() async throws {
+    @Test func doesNotWaitWithoutWait() async throws {
         try await withGateway { gateway in
             let answer = try await gateway.exchange("POST", "/v1/pull", #"{"knowledgeId":"k1","wait":0}"#)
             #expect(answer.status == 200)
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func answersWhatItHasWhenTheGatewayStops() async throws {
+    @Test func longPollRespondsWhenTheGatewayStops() async throws {
         try await withGateway { gateway in
             let clients = [try await poll(gateway), try await poll(gateway)]
             async let stopped: Void = gateway.service.stop()
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func endsWithItsClient() async throws {
+    @Test func longPollEndsWhenItsClientDisconnects() async throws {
         try await withGateway { gateway in
             let client = try await poll(gateway)
             client.leave()
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func endsWhenTheStreamCannotBeReadAnyMore() async throws {
+    @Test func longPollEndsWhenTheStreamCannotBeRead() async throws {
         try await withGateway { gateway in
             let client = try await poll(gateway)
             gateway.link.setIdle(false)

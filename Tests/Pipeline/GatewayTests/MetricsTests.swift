@@ -16,7 +16,7 @@ import Testing
         registry.counter(.gatewayProblems, [.reason: code.rawValue]).value
     }
 
-    @Test func countsAnswersByRouteAndStatus() async throws {
+    @Test func countsResponsesByRouteAndStatus() async throws {
         try await withGateway {
             $0.metrics = registry
         } test: { gateway in
@@ -47,7 +47,7 @@ import Testing
         #expect(!text.contains("abc"))
     }
 
-    @Test func countsUploadsThatTheLogDoesNotTake() async throws {
+    @Test func countsFailedAppends() async throws {
         try await withGateway {
             $0.metrics = registry
         } test: { gateway in

@@ -6,7 +6,7 @@ import TestSignals
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct OutcomeTests {
-    @Test func putsThePartsOfAllOwnersInTheRequestsOrder() async throws {
+    @Test func mergesThePartsOfAllOwnersInTheRequestsOrder() async throws {
         try await withGateway { gateway in
             let q = SyncID(unchecked: "q")
             gateway.link.set(
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func writesZerosAndNoDeviceForADeleteOfNothing() async throws {
+    @Test func writesZerosAndNullForADeleteOfAnAbsentRow() async throws {
         try await withGateway { gateway in
             gateway.link.set(
                 .results(
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test(arguments: BatchRefusal.allCases) func tellsWhyTheWholeWasRefused(refusal: BatchRefusal) async throws {
+    @Test(arguments: BatchRefusal.allCases) func returnsTheRefusalOfABatch(refusal: BatchRefusal) async throws {
         try await withGateway { gateway in
             gateway.link.set(PartOutcome(refusal: refusal), ofPart: 0)
             let sync = try await gateway.exchange("POST", "/v1/sync", #"{"knowledgeId":"k1","batch":7,"changes":[{}]}"#)
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func showsNoRowOfAnOwnerThatIsNotGrantedAnyMore() async throws {
+    @Test func omitsRowsOfAnOwnerThatIsNoLongerGranted() async throws {
         try await withGateway { gateway in
             let summary = BatchSummary(changeCount: 2, otherOwners: [.xyz])
             let own = PartOutcome.results(
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func neverLeavesAChangeOut() async throws {
+    @Test func respondsWithAResultForEveryChange() async throws {
         try await withGateway { gateway in
             gateway.link.set(.results([(0, .applied(1), nil)], summary: BatchSummary(changeCount: 2)), ofPart: 0)
             let answer = try await gateway.exchange(
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func givesUpWhenOneWaitForAllPartsIsOver() async throws {
+    @Test func endsWhenTheWaitForAllPartsIsOver() async throws {
         try await withGateway {
             $0.configuration.outcomeWait = .seconds(3)
         } test: { gateway in

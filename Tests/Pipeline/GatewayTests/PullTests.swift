@@ -3,7 +3,7 @@ import SyncModel
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct PullTests {
-    @Test func answersAnIdlePullFromMemory() async throws {
+    @Test func respondsToAnIdlePullFromMemory() async throws {
         try await withGateway { gateway in
             let answer = try await gateway.exchange(
                 "POST", "/v1/pull", #"{"knowledgeId":"k1","knowledge":[\#(entry("k1", 0)),\#(entry("k2", 7))]}"#)
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func putsTheRowsOfOneOwnerAfterTheOther() async throws {
+    @Test func sendsTheRowsOwnerByOwner() async throws {
         try await withGateway { gateway in
             gateway.link.set(.rows([#"{"id":"a"}"#, #"{"id":"b"}"#], [(.k1, 5)], head: 5), of: .abc)
             gateway.link.set(.rows([#"{"id":"c"}"#], [(.k2, 9)], head: 9, hasMore: true), of: .xyz)
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func keepsTheEntriesOfOwnersThatACutPageDidNotComeTo() async throws {
+    @Test func keepsTheEntriesOfOwnersAfterTheEndOfACutPage() async throws {
         try await withGateway { gateway in
             gateway.link.set(.rows([#"{"id":"a"}"#], [(.k1, 5)], head: 9), of: .abc)
             gateway.link.cutPages(at: 1)
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func namesNoHeadOfAnOwnerThatIsDrained() async throws {
+    @Test func namesNoHeadOfADrainedOwner() async throws {
         try await withGateway { gateway in
             gateway.link.set(.rows([#"{"id":"a"}"#], [(.k1, 9)], head: 9), of: .abc)
             let answer = try await gateway.exchange(
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func saysADrainedOwnersKnowledgeInOneNumberWhereAsked() async throws {
+    @Test func sendsADrainedOwnersKnowledgeAsOneFloorIfRequested() async throws {
         try await withGateway { gateway in
             gateway.link.set(.rows([#"{"id":"a"}"#], [(.k1, 5)], head: 9), of: .abc)
             gateway.link.set(.rows([#"{"id":"b"}"#], [(.k2, 4)], head: 8, hasMore: true), of: .xyz)
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func neverLowersAVectorToBeCompact() async throws {
+    @Test func aCompactVectorIsNeverLower() async throws {
         try await withGateway { gateway in
             gateway.link.set(.rows(head: 5), of: .abc)
             let answer = try await gateway.exchange(
@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    @Test func beginsAnewWhereTheLogHasLessThanTheVector() async throws {
+    @Test func requestsAResyncIfTheLogIsBehindTheVector() async throws {
         try await withGateway { gateway in
             gateway.link.setHistoryChanged(.xyz)
             gateway.link.set(.rows([#"{"id":"a"}"#], [(.k1, 5)], head: 5), of: .abc)
@@ -202,7 +202,7 @@ import Testing
         }
     }
 
-    @Test func uploadsWaitsAndPullsInOneExchange() async throws {
+    @Test func uploadsWaitsAndPullsInOneRequest() async throws {
         try await withGateway { gateway in
             gateway.link.set(.results([(0, .applied(102), nil)], summary: BatchSummary(changeCount: 1)), ofPart: 0)
             gateway.link.set(.rows([#"{"id":"b"}"#], [(.k1, 102), (.k2, 103)], head: 103), of: .abc)
@@ -217,7 +217,7 @@ import Testing
         }
     }
 
-    @Test func saysNothingOfABatchWhereThereIsNone() async throws {
+    @Test func hasNoBatchObjectWithoutABatch() async throws {
         try await withGateway { gateway in
             let none = try await gateway.exchange("POST", "/v1/sync", #"{"knowledgeId":"k1"}"#)
             #expect(none.text == answerHead + #""changes":[],"knowledge":[],"# + nothingMore)
@@ -233,7 +233,7 @@ import Testing
         }
     }
 
-    @Test func coversTheBatchesThatItMustInclude() async throws {
+    @Test func waitsForTheBatchesToInclude() async throws {
         try await withGateway { gateway in
             let body = #"{"knowledgeId":"k1","include":[3,4]}"#
             let three = PartOutcome.results([(0, .applied(1), nil)], summary: BatchSummary(changeCount: 1))
@@ -249,7 +249,7 @@ import Testing
         }
     }
 
-    @Test func isNotReadyWhereAStreamIsNot() async throws {
+    @Test func isNotReadyIfAStreamIsNot() async throws {
         try await withGateway { gateway in
             gateway.link.setIdle(false)
             for (error, detail) in [

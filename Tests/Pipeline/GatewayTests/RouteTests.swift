@@ -6,7 +6,7 @@ import SyncModel
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct RouteTests {
-    @Test func saysThatThereIsNothing() async throws {
+    @Test func unknownPathsAreNotFound() async throws {
         try await withGateway { gateway in
             for target in [
                 "/", "/v1", "/v1/", "/v1/sync/", "/v2/sync", "/V1/sync", "/v1/batches", "/v1/batches/",
@@ -27,7 +27,7 @@ import Testing
         ("HEAD", "/v1/upload", "POST, OPTIONS"), ("POST", "/v1/watch", "GET, HEAD, OPTIONS"),
         ("PUT", "/v1/batches/1", "GET, HEAD, OPTIONS"), ("PATCH", "/openapi.json", "GET, HEAD, OPTIONS"),
     ])
-    func namesTheMethodsThereAre(method: String, target: String, allow: String) async throws {
+    func refusesOtherMethodsAndListsTheAllowedOnes(method: String, target: String, allow: String) async throws {
         try await withGateway { gateway in
             let answer = try await gateway.exchange(method, target, method == "HEAD" ? nil : "{}")
             #expect(answer.status == 405)
@@ -39,7 +39,7 @@ import Testing
     @Test(arguments: [
         ("/v1/sync", "POST, OPTIONS"), ("/v1/schema", "GET, HEAD, OPTIONS"), ("*", "GET, HEAD, POST, OPTIONS"),
     ])
-    func answersOptionsToAnybody(target: String, allow: String) async throws {
+    func respondsToOptionsWithoutAuthentication(target: String, allow: String) async throws {
         try await withGateway { gateway in
             let answer = try await gateway.exchange("OPTIONS", target, as: nil)
             #expect(answer.status == 204)
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func answersHeadAsGetWithoutTheBody() async throws {
+    @Test func respondsToHeadLikeGetWithoutTheBody() async throws {
         try await withGateway { gateway in
             for target in ["/v1/schema", "/openapi.json", "/docs/errors.md"] {
                 let head = try await gateway.exchange("HEAD", target)
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func servesTheDocumentAndTheErrorsToAnybody() async throws {
+    @Test func servesTheDocumentsWithoutAuthentication() async throws {
         try await withGateway { gateway in
             let document = try await gateway.exchange("GET", "/openapi.json", as: nil)
             #expect(document.status == 200)
@@ -90,7 +90,7 @@ import Testing
                 "at most 1000"
             ),
         ] as [([String], String)])
-    func asksWhoIsCalling(headers: [String], detail: String) async throws {
+    func refusesUnauthenticatedRequests(headers: [String], detail: String) async throws {
         try await withGateway {
             $0.configuration.server.maxHeaderBytes = 65_536
         } test: { gateway in
@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    @Test func tellsACallerWhoMayDoNothing() async throws {
+    @Test func refusesAForbiddenCaller() async throws {
         try await withGateway { gateway in
             let answer = try await gateway.exchange("POST", "/v1/pull", as: "banned", #"{"knowledgeId":"k1"}"#)
             #expect(answer.status == 403)
@@ -131,7 +131,7 @@ import Testing
         ("text/plain", 415), ("application/jsonx", 415), ("application/json; charset=latin1", 415),
         ("application/json;charset=\"UTF-8\"", 200),
     ])
-    func takesJSONAlone(type: String?, status: Int) async throws {
+    func acceptsOnlyJSON(type: String?, status: Int) async throws {
         try await withGateway { gateway in
             let headers = type.map { ["Content-Type: \($0)"] } ?? []
             let answer = try await gateway.exchange("POST", "/v1/pull", headers: headers, #"{"knowledgeId":"k1"}"#)
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func saysThatItTakesGzipAlone() async throws {
+    @Test func refusesOtherEncodingsThanGzip() async throws {
         try await withGateway { gateway in
             let answer = try await gateway.exchange("POST", "/v1/pull", headers: ["Content-Encoding: br"], "x")
             #expect(answer.status == 415)
@@ -150,7 +150,7 @@ import Testing
         }
     }
 
-    @Test func compressesAnswersForThoseWhoTakeIt() async throws {
+    @Test func compressesResponsesForClientsThatAcceptGzip() async throws {
         try await withGateway { gateway in
             let row = #"{"table":"person","id":"\#(String(repeating: "i", count: 200))"}"#
             gateway.link.set(.rows(Array(repeating: row, count: 20), head: 5), of: .abc)
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    @Test func saysWhatIsNoHTTPInItsOwnWords() async throws {
+    @Test func respondsToMalformedHTTPWithAProblem() async throws {
         try await withGateway { gateway in
             let client = try HTTPClient(port: gateway.port)
             try await client.send(Array("GET /v1/schema HTTP/1.1\r\n\r\n".utf8))

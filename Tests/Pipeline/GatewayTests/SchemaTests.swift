@@ -3,7 +3,7 @@ import SyncModel
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct SchemaTests {
-    @Test func tellsTablesAndLimits() async throws {
+    @Test func returnsTablesAndLimits() async throws {
         try await withGateway {
             $0.limits = SyncLimits(maxBatchBytes: 5000, maxChanges: 6, maxValueBytes: 70)
             $0.configuration.keepAlive = .seconds(8)
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func isNotSentAgainToWhoeverHasIt() async throws {
+    @Test func respondsNotModifiedToAKnownETag() async throws {
         var tag = ""
         try await withGateway { gateway in
             tag = try #require(try await gateway.exchange("GET", "/v1/schema")["etag"])

@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: ["0.0.0.0", "::", "192.0.2.1", "127.0.0.1.example", "128.0.0.1", "127.1", "localhost.example"])
-    func listensToThisMachineAloneWithoutAuthentication(host: String) async throws {
+    func refusesOtherAddressesThanLoopbackWithoutAuthentication(host: String) async throws {
         let service = try service(host)
         do {
             _ = try await service.start()
@@ -59,7 +59,7 @@ import Testing
         await (try service("127.0.0.1")).stop()
     }
 
-    @Test func stopsAfterTheOutcomesUnderWay() async throws {
+    @Test func stopWaitsForPendingOutcomes() async throws {
         try await withGateway { gateway in
             gateway.link.holdOutcomes()
             gateway.link.set(.results([], summary: BatchSummary(changeCount: 0)), ofPart: 0)
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func stopsWithoutOutcomesThatDoNotCome() async throws {
+    @Test func stopCancelsRequestsAfterItsPatience() async throws {
         try await withGateway {
             $0.patience = .zero
         } test: { gateway in
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func tellsTheLogOfItsLifeAndOfTheLogsTroubles() async throws {
+    @Test func logsStartAndStopAndFailedAppends() async throws {
         let lines = Lines()
         try await withGateway {
             $0.logger = Logger(label: "gateway", output: LogOutput(format: .text, to: lines), level: .info)

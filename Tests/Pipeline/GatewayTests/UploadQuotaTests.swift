@@ -5,7 +5,7 @@ import Testing
 @testable import Gateway
 
 @Suite struct UploadQuotaTests {
-    @Test func remembersABoundedNumberOfCallers() throws {
+    @Test func tracksABoundedNumberOfCallers() throws {
         let clock = ManualClock()
         let quota = UploadQuota(
             maximumBytes: 1000, maximumBytesOfCaller: 1000, changesPerSecond: 1, clock: GatewayClock(clock),
@@ -25,7 +25,7 @@ import Testing
         #expect(throws: Problem.self) { try send(7) }
     }
 
-    @Test func forgetsCallersAtOnceWhereThereIsNoRate() throws {
+    @Test func removesCallersAtOnceWithoutARate() throws {
         let quota = UploadQuota(
             maximumBytes: 1000, maximumBytesOfCaller: 1000, changesPerSecond: 0, clock: GatewayClock(ManualClock()),
             maximumCallers: 2)

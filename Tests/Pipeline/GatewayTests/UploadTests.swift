@@ -7,7 +7,7 @@ import TestSignals
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct UploadTests {
-    @Test func appendsOneMessageWithEverythingThatOrderingWillNeed() async throws {
+    @Test func appendsOneRecordWithEverythingThatOrderingNeeds() async throws {
         try await withGateway { gateway in
             let changes = #"[ {"table":"person", "id":"ü\u0041", "values":{"name":1.50}} , 7 ]"#
             let answer = try await gateway.exchange(
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func stampsTheNewestVersionWhereTheRequestNamesNoneOrAnotherServers() async throws {
+    @Test func usesTheNewestSchemaVersionForNoneOrAnUnknownOne() async throws {
         try await withGateway { gateway in
             for version in ["", #""schemaVersion":"ffffffffffffffffffffffffffffffff","#, #""schemaVersion":null,"#] {
                 let answer = try await gateway.exchange(
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func answersOnceTheLogHasTheBatchDurably() async throws {
+    @Test func respondsWhenTheAppendIsDurable() async throws {
         try await withGateway { gateway in
             gateway.log.hold()
             let client = try HTTPClient(port: gateway.port)
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test func refusesWhatTheLogCouldNotTakeWithoutTryingIt() async throws {
+    @Test func refusesABatchLargerThanARecordWithoutAppendingIt() async throws {
         try await withGateway {
             $0.log = MemoryLog(maximumRecordSize: 1000)
         } test: { gateway in

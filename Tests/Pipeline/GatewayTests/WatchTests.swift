@@ -23,7 +23,7 @@ import Testing
         "event: head\ndata: {\"syncId\":\"\(owner)\",\"head\":\(head)}\n\n"
     }
 
-    @Test func beginsWithTheHeadOfEveryOwnerAndTellsOfMoves() async throws {
+    @Test func sendsTheHeadOfEveryOwnerAndThenEveryMove() async throws {
         try await withGateway { gateway in
             gateway.link.set(.rows(head: 103), of: .abc)
             let client = try await watch(gateway)
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func keepsConnectionsAliveFromOneTimer() async throws {
+    @Test func sendsKeepAlivesFromOneTimer() async throws {
         try await withGateway {
             $0.configuration.keepAlive = .seconds(5)
         } test: { gateway in
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func keepsTheNewestHeadForAReaderThatIsSlow() async throws {
+    @Test func keepsTheNewestHeadForASlowReader() async throws {
         try await withGateway { gateway in
             let (client, moves) = try await outrun(gateway)
             let all = try await client.chunks(until: "\"head\":\(moves)}\n\n")
@@ -82,7 +82,7 @@ import Testing
         return (client, moves)
     }
 
-    @Test func endsStreamsWhenTheGatewayStops() async throws {
+    @Test func endsEventStreamsWhenTheGatewayStops() async throws {
         try await withGateway { gateway in
             let client = try await watch(gateway, links: nil)
             _ = try await client.chunks(until: event("abc", 0))
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func endsWithTheCallersToken() async throws {
+    @Test func eventStreamEndsWhenTheTokenExpires() async throws {
         try await withGateway { gateway in
             // Its token holds for 20 s.
             let brief = try await watch(gateway, as: "brief", links: nil)
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func forgetsAClientThatLeaves() async throws {
+    @Test func removesAClientThatDisconnects() async throws {
         try await withGateway { gateway in
             let client = try await watch(gateway, links: nil)
             _ = try await client.chunks(until: event("abc", 0))
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func isNotReadyWhereAHeadIsNot() async throws {
+    @Test func isNotReadyIfAHeadIsNotKnown() async throws {
         try await withGateway { gateway in
             gateway.link.failHeads(.notReady("the stream is being built"))
             let answer = try await gateway.exchange("GET", "/v1/watch")

@@ -2,7 +2,7 @@ import Configuration
 import Metrics
 import Operations
 import ServiceLifecycle
-import Synchronization
+import TestClocks
 import Testing
 
 /// What the port answers.
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test func aPartThatGivesNoSignOfLifeForTooLongIsNamedUntilItDoes() async throws {
-        let clock = HandClock()
+        let clock = ManualClock()
         let (beats, asked) = AsyncStream.makeStream(of: CheckedContinuation<Void, Never>.self)
         var incoming = beats.makeAsyncIterator()
         let liveness = Liveness(tasks: Watchdog("tasks", limit: .seconds(30), clock: clock) {})
@@ -98,26 +98,8 @@ import Testing
             address: try #require(NetworkAddress("127.0.0.1:\(port)")), metrics: metrics, readiness: readiness,
             liveness: Liveness())
         let error = #expect(throws: OperationsStartError.self) { try second.start() }
-        #expect(error?.description.contains("port \(port) at 127.0.0.1 is taken") == true)
+        #expect(error?.description.contains("port \(port) of 127.0.0.1 is used") == true)
         #expect(error?.description.contains("operations.address") == true)
         await server.stop()
     }
-}
-
-/// A clock that stands until it is moved; nobody sleeps by it.
-private final class HandClock: Clock {
-    typealias Duration = Swift.Duration
-
-    struct Instant: InstantProtocol {
-        var time: Duration
-        func advanced(by duration: Duration) -> Instant { Instant(time: time + duration) }
-        func duration(to other: Instant) -> Duration { other.time - time }
-        static func < (one: Instant, other: Instant) -> Bool { one.time < other.time }
-    }
-
-    private let time = Mutex(Duration.zero)
-    var now: Instant { Instant(time: time.withLock { $0 }) }
-    var minimumResolution: Duration { .nanoseconds(1) }
-    func sleep(until deadline: Instant, tolerance: Duration?) async throws { try Task.checkCancellation() }
-    func advance(by duration: Duration) { time.withLock { $0 += duration } }
 }
