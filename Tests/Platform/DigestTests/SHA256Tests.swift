@@ -15,7 +15,7 @@ import Testing
         #expect(hexadecimal(SHA256.digest(of: Array(message.utf8))) == digest)
     }
 
-    @Test func agreesWithTheStandardOnAMillionLetters() {
+    @Test func hashesAMillionLettersAsInTheStandard() {
         var hash = SHA256()
         let piece = [UInt8](repeating: 0x61, count: 1000)
         for _ in 0..<1000 { hash.update(piece) }
@@ -23,7 +23,7 @@ import Testing
             hexadecimal(hash.finish()) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0")
     }
 
-    @Test func piecesMakeTheSameDigestAsTheWhole() {
+    @Test func piecesHaveTheSameDigestAsTheWhole() {
         let message = (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         var hash = SHA256()
         for cut in [0, 1, 63, 64, 65, 999, 1000] {
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func aFinishedContextBeginsTheNextMessage() {
+    @Test func aFinishedHashCanBeReused() {
         var hash = SHA256()
         hash.update(Array("abc".utf8))
         let first = hash.finish()

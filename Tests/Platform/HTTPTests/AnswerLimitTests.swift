@@ -10,7 +10,7 @@ import Testing
         return HTTPResponse(status: 200, body: [UInt8](repeating: 0x61, count: size))
     }
 
-    @Test(arguments: [false, true]) func refusesLargeAnswersWhileOthersAreNotTaken(inTask: Bool) async throws {
+    @Test(arguments: [false, true]) func refusesLargeResponsesWhileOthersAreUnread(inTask: Bool) async throws {
         try await TestServer {
             $0.maxAnswerBytesInFlight = 1 << 20
         } answer: { request in

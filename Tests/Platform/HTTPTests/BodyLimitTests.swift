@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test func refusesAChunkedBodyAsSoonAsItPassesTheLimit() async throws {
+    @Test func refusesAChunkedBodyAsSoonAsItExceedsTheLimit() async throws {
         try await TestServer({ $0.maxBodyBytes = 1000 }, answer: echo).run { server, port in
             let client = try await RawClient(port: port)
             try await client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func takesABodyOfExactlyTheLimit() async throws {
+    @Test func acceptsABodyOfExactlyTheLimit() async throws {
         try await TestServer({ $0.maxBodyBytes = 1000 }, answer: echo).run { _, port in
             let client = try await RawClient(port: port)
             let body = String(repeating: "x", count: 1000)
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func refusesInsteadOfAskingForABodyTooLarge() async throws {
+    @Test func refusesATooLargeBodyInsteadOfSending100Continue() async throws {
         try await TestServer({ $0.maxBodyBytes = 1000 }, answer: echo).run { _, port in
             let client = try await RawClient(port: port)
             try await client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1001\r\nExpect: 100-continue\r\n\r\n")
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func formatsItsOwnAnswersAsTheApplicationLikes() async throws {
+    @Test func theApplicationFormatsRefusals() async throws {
         try await TestServer(
             {
                 $0.maxBodyBytes = 1000
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func letsTheApplicationDecideBeforeTheBodyIsRead() async throws {
+    @Test func theApplicationDecidesBeforeTheBodyIsRead() async throws {
         try await TestServer(
             bodyPolicy: { request in
                 switch request.segments.first {
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func refusesBodiesWhileThoseInFlightUseUpTheBudgetAndRecovers() async throws {
+    @Test func refusesBodiesWhileTheBudgetIsUsedUpAndRecovers() async throws {
         let held = Signal<Void>()
         let release = Signal<Void>()
         try await TestServer(
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test func halfReceivedBodiesDoNotBlockEachOther() async throws {
+    @Test func incompleteBodiesDoNotBlockEachOther() async throws {
         try await TestServer({ $0.maxBytesInFlight = 100_000 }, answer: echo).run { server, port in
             let clients = [try await RawClient(port: port), try await RawClient(port: port)]
             let body = String(repeating: "x", count: 60_000)
@@ -158,7 +158,7 @@ import Testing
         try await client.sendWhileReading("\r\n0\r\n\r\n")
     }
 
-    @Test func doesNotHandleARequestWhoseBodyBreaksOff() async throws {
+    @Test func doesNotHandleARequestWithAnIncompleteBody() async throws {
         let handled = Signal<String>()
         try await TestServer(answer: { request in
             handled.send(request.rawPath)

@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func cutsTheSecondRequestOfAConnectionAsWell() async throws {
+    @Test func limitsTheTimeOfTheSecondRequest() async throws {
         try await TestServer({ $0.requestTimeout = .milliseconds(1000) }, answer: echo).run { _, port in
             let client = try await RawClient(port: port, sending: "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await client.answer().status == 200)
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func doesNotCutAnAnswerThatTakesLonger() async throws {
+    @Test func doesNotLimitTheTimeOfAResponse() async throws {
         let gate = Signal<Void>()
         let started = Signal<Void>()
         try await TestServer(

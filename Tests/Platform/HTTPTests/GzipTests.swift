@@ -65,7 +65,7 @@ private func gunzip(_ bytes: [UInt8], count: Int) -> [UInt8]? {
         }
     }
 
-    @Test func decompressesABodyThatComesByteByByte() async throws {
+    @Test func decompressesABodyThatArrivesByteByByte() async throws {
         try await TestServer(answer: echo).run { _, port in
             let client = try await RawClient(port: port)
             try await client.send(
@@ -90,7 +90,7 @@ private func gunzip(_ bytes: [UInt8], count: Int) -> [UInt8]? {
         }
     }
 
-    @Test func refusesWhatIsNoGzip() async throws {
+    @Test func refusesInvalidGzip() async throws {
         try await TestServer(answer: echo).run { _, port in
             let good = gzip(Self.sample)
             var wrongSum = good
@@ -129,7 +129,7 @@ private func gunzip(_ bytes: [UInt8], count: Int) -> [UInt8]? {
     }
 
     @Test(arguments: [2000, 30_000], [false, true])
-    func compressesAtOnceOrInATask(size: Int, isTask: Bool) async throws {
+    func compressesInlineOrInATask(size: Int, isTask: Bool) async throws {
         let body = Array(Self.sample[..<size])
         try await TestServer(answer: { _ in
             let response = HTTPResponse(status: 200, body: body, isCompressible: true)
@@ -146,7 +146,7 @@ private func gunzip(_ bytes: [UInt8], count: Int) -> [UInt8]? {
         }
     }
 
-    @Test func leavesAloneWhatIsSmallOrNotToBeCompressed() async throws {
+    @Test func doesNotCompressSmallOrIncompressibleResponses() async throws {
         try await TestServer(answer: { request in
             switch request.segments.first {
             case "small": .response(HTTPResponse(status: 200, body: [1, 1, 1], isCompressible: true))

@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func refusesLargeBodiesAndCutsTricklersWithTLS() async throws {
+    @Test func limitsBodiesAndTimeWithTLS() async throws {
         try await withCertificate { files, folder in
             let upload = folder.appendingPathComponent("upload")
             try Data(count: 300_000).write(to: upload)
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test func saysThatACertificateCannotBeUsed() async throws {
+    @Test func reportsAnUnusableCertificate() async throws {
         try await withCertificate { files, folder in
             let nonsense = folder.appendingPathComponent("nonsense.pem")
             try Data("no certificate".utf8).write(to: nonsense)

@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test func answersPipelinedRequestsInOrder() async throws {
+    @Test func servesPipelinedRequestsInOrder() async throws {
         try await TestServer(answer: { request in
             request.segments[0] == "slow" ? .task { text("slow") } : .response(text(request.segments[0]))
         }).run { _, port in
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func answersHeadWithTheLengthAndWithoutTheBody() async throws {
+    @Test func respondsToHeadWithTheLengthAndWithoutTheBody() async throws {
         try await TestServer(answer: { _ in .response(text("12345")) }).run { _, port in
             let client = try await RawClient(port: port)
             try await client.send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func answersHeadOfAStreamWithoutIt() async throws {
+    @Test func respondsToHeadOfAStreamWithoutABody() async throws {
         let ended = Signal<HTTPBodyStream.End>()
         try await TestServer(answer: { _ in
             .response(HTTPResponse(status: 200, stream: HTTPBodyStream(onEnd: { ended.send($0) })))
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func takesAChunkedBodyWhole() async throws {
+    @Test func acceptsAChunkedBody() async throws {
         try await TestServer(answer: echo).run { _, port in
             let client = try await RawClient(port: port)
             try await client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func takesALargeBodyWholeWithZerosBehindIt() async throws {
+    @Test func acceptsALargeBodyWithZeroPadding() async throws {
         let body = (0..<1_000_003).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         let padding = Signal<Bool>()
         try await TestServer(answer: { request in
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func asksForTheBodyOfAClientThatWaits() async throws {
+    @Test func sends100ContinueToAClientThatExpectsIt() async throws {
         try await TestServer(answer: echo).run { _, port in
             let client = try await RawClient(port: port)
             try await client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func handsOutTheRequestDecoded() async throws {
+    @Test func passesTheDecodedRequestToTheHandler() async throws {
         let seen = Signal<HTTPRequest>()
         try await TestServer(answer: { request in
             seen.send(request)
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test func endsTheConnectionOfHTTP10AndOfClose() async throws {
+    @Test func closesTheConnectionAfterHTTP10AndAfterClose() async throws {
         try await TestServer(answer: { _ in .response(text("x")) }).run { _, port in
             for head in ["GET / HTTP/1.0\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"] {
                 let client = try await RawClient(port: port)
@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    @Test func answers500WhereAResponseCannotBeSent() async throws {
+    @Test func responds500IfAResponseCannotBeSent() async throws {
         let events = Signal<String>()
         try await TestServer(
             { $0.onEvent = { if case .invalidResponse(let reason) = $0 { events.send(reason) } } },

@@ -4,7 +4,7 @@ import TestSignals
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct StartStopTests {
-    @Test func stopWaitsForTheAnswerUnderWay() async throws {
+    @Test func stopWaitsForTheResponseInProgress() async throws {
         let started = Signal<Void>()
         let gate = Signal<Void>()
         // An address of its own, lest another test's server gets the port once it is free.
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func stopEndsWhatStillWaits() async throws {
+    @Test func stopEndsWaitingRequests() async throws {
         let started = Signal<Void>()
         let cancelled = Signal<Void>()
         let ended = Signal<HTTPBodyStream.End>()
@@ -121,7 +121,7 @@ import Testing
         await second.stop(patience: .zero)
     }
 
-    @Test func saysWhyItDoesNotStart() async throws {
+    @Test func reportsWhyItDoesNotStart() async throws {
         try await TestServer(answer: echo).run { _, port in
             func failure(_ change: (inout HTTPServerConfiguration) -> Void) -> HTTPServerError? {
                 var configuration = HTTPServerConfiguration()

@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func sendsTheHeadAtOnceAndEveryPieceAsItIsWritten() async throws {
+    @Test func sendsTheHeadAtOnceAndEveryPieceWhenItIsWritten() async throws {
         let ended = Signal<HTTPBodyStream.End>()
         try await withStreams(ended: ended) { streams, _, port in
             let client = try await RawClient(port: port)
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func holdsBackTheWriterOfAReaderThatStops() async throws {
+    @Test func aWriterWaitsForASlowReader() async throws {
         try await withStreams(capacity: 10_000) { streams, _, port in
             let client = try await RawClient(port: port, receiveBuffer: 4096)
             try await client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func takesAPieceLargerThanItsRoomOnlyWhenNothingWaits() async throws {
+    @Test func acceptsAPieceLargerThanItsCapacityOnlyWhenTheBufferIsEmpty() async throws {
         let stream = HTTPBodyStream(capacity: 10)
         #expect(stream.write([UInt8](repeating: 1, count: 100)) == .accepted)
         #expect(stream.write([1]) == .full)
@@ -91,7 +91,7 @@ import Testing
         #expect(stream.write([1]) == .ended)
     }
 
-    @Test func aWriterThatWaitsIsFreedByTheEndAndByCancellation() async throws {
+    @Test func aWaitingWriterIsResumedByTheEndAndByCancellation() async throws {
         let stream = HTTPBodyStream(capacity: 1)
         #expect(await stream.send([1]))
         let cancelled = Task { await stream.send([2]) }
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func noticesThatTheClientHasGone(byReset: Bool) async throws {
+    func detectsTheDisconnectOfAClient(byReset: Bool) async throws {
         let ended = Signal<HTTPBodyStream.End>()
         try await withStreams(ended: ended) { streams, _, port in
             let client = try await RawClient(port: port)
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func noticesThatAClientHasGoneThatDidNotRead() async throws {
+    @Test func detectsTheDisconnectOfAClientThatDoesNotRead() async throws {
         let ended = Signal<HTTPBodyStream.End>()
         try await withStreams(capacity: 1 << 20, ended: ended) { streams, _, port in
             let client = try await RawClient(port: port, receiveBuffer: 4096)
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func anAbortedStreamShowsAsBroken() async throws {
+    @Test func anAbortedStreamBreaksTheResponseOff() async throws {
         try await withStreams { streams, _, port in
             let client = try await RawClient(port: port)
             try await client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    @Test func manyStreamsAreWokenAndEndedByTheirProducer() async throws {
+    @Test func manyStreamsAreWrittenAndEndedByTheirProducer() async throws {
         try await withStreams { streams, server, port in
             var clients: [RawClient] = []
             var open: [HTTPBodyStream] = []

@@ -10,7 +10,7 @@ import Testing
         "/a//b/.././c", "",
     ].map { Array($0.utf8) }
 
-    @Test func targetsAreRefusedOrSplitIntoText() throws {
+    @Test func targetsAreRefusedOrSplitIntoSegments() throws {
         let words = ["%", "%2F", "%00", "%ff", "%C3", "/", "//", "..", "http://", "*", "é", "?", "#"]
         let tally = try Fuzzer(
             "target", count: TestLength.count(5000, long: 100_000), corpus: Self.targets, words: words
@@ -37,7 +37,7 @@ import Testing
 
     private static func hex(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
 
-    @Test func framingsAreRefusedOrHaveOneMeaning() throws {
+    @Test func framingsAreRefusedOrUnambiguous() throws {
         let corpus = [
             "L5", "Tchunked", "L5\nEgzip", "Egzip\nTCHUNKED", "L0", "L5\nL5", "Eidentity", "L99999999999999999999",
         ]

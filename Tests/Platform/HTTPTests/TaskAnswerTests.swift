@@ -3,7 +3,7 @@ import TestSignals
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct TaskAnswerTests {
-    @Test func answersManyConnectionsInWhateverOrderTheTasksEnd() async throws {
+    @Test func servesManyConnectionsInAnyOrderOfTasks() async throws {
         let started = Signal<Int>()
         let gates = (0..<50).map { _ in Signal<Void>() }
         try await TestServer(answer: { request in
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func cancelsTheTaskOfAClientThatGoesAway(byReset: Bool) async throws {
+    func cancelsTheTaskOfAClientThatDisconnects(byReset: Bool) async throws {
         let started = Signal<Void>()
         let cancelled = Signal<Void>()
         try await TestServer(answer: { _ in
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func dropsTheAnswerForAClientThatIsGone() async throws {
+    @Test func dropsTheResponseForAClientThatHasDisconnected() async throws {
         let started = Signal<Void>()
         let gate = Signal<Void>()
         let returned = Signal<Void>()
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func dropsWhatATaskReturnsAfterTheServerHasStopped() async throws {
+    @Test func dropsTheResponseOfATaskAfterTheStop() async throws {
         let started = Signal<Void>()
         let gate = Signal<Void>()
         let ended = Signal<HTTPBodyStream.End>()

@@ -18,7 +18,7 @@ import Testing
         "\u{FEFF}", "\"\":", "{\"a\":", "[[[[", "]]]]", "é",
     ]
 
-    @Test func refusesOrReadsWhateverComes() throws {
+    @Test func refusesOrReadsAnyInput() throws {
         let tally = try Fuzzer(
             "JSON", count: TestLength.count(10_000, long: 400_000), corpus: Self.corpus, words: Self.words,
             generate: { random in

@@ -79,7 +79,7 @@ struct JSONNumberTests {
     }
 
     @Test("keeps the spelling of numbers in a minified copy")
-    func keepsSpellings() throws {
+    func keepsTheTextOfNumbers() throws {
         let texts = Self.readings.map(\.text)
         let source = "[ " + texts.joined(separator: " , ") + " ]"
         var parser = JSONParser()
@@ -89,7 +89,7 @@ struct JSONNumberTests {
     }
 
     @Test("takes a number apart without rounding")
-    func takesNumbersApart() {
+    func parsesNumbersExactly() {
         for (text, isNegative, digits, exponent) in [
             ("0", false, "", 0), ("-0.00e7", true, "", 0), ("1", false, "1", 0), ("-100", true, "1", 2),
             ("1.20", false, "12", -1), ("0.00120", false, "12", -4), ("10.010", false, "1001", -2),

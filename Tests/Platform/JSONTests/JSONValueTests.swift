@@ -165,7 +165,7 @@ struct JSONValueTests {
     }
 
     @Test("accessors of other types answer nil")
-    func otherTypesAnswerNil() throws {
+    func otherTypesReturnNil() throws {
         var parser = JSONParser()
         let document = try parser.parse(#"[null,true,1,"1",[1],{"a":1}]"#.utf8.span)
         var elements = document.root.elements!
@@ -208,7 +208,7 @@ struct JSONValueTests {
     }
 
     @Test("sees a repeated name, however it is spelled and however large the object")
-    func seesRepeatedNames() throws {
+    func findsRepeatedNames() throws {
         let many = (0..<500).map { "\"n\($0)\":\($0)" }
         for (text, name, value) in [
             (#"{"a":1,"b":2,"\u0061":3,"b":4}"#, "a", 3),

@@ -11,7 +11,7 @@ struct JSONWriterTests {
     }
 
     @Test("puts commas where they belong")
-    func putsCommas() {
+    func writesCommas() {
         let text = Self.written { writer in
             writer.object { writer in
                 writer.name("a")
@@ -43,7 +43,7 @@ struct JSONWriterTests {
     }
 
     @Test("starts anew when its bytes are taken or removed, and appends to what it is given")
-    func startsAnew() {
+    func resets() {
         var writer = JSONWriter(appendingTo: Array("data: ".utf8))
         writer.value(1)
         #expect(writer.take() == Array("data: 1".utf8))
@@ -124,7 +124,7 @@ struct JSONWriterTests {
     }
 
     @Test("random doubles read back the same")
-    func doublesReadBack() throws {
+    func doublesRoundTrip() throws {
         var random = SeededRandom(seed: 8785)
         for _ in 0..<50_000 {
             let number = Double(bitPattern: random.next())

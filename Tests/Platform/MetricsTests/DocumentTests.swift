@@ -8,7 +8,7 @@ import Testing
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent(
             "docs/operations.md")
 
-    @Test func everyMetricStandsInTheDocumentAsItIsDeclared() throws {
+    @Test func everyMetricIsDocumentedAsDeclared() throws {
         let page = try String(contentsOf: Self.document, encoding: .utf8)
         let header = "| metric | kind | labels | meaning |\n|---|---|---|---|\n"
         let table = try #require(page.components(separatedBy: header).dropFirst().first)
@@ -23,7 +23,7 @@ import Testing
         #expect(documented == declared)
     }
 
-    @Test func theDocumentNamesNoMetricThatThereIsNot() throws {
+    @Test func theDocumentNamesNoUnknownMetric() throws {
         let page = try String(contentsOf: Self.document, encoding: .utf8)
         let names = Set(Metric.all.map(\.name))
         let named = page.matches(of: /weir_[a-z_]+/).map { String($0.0) }

@@ -29,7 +29,7 @@ import Testing
                 """)
     }
 
-    @Test func seriesStandUnderOneHelpWithTheirLabelsInOrder() async {
+    @Test func seriesFollowOneHelpWithTheirLabelsInOrder() async {
         registry.gauge(.stageLagRecords, [.partition: "1", .stage: "ordering"]).set(3)
         registry.gauge(.stageLagRecords, [.stage: "ingest", .partition: "0"]).set(5)
         #expect(
@@ -40,7 +40,7 @@ import Testing
             ])
     }
 
-    @Test func aGaugeWithoutAValueIsNotShown() async {
+    @Test func anUnknownGaugeIsNotExported() async {
         let gauge = registry.gauge(.stageNextOffset, [.stage: "ingest", .partition: "0"], startingWith: nil)
         #expect(await text().isEmpty)
         gauge.set(0)
@@ -78,7 +78,7 @@ import Testing
         #expect(await text().hasSuffix("weir_build_info{version=\"a\\\"b\\\\c\\nd\u{e9}\"} 1\n"))
     }
 
-    @Test func seriesThatNeverCameUpAreLeftOutWhereTheyWouldBeMany() async {
+    @Test func zeroSeriesOfMetricsWithManyLabelsAreOmitted() async {
         let many = registry.counter(.httpRequests, [.route: "/v1/sync", .status: "200"])
         _ = registry.histogram(.httpDuration, [.route: "/v1/sync"])
         _ = registry.counter(.gatewayUploads)
@@ -88,7 +88,7 @@ import Testing
         #expect(await text().contains("weir_http_requests_total{route=\"/v1/sync\",status=\"200\"} 1\n"))
     }
 
-    @Test func collectorsAreAskedAtEachWriting() async {
+    @Test func collectorsRunWithEachExport() async {
         let calls = Counter()
         registry.collect { samples in
             calls.add()

@@ -41,7 +41,7 @@ import Testing
         for number in 0..<5 { #expect(read(far) == Array("line \(number)\n".utf8)) }
     }
 
-    @Test func dropsAndCountsWhatABlockedReaderLeavesNoRoomFor() throws {
+    @Test func dropsAndCountsLinesWhileTheReaderIsBlocked() throws {
         let (readEnd, writeEnd) = try pair { pipe($0) }
         defer { close(readEnd) }
         let filling = fill(writeEnd)
@@ -70,7 +70,7 @@ import Testing
         #expect(bytes.suffix(6).elementsEqual("after\n".utf8))
     }
 
-    @Test func tellsOfALineThatIsLargerThanTheQueue() throws {
+    @Test func reportsALineThatIsLargerThanTheQueue() throws {
         let (readEnd, writeEnd) = try pair { pipe($0) }
         defer { close(readEnd) }
         let sink = BoundedLogSink(descriptor: writeEnd, capacity: 4, format: .json)

@@ -10,7 +10,7 @@ import Testing
         try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8)
     }
 
-    @Test func everyKeyStandsInTheDocumentWithItsMeaning() throws {
+    @Test func everyKeyIsDocumentedAsDeclared() throws {
         let source = try text("Sources/Platform/Observability/LogKey.swift")
         let declared = source.matches(of: /\/\/\/ (.+)\n    package static let [a-zA-Z]+ = LogKey\("([a-z_]+)"\)/)
             .map { "| `\($0.2)` | \($0.1) |" }

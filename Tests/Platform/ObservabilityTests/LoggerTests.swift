@@ -27,7 +27,7 @@ final class CollectingSink: LogSink {
         return Logger(label: "gateway", output: output, level: level)
     }
 
-    @Test func writesLinesForPeople() {
+    @Test func writesTextLines() {
         logger(.text).info(
             "Listening",
             [
@@ -67,7 +67,7 @@ final class CollectingSink: LogSink {
         #expect(object["duration_s"] as? Double == -5e-6)
     }
 
-    @Test func letsNoTextForgeALineOrSteerTheTerminal() {
+    @Test func escapesLineBreaksAndControlCharacters() {
         logger(.text).info("a\n2026-01-01 forged", [.reason: "x\u{1B}[2J", .error: "c=\"d\\\""])
         #expect(sink.lines.count == 1)
         #expect(
@@ -88,7 +88,7 @@ final class CollectingSink: LogSink {
         #expect(sink.lines == ["\(text) info     x: y\n"])
     }
 
-    @Test func makesNothingBelowTheLevel() {
+    @Test func evaluatesNothingBelowTheLevel() {
         var made = 0
         func make() -> String {
             made += 1
@@ -107,7 +107,7 @@ final class CollectingSink: LogSink {
         #expect(made == 2)
     }
 
-    @Test func ordersLevelsByWeight() {
+    @Test func ordersLevels() {
         #expect(LogLevel.allCases == [.trace, .debug, .info, .notice, .warning, .error, .critical])
         #expect(LogLevel.allCases.sorted() == LogLevel.allCases)
     }
@@ -139,7 +139,7 @@ final class CollectingSink: LogSink {
         #expect(message.hasSuffix("é…\n"))
     }
 
-    @Test func coloursLinesForATerminalAlone() {
+    @Test func coloursLinesOnlyForATerminal() {
         logger(.text, isColoured: true).error("x", [.count: 1])
         #expect(sink.lines[0].contains("\u{1B}[31merror\u{1B}[0m    gateway: x \u{1B}[2mcount=\u{1B}[0m1\n"))
         logger(.json, isColoured: true).error("x")
@@ -147,7 +147,7 @@ final class CollectingSink: LogSink {
         #expect(!LogOutput.showsColours(descriptor: -1, environment: [:]))
     }
 
-    @Test func turnsColoursOffWhereToldTo() throws {
+    @Test func disablesColoursByEnvironment() throws {
         let terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY)
         try #require(terminal >= 0)
         defer { close(terminal) }

@@ -18,7 +18,7 @@ import Testing
         return (server, try #require(address.split(separator: ":").last.flatMap { UInt16($0) }))
     }
 
-    @Test func metricsComeAsPrometheusText() async throws {
+    @Test func servesMetricsAsPrometheusText() async throws {
         metrics.counter(.gatewayUploads).add(7)
         let (server, port) = try start()
         let answer = try await PlainClient.ask("GET", "/metrics", port: port)
@@ -28,7 +28,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func readinessNamesWhatIsMissingUntilNothingIs() async throws {
+    @Test func readinessNamesWhatIsNotReady() async throws {
         let first = readiness.addCondition("storage", unready: "the \"log\" is being opened")
         let second = readiness.addCondition("streams", unready: "partition 3 is being rebuilt")
         let (server, port) = try start()
@@ -52,7 +52,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func aPartThatGivesNoSignOfLifeForTooLongIsNamedUntilItDoes() async throws {
+    @Test func aStuckThreadIsReportedUntilItResponds() async throws {
         let clock = ManualClock()
         let (beats, asked) = AsyncStream.makeStream(of: CheckedContinuation<Void, Never>.self)
         var incoming = beats.makeAsyncIterator()
@@ -92,7 +92,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func anAddressInUseIsNamed() async throws {
+    @Test func reportsAnAddressInUse() async throws {
         let (server, port) = try start()
         let second = OperationsServer(
             address: try #require(NetworkAddress("127.0.0.1:\(port)")), metrics: metrics, readiness: readiness,

@@ -21,7 +21,7 @@ import Testing
         return (values[0], values[1])
     }
 
-    @Test func lagIsWhatIsLeftInTheLogAndTheAgeOfItsOldest() async throws {
+    @Test func lagIsTheNumberOfUnfinishedRecordsAndTheAgeOfTheOldest() async throws {
         let time = Mutex<Int64>(1_000_000_000)
         let log = MemoryChangeLog(MemoryLogContents(partitionCount: 2), clock: { time.withLock { $0 } })
         registry.collectLag(of: log, partitions: 2, now: { 1_010_000_000 })
@@ -50,7 +50,7 @@ import Testing
         await log.close()
     }
 
-    @Test func aClosedLogIsNoFailure() async throws {
+    @Test func aClosedLogIsNotAFailure() async throws {
         let log = MemoryChangeLog(MemoryLogContents(partitionCount: 1), clock: { 1_000_000_000 })
         let producer = try await log.producer()
         try await producer.append([NewRecord(to: TopicPartition(.uploads, 0), value: [1])])

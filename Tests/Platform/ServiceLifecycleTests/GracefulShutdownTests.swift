@@ -14,7 +14,7 @@ import Testing
         try await ended.value
     }
 
-    @Test func callsTheHandlerOnceAndLetsTheOperationEnd() async throws {
+    @Test func callsTheHandlerOnceAndAwaitsTheOperation() async throws {
         let stop = Switch()
         try await runUntil("waits") { [record] in
             #expect(!isShuttingDownGracefully)
@@ -31,7 +31,7 @@ import Testing
         #expect(record.lines == ["a runs", "waits", "handler", "a stops", "a flushed"])
     }
 
-    @Test func callsTheHandlerAtOnceWhereShutdownHasBegun() async throws {
+    @Test func callsTheHandlerAtOnceAfterShutdown() async throws {
         try await runUntil("a runs") { [record] in
             try await gracefulShutdown()
             await withGracefulShutdownHandler {
@@ -43,7 +43,7 @@ import Testing
         #expect(record.lines == ["a runs", "handler", "operation", "a stops", "a flushed"])
     }
 
-    @Test func forgetsTheHandlerOnceTheOperationHasEnded() async throws {
+    @Test func removesTheHandlerAfterTheOperation() async throws {
         try await runUntil("waits") { [record] in
             await withGracefulShutdownHandler {
             } onGracefulShutdown: {
@@ -55,7 +55,7 @@ import Testing
         #expect(record.lines == ["a runs", "waits", "a stops", "a flushed"])
     }
 
-    @Test func cancelsWhatHasNothingToFinish() async throws {
+    @Test func cancelsTheOperationOnShutdown() async throws {
         try await runUntil("waits") { [record] in
             let error = await #expect(throws: CancellationError.self) {
                 try await cancelWhenGracefulShutdown {
@@ -82,7 +82,7 @@ import Testing
         #expect(record.lines.last == "a flushed")
     }
 
-    @Test func waitsForCancellationAloneOutsideAService() async throws {
+    @Test func waitsOnlyForCancellationOutsideAService() async throws {
         let task = Task { try await gracefulShutdown() }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }

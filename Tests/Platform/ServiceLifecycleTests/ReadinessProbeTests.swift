@@ -11,7 +11,7 @@ import Testing
         return Dictionary(uniqueKeysWithValues: entries.map { ($0.name, $0.unreadyReason ?? "ready") })
     }
 
-    @Test func theAnswerOfEachProbeCountsAnewEachTime() async {
+    @Test func probesRunWithEachReport() async {
         let reason = Mutex<String?>("the broker is away")
         readiness.addCondition("listening").setReady()
         readiness.addProbe("kafka") { reason.withLock(\.self) }
@@ -22,7 +22,7 @@ import Testing
         #expect(await readiness.probedReport().isReady)
     }
 
-    @Test func aProbeWithoutAnAnswerMakesUnreadyAndIsNotPutAgainUntilItHasOne() async {
+    @Test func aProbeThatHangsMakesUnreadyAndDoesNotRunTwice() async {
         let (questions, note) = AsyncStream.makeStream(of: Void.self)
         let (answers, answer) = AsyncStream.makeStream(of: Void.self)
         let count = Mutex(0)

@@ -87,7 +87,7 @@ import Testing
         #expect(record.lines.last == "a flushed")
     }
 
-    @Test func stopsGracefullyWhereItsTaskIsCancelled() async throws {
+    @Test func stopsGracefullyIfItsTaskIsCancelled() async throws {
         let group = group([
             .init("a", Script(name: "a", record: record, flush: { try Task.checkCancellation() }))
         ])
@@ -98,7 +98,7 @@ import Testing
         #expect(record.lines == ["a runs", "a stops", "a flushed"])
     }
 
-    @Test func startsNoFurtherServiceOnceItShallStop() async throws {
+    @Test func startsNoFurtherServiceAfterShutdown() async throws {
         var first = Script(name: "a", record: record)
         first.ready = { try await Switch().wait() }
         let group = group([.init("a", first), .init("b", Script(name: "b", record: record))])
@@ -110,7 +110,7 @@ import Testing
         #expect(record.lines == ["a runs", "a stops", "a flushed"])
     }
 
-    @Test func endsWhereAServiceReturnsUnasked() async throws {
+    @Test func endsIfAServiceReturnsUnexpectedly() async throws {
         let group = group([
             .init("a", Script(name: "a", record: record)), .init("b", Script(name: "b", record: record, body: {})),
         ])
@@ -119,7 +119,7 @@ import Testing
         #expect(record.lines.last == "a flushed")
     }
 
-    @Test func goesOnWhereAServiceMayFinish() async throws {
+    @Test func continuesIfAServiceMayFinish() async throws {
         let finish = Switch()
         let group = group([
             .init("a", Script(name: "a", record: record, body: {}), mayFinish: true),
@@ -145,7 +145,7 @@ import Testing
         #expect(record.lines.count == 6)
     }
 
-    @Test func endsWhereAServiceCannotBecomeReady() async throws {
+    @Test func endsIfAServiceCannotBecomeReady() async throws {
         var second = Script(name: "b", record: record)
         second.ready = { throw Failure(name: "ready") }
         let group = group([

@@ -9,7 +9,7 @@ import Testing
     private let record = Record()
     private let clock = ManualClock()
 
-    @Test func endsWhereAServiceIsNotReadyInTime() async throws {
+    @Test func endsIfAServiceIsNotReadyInTime() async throws {
         var second = Script(name: "b", record: record)
         second.ready = { try await Switch().wait() }
         let group = group(
@@ -33,7 +33,7 @@ import Testing
         #expect(record.lines.last == "log: Service ended service=a")
     }
 
-    @Test func cancelsAServiceThatTakesTooLongToStopAndStopsTheOthers() async throws {
+    @Test func cancelsAServiceAtItsStopLimitAndStopsTheOthers() async throws {
         let stuck = Script(name: "b", record: record, flush: { try await Switch().wait() })
         let group = group(
             [
@@ -53,7 +53,7 @@ import Testing
         #expect(record.lines.suffix(4) == ["b stops", "b throws", "a stops", "a flushed"])
     }
 
-    @Test func givesUpAServiceThatIgnoresCancellation() async throws {
+    @Test func abandonsAServiceThatIgnoresCancellation() async throws {
         let release = Switch()
         let stuck = Script(name: "b", record: record, flush: { await release.waitStubbornly() })
         let group = group(

@@ -16,7 +16,7 @@ import YAML
         "'", "\\x00", "\\uD800", "\t", "%YAML 1.2", "? ", "<<: *a", "\u{FEFF}", "\u{85}", "[[[[[[", "{{{{", "é",
     ]
 
-    @Test func refusesWithAPlaceOrReadsWhateverComes() throws {
+    @Test func refusesWithAPositionOrReadsAnyInput() throws {
         let tally = try Fuzzer(
             "YAML", count: TestLength.count(5000, long: 150_000), corpus: Self.corpus, words: Self.words
         ).run { bytes in

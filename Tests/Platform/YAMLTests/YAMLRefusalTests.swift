@@ -7,7 +7,7 @@ import YAML
         try #require(throws: YAMLError.self) { _ = try YAMLDocument(text, limits: limits) }
     }
 
-    @Test func refusesARepeatedKeyAndNamesBothPlaces() throws {
+    @Test func refusesARepeatedKeyAndNamesBothPositions() throws {
         let error = try refusal("a: 1\nb: 2\n\"a\": 3\n")
         #expect(error.code == .duplicateKey)
         #expect(error.position == YAMLPosition(line: 3, column: 1))
@@ -68,7 +68,7 @@ import YAML
         #expect(error.position == YAMLPosition(line: 1, column: 7))
     }
 
-    @Test func refusesATextOfBracketsAlone() throws {
+    @Test func refusesATextOfBrackets() throws {
         #expect(try refusal(String(repeating: "[", count: 1 << 20)).code == .tooDeep)
         #expect(try refusal(String(repeating: "{a: ", count: 1 << 18)).code == .tooDeep)
         #expect(try refusal(String(repeating: "- ", count: 1 << 19)).code == .tooDeep)

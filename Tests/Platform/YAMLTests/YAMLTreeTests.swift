@@ -3,7 +3,7 @@ import YAML
 
 /// What a document's tree holds.
 @Suite struct YAMLTreeTests {
-    @Test func keepsTheOrderOfKeysAndEveryPlace() throws {
+    @Test func keepsTheOrderOfKeysAndAllPositions() throws {
         let text = """
             # a comment
             zebra: 1
@@ -32,7 +32,7 @@ import YAML
         #expect(mapping["é"]?.position == YAMLPosition(line: 1, column: 11))
     }
 
-    @Test func tellsKeysApartByTheirBytes() throws {
+    @Test func comparesKeysByBytes() throws {
         let mapping = try #require(try YAMLDocument("\u{E9}: 1\ne\u{301}: 2\n").root?.mapping)
         #expect(mapping.entries.count == 2)
         #expect(mapping["\u{E9}"]?.scalar?.integer == 1)
@@ -47,7 +47,7 @@ import YAML
     }
 
     @Test(arguments: ["", "# nothing here\n", "\n\n", "---\n...\n"])
-    func takesATextWithoutContentForNothing(_ text: String) throws {
+    func aTextWithoutContentHasNoRoot(_ text: String) throws {
         let root = try YAMLDocument(text).root
         #expect(root == nil || root?.scalar?.isNull == true)
     }
@@ -66,7 +66,7 @@ import YAML
         #expect(scalar.tag == tag)
     }
 
-    @Test func takesQuotedScalarsForText() throws {
+    @Test func quotedScalarsAreText() throws {
         let scalars = try #require(try YAMLDocument("['1', \"true\", '~', '']").root?.sequence).compactMap(\.scalar)
         #expect(scalars.allSatisfy { $0.tag == .string })
         #expect(scalars.allSatisfy { $0.integer == nil && $0.boolean == nil && !$0.isNull })
