@@ -18,7 +18,7 @@ struct ServiceGroupState {
         case cancel(Int)
         /// The service did not end after its cancellation.
         case abandon(Int)
-        /// Reindexs the previous timer.
+        /// Replaces the previous timer.
         case setTimer(Int, Duration)
         case end((any Error)?)
     }
