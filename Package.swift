@@ -80,8 +80,8 @@ let package = Package(
         library(
             "Pipeline/Gateway",
             [
-                "ChangeLog", "Configuration", "FanOutLink", "HTTP", "JSON", "JSONText", "Metrics", "Observability",
-                "SyncModel", "SyncWire",
+                "AsyncPrimitives", "ChangeLog", "Configuration", "FanOutLink", "HTTP", "JSON", "JSONText", "Metrics",
+                "Observability", "SyncModel", "SyncWire",
             ], resources: [.embedInCode("Resources/openapi.json"), .embedInCode("Resources/errors.md")]),
         library(
             "Pipeline/Ingest",

@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import FanOutLink
 import HTTP
 import JSONText
@@ -32,7 +33,7 @@ extension GatewayHandler {
 
     private func longPoll(_ caller: Caller, _ envelope: Envelope, _ page: PullPage) async throws -> HTTPResponse {
         let deadline = clock.now() + envelope.wait
-        let wakeup = PollWakeup()
+        let wakeup = Wakeup()
         // Subscribed before the first pull, so that no move is missed.
         let subscription = link.subscribe(to: page.request.owners.map(\.owner)) { _, _ in wakeup.signal() }
         defer { subscription.cancel() }
@@ -54,7 +55,7 @@ extension GatewayHandler {
             if page.hasNews(pages) || polls.isStopping || clock.now() >= deadline {
                 return respond(page, pages, batch: nil, caller: caller)
             }
-            await wakeup.next()
+            await wakeup.waitUnlessCancelled()
             try Task.checkCancellation()
         }
     }
