@@ -87,21 +87,26 @@ let package = Package(
             "Pipeline/Ingest",
             [
                 "AsyncPrimitives", "ChangeLog", "Configuration", "Digest", "JSON", "JSONText", "Metrics",
-                "Observability", "SyncModel", "SyncWire",
+                "Observability", "PartitionSupervision", "SyncModel", "SyncWire",
             ]),
         library(
             "Pipeline/Ordering",
             [
-                "AsyncPrimitives", "ChangeLog", "Configuration", "Metrics", "Observability", "RecordStore", "SyncModel",
-                "SyncWire",
+                "AsyncPrimitives", "ChangeLog", "Configuration", "Metrics", "Observability", "PartitionSupervision",
+                "RecordStore", "SyncModel", "SyncWire",
             ]),
         library(
             "Pipeline/FanOut",
             [
                 "AsyncPrimitives", "ChangeLog", "Configuration", "CZlib", "FanOutLink", "JSONText", "Metrics",
-                "RecordStore", "SQLite", "SyncModel", "SyncWire", "ThreadExecutor",
+                "PartitionSupervision", "RecordStore", "SQLite", "SyncModel", "SyncWire", "ThreadExecutor",
             ]),
-        library("Pipeline/Control", ["AsyncPrimitives", "ChangeLog", "Observability", "SyncModel", "SyncWire"]),
+        library(
+            "Pipeline/PartitionSupervision",
+            ["AsyncPrimitives", "ChangeLog", "Metrics", "Observability", "SyncModel"]),
+        library(
+            "Pipeline/Control",
+            ["AsyncPrimitives", "ChangeLog", "Observability", "PartitionSupervision", "SyncModel", "SyncWire"]),
 
         // Model: What a change is, its rules, and how both are encoded.
         library("Model/SyncModel", ["JSONText"], features: [.lifetimes]),
@@ -148,9 +153,7 @@ let package = Package(
         // Platform: Libraries that know nothing of changes.
         library(
             "Platform/Operations",
-            [
-                "ChangeLog", "Configuration", "HTTP", "JSONText", "Metrics", "Observability", "ServiceLifecycle",
-            ]),
+            ["Configuration", "HTTP", "JSONText", "Metrics", "Observability", "ServiceLifecycle"]),
         library("Platform/HTTP", ["CEventFD", "CMicrohttpd", "CZlib"]),
         library("Platform/JSON", ["CSimdjson", "JSONText"], features: [.lifetimes]),
         library("Platform/JSONText", features: [.lifetimes], linking: ["m"]),
@@ -188,14 +191,14 @@ let package = Package(
             "Assurance/Verification",
             [
                 "AsyncPrimitives", "ChangeLog", "Digest", "FanOut", "Ingest", "Observability", "Ordering",
-                "RecordStore", "SyncModel", "SyncWire",
+                "PartitionSupervision", "RecordStore", "SyncModel", "SyncWire",
             ]),
         program(
             "Assurance/Simulation",
             [
                 "ChangeLog", "CJobCapture", "Commands", "FanOut", "FanOutLink", "Gateway", "HTTP", "Ingest", "JSON",
-                "MemoryChangeLog", "MemoryRecordStore", "Observability", "Ordering", "RecordStore", "SyncModel",
-                "SyncWire", "ThreadExecutor",
+                "MemoryChangeLog", "MemoryRecordStore", "Observability", "Ordering", "PartitionSupervision",
+                "RecordStore", "SyncModel", "SyncWire", "ThreadExecutor",
             ]),
         program(
             "Assurance/Benchmark",
@@ -211,22 +214,23 @@ let package = Package(
             [
                 "AsyncPrimitives", "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut",
                 "FanOutLink", "Gateway", "HTTP", "Ingest", "KafkaChangeLog", "LinkWire", "Metrics", "NetworkLink",
-                "Observability", "Operations", "Ordering", "PostgresRecordStore", "RecordStore", "SchemaFile",
-                "ServiceLifecycle", "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SyncModel", "SyncWire",
-                "Verification",
+                "Observability", "Operations", "Ordering", "PartitionSupervision", "PostgresRecordStore", "RecordStore",
+                "SchemaFile", "ServiceLifecycle", "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SyncModel",
+                "SyncWire", "Verification",
             ]),
 
         // Tests, in the same folders; Conformance holds the suites that every adapter of a port passes, Support what tests share.
         tests(
             "Pipeline/ControlTests",
             [
-                "ChangeLog", "Control", "MemoryChangeLog", "Observability", "SyncModel", "SyncWire", "TestClocks",
+                "ChangeLog", "Control", "MemoryChangeLog", "Observability", "PartitionSupervision", "SyncModel",
+                "SyncWire", "TestClocks",
             ]),
         tests(
             "Pipeline/FanOutTests",
             [
-                "ChangeLog", "Configuration", "Control", "FanOut", "FanOutLink", "LinkWire", "Metrics",
-                "NetworkLink", "Observability", "RecordStore", "Seeded", "SQLite", "SyncModel", "SyncWire",
+                "ChangeLog", "Configuration", "FanOut", "FanOutLink", "LinkWire", "Metrics", "NetworkLink",
+                "Observability", "PartitionSupervision", "RecordStore", "Seeded", "SQLite", "SyncModel", "SyncWire",
                 "TestClocks",
             ]),
         tests(
@@ -238,21 +242,27 @@ let package = Package(
         tests(
             "Pipeline/IngestTests",
             [
-                "ChangeLog", "Commands", "Configuration", "Control", "Digest", "Fuzzing", "Ingest", "JSON", "Metrics",
-                "Observability", "Seeded", "SyncModel", "SyncWire",
+                "ChangeLog", "Commands", "Configuration", "Digest", "Fuzzing", "Ingest", "JSON", "Metrics",
+                "Observability", "PartitionSupervision", "Seeded", "SyncModel", "SyncWire",
             ]),
         tests(
             "Pipeline/OrderingTests",
             [
-                "ChangeLog", "Control", "MemoryChangeLog", "Metrics", "Observability", "Ordering", "RecordStore",
-                "Seeded", "SQLiteRecordStore", "SyncModel", "SyncWire", "TestClocks",
+                "ChangeLog", "MemoryChangeLog", "Metrics", "Observability", "Ordering", "PartitionSupervision",
+                "RecordStore", "Seeded", "SQLiteRecordStore", "SyncModel", "SyncWire", "TestClocks",
             ]),
         tests(
             "Pipeline/StreamsFromPostgresTests",
             [
                 "ChangeLog", "FanOut", "FanOutLink", "MemoryChangeLog", "MemoryRecordStore", "Observability",
-                "Ordering", "Postgres", "PostgresRecordStore", "PostgresServer", "RecordStore", "Seeded",
-                "SyncModel", "SyncWire",
+                "Ordering", "PartitionSupervision", "Postgres", "PostgresRecordStore", "PostgresServer", "RecordStore",
+                "Seeded", "SyncModel", "SyncWire",
+            ]),
+        tests(
+            "Pipeline/PartitionSupervisionTests",
+            [
+                "AsyncPrimitives", "ChangeLog", "MemoryChangeLog", "Metrics", "PartitionSupervision", "SyncModel",
+                "TestClocks",
             ]),
         tests("Model/CanonicalValuesTests", ["CanonicalValues", "Fuzzing", "Seeded", "SyncModel"]),
         tests("Model/SchemaFileTests", ["Fuzzing", "SchemaFile", "Seeded", "SyncModel", "SyncWire"]),
@@ -282,9 +292,8 @@ let package = Package(
         tests(
             "Adapters/PostgresRecordStoreTests",
             [
-                "Commands", "Configuration", "Fuzzing", "JSONText", "Observability", "Postgres", "PostgresRecordStore",
-                "PostgresServer", "RecordStore", "RecordStoreConformance", "Seeded", "SQLiteRecordStore",
-                "SyncModel", "SyncWire",
+                "Commands", "Configuration", "Fuzzing", "JSONText", "Postgres", "PostgresRecordStore", "PostgresServer",
+                "RecordStore", "RecordStoreConformance", "Seeded", "SQLiteRecordStore", "SyncModel", "SyncWire",
             ]),
         tests(
             "Adapters/SQLiteChangeLogTests",
@@ -307,11 +316,7 @@ let package = Package(
         tests("Platform/KafkaTests", ["Kafka", "MockKafka", "ThreadExecutor"]),
         tests("Platform/MetricsTests", ["Metrics"]),
         tests("Platform/ObservabilityTests", ["Observability"]),
-        tests(
-            "Platform/OperationsTests",
-            [
-                "ChangeLog", "Configuration", "MemoryChangeLog", "Metrics", "Operations", "ServiceLifecycle",
-            ]),
+        tests("Platform/OperationsTests", ["Configuration", "Metrics", "Operations", "ServiceLifecycle"]),
         tests("Platform/PostgresTests", ["Postgres", "PostgresServer", "ServerShell", "ThreadExecutor"]),
         tests("Platform/SQLiteTests", ["SQLite"]),
         tests("Platform/ServiceLifecycleTests", ["Observability", "ServiceLifecycle", "SignalProbe"]),
@@ -325,8 +330,9 @@ let package = Package(
         tests(
             "Assurance/VerificationTests",
             [
-                "AsyncPrimitives", "ChangeLog", "FanOut", "MemoryChangeLog", "Observability", "Ordering", "RecordStore",
-                "SQLite", "SQLiteRecordStore", "SyncModel", "SyncWire", "TestClocks", "Verification",
+                "AsyncPrimitives", "ChangeLog", "FanOut", "MemoryChangeLog", "Observability", "Ordering",
+                "PartitionSupervision", "RecordStore", "SQLite", "SQLiteRecordStore", "SyncModel", "SyncWire",
+                "TestClocks", "Verification",
             ]),
         tests("weir/ArchitectureTests", []),
         tests(

@@ -9,6 +9,7 @@ import Metrics
 import Observability
 import Operations
 import Ordering
+import PartitionSupervision
 import SQLiteChangeLog
 import SQLiteRecordStore
 import ServiceLifecycle

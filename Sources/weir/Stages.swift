@@ -8,6 +8,7 @@ import Ingest
 import Metrics
 import Observability
 import Ordering
+import PartitionSupervision
 import RecordStore
 import SyncModel
 
@@ -28,15 +29,18 @@ struct Stages<Log: ChangeLog>: Sendable {
     let logger: Logger
 
     private var schemas: @Sendable () -> SchemaHistory { { [control] in control.schemas } }
-    private var schemaWait: SchemaWait { { [control] in try await control.known.wait(until: $0) } }
     private var history: History { control.history }
+
+    private func context(_ label: String) -> StageContext<Log> {
+        StageContext(log: log, history: history, schemas: control.known, logger: logger.labeled(label))
+    }
 
     func fanOut<Store: RecordStore>(
         _ settings: FanOutConfiguration, of partitions: [Int], store: Store, observer: some FanOutObserver
     ) -> FanOut<Log, Store> {
         FanOut(
-            configuration: settings, history: history, partitions: partitions, log: log, store: store,
-            schemas: schemas, schemaWait: schemaWait, observer: observer, metrics: FanOutMetrics(metrics))
+            context("fanout"), partitions: partitions, store: store, configuration: settings, observer: observer,
+            metrics: FanOutMetrics(metrics))
     }
 
     /// - Parameter hasFailed: told of each partition that something keeps from being ordered, each time.
@@ -45,8 +49,7 @@ struct Stages<Log: ChangeLog>: Sendable {
         hasFailed: @escaping @Sendable (Int, any Error) -> Void = { _, _ in }
     ) -> OrderingService<Log, Store> {
         OrderingService(
-            log: log, store: store, history: history, schemas: schemas, schemaWait: schemaWait,
-            configuration: settings, logger: logger.labeled("ordering"), metrics: OrderingMetrics(metrics),
+            context("ordering"), store: store, configuration: settings, metrics: OrderingMetrics(metrics),
             hasFailed: hasFailed)
     }
 
@@ -55,15 +58,11 @@ struct Stages<Log: ChangeLog>: Sendable {
         _ settings: IngestConfiguration, _ limits: LimitsConfiguration,
         refused: @escaping @Sendable (UploadReference) -> Void = { _ in }
     ) -> IngestService<Log> {
-        let logger = logger.labeled("ingest")
-        let metrics = IngestMetrics(metrics, partitions: history.partitions)
-        return IngestService(
-            log: log, history: history, limits: limits.limits, configuration: settings, schemas: schemas,
-            schemaWait: schemaWait
+        IngestService(
+            context("ingest"), limits: limits.limits, configuration: settings,
+            metrics: IngestMetrics(metrics, partitions: history.partitions)
         ) { event in
             if case .recordRefused(let upload, _) = event { refused(upload) }
-            event.write(to: logger)
-            metrics.note(event)
         }
     }
 

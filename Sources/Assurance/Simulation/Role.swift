@@ -3,6 +3,7 @@ import Gateway
 import Ingest
 import Observability
 import Ordering
+import PartitionSupervision
 import SyncModel
 import ThreadExecutor
 
@@ -53,36 +54,36 @@ final class Role: @unchecked Sendable {
         world.note("\(process.name) starts")
         let log = SimulatedLog(world: world, process: process)
         let store = SimulatedStore(world: world, process: process)
-        let (scenario, schemas) = (world.scenario, world.scenario.schemas)
+        let scenario = world.scenario
+        let context = StageContext(
+            log: log, history: scenario.history, schemas: KnownSchemas(scenario.schemas), clock: world.clock)
         switch kind {
         case .gateway:
             handler = SimulatedGateway(world, process, log)
             return
         case .ingest:
             let stage = IngestService(
-                log: log, history: scenario.history, limits: SyncLimits(),
-                configuration: IngestConfiguration(stepBytes: max(scenario.stepBytes, 16 << 10)), clock: world.clock,
-                schemas: { schemas }, report: { _ in })
+                context, limits: SyncLimits(),
+                configuration: IngestConfiguration(stepBytes: max(scenario.stepBytes, 16 << 10)))
             run(process) { try await stage.run() }
         case .ordering:
             let stage = OrderingService(
-                log: log, store: store, history: scenario.history, schemas: { schemas },
+                context, store: store,
                 configuration: OrderingConfiguration(
-                    stepBytes: scenario.stepBytes, overlayBytes: scenario.overlayBytes, retryDelay: .milliseconds(200)),
-                clock: world.clock, logger: .disabled)
+                    stepBytes: scenario.stepBytes, overlayBytes: scenario.overlayBytes, retryDelay: .milliseconds(200)))
             run(process) {
-                try await store.prepare(schemas, epoch: scenario.history.epoch)
+                try await store.prepare(scenario.schemas, epoch: scenario.history.epoch)
                 try await stage.run()
             }
         case .fanOut:
             let folder = folder ?? world.folder.new()
             self.folder = folder
             let stage = FanOut(
+                context, partitions: Array(0..<scenario.partitions), store: store,
                 configuration: FanOutConfiguration(
                     directory: folder, batchBytes: scenario.batchBytes, readerThreads: 1,
                     recentResults: scenario.recentResults, rebuildRows: 3),
-                history: scenario.history, partitions: Array(0..<scenario.partitions), log: log, store: store,
-                schemas: { schemas }, clock: world.clock, observer: StreamWatch(world: world, process: process))
+                observer: StreamWatch(world: world, process: process))
             self.stage = stage
             run(process) { try await stage.run() }
         }

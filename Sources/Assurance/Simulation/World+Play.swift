@@ -5,6 +5,7 @@ import MemoryChangeLog
 import MemoryRecordStore
 import Observability
 import Ordering
+import PartitionSupervision
 import RecordStore
 import SyncModel
 import SyncWire
@@ -116,9 +117,8 @@ extension World {
         let tables = MemoryRecordStore()
         let schemas = scenario.schemas
         let stage = OrderingService(
-            log: again, store: tables, history: scenario.history, schemas: { schemas },
-            configuration: OrderingConfiguration(stepBytes: dice.pick([1024, 3000, 1 << 20])), clock: clock,
-            logger: .disabled)
+            StageContext(log: again, history: scenario.history, schemas: KnownSchemas(schemas), clock: clock),
+            store: tables, configuration: OrderingConfiguration(stepBytes: dice.pick([1024, 3000, 1 << 20])))
         var ends: [Int64] = []
         do {
             try await tables.prepare(schemas, epoch: scenario.history.epoch)

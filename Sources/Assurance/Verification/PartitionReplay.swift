@@ -1,6 +1,7 @@
 import ChangeLog
 import Observability
 import Ordering
+import PartitionSupervision
 import RecordStore
 import SyncModel
 import SyncWire
@@ -42,13 +43,13 @@ struct PartitionReplay<Log: ChangeLog, Store: RecordStore>: Sendable {
     /// - Parameter end: at most where `changes` ends.
     /// - Throws: `OrderingError` for a message that cannot be ordered; `ChangeLogError`, `RecordStoreError`.
     func advance(to end: Int64) async throws {
-        let schemas = schemas
         let start = try await position().state.nextOffset
         guard start < end else { return }
         let service = OrderingService(
-            log: ReplayLog(base: log, work: start..<end, published: published, progress: progress),
-            store: ReplayStore(base: store), history: history, schemas: { schemas }, configuration: configuration,
-            logger: logger)
+            StageContext(
+                log: ReplayLog(base: log, work: start..<end, published: published, progress: progress),
+                history: history, schemas: KnownSchemas(schemas), logger: logger),
+            store: ReplayStore(base: store), configuration: configuration)
         do {
             try await service.order(partition)
         } catch is EndOfRange {

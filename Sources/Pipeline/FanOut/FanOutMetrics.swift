@@ -1,6 +1,7 @@
 import ChangeLog
 import FanOutLink
 import Metrics
+import PartitionSupervision
 import SyncModel
 
 /// What the fan-out counts.
@@ -77,11 +78,11 @@ package struct FanOutMetrics: Sendable {
     struct Partition: Sendable {
         fileprivate let position: Gauge
         fileprivate let serving: Gauge
-        fileprivate let paused: Gauge
         fileprivate let rebuilds: Counter
         fileprivate let rebuildRows: Gauge
         fileprivate let rebuildExpectedRows: Gauge
-        fileprivate let retries: Counter
+        /// Updated by the supervisor.
+        let supervision: PartitionMetrics
 
         /// Counts what happened to it.
         func record(_ event: FanOutEvent) {
@@ -98,11 +99,8 @@ package struct FanOutMetrics: Sendable {
             case .rebuilt:
                 rebuilds.add()
                 endRebuild()
-            case .retrying:
-                retries.add()
-                endRebuild()
-            case .waiting: paused.set(1)
-            case .rebuilding: break
+            case .retrying: endRebuild()
+            case .waiting, .rebuilding: break
             }
         }
 
@@ -117,9 +115,6 @@ package struct FanOutMetrics: Sendable {
             rebuildExpectedRows.set(0)
         }
 
-        /// Says that what the partition waited for has come.
-        func resumed() { paused.set(0) }
-
         /// Says that pulls are not answered until it is ready again.
         func stopServing() { serving.set(0) }
     }
@@ -129,9 +124,10 @@ package struct FanOutMetrics: Sendable {
         Partition(
             position: registry.position(of: .fanOut, in: number),
             serving: registry.gauge(.fanOutServing, [.partition: "\(number)"]),
-            paused: registry.gauge(.fanOutPaused, [.partition: "\(number)"]), rebuilds: rebuilds,
+            rebuilds: rebuilds,
             rebuildRows: registry.gauge(.fanOutRebuildRows, [.partition: "\(number)"]),
             rebuildExpectedRows: registry.gauge(.fanOutRebuildExpectedRows, [.partition: "\(number)"]),
-            retries: retries)
+            supervision: PartitionMetrics(
+                retries: retries, paused: registry.gauge(.fanOutPaused, [.partition: "\(number)"])))
     }
 }

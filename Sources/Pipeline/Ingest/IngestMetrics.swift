@@ -1,7 +1,8 @@
 import Metrics
+import PartitionSupervision
 import SyncModel
 
-/// What the stage counts, from the events that it reports.
+/// The metrics of the stage, updated from its events.
 package struct IngestMetrics: Sendable {
     private let records: Counter
     private let changes: Counter
@@ -9,11 +10,10 @@ package struct IngestMetrics: Sendable {
     private let refusedRecords: [RecordRefusal.Code: Counter]
     private let stepRecords: Histogram
     private let stepDuration: Histogram
-    private let retries: Counter
     private let positions: [Gauge]
-    private let paused: [Gauge]
+    /// By partition; updated by its supervisor.
+    let supervision: [PartitionMetrics]
 
-    /// Takes the numbers from a registry, with a position for each partition of the history.
     package init(_ registry: MetricRegistry, partitions: Int) {
         records = registry.counter(.ingestRecords)
         changes = registry.counter(.ingestChanges)
@@ -27,17 +27,19 @@ package struct IngestMetrics: Sendable {
             })
         stepRecords = registry.histogram(.ingestStepRecords)
         stepDuration = registry.histogram(.ingestStepDuration)
-        retries = registry.retries(of: .ingest)
+        let retries = registry.retries(of: .ingest)
         positions = (0..<partitions).map { registry.position(of: .ingest, in: $0) }
-        paused = (0..<partitions).map { registry.gauge(.ingestPaused, [.partition: "\($0)"]) }
+        supervision = (0..<partitions).map {
+            PartitionMetrics(retries: retries, paused: registry.gauge(.ingestPaused, [.partition: "\($0)"]))
+        }
     }
 
-    /// Counts an event; some atomic adds for each step, whatever it holds.
-    package func note(_ event: IngestEvent) {
+    /// A few atomic additions for each step, whatever its size.
+    package func record(_ event: IngestEvent) {
         switch event {
         case .started(let partition, let nextOffset):
             positions[partition].set(Int(nextOffset))
-            paused[partition].set(0)
+            supervision[partition].paused.set(0)
         case .admitted(_, let counts):
             records.add(counts.records)
             changes.add(counts.changes)
@@ -47,10 +49,7 @@ package struct IngestMetrics: Sendable {
             positions[partition].set(Int(nextOffset))
             stepDuration.record(duration)
         case .recordRefused(_, let refusal): refusedRecords[refusal.code]?.add()
-        case .restarting: retries.add()
-        case .paused(let partition, _): paused[partition].set(1)
-        case .resumed(let partition, _): paused[partition].set(0)
-        case .endedUncommitted: break
+        case .restarting, .paused, .resumed, .endedUncommitted: break
         }
     }
 }

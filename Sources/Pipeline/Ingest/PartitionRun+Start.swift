@@ -3,7 +3,7 @@ import ChangeLog
 import SyncModel
 import SyncWire
 
-/// Where a run begins.
+/// The offset at which a run begins.
 extension PartitionRun {
     /// Without a committed offset a partition is read from its earliest record (I1).
     func makeReader() async throws -> Log.Reader {
@@ -22,8 +22,8 @@ extension PartitionRun {
 
     /// The earliest record.
     ///
-    /// A log forgets what was committed with the topic. One that was made anew gives offsets for the second time, and ordering
-    /// would drop what comes of them as seen.
+    /// Without a committed offset the topic may have been recreated: it assigns the same offsets again, and ordering would drop
+    /// the parts of new records as already seen (I2).
     private func earliest() async throws -> Int64 {
         let range = try await log.range(of: partition)
         if let newest = try await newestAdmitted(), newest >= range.end {
@@ -32,18 +32,17 @@ extension PartitionRun {
         return range.start
     }
 
-    /// The newest record of the partition of which something is in `changes`; `nil` where nothing is.
+    /// The offset of the newest record of the partition that has a part in `changes`; `nil` where none has.
     ///
-    /// Part 0 of every batch is in the partition of the same number. Read from its end, in pieces that grow, since most of it
-    /// comes from there.
+    /// Part 0 of every batch is in the partition of the same number, which is read backwards in growing ranges.
     private func newestAdmitted() async throws -> Int64? {
-        let place = TopicPartition(.changes, partition.partition)
-        let range = try await log.range(of: place)
+        let changes = TopicPartition(.changes, partition.partition)
+        let range = try await log.range(of: changes)
         var end = range.end
         var count: Int64 = 64
         while end > range.start {
             let start = max(range.start, end - count)
-            let reader = try await log.reader(of: place, from: start)
+            let reader = try await log.reader(of: changes, from: start)
             let found = await Result.capturing { try await newest(in: reader, before: end) }
             await reader.close()
             if let newest = try found.get() { return newest }
@@ -59,9 +58,9 @@ extension PartitionRun {
             for record in try await reader.next(maximumBytes: stepBytes) {
                 next = record.offset + 1
                 let part: ChangePart
-                // Ordering tells of a record that cannot be read.
+                // Ordering reports a record that cannot be read.
                 do { part = try ChangePart(decoding: record.value) } catch { continue }
-                guard part.epoch.utf8.elementsEqual(history.epoch.utf8) else { continue }
+                guard part.epoch.utf8.elementsEqual(context.history.epoch.utf8) else { continue }
                 guard part.upload.partition == partition.partition else { continue }
                 newest = max(newest ?? part.upload.offset, part.upload.offset)
             }

@@ -1,7 +1,8 @@
 import ChangeLog
+import PartitionSupervision
 import SyncModel
 
-/// One life of a partition's producer: from the committed offset on until the log fails or the worker is told to end.
+/// One run of a partition with one producer: from the committed offset until the log fails or the task is cancelled.
 ///
 /// While the log makes one step durable the next one is checked. An offset is committed after the log has every part of the
 /// records before it (I1).
@@ -10,30 +11,29 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
     struct Ending {
         /// How many steps were committed.
         var committed = 0
-        /// Why it ended; `nil` when the worker was told to.
+        /// Why it ended; `nil` after a cancellation.
         var error: (any Error)?
     }
 
-    /// Records of `changes` and `dead-letters` under way to the log.
+    /// Records of `changes` and `dead-letters` that were enqueued.
     private struct Step: Sendable {
         let receipt: AppendReceipt
-        /// The offset to commit when they are there.
+        /// The offset to commit when they are durable.
         let next: Int64
         /// When the records were read.
         let start: ContinuousClock.Instant
     }
 
-    /// Steps that the log may have before it: one being written, and one behind it that it can begin with at once.
+    /// Steps that may be enqueued: one that the log writes, and the next, which it can begin without a pause.
     private static var maximumSteps: Int { 2 }
 
-    let log: Log
+    let context: StageContext<Log>
     let assignment: Assignment
-    let history: History
     let limits: SyncLimits
     let stepBytes: Int
-    let schemas: @Sendable () -> SchemaHistory
     let report: @Sendable (IngestEvent) -> Void
 
+    var log: Log { context.log }
     var partition: TopicPartition { assignment.partition }
 
     /// Works until the task is cancelled or something fails; what the log took by then is committed.
@@ -58,17 +58,17 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
     }
 
     private func work(from reader: Log.Reader, to producer: Log.Producer) async -> Ending {
-        // Holds at most `maximumSteps`: each takes its room before it comes.
+        // Bounded by `maximumSteps`: each step takes a permit before it is read.
         let (steps, newSteps) = AsyncStream.makeStream(of: Step.self)
-        let (room, freeRoom) = AsyncStream.makeStream(of: Void.self)
-        for _ in 0..<Self.maximumSteps { freeRoom.yield() }
-        // No child of this task: what the log has before it is settled although the worker is told to end.
-        let settling = Task { await settle(steps, freeing: freeRoom) }
+        let (permits, returnPermit) = AsyncStream.makeStream(of: Void.self)
+        for _ in 0..<Self.maximumSteps { returnPermit.yield() }
+        // Not a child task: what was enqueued is settled although this task is cancelled.
+        let settling = Task { await settle(steps, returning: returnPermit) }
         return await withTaskGroup(of: Ending.self) { group in
             group.addTask {
                 defer { newSteps.finish() }
                 do {
-                    try await admit(from: reader, to: producer, whenRoom: room) { newSteps.yield($0) }
+                    try await admit(from: reader, to: producer, taking: permits) { newSteps.yield($0) }
                     return Ending()
                 } catch {
                     return Ending(error: error is CancellationError ? nil : error)
@@ -78,9 +78,9 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
             var ending = Ending()
             for await part in group {
                 ending.committed += part.committed
-                // A failed append makes every later one fail: the receipt in line knows the cause.
+                // A failed append makes every later one fail; the receipt of the first has the cause.
                 if let error = part.error, ending.error == nil || isConsequence(ending.error) { ending.error = error }
-                // Whichever ends first, the other has no more to do but to finish.
+                // When one part ends, the other has nothing more to do but to finish.
                 group.cancelAll()
             }
             return ending
@@ -93,11 +93,11 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
 
     /// Reads, checks and enqueues.
     private func admit(
-        from reader: Log.Reader, to producer: Log.Producer, whenRoom room: AsyncStream<Void>,
+        from reader: Log.Reader, to producer: Log.Producer, taking permits: AsyncStream<Void>,
         _ enqueued: (Step) -> Void
     ) async throws {
-        var admission = Admission(history: history, limits: limits, maximumRecordSize: log.maximumRecordSize)
-        for await _ in room {
+        var admission = Admission(history: context.history, limits: limits, maximumRecordSize: log.maximumRecordSize)
+        for await _ in permits {
             let records = try await reader.next(maximumBytes: stepBytes)
             let start = ContinuousClock.now
             let (appended, count, stop) = admit(records, &admission)
@@ -113,7 +113,7 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
     private func admit(
         _ records: [LogRecord], _ admission: inout Admission
     ) -> (appended: [NewRecord], count: Int, stop: IngestError?) {
-        let schemas = schemas()
+        let schemas = context.schemas.now
         var appended: [NewRecord] = []
         var counts = IngestCounts()
         var stop: IngestError?
@@ -135,12 +135,12 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
     }
 
     /// Commits each step's offset when the log has it.
-    private func settle(_ steps: AsyncStream<Step>, freeing room: AsyncStream<Void>.Continuation) async -> Ending {
+    private func settle(_ steps: AsyncStream<Step>, returning permit: AsyncStream<Void>.Continuation) async -> Ending {
         var ending = Ending()
         do {
             for await step in steps {
                 _ = try await step.receipt.offsets()
-                room.yield()
+                permit.yield()
                 try await assignment.commit(step.next)
                 ending.committed += 1
                 report(

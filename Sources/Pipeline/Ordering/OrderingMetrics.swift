@@ -1,7 +1,8 @@
 import Metrics
+import PartitionSupervision
 import SyncModel
 
-/// What the stage counts.
+/// The metrics of the stage.
 package struct OrderingMetrics: Sendable {
     private let ordered: Counter
     private let repeated: Counter
@@ -16,18 +17,16 @@ package struct OrderingMetrics: Sendable {
     let decideDuration: Histogram
     let writeDuration: Histogram
     let unwrittenBytes: Gauge
-    let retries: Counter
     private let registry: MetricRegistry
 
-    /// Takes the numbers from a registry; by default from one that nobody looks at.
     package init(_ registry: MetricRegistry = MetricRegistry()) {
         self.registry = registry
-        func messages(_ outcome: String) -> Counter { registry.counter(.orderingMessages, [.outcome: outcome]) }
+        func parts(_ outcome: String) -> Counter { registry.counter(.orderingMessages, [.outcome: outcome]) }
         func changes(_ outcome: String) -> Counter { registry.counter(.orderingChanges, [.outcome: outcome]) }
-        ordered = messages("ordered")
-        repeated = messages("repeated")
-        refused = messages("refused")
-        dropped = messages("dropped")
+        ordered = parts("ordered")
+        repeated = parts("repeated")
+        refused = parts("refused")
+        dropped = parts("dropped")
         applied = changes("applied")
         deleted = changes("deleted")
         conflicts = changes("conflict")
@@ -40,17 +39,19 @@ package struct OrderingMetrics: Sendable {
         decideDuration = registry.histogram(.orderingDecideDuration)
         writeDuration = registry.histogram(.orderingWriteDuration)
         unwrittenBytes = registry.gauge(.orderingUnwrittenBytes)
-        retries = registry.retries(of: .ordering)
     }
 
-    /// Where a partition stands.
+    /// The offset of the next record of a partition.
     func position(in partition: Int) -> Gauge { registry.position(of: .ordering, in: partition) }
 
-    /// Whether a partition stands still.
-    func paused(_ partition: Int) -> Gauge { registry.gauge(.orderingPaused, [.partition: "\(partition)"]) }
+    func supervision(of partition: Int) -> PartitionMetrics {
+        PartitionMetrics(
+            retries: registry.retries(of: .ordering),
+            paused: registry.gauge(.orderingPaused, [.partition: "\(partition)"]))
+    }
 
     /// Counts a step that was decided.
-    func note(_ counts: OrderedCounts) {
+    func record(_ counts: OrderedCounts) {
         ordered.add(counts.ordered)
         repeated.add(counts.repeated)
         refused.add(counts.refused)
@@ -66,7 +67,7 @@ package struct OrderingMetrics: Sendable {
     }
 }
 
-/// What became of the messages of a step, and of the changes in them.
+/// How many parts of a step, and changes in them, came to each result.
 struct OrderedCounts: Sendable {
     private(set) var ordered = 0
     private(set) var repeated = 0
@@ -75,13 +76,12 @@ struct OrderedCounts: Sendable {
     private(set) var applied = 0
     private(set) var deleted = 0
     private(set) var conflicts = 0
-    /// Changes refused, by code.
+    /// By code.
     private(set) var refusals: [RefusalCode: Int] = [:]
 
-    /// All messages.
     var messages: Int { ordered + repeated + refused + dropped }
 
-    /// Counts a message; `nil` for one that was seen before.
+    /// Counts a part; `nil` for one that was seen before.
     mutating func add(_ decision: OrderingDecision?) {
         switch decision {
         case .ordered(let results, _):

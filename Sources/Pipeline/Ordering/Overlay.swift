@@ -1,10 +1,11 @@
 import RecordStore
 import SyncModel
+import Synchronization
 
 /// Rows and device progress that are ordered and published but not yet written to the tables (I5).
 ///
-/// Each entry belongs to the step that made it last and leaves when that step is written; until then it hides what the
-/// store still says.
+/// Each entry belongs to the step that changed it last and is removed when that step is written; until then it replaces what
+/// the store has.
 struct Overlay {
     private struct RowEntry {
         let row: OrderedRow
@@ -20,7 +21,7 @@ struct Overlay {
     private var rows: [RowKey: RowEntry] = [:]
     private var progress: [DeviceKey: ProgressEntry] = [:]
 
-    /// The row as the newest step that touched it left it.
+    /// The row after the newest step that touched it.
     func row(_ key: RowKey) -> OrderedRow? { rows[key]?.row }
 
     /// Whether steps not yet written gave a device an outcome.
@@ -29,10 +30,10 @@ struct Overlay {
     /// The highest batch number that steps not yet written gave a device, 0 when none did.
     func highestBatch(of key: DeviceKey) -> Int64 { progress[key]?.highestBatch ?? 0 }
 
-    /// What the steps not yet written say of a device's batch; `nil` when they do not decide it.
+    /// A device's progress for a batch, from the unwritten steps; `nil` when they do not decide it.
     ///
-    /// A batch above the highest is new, and one whose outcome is here is a repeat; of any other the tables may have kept
-    /// the outcome or not.
+    /// A batch above the highest is new, and one whose outcome is here is a repeat; of any other the tables may or may not
+    /// have the outcome.
     func progress(of key: DeviceKey, batch: Int64) -> DeviceProgress? {
         guard let entry = progress[key] else { return nil }
         let outcome = entry.outcomes.last { $0.outcome.batch == batch }?.outcome
@@ -40,7 +41,7 @@ struct Overlay {
         return DeviceProgress(highestBatch: entry.highestBatch, outcome: outcome)
     }
 
-    /// Puts a message's results over what is there.
+    /// Adds the results of a part.
     mutating func add(_ written: [WrittenRow], _ outcome: Outcome?, of key: DeviceKey, step: Int) {
         for row in written.lazy.map(\.row) { rows[row.key] = RowEntry(row: row, step: step) }
         guard let outcome else { return }
@@ -52,7 +53,7 @@ struct Overlay {
         progress[key] = entry
     }
 
-    /// Drops what belongs to a step that is written now.
+    /// Removes the entries of a step that is written now.
     mutating func remove(_ step: PendingStep) {
         for row in step.rows {
             if let place = rows.index(forKey: row.key), rows[place].value.step == step.number { rows.remove(at: place) }
@@ -63,4 +64,19 @@ struct Overlay {
             progress[stored.key] = entry.step <= step.number ? nil : entry
         }
     }
+}
+
+/// How many bytes of results that the tables do not hold yet all partitions of a process may have together.
+final class OverlayBudget: Sendable {
+    private let limit: Int
+    private let size = Atomic(0)
+
+    /// - Parameter limit: in bytes.
+    init(limit: Int) { self.limit = limit }
+
+    /// Adds bytes of a partition; subtracts where negative.
+    func add(_ bytes: Int) { size.add(bytes, ordering: .relaxed) }
+
+    /// Whether partitions that have something to write should write it first.
+    var isFull: Bool { size.load(ordering: .relaxed) > limit }
 }

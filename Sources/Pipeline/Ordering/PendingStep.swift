@@ -3,7 +3,7 @@ import Metrics
 import RecordStore
 import SyncModel
 
-/// The results of consecutive messages of one partition, published together and written together.
+/// The results of consecutive parts of one partition, published together and written together.
 struct PendingStep: Sendable {
     /// Counts the steps of a worker.
     let number: Int
@@ -11,15 +11,14 @@ struct PendingStep: Sendable {
     var state: PartitionState
     /// The rows written, in the order of their timeStamps; a row may come again in a later state.
     var rows: [OrderedRow] = []
-    /// The outcomes to keep, in the order of the messages.
+    /// The outcomes to keep, in the order of the parts.
     var outcomes: [StoredOutcome] = []
-    /// What became of the messages.
     var counts = OrderedCounts()
     /// Since it was decided.
     let watch = Stopwatch()
-    /// What goes to `ordered`.
+    /// The records of `ordered`; empty once they are enqueued.
     var records: [NewRecord] = []
-    /// What it takes of the overlay's bound, in bytes; a step without results, of repeats for example, takes memory too.
+    /// Its share of the overlay's budget, in bytes; a step without results, of repeats for example, takes memory too.
     private(set) var size = 1024
     /// Resolves when `ordered` has the records; `nil` when there are none.
     var receipt: AppendReceipt?
@@ -29,7 +28,7 @@ struct PendingStep: Sendable {
         self.state = state
     }
 
-    /// Takes in the result of the next message, and the records that tell of it.
+    /// Adds the result of the next part, and its records.
     mutating func add(_ step: OrderingMachine.Step, _ newRecords: [NewRecord], key: DeviceKey) {
         state = step.state
         counts.add(step.decision)
@@ -46,7 +45,7 @@ struct PendingStep: Sendable {
 }
 
 extension Outcome {
-    /// About what it takes in memory, in bytes.
+    /// About its size in memory, in bytes.
     fileprivate var memory: Int {
         var size = 256 + results.count * (MemoryLayout<ChangeResult>.stride + 16)
         for case .refused(_, let message) in results.lazy.map(\.status) { size += message.utf8.count }

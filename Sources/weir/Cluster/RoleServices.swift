@@ -11,6 +11,7 @@ import NetworkLink
 import Observability
 import Operations
 import Ordering
+import PartitionSupervision
 import PostgresRecordStore
 import RecordStore
 import ServiceLifecycle

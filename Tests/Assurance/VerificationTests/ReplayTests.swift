@@ -1,6 +1,7 @@
 import ChangeLog
 import MemoryChangeLog
 import Ordering
+import PartitionSupervision
 import RecordStore
 import SQLiteRecordStore
 import SyncModel
@@ -87,8 +88,10 @@ import Verification
             try await world.withTables(at: "\(world.folder)/made.db") { store in
                 let full = WatchedStore(base: store, end: 10)
                 let service = OrderingService(
-                    log: world.log, store: full, history: World.history, schemas: { World.schemas },
-                    configuration: Self.smallSteps, logger: World.logger)
+                    StageContext(
+                        log: world.log, history: World.history, schemas: KnownSchemas(World.schemas),
+                        logger: World.logger),
+                    store: full, configuration: Self.smallSteps)
                 await #expect(throws: RecordStoreError.self) { try await service.order(0) }
                 let begun = try await store.position(of: 0)
                 #expect((1...10).contains(begun?.state.nextOffset ?? 0))

@@ -4,6 +4,7 @@ import Foundation
 import MemoryChangeLog
 import Observability
 import Ordering
+import PartitionSupervision
 import RecordStore
 import SQLite
 import SQLiteRecordStore
@@ -94,8 +95,9 @@ struct World {
             let (written, continuation) = AsyncStream.makeStream(of: Int64.self)
             let watched = WatchedStore(base: store) { continuation.yield($0.state.nextOffset) }
             let service = OrderingService(
-                log: log, store: watched, history: Self.history, schemas: { Self.schemas },
-                configuration: OrderingConfiguration(), logger: Self.logger)
+                StageContext(
+                    log: log, history: Self.history, schemas: KnownSchemas(Self.schemas), logger: Self.logger),
+                store: watched, configuration: OrderingConfiguration())
             let running = Task { try await service.run() }
             for await offset in written where offset >= end { break }
             running.cancel()

@@ -1,6 +1,7 @@
 import ChangeLog
 import Control
 import MemoryChangeLog
+import PartitionSupervision
 import SyncModel
 import SyncWire
 import Synchronization

@@ -1,8 +1,8 @@
 import ChangeLog
-import Control
 import FanOut
 import FanOutLink
 import Metrics
+import PartitionSupervision
 import Seeded
 import SyncModel
 import SyncWire

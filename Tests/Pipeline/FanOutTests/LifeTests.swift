@@ -1,17 +1,17 @@
 import FanOut
 import FanOutLink
 import Foundation
+import PartitionSupervision
 import SyncModel
 import Testing
 
 /// How a fan-out begins and ends.
 @Suite struct LifeTests {
     private func fanOut(_ world: World, _ folder: String, _ events: EventLog) -> TestFanOut {
-        let schemas = world.schemas
-        return TestFanOut(
-            configuration: FanOutConfiguration(directory: folder), history: world.history, partitions: [0],
-            log: world.log,
-            store: world.store, schemas: { schemas }, observer: events)
+        TestFanOut(
+            StageContext(log: world.log, history: world.history, schemas: KnownSchemas(world.schemas)),
+            partitions: [0], store: world.store, configuration: FanOutConfiguration(directory: folder),
+            observer: events)
     }
 
     @Test func isNotReadyBeforeItRunsAndClosedAfterwards() async throws {

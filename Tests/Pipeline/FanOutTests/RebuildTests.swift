@@ -1,9 +1,9 @@
 import ChangeLog
-import Control
 import FanOut
 import FanOutLink
 import Foundation
 import Metrics
+import PartitionSupervision
 import RecordStore
 import SQLite
 import SyncModel

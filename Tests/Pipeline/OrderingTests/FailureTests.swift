@@ -105,7 +105,7 @@ struct FailureTests {
             let error = await #expect(throws: OrderingError.self) {
                 try await Stage(log, WatchedStore(tables)).ended()
             }
-            #expect("\(try #require(error))".contains("the tables stand at offset 3, the log holds 0 to 2"))
+            #expect("\(try #require(error))".contains("the tables are at offset 3, the log holds 0 to 2"))
             #expect(try await log.range(of: TopicPartition(.ordered, 0)).end == 0)
         }
     }

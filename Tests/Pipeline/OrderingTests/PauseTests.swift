@@ -1,8 +1,8 @@
 import ChangeLog
-import Control
 import MemoryChangeLog
 import Metrics
 import Ordering
+import PartitionSupervision
 import RecordStore
 import SQLiteRecordStore
 import SyncModel
@@ -32,9 +32,9 @@ struct PauseTests {
             switch self {
             case .unreadable: "the record cannot be read"
             case .unknownSchema: "which is not known here"
-            case .unknownRules: "the message needs rules version 99, this worker knows 1"
-            case .otherEpoch: "the message is of history e2"
-            case .tooManyValues: "the message breaks the contract of changes"
+            case .unknownRules: "the record needs rules version 99, this worker knows 1"
+            case .otherEpoch: "the record has epoch e2"
+            case .tooManyValues: "the record breaks the contract of changes"
             }
         }
     }

@@ -129,7 +129,7 @@ struct RestartTests {
             let next = Array(byHand.pieces[held.count...])
             try await anew.publish(Array(next[..<published]))
             let second = Stage(anew, WatchedStore(tables))
-            await second.lines.until("The topic ordered was made anew")
+            await second.lines.until("The topic ordered was recreated")
             // At once, not with the next message: streams are made again from there.
             await second.store.events.until { events in
                 events.contains { event in

@@ -1,8 +1,8 @@
 import ChangeLog
-import Control
 import MemoryChangeLog
 import Observability
 import Ordering
+import PartitionSupervision
 import RecordStore
 import SQLiteRecordStore
 import SyncModel
@@ -29,10 +29,11 @@ struct Stage {
         self.log = log
         self.store = store
         let service = OrderingService(
-            log: log, store: store, history: Fixture.history, schemas: { schemas.now },
-            schemaWait: { try await schemas.wait(until: $0) }, configuration: configuration, clock: clock,
-            logger: Logger(label: "ordering", output: LogOutput(format: .text, to: lines)),
-            metrics: metrics, hasFailed: { [failures] in failures.note($0, $1) })
+            StageContext(
+                log: log, history: Fixture.history, schemas: schemas, clock: clock,
+                logger: Logger(label: "ordering", output: LogOutput(format: .text, to: lines))),
+            store: store, configuration: configuration, metrics: metrics,
+            hasFailed: { [failures] in failures.note($0, $1) })
         running = Task {
             defer { store.events.add(.ended) }
             try await service.run()

@@ -6,6 +6,7 @@ import MemoryChangeLog
 import MemoryRecordStore
 import Observability
 import Ordering
+import PartitionSupervision
 import Postgres
 import PostgresRecordStore
 import PostgresServer
@@ -44,14 +45,13 @@ final class Pipeline {
         // Tables that nothing ever reaches: all that this stream has comes from the log.
         let empty = MemoryRecordStore()
         try await empty.prepare(schemas, epoch: Uploads.history.epoch)
+        let context = StageContext(log: log, history: Uploads.history, schemas: KnownSchemas(schemas))
         let reference = FanOut(
-            configuration: FanOutConfiguration(directory: folder + "/reference"), history: Uploads.history,
-            partitions: Array(0..<Uploads.history.partitions), log: log, store: empty, schemas: { schemas },
-            observer: events)
+            context, partitions: Array(0..<Uploads.history.partitions), store: empty,
+            configuration: FanOutConfiguration(directory: folder + "/reference"), observer: events)
         self.reference = reference
         let stage = OrderingService(
-            log: log, store: tables, history: Uploads.history, schemas: { schemas },
-            configuration: OrderingConfiguration(stepBytes: 3000), logger: .disabled)
+            context, store: tables, configuration: OrderingConfiguration(stepBytes: 3000))
         uploads = Uploads(seed: seed)
         ordering = Task { try await stage.run() }
         following = Task { try await reference.run() }

@@ -2,13 +2,13 @@ import SQLite
 
 /// Why a stream file cannot be used.
 enum StreamFailure: Error, Sendable, CustomStringConvertible {
-    /// There is none, or one that was never finished.
+    /// There is no file, or one that was never finished.
     case missing(String)
-    /// What it holds is not what was written: it must be made anew.
+    /// It does not hold what was written: it must be rebuilt.
     case damaged(String)
-    /// The system refuses: later it may work.
+    /// The system refuses access; a retry may succeed.
     case unavailable(String)
-    /// Something else wrote the file: it must be read anew.
+    /// Something else wrote the file: it must be opened again.
     case foreignWriter(String)
 
     var description: String {
@@ -17,7 +17,7 @@ enum StreamFailure: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether the file must be made anew.
+    /// Whether the file must be rebuilt.
     var needsRebuild: Bool {
         switch self {
         case .missing, .damaged: true

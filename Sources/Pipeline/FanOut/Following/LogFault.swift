@@ -1,13 +1,13 @@
 import SyncModel
 
-/// A record of `ordered` that cannot be applied: the stream stays where it is, and is tried again after a while, or when the
-/// schema version that it lacks is known.
+/// A record of `ordered` that cannot be applied: the stream keeps its position and retries after a pause, or when the schema
+/// version that it lacks is known.
 ///
-/// What the file holds is still a point of each owner's order, so pulls go on.
+/// What the file holds is still a point of each owner's order, so pulls continue.
 enum LogFault: Error, Sendable, Hashable, CustomStringConvertible {
     /// The record is not what the contract of `ordered` says.
     case invalidRecord(String)
-    /// The record is of another history.
+    /// The record has a different epoch.
     case otherEpoch(String)
     /// The rows are written in a schema version, named by its hash, that this process does not know yet.
     case unknownSchema(String)
@@ -17,7 +17,7 @@ enum LogFault: Error, Sendable, Hashable, CustomStringConvertible {
     var description: String {
         switch self {
         case .invalidRecord(let what): "a record of ordered breaks its contract: \(what)"
-        case .otherEpoch(let epoch): "a record of ordered belongs to another history, \(epoch)"
+        case .otherEpoch(let epoch): "a record of ordered has a different epoch, \(epoch)"
         case .unknownSchema(let hash): "schema version \(hash) is not known here yet"
         case .unknownSchemaNumber(let number): "schema version \(number) is not known here yet"
         }

@@ -6,38 +6,32 @@ import SyncWire
 extension PartitionWorker {
     /// Applies `ordered` from the stream's position on, through failures that may pass.
     ///
-    /// - Throws: `CancellationError`.
-    /// - Returns: why it cannot go on.
-    func follow() async throws(CancellationError) -> ServedPartition.Interruption {
-        var backoff = Backoff(RetryPolicy(delays: configuration.retryDelay, clock: clock))
-        while true {
+    /// - Returns: why it cannot continue; `nil` when the task was cancelled.
+    func follow() async throws -> ServedPartition.Interruption? {
+        var mustReopen = false
+        return try await supervisor.run { backoff in
+            if mustReopen { return .reopen }
             do {
-                try await followReader(&backoff)
+                try await applyRecords(&backoff)
             } catch {
-                if Task.isCancelled { throw CancellationError() }
+                if Task.isCancelled { throw error }
                 switch error {
-                case let failure as StreamFailure:
-                    switch failure {
-                    case .missing, .damaged: return .damage(failure.description)
-                    case .foreignWriter:
-                        try await pause(&backoff, failure)
-                        return .reopen
-                    case .unavailable: break
-                    }
-                case let error as ChangeLogError:
-                    if case .outOfRange(let range) = error.code {
+                case StreamFailure.missing(let reason), StreamFailure.damaged(let reason): return .damage(reason)
+                case StreamFailure.foreignWriter: mustReopen = true
+                case let failure as ChangeLogError:
+                    if case .outOfRange(let range) = failure.code {
                         return .damage(
                             "ordered holds offsets \(range.start) to \(range.end), not \(partition.nextOffset)")
                     }
                 default: break
                 }
-                try await pause(&backoff, error)
+                throw error
             }
         }
     }
 
-    /// Applies what one reader of the log gives, until something fails.
-    private func followReader(_ backoff: inout Backoff) async throws {
+    /// Applies what one reader of the log returns, until something fails.
+    private func applyRecords(_ backoff: inout Backoff) async throws -> Never {
         let reader = try await reader()
         do {
             while true {
@@ -51,14 +45,14 @@ extension PartitionWorker {
         }
     }
 
-    /// A reader behind the record that was applied last.
+    /// A reader after the record that was applied last.
     ///
-    /// Messages come in order and are repeated from one on to the newest, so nothing is missing behind a record whose message
-    /// the stream holds.
+    /// Results are appended in order, and are repeated from one of them up to the newest, so nothing is missing after a record
+    /// whose result the stream holds.
     private func reader() async throws -> Log.Reader {
-        let place = TopicPartition(.ordered, partition.number)
+        let ordered = TopicPartition(.ordered, partition.number)
         let next = partition.nextOffset
-        let reader = try await log.reader(of: place, from: next) { [writer] in try await writer.holds($0) }
+        let reader = try await log.reader(of: ordered, from: next) { [writer] in try await writer.holds($0) }
         guard let reader else {
             throw StreamFailure.damaged(
                 "the record before offset \(next) of ordered is not the one that was applied last")
@@ -79,13 +73,13 @@ extension PartitionWorker {
                 break
             }
         }
-        let applied = try await writer.apply(decoded, schemas: schemas())
+        let applied = try await writer.apply(decoded, schemas: context.schemas.now)
         if !applied.pieces.isEmpty, let newest = decoded.last {
             record(
                 .applied(
                     records: applied.pieces.count, rows: applied.rowCount, nextOffset: applied.position.nextOffset,
                     logTime: newest.time))
-            notePassed(applied.position)
+            reportPassed(applied.position)
         }
         if let fault = applied.fault ?? fault { throw fault }
     }

@@ -1,28 +1,28 @@
 import AsyncPrimitives
 import ChangeLog
+import PartitionSupervision
 import RecordStore
 import SyncModel
 import ThreadExecutor
 
-/// Runs one partition: opens or rebuilds its file, follows `ordered`, and begins again when the file is damaged.
+/// Runs one partition: opens or rebuilds its file, follows `ordered`, and starts again when the file is damaged.
 struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
+    let context: StageContext<Log>
     let partition: ServedPartition
     let identity: StreamFile.Identity
     let writer: FileWriter
     let readers: ReaderPool
-    let log: Log
     let store: Store
-    let schemas: @Sendable () -> SchemaHistory
-    let schemaWait: SchemaWait
     let configuration: FanOutConfiguration
-    let clock: any Clock<Duration>
     let observer: any FanOutObserver
     let partitionMetrics: FanOutMetrics.Partition
+
+    var log: Log { context.log }
 
     /// Runs until the partition is stopped or the task is cancelled.
     func run() async {
         var start = Start.open(configuration.check)
-        var backoff = Backoff(RetryPolicy(delays: configuration.retryDelay, clock: clock))
+        var backoff = Backoff(retries)
         var pause: Duration?
         var damagedAt: Int64?
         while let interruption = partition.beginServing() {
@@ -32,19 +32,19 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
                 record(.damaged(reason: reason))
                 partition.markNotReady("the stream is being rebuilt: \(reason)")
                 start = .rebuild
-                // One that is damaged again where it was before may be so however often it is made.
+                // A file that is damaged again at the same offset may be damaged after every rebuild.
                 if damagedAt == partition.nextOffset { pause = backoff.next() } else { backoff.reset() }
                 damagedAt = partition.nextOffset
             case .reopen:
                 partition.markNotReady("the stream is being opened again")
                 partitionMetrics.stopServing()
-                // Its content was checked when it was opened first.
+                // Its content was checked at the first opening.
                 start = .open(.heads)
             }
         }
     }
 
-    /// Closes the file and ends the thread, once nobody reads any more: what is in the log of pages then goes into the file.
+    /// Closes the file and ends the thread, after the last reader: SQLite then moves its write-ahead log into the file.
     func close() async {
         do {
             try await writer.close()
@@ -55,11 +55,11 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
         await writer.thread.close()
     }
 
-    /// How a round of serving begins.
+    /// How serving starts.
     enum Start: Sendable, Hashable {
-        /// With the file that there is.
+        /// With the existing file.
         case open(FanOutConfiguration.Check)
-        /// With a new one.
+        /// With a new file.
         case rebuild
     }
 
@@ -68,8 +68,8 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
         observer.record(event, partition: partition.number)
     }
 
-    /// Tells how far the callers' own uploads have come: their own parts go through the partition of the same number.
-    func notePassed(_ position: StreamPosition) {
+    /// Reports up to which upload results can be pulled: the callers' own parts are in the partition of the same number.
+    func reportPassed(_ position: StreamPosition) {
         guard let progress = position.uploads[partition.number] else { return }
         observer.passed(UploadReference(partition: partition.number, offset: progress.offset))
     }
@@ -81,11 +81,11 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
         await withTaskGroup(of: ServedPartition.Interruption.self) { group in
             group.addTask {
                 do {
-                    if let pause { try await clock.sleep(for: pause) }
+                    if let pause { try await context.clock.sleep(for: pause) }
                     try await openFile(start)
-                    return try await follow()
+                    return try await follow() ?? .stop
                 } catch {
-                    // Only cancellation gets here: by the other task's end, or by the caller of `run`.
+                    // Cancelled: by the other task's end, or by the caller of `run`.
                     return .stop
                 }
             }
@@ -96,43 +96,44 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
         }
     }
 
-    /// Opens the file, or makes it anew, as often as it takes.
-    private func openFile(_ start: Start) async throws(CancellationError) {
-        var mustRebuild = start == .rebuild
-        var backoff = Backoff(RetryPolicy(delays: configuration.retryDelay, clock: clock))
-        while true {
-            do {
-                if mustRebuild { record(.rebuilt(rows: try await rebuild())) }
-                // What was made just now needs no full check.
-                let check: FanOutConfiguration.Check =
-                    if case .open(let check) = start, !mustRebuild { check } else { .heads }
-                let opened = try await writer.open(check: check)
-                partition.markReady(opened.owners, position: opened.position)
-                record(.ready(owners: opened.owners.count, nextOffset: opened.position.nextOffset))
-                notePassed(opened.position)
-                return
-            } catch let failure as StreamFailure where failure.needsRebuild && !mustRebuild {
-                record(.damaged(reason: failure.description))
-                partition.markNotReady("the stream is being rebuilt: \(failure)")
-                mustRebuild = true
-            } catch {
-                if Task.isCancelled { throw CancellationError() }
-                try await pause(&backoff, error)
+    private var retries: RetryPolicy { RetryPolicy(delays: configuration.retryDelay, clock: context.clock) }
+
+    /// Retries every failure: what the file holds is still a point of each owner's order, so pulls continue.
+    var supervisor: PartitionSupervisor {
+        PartitionSupervisor(
+            retries: retries, schemas: context.schemas, metrics: partitionMetrics.supervision
+        ) { failure in
+            if let isKnown = (failure as? LogFault)?.schemaAwaited { .awaitSchema(isKnown) } else { .retry }
+        } report: { event in
+            switch event {
+            case .retrying(let reason, let pause): record(.retrying(reason: "\(reason)", after: pause))
+            case .awaitingSchema(let reason): record(.waiting(reason: "\(reason)"))
+            case .schemaKnown, .partitionStopped, .stageStopped, .cancelled: break
             }
         }
     }
 
-    /// Waits before another attempt: for a schema version that is lacking, else for a while.
-    func pause(_ backoff: inout Backoff, _ reason: any Error) async throws(CancellationError) {
-        if let isKnown = (reason as? LogFault)?.schemaAwaited {
-            record(.waiting(reason: "\(reason)"))
-            do {
-                try await schemaWait(isKnown)
-            } catch {
-                throw CancellationError()
+    /// Opens the file, or rebuilds it, as often as it takes.
+    private func openFile(_ start: Start) async throws {
+        var mustRebuild = start == .rebuild
+        try await supervisor.run { _ in
+            while true {
+                do {
+                    if mustRebuild { record(.rebuilt(rows: try await rebuild())) }
+                    // A file that was just built needs no full check.
+                    let check: FanOutConfiguration.Check =
+                        if case .open(let check) = start, !mustRebuild { check } else { .heads }
+                    let opened = try await writer.open(check: check)
+                    partition.markReady(opened.owners, position: opened.position)
+                    record(.ready(owners: opened.owners.count, nextOffset: opened.position.nextOffset))
+                    return reportPassed(opened.position)
+                } catch let failure as StreamFailure where failure.needsRebuild && !mustRebuild {
+                    record(.damaged(reason: failure.description))
+                    partition.markNotReady("the stream is being rebuilt: \(failure)")
+                    mustRebuild = true
+                }
             }
-            return partitionMetrics.resumed()
         }
-        try await backoff.pause { record(.retrying(reason: "\(reason)", after: $0)) }
+        try Task.checkCancellation()
     }
 }

@@ -24,7 +24,7 @@ extension PartitionWorker {
                     + "\(range.end): the stream waits until ordering has gone on")
         }
         let ordinal = position.state.schemaOrdinal
-        let schema = schemas()[ordinal]
+        let schema = context.schemas.now[ordinal]
         guard schema != nil || ordinal == 0 else { throw LogFault.unknownSchemaNumber(ordinal) }
         let rebuild = makeRebuild(schema: schema, size: try await store.size(of: partition.number))
         rebuild.begin()
@@ -44,7 +44,7 @@ extension PartitionWorker {
     private var ordered: TopicPartition { TopicPartition(.ordered, partition.number) }
 
     private func makeRebuild(schema: SchemaHistory.Entry?, size: PartitionSize) -> Rebuild {
-        Rebuild(identity, schema: schema, size: size, configuration, clock: clock) { progress, isReport in
+        Rebuild(identity, schema: schema, size: size, configuration, clock: context.clock) { progress, isReport in
             partitionMetrics.record(progress)
             if isReport { record(.rebuilding(progress)) }
         }

@@ -1,8 +1,8 @@
 import ChangeLog
-import Control
 import FanOut
 import FanOutLink
 import Foundation
+import PartitionSupervision
 import SyncModel
 
 typealias TestFanOut = FanOut<MemoryLog, MemoryStore>
@@ -35,9 +35,8 @@ func withFanOut<Result>(
     let known = schemas ?? KnownSchemas(world.schemas)
     let served = partitions ?? Array(0..<world.partitions)
     let fanOut = TestFanOut(
-        configuration: configuration, history: world.history, partitions: served, log: world.log, store: world.store,
-        schemas: { known.now }, schemaWait: { try await known.wait(until: $0) }, clock: clock, observer: events,
-        metrics: metrics)
+        StageContext(log: world.log, history: world.history, schemas: known, clock: clock), partitions: served,
+        store: world.store, configuration: configuration, observer: events, metrics: metrics)
     async let run: Void = fanOut.run()
     do {
         if awaitReady { await events.ready(served.count) }

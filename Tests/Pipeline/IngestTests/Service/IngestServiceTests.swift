@@ -1,7 +1,7 @@
 import ChangeLog
 import Configuration
-import Control
 import Ingest
+import PartitionSupervision
 import SyncModel
 import SyncWire
 import Synchronization
@@ -16,9 +16,8 @@ import Testing
         clock: TestClock? = nil, stepBytes: Int = 1, schemas: KnownSchemas = KnownSchemas(Fixture.schemas)
     ) -> Task<Void, any Error> {
         let service = IngestService(
-            log: log, history: Fixture.history, limits: SyncLimits(),
-            configuration: IngestConfiguration(stepBytes: stepBytes), clock: clock ?? self.clock,
-            schemas: { schemas.now }, schemaWait: { try await schemas.wait(until: $0) }, report: events.add)
+            StageContext(log: log, history: Fixture.history, schemas: schemas, clock: clock ?? self.clock),
+            limits: SyncLimits(), configuration: IngestConfiguration(stepBytes: stepBytes), report: events.add)
         return Task { try await service.run() }
     }
 
@@ -333,7 +332,9 @@ final class Events: Sendable {
     }
 
     var restarts: [ChangeLogError] {
-        events.withLock { $0.compactMap { if case .restarting(2, let cause, _) = $0 { cause } else { nil } } }
+        events.withLock {
+            $0.compactMap { if case .restarting(2, let cause as ChangeLogError, _) = $0 { cause } else { nil } }
+        }
     }
 
     var uncommitted: [Int] {

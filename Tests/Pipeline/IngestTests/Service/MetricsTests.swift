@@ -1,6 +1,7 @@
 import ChangeLog
 import Ingest
 import Metrics
+import PartitionSupervision
 import SyncModel
 import Testing
 
@@ -20,12 +21,12 @@ import Testing
         let metrics = IngestMetrics(registry, partitions: Fixture.history.partitions)
         let stepsCommitted = Tally()
         let service = IngestService(
-            log: log, history: Fixture.history, limits: SyncLimits(),
-            configuration: IngestConfiguration(stepBytes: 1 << 20), clock: TestClock(), schemas: { Fixture.schemas },
-            report: { event in
-                metrics.note(event)
-                if case .committed = event { stepsCommitted.add() }
-            })
+            StageContext(
+                log: log, history: Fixture.history, schemas: KnownSchemas(Fixture.schemas), clock: TestClock()),
+            limits: SyncLimits(), configuration: IngestConfiguration(stepBytes: 1 << 20), metrics: metrics
+        ) { event in
+            if case .committed = event { stepsCommitted.add() }
+        }
         let running = Task { try await service.run() }
         await stepsCommitted.reach(1)
         running.cancel()
@@ -46,12 +47,20 @@ import Testing
         #expect(registry.position(of: .ingest, in: 0).value == 0)
     }
 
-    @Test func countsRestarts() {
-        let metrics = IngestMetrics(registry, partitions: 4)
-        let cause = ChangeLogError(.inputOutput, message: "no leader", isRetriable: true)
-        metrics.note(.restarting(partition: 3, cause: cause, after: .seconds(1)))
+    @Test func countsRestarts() async throws {
+        log.upload(Upload([]))
+        log.change { $0.faults = [ChangeLogError(.inputOutput, message: "no leader", isRetriable: true)] }
+        let service = IngestService(
+            StageContext(
+                log: log, history: Fixture.history, schemas: KnownSchemas(Fixture.schemas), clock: TestClock()),
+            limits: SyncLimits(), configuration: IngestConfiguration(),
+            metrics: IngestMetrics(registry, partitions: Fixture.history.partitions))
+        let running = Task { try await service.run() }
+        await log.commits.reach(1)
+        running.cancel()
+        try await running.value
         #expect(registry.retries(of: .ingest).value == 1)
         #expect(registry.retries(of: .ordering).value == 0)
-        #expect(registry.position(of: .ingest, in: 3).value == nil)
+        #expect(registry.gauge(.ingestPaused, [.partition: "2"]).value == 0)
     }
 }

@@ -21,7 +21,7 @@ struct RecreatedTopicsTests {
 
         // Streams are rebuilt from the tables, and results continue in the new topic.
         try await cluster.recreate("ordered", partitions: 2)
-        await ordering.expectLogged("The topic ordered was made anew")
+        await ordering.expectLogged("The topic ordered was recreated")
         await fanOut.expectLogged("Stream must be rebuilt")
         for member in members { try await member.untilReadyAgain() }
         try await device.write()

@@ -3,21 +3,31 @@ import RecordStore
 import SyncModel
 import SyncWire
 
-/// A message of `changes`.
+/// A part of a batch, from a record of `changes`.
 struct PartAtOffset: Sendable {
     let offset: Int64
     let part: ChangePart
 }
 
-/// What was read, before a step is decided, for the messages that it may take.
-struct ReadAhead {
+/// The rows and the devices' progress that the parts of a step need.
+struct ReadAhead: Sendable {
     var rows: [RowKey: OrderedRow] = [:]
     var progress: [ProgressRequest: DeviceProgress] = [:]
 }
 
-/// Deciding: from messages, rows and devices' progress to a step.
-extension PartitionWorker {
-    /// Reads the messages up to the first that cannot be read, and says what is wrong with that one.
+/// What to read from the tables before a step is decided.
+struct Lookups: Sendable {
+    /// What the overlay has already.
+    var known = ReadAhead()
+    var rows: Set<RowKey>
+    var progress: Set<ProgressRequest> = []
+
+    var isEmpty: Bool { rows.isEmpty && progress.isEmpty }
+}
+
+/// Deciding: from parts, rows and devices' progress to a step.
+extension PartitionOrdering {
+    /// Decodes the records up to the first that cannot be decoded, and describes what is wrong with that one.
     func decode(_ records: [LogRecord]) -> (parts: [PartAtOffset], unreadable: OrderingError?) {
         var parts: [PartAtOffset] = []
         parts.reserveCapacity(records.count)
@@ -25,16 +35,16 @@ extension PartitionWorker {
             do {
                 parts.append(PartAtOffset(offset: record.offset, part: try ChangePart(decoding: record.value)))
             } catch {
-                let place = TopicPartition(.changes, partition)
-                return (parts, .unreadableRecord(place, offset: record.offset, reason: "\(error)"))
+                let source = TopicPartition(.changes, partition)
+                return (parts, .unreadableRecord(source, offset: record.offset, reason: "\(error)"))
             }
         }
         return (parts, nil)
     }
 
-    /// The messages up to one whose device's progress may depend on those before it in a way that only the tables can
-    /// tell: what that one touches is read later.
-    func stretch(of parts: ArraySlice<PartAtOffset>) -> ArraySlice<PartAtOffset> {
+    /// The parts that one step may take: up to one whose device's progress depends on those before it in a way that only the
+    /// tables show once they hold those.
+    func prefix(of parts: ArraySlice<PartAtOffset>) -> ArraySlice<PartAtOffset> {
         var highest: [DeviceKey: Int64] = [:]
         for (index, part) in zip(parts.indices, parts.lazy.map(\.part)) {
             guard let batch = part.batch, !state.hasSeen(part) else { continue }
@@ -45,45 +55,33 @@ extension PartitionWorker {
         return parts
     }
 
-    /// Reads in bulk what the messages touch and the overlay does not hold.
+    /// What the parts touch: from the overlay where it has it, else to be read from the tables.
     ///
-    /// While this waits the other task may write steps and drop them from the overlay, so what the overlay holds now is
-    /// copied. What it does not hold now, no step that is not written touches: the tables' answer stands, as long as nobody
-    /// else has moved them on meanwhile.
-    func readAhead(_ parts: ArraySlice<PartAtOffset>) async throws -> ReadAhead {
-        var known = ReadAhead()
-        var rowKeys = Set<RowKey>(minimumCapacity: parts.reduce(0) { $0 + $1.part.changes.count })
-        var requests = Set<ProgressRequest>()
+    /// While the tables are read, the writing task may write steps and remove them from the overlay, so what the overlay has
+    /// now is copied. Whatever it does not have now, no unwritten step touches: the tables' answer is right as long as no
+    /// other worker moves them, which ``isOwn(_:)`` shows afterwards.
+    mutating func beginReadAhead(_ parts: ArraySlice<PartAtOffset>) -> Lookups {
+        var lookups = Lookups(rows: Set(minimumCapacity: parts.reduce(0) { $0 + $1.part.changes.count }))
         beginReading()
         for part in parts.lazy.map(\.part) where !state.hasSeen(part) {
             for key in part.rowsTouched {
-                if let row = overlay.row(key) { known.rows[key] = row } else { rowKeys.insert(key) }
+                if let row = overlay.row(key) { lookups.known.rows[key] = row } else { lookups.rows.insert(key) }
             }
             guard let batch = part.batch else { continue }
             let request = ProgressRequest(key: part.deviceKey, batch: batch)
             if overlay.holds(part.deviceKey) {
-                known.progress[request] = overlay.progress(of: part.deviceKey, batch: batch)
+                lookups.known.progress[request] = overlay.progress(of: part.deviceKey, batch: batch)
             } else {
-                requests.insert(request)
+                lookups.progress.insert(request)
             }
         }
-        if !rowKeys.isEmpty {
-            let rows = try await store.rows(Array(rowKeys), in: partition, schemaOrdinal: state.schemaOrdinal)
-            for row in rows { known.rows[row.key] = row }
-        }
-        if !requests.isEmpty {
-            let asked = Array(requests)
-            let answers = try await store.progress(asked, in: partition)
-            for (request, progress) in zip(asked, answers) { known.progress[request] = progress }
-        }
-        if !rowKeys.isEmpty || !requests.isEmpty { try await requireOwnTables() }
-        return known
+        return lookups
     }
 
-    /// Runs the machine over the messages, each seeing what those before it left, and takes those off that it decided.
+    /// Runs the machine over the parts, each after the results of those before it, and removes the decided ones.
     ///
-    /// - Returns: the step, `nil` when not even the first message could be decided; and why a message cannot be. Without
-    ///   such a reason the next message waits for the tables to have all that comes before it.
+    /// - Returns: the step, `nil` when not even the first part could be decided; and why a part cannot be. Without such a
+    ///   reason the next part waits until the tables hold all that comes before it.
     func decide(
         _ parts: inout ArraySlice<PartAtOffset>, _ known: ReadAhead, schemas: SchemaHistory
     ) -> (step: PendingStep?, pause: OrderingError?) {
@@ -116,28 +114,27 @@ extension PartitionWorker {
         return (step, pause)
     }
 
-    /// A device's progress as the messages before this one left it; `nil` when only the tables can tell, once they have
-    /// all of those.
+    /// A device's progress after the parts before this one; `nil` when only the tables show it, once they hold all of those.
     ///
-    /// A device keeps its newest outcomes, so those of steps not yet written may have pushed out one that the tables still
-    /// have. Which of the two a worker met must not decide (I4).
+    /// A device keeps its newest outcomes, so those of unwritten steps may have displaced one that the tables still have.
+    /// Whether a worker finds it there must not influence the result (I4).
     private func progress(of part: ChangePart, _ known: ReadAhead) -> DeviceProgress? {
         guard let batch = part.batch else { return DeviceProgress() }
         if overlay.holds(part.deviceKey) { return overlay.progress(of: part.deviceKey, batch: batch) }
         return known.progress[ProgressRequest(key: part.deviceKey, batch: batch)]
     }
 
-    /// The records of `ordered` that tell of a message; none of one that was dropped.
+    /// The records of `ordered` with the result of a part; none for a part that was dropped.
     private func publication(
-        of step: OrderingMachine.Step, for message: PartAtOffset, schemas: SchemaHistory
+        of step: OrderingMachine.Step, for source: PartAtOffset, schemas: SchemaHistory
     ) throws(OrderingMachine.Pause) -> [NewRecord] {
         guard let decision = step.decision else { return [] }
-        let part = message.part
+        let part = source.part
         guard let schema = schemas[step.state.schemaOrdinal] else {
             throw .unknownSchemaNumber(step.state.schemaOrdinal)
         }
         var result = OrderedPiece(
-            epoch: part.epoch, changesOffset: message.offset, schema: schema.version.hash, upload: part.upload,
+            epoch: part.epoch, changesOffset: source.offset, schema: schema.version.hash, upload: part.upload,
             uploadPart: part.part, logTime: part.logTime, timeStamp: step.state.timeStamp, owner: part.owner,
             device: part.device, batch: part.batch, verdict: .repeated, contentHash: part.contentHash)
         switch decision {

@@ -23,7 +23,7 @@ package final class KnownSchemas: Sendable {
     ///
     /// - Parameter isMet: evaluated immediately and whenever a version becomes known; must not block.
     /// - Throws: `CancellationError` when the task is cancelled first.
-    package func wait(until isMet: @escaping @Sendable (SchemaHistory) -> Bool) async throws {
+    package func wait(until isMet: @escaping @Sendable (SchemaHistory) -> Bool) async throws(CancellationError) {
         try await state.wait(until: isMet)
     }
 }

@@ -2,36 +2,38 @@ import ChangeLog
 import Metrics
 
 extension MetricRegistry {
-    /// Shows how far each stage is behind the log, from where it says that it stands.
+    /// Collects each stage's lag from its position and the log, when the metrics are scraped.
     ///
-    /// Time is the log's own: the age of the oldest record that the stage has not finished with, which is read for that.
+    /// The lag in seconds is the age, by the log's time, of the oldest record that the stage has not finished, which is read
+    /// for that.
     ///
     /// - Parameters:
-    ///   - now: the clock that the log's times are held against, in microseconds since 1970.
-    ///   - patience: how long the log may take to show all those records; what it has not shown then is left out.
+    ///   - now: compared with the log's times, in microseconds since 1970.
+    ///   - limit: how long reading all those records may take; a partition whose record was not read by then has no lag in
+    ///     seconds in that scrape.
     package func collectLag(
         of log: some ChangeLog, partitions: Int, now: @escaping @Sendable () -> Int64 = WallClock.microseconds,
-        patience: Duration = .seconds(2)
+        within limit: Duration = .seconds(2)
     ) {
-        let places = MetricStage.allCases.flatMap { stage in
+        let positions = MetricStage.allCases.flatMap { stage in
             (0..<partitions).map { (stage, $0, position(of: stage, in: $0)) }
         }
         collect { samples in
-            let deadline = ContinuousClock.now + patience
-            for (stage, partition, position) in places {
+            let deadline = ContinuousClock.now + limit
+            for (stage, partition, position) in positions {
                 guard let next = position.value else { continue }
                 let labels: MetricLabels = [.stage: stage.rawValue, .partition: "\(partition)"]
-                let place = TopicPartition(stage.topic, partition)
+                let source = TopicPartition(stage.topic, partition)
                 do throws(ChangeLogError) {
-                    let lag = max(0, try await log.range(of: place).end - Int64(next))
+                    let lag = max(0, try await log.range(of: source).end - Int64(next))
                     samples.set(.stageLagRecords, labels, Int(lag))
                     if lag == 0 {
                         samples.set(.stageLagSeconds, labels, 0)
-                    } else if let time = try await log.time(of: place, at: Int64(next), until: deadline) {
+                    } else if let time = try await log.time(of: source, at: Int64(next), until: deadline) {
                         samples.set(.stageLagSeconds, labels, Double(max(0, now() - time)) / 1_000_000)
                     }
                 } catch {
-                    // The log says nothing at the moment, and neither does this.
+                    // Without an answer from the log, the scrape has no lag of this partition.
                     continue
                 }
             }
@@ -40,7 +42,7 @@ extension MetricRegistry {
 }
 
 extension MetricStage {
-    /// What the stage consumes.
+    /// The topic that the stage consumes.
     fileprivate var topic: Topic {
         switch self {
         case .ingest: .uploads
@@ -51,7 +53,7 @@ extension MetricStage {
 }
 
 extension ChangeLog {
-    /// The time of the first record at an offset or behind it; `nil` when the log does not show it in time.
+    /// The time of the first record at or after an offset; `nil` when it cannot be read in time.
     fileprivate func time(
         of partition: TopicPartition, at offset: Int64, until deadline: ContinuousClock.Instant
     ) async throws(ChangeLogError) -> Int64? {
@@ -68,7 +70,7 @@ extension ChangeLog {
         switch time {
         case .success(let time): return time
         case .failure(let error as ChangeLogError): throw error
-        // Cancelled: the time is over.
+        // Cancelled: the deadline has passed.
         case .failure: return nil
         }
     }

@@ -1,7 +1,7 @@
 import ChangeLog
 import MemoryChangeLog
 import Metrics
-import Operations
+import PartitionSupervision
 import Synchronization
 import Testing
 
@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct StageLagTests {
     private let registry = MetricRegistry()
 
-    /// The lag of a stage in a partition, as the text says it; `nil` where it says nothing.
+    /// The lag of a stage in a partition in the exported text; `nil` where it is missing.
     private func lag(_ stage: MetricStage, _ partition: Int) async -> (records: String?, seconds: String?) {
         let text = String(decoding: await registry.text(), as: UTF8.self)
         let labels = "{stage=\"\(stage.rawValue)\",partition=\"\(partition)\"} "
@@ -26,7 +26,7 @@ import Testing
         let log = MemoryChangeLog(MemoryLogContents(partitionCount: 2), clock: { time.withLock { $0 } })
         registry.collectLag(of: log, partitions: 2, now: { 1_010_000_000 })
         let position = registry.position(of: .ordering, in: 1)
-        // Nobody works on it yet.
+        // The stage has no position yet.
         #expect(await lag(.ordering, 1) == (nil, nil))
         position.set(0)
         #expect(await lag(.ordering, 1) == ("0", "0"))

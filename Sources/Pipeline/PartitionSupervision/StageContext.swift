@@ -1,0 +1,46 @@
+import AsyncPrimitives
+import ChangeLog
+import Observability
+import SyncModel
+
+/// What a stage needs of its process, whatever the stage does.
+package struct StageContext<Log: ChangeLog>: Sendable {
+    package let log: Log
+    /// The history that the topics and the tables hold.
+    package let history: History
+    /// The schema versions known, which may become more while the stage runs.
+    package let schemas: KnownSchemas
+    /// Measures pauses between attempts and waits.
+    package let clock: any Clock<Duration>
+    package let logger: Logger
+
+    package init(
+        log: Log, history: History, schemas: KnownSchemas, clock: any Clock<Duration> = ContinuousClock(),
+        logger: Logger = .disabled
+    ) {
+        self.log = log
+        self.history = history
+        self.schemas = schemas
+        self.clock = clock
+        self.logger = logger
+    }
+}
+
+extension StageContext {
+    /// Runs a worker for each partition of a topic that is assigned to this member of a group, until the task is cancelled;
+    /// then leaves the group.
+    ///
+    /// - Throws: what a worker threw, `ChangeLogError`.
+    package func consume(
+        _ topic: Topic, group: String, _ worker: @escaping @Sendable (Assignment) async throws -> Void
+    ) async throws {
+        let membership = try await log.join(group: group, topic: topic)
+        let result = await Result.capturing { try await membership.run(worker) }
+        await membership.leave()
+        do {
+            try result.get()
+        } catch is CancellationError where Task.isCancelled {
+            return
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import AsyncPrimitives
+import Metrics
+import PartitionSupervision
+import SyncModel
+import Synchronization
+import TestClocks
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct PartitionSupervisorTests {
+    private enum Failure: Error { case passing, lacksSchema, ofRecord, ofStage }
+
+    private let clock = RecordingClock()
+    private let schemas = KnownSchemas()
+    private let registry = MetricRegistry()
+    private let events = AwaitableState<[String]>([])
+
+    private var paused: Gauge { registry.gauge(.orderingPaused, [.partition: "0"]) }
+
+    private func supervisor(_ clock: (any Clock<Duration>)? = nil) -> PartitionSupervisor {
+        PartitionSupervisor(
+            retries: RetryPolicy(delays: .seconds(1)...(.seconds(4)), clock: clock ?? self.clock), schemas: schemas,
+            metrics: PartitionMetrics(retries: registry.retries(of: .ordering), paused: paused)
+        ) { failure in
+            switch failure as? Failure {
+            case .passing: .retry
+            case .lacksSchema: .awaitSchema { $0.entries.count == 1 }
+            case .ofRecord: .stopPartition
+            case .ofStage, nil: .stopStage
+            }
+        } report: { [events] event in
+            events.update { $0.append("\(event)".split(separator: "(")[0].description) }
+        }
+    }
+
+    @Test func failureThatMayPassIsRetriedWithBackoff() async throws {
+        var runs = 0
+        let result = try await supervisor().run { backoff in
+            runs += 1
+            if runs == 3 { backoff.reset() }
+            if runs < 5 { throw Failure.passing }
+            return runs
+        }
+        #expect(result == 5)
+        #expect(clock.sleeps == [1, 2, 1, 2].map(Duration.seconds))
+        #expect(registry.retries(of: .ordering).value == 4)
+        #expect(events.value == Array(repeating: "retrying", count: 4))
+    }
+
+    @Test func partitionIsPausedUntilItsSchemaVersionIsKnown() async throws {
+        var runs = 0
+        async let result = supervisor().run { _ in
+            runs += 1
+            if runs == 1 { throw Failure.lacksSchema }
+            return runs
+        }
+        try await events.wait { $0 == ["awaitingSchema"] }
+        #expect(paused.value == 1)
+        let schema = Schema(tables: [])
+        var known = SchemaHistory()
+        known.append(SchemaHistory.Entry(version: SchemaVersion(ordinal: 1, of: schema), schema: schema))
+        schemas.learn(known)
+        #expect(try await result == 2)
+        #expect(paused.value == 0 && clock.sleeps.isEmpty)
+        #expect(events.value == ["awaitingSchema", "schemaKnown"])
+    }
+
+    @Test func recordThatCannotBePassedStopsThePartitionAlone() async throws {
+        let result: Int? = try await supervisor().run { _ in throw Failure.ofRecord }
+        #expect(result == nil && paused.value == 1)
+        #expect(events.value == ["partitionStopped"])
+    }
+
+    @Test func failureOfTheStageIsThrown() async {
+        await #expect(throws: Failure.ofStage) { try await supervisor().run { _ in throw Failure.ofStage } }
+        #expect(events.value == ["stageStopped"])
+    }
+
+    @Test func cancellationEndsAPauseWithoutAFailure() async throws {
+        let clock = ManualClock()
+        let supervisor = supervisor(clock)
+        let running = Task { try await supervisor.run { _ in throw Failure.passing } }
+        await clock.sleepers(1)
+        running.cancel()
+        #expect(try await running.value == nil)
+    }
+
+    @Test func failureAfterCancellationIsReportedAndNotRetried() async throws {
+        let supervisor = supervisor()
+        let running = Task {
+            try await supervisor.run { _ in
+                withUnsafeCurrentTask { $0?.cancel() }
+                throw Failure.passing
+            }
+        }
+        #expect(try await running.value == nil)
+        #expect(events.value == ["cancelled"] && clock.sleeps.isEmpty)
+    }
+}
