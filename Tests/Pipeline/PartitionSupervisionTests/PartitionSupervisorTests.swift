@@ -57,7 +57,7 @@ import Testing
         #expect(paused.value == 1)
         let schema = Schema(tables: [])
         var known = SchemaHistory()
-        known.append(SchemaHistory.Entry(version: SchemaVersion(ordinal: 1, of: schema), schema: schema))
+        known.append(SchemaHistory.Entry(version: SchemaVersion(ordinal: 1, hash: "first"), schema: schema))
         schemas.learn(known)
         #expect(try await result == 2)
         #expect(paused.value == 0 && clock.sleeps.isEmpty)
