@@ -5,14 +5,14 @@ import SyncWire
 extension ControlTopic {
     /// A reader of the topic from its start, which holds as many records as were read before.
     func reader<Log: ChangeLog>(of log: Log, holding end: Int64) async throws -> Log.Reader {
-        let range = try await log.range(of: Self.place)
+        let range = try await log.range(of: Self.partition)
         guard range.start < end, end <= range.end else {
             throw ControlError.historyGone("it holds offsets \(range.start) to \(range.end), and held \(end) records")
         }
-        return try await log.reader(of: Self.place, from: range.start)
+        return try await log.reader(of: Self.partition, from: range.start)
     }
 
-    /// Reads the records before an offset, which are few: one for each schema version, and this history among them.
+    /// Reads the records before an offset, which are few, and requires this history's among them.
     func check(_ reader: some LogReader, before end: Int64) async throws {
         var hasHistory = false
         var next: Int64 = 0
@@ -20,7 +20,7 @@ extension ControlTopic {
             for record in try await reader.next(maximumBytes: 1) {
                 next = record.offset + 1
                 let decoded: ControlRecord
-                // One that a newer process wrote is no history that anybody began with.
+                // A record of a newer process is not a history that any process started with.
                 do { decoded = try ControlRecord(decoding: record.value) } catch { continue }
                 guard case .history(let found) = decoded else { continue }
                 guard found.epoch.utf8.elementsEqual(history.epoch.utf8) else {
@@ -36,7 +36,7 @@ extension ControlTopic {
 }
 
 extension ControlError {
-    /// What an error says of a topic that was there before: that it lacks what it held; `nil` for all others.
+    /// An error that means that the topic lacks what it held before; `nil` for all others.
     init?(absence error: any Error) {
         switch error {
         case let error as ControlError:

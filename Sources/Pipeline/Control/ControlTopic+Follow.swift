@@ -6,28 +6,22 @@ import SyncWire
 import Synchronization
 
 extension ControlTopic {
-    /// Learns of the schema versions that come while the process runs, and makes sure that the topic is still that of its
+    /// Learns the schema versions that are registered while the process runs, and checks that the topic is still that of its
     /// history, until the task is cancelled.
     ///
-    /// A version is made known once `prepare` has returned: from then on stages take messages of it. What fails in `prepare`,
-    /// and what may pass in the log, is logged and tried again; meanwhile partitions that need the version stand still, and
-    /// the others go on. Behind a record that cannot be read, since a newer process wrote it, no version is learned: the
-    /// process goes on with those it knows until it is upgraded. One call at a time.
+    /// A version becomes known when `prepare` has returned: from then on stages process records of it. Failures of `prepare` and
+    /// retriable failures of the log are logged and retried; meanwhile partitions that need the version are paused, and the
+    /// others continue. After a record that cannot be decoded, because a newer process wrote it, no version is learned: the
+    /// process continues with those it knows until it is upgraded. One call at a time.
     ///
-    /// The topic is read from its start whenever the reading begins anew, as it does after `checkInterval`. While it lacks
-    /// what was read of it before, that is told and logged, and looked for again.
+    /// The topic is read from its start after every failure and after `checkInterval`. While it lacks what was read of it
+    /// before, that is reported, logged and checked again.
     ///
     /// - Parameters:
-    ///   - log: the log that holds the topic.
-    ///   - retryDelay: the first and the longest pause before something that failed is tried again; each is twice the one
-    ///     before.
-    ///   - checkInterval: how long further records are waited for before the topic is read from its start again; `nil` for as
-    ///     long as nothing fails.
-    ///   - clock: measures the pauses and the interval.
-    ///   - logger: is told of versions and of failures.
-    ///   - checked: told after each look what is wrong with the topic; `nil` where nothing is.
-    ///   - prepare: makes whatever the process has ready for the versions given, the newest of which is the one that came;
-    ///     may be called again with the same.
+    ///   - retryDelay: the first and the longest pause before a retry.
+    ///   - checkInterval: how long to wait for further records before the topic is read from its start again; `nil` for no limit.
+    ///   - checked: called after each check with what is wrong with the topic; `nil` where nothing is.
+    ///   - prepare: prepares the process for the versions, of which the newest is new; may be called again with the same.
     /// - Throws: ``ControlError`` when the topic can no longer be what it was, ``ControlError/otherHistory(found:own:)`` where
     ///   it is another one; `ChangeLogError` where trying again cannot help.
     package func follow(
@@ -38,11 +32,11 @@ extension ControlTopic {
     ) async throws {
         var backoff = Backoff(RetryPolicy(delays: retryDelay, clock: clock))
         var view = view.withLock { $0 }
-        var told: String?
+        var reported: String?
         while !Task.isCancelled {
             do {
                 let reader = try await reader(of: log, holding: view.nextOffset)
-                // Ends a wait for records, and nothing else: the topic may be made anew while it is checked, too.
+                // Ends a wait for records, and nothing else: the topic may also be recreated while it is checked.
                 let timer = checkInterval.map { interval in
                     Task {
                         try await clock.sleep(for: interval)
@@ -51,7 +45,7 @@ extension ControlTopic {
                 }
                 let result = await Result.capturing {
                     try await check(reader, before: view.nextOffset)
-                    told = nil
+                    reported = nil
                     await checked(nil)
                     while true {
                         for record in try await reader.next(maximumBytes: 1 << 20) {
@@ -62,18 +56,20 @@ extension ControlTopic {
                 }
                 timer?.cancel()
                 await reader.close()
-                // A log that was closed, and not the reader alone, says so when it is asked for the next one.
+                // If the whole log was closed, the next attempt to open a reader shows it.
                 if timer != nil, case .failure(let error as ChangeLogError) = result, error.code == .closed { continue }
                 try result.get()
             } catch {
                 if Task.isCancelled { return }
                 if let absence = ControlError(absence: error) {
                     await checked(absence)
-                    if told != absence.description { logger.error("The history is gone", error: absence) }
-                    told = absence.description
+                    if reported != absence.description {
+                        logger.error("control does not hold this history", error: absence)
+                    }
+                    reported = absence.description
                 } else {
                     guard let cause = error as? ChangeLogError, cause.isRetriable else { throw error }
-                    logger.warning("The topic control cannot be read and is tried again", error: cause)
+                    logger.warning("Reading the topic control failed; trying again", error: cause)
                 }
                 do { try await backoff.pause() } catch { return }
             }
@@ -90,9 +86,13 @@ extension ControlTopic {
         } catch .unreadableRecord(let offset, let reason) {
             let error = ControlError.unreadableRecord(offset: offset, reason: reason)
             if view.pass(record) {
-                logger.critical("No schema version is learned any more", [.offset: .integer(Int(offset))], error: error)
+                logger.critical(
+                    "A record of control cannot be decoded: this process learns no further schema versions; upgrade it",
+                    [.offset: .integer(Int(offset))], error: error)
             } else {
-                logger.warning("A record of control is passed over", [.offset: .integer(Int(offset))], error: error)
+                logger.warning(
+                    "A record of control cannot be decoded and is skipped", [.offset: .integer(Int(offset))],
+                    error: error)
             }
             return
         }
@@ -100,7 +100,7 @@ extension ControlTopic {
         case .nothing, .history: break
         case .late(let ordinal):
             logger.notice(
-                "A schema version was registered by two processes at once; the first counts",
+                "Two processes registered a schema version at once; the first record counts",
                 [.version: .integer(ordinal), .offset: .integer(Int(record.offset))])
         case .schema(let entry):
             while true {
@@ -110,14 +110,14 @@ extension ControlTopic {
                 } catch {
                     try Task.checkCancellation()
                     logger.error(
-                        "A schema version waits until the process is ready for it; it is tried again",
+                        "Preparing for a schema version failed; trying again",
                         [.version: .integer(entry.version.ordinal)], error: error)
                 }
                 try await backoff.pause()
             }
             known.learn(view.schemas)
             logger.notice(
-                "A schema version is known",
+                "Schema version learned",
                 [.version: .integer(entry.version.ordinal), .schemaVersion: .string(entry.version.hash)])
         }
     }

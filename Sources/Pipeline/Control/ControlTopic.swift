@@ -7,14 +7,12 @@ import Synchronization
 
 /// What all roles agree on, read from the topic `control`: the history and its schema versions.
 ///
-/// Opening it reads the topic whole; ``follow(_:retryDelay:clock:logger:prepare:)`` learns of the versions that come while the
-/// process runs. Whoever finds another history than the one configured refuses to start.
+/// Opening reads the whole topic; ``follow(_:retryDelay:checkInterval:clock:logger:checked:prepare:)`` learns the versions that
+/// are registered while the process runs. A process refuses to start with another history than the one configured.
 package final class ControlTopic: Sendable {
-    /// What the history was made with.
     package let history: History
-    /// The schema versions known, for those who wait for one.
     package let known: KnownSchemas
-    /// What was read by the opening, or by the last registration.
+    /// What the opening, or the last registration, read.
     let view: Mutex<ControlView>
 
     /// The schema versions known now.
@@ -30,14 +28,13 @@ package final class ControlTopic: Sendable {
     ///
     /// - Parameters:
     ///   - log: the log that holds the topic.
-    ///   - proposed: the history to make in an empty log; its partitions, shards and clock are compared with an existing
-    ///     one's.
+    ///   - proposed: the history to write to an empty log; its partitions, shards and clock are compared with an existing one's.
     /// - Throws: ``ControlError`` when the history differs from what is configured; ``ChangeLogError``.
     package static func open(in log: some ChangeLog, proposed: History) async throws -> ControlTopic {
         var found = try await read(log)
         if found.history == nil {
             let offset = try await append(.history(proposed), to: log)
-            // Two processes may find an empty log at once; whoever comes second must see it.
+            // Two processes may find an empty log at once; the second must notice.
             found = try await read(log, through: offset)
         }
         guard let history = found.history else { throw ControlError.historyLost }
@@ -45,7 +42,7 @@ package final class ControlTopic: Sendable {
         return ControlTopic(history, found)
     }
 
-    /// Reads `control` as it is: for a command that works on a history whatever is configured.
+    /// Reads `control` for a command that works on any history, whatever is configured.
     ///
     /// - Throws: ``ControlError/noHistory`` where there is none; `ChangeLogError`.
     package static func existing(in log: some ChangeLog) async throws -> ControlTopic {
@@ -59,9 +56,9 @@ package final class ControlTopic: Sendable {
 
     /// Makes the declared tables the newest schema version, unless they are it already, and makes it known here.
     ///
-    /// Any number of processes may register at once: the first record of a number counts, and whoever comes second finds
-    /// that out and evolves from it, under the next number. For a process whose stages do not run yet: those that run
-    /// learn of a version through ``follow(_:retryDelay:clock:logger:prepare:)``, once all is ready for it.
+    /// Any number of processes may register at once: the first record of a number counts, and the others evolve from it, under
+    /// the next number. For a process whose stages do not run yet: running ones learn a version through
+    /// ``follow(_:retryDelay:checkInterval:clock:logger:checked:prepare:)``, once the process is ready for it.
     ///
     /// - Throws: ``ControlError/incompatibleSchema(_:)`` when the tables would lose data of the newest version; what else
     ///   is wrong with `control`; `ChangeLogError`, after which repeating the call is harmless.
@@ -81,7 +78,7 @@ package final class ControlTopic: Sendable {
                 adopt(view)
                 return entry
             }
-            // Somebody else's record of this number came first.
+            // Another process's record of this number was first.
         }
     }
 
@@ -92,19 +89,19 @@ package final class ControlTopic: Sendable {
 
     // MARK: The topic
 
-    static let place = TopicPartition(.control, 0)
+    static let partition = TopicPartition(.control, 0)
 
-    /// Reads what the topic holds now behind what was read before.
+    /// Reads the records after those read before, up to the topic's present end.
     ///
-    /// - Parameter appended: the offset of a record that the log has; it is waited for, whatever the log gives as its end.
+    /// - Parameter appended: the offset of a record that was appended; it is waited for, even after the end that the log names.
     private static func read(
         _ log: some ChangeLog, after known: ControlView? = nil, through appended: Int64? = nil
     ) async throws -> ControlView {
-        let range = try await log.range(of: place)
+        let range = try await log.range(of: partition)
         var view = known ?? ControlView(from: range.start)
         let end = max(range.end, appended.map { $0 + 1 } ?? 0)
         guard end > view.nextOffset else { return view }
-        let reader = try await log.reader(of: place, from: view.nextOffset)
+        let reader = try await log.reader(of: partition, from: view.nextOffset)
         let result = await Result.capturing {
             while view.nextOffset < end {
                 for record in try await reader.next(maximumBytes: 1 << 20) { _ = try view.take(record) }
@@ -120,11 +117,11 @@ package final class ControlTopic: Sendable {
         let key = record.key(distinguishedBy: String(UInt64.random(in: .min ... .max), radix: 16))
         let producer = try await log.producer()
         let result = await Result.capturing {
-            try await producer.append([NewRecord(to: place, key: key, value: record.encode())])
+            try await producer.append([NewRecord(to: partition, key: key, value: record.encode())])
         }
         await producer.close()
         guard let offset = try result.get().first else {
-            throw ChangeLogError(.other, partition: place, message: "the log gave no offset for a record")
+            throw ChangeLogError(.other, partition: partition, message: "the log gave no offset for a record")
         }
         return offset
     }

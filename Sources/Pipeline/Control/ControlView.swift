@@ -2,37 +2,33 @@ import ChangeLog
 import SyncModel
 import SyncWire
 
-/// What `control` says, record by record.
+/// The content of `control`, read record by record.
 ///
-/// Every record has a key of its own, so compaction takes none away, and the order in which they came stands for ever: the
-/// first of a schema version's number counts, whoever reads it and whenever.
+/// Every record has a key of its own, so compaction removes none, and their order is permanent: of two records with one
+/// schema version number, the first counts for every reader.
 struct ControlView: Sendable {
     /// What a record adds.
     enum News {
-        /// Nothing: the record is there twice, or another one was first.
+        /// Nothing: the record is a repeat.
         case nothing
-        /// Another process had registered this number before; nobody uses what the record says.
+        /// Another process registered this number before: the record is ignored.
         case late(ordinal: Int)
-        /// The history.
         case history
-        /// The next schema version.
         case schema(SchemaHistory.Entry)
     }
 
-    /// The history, once its record was read.
     private(set) var history: History?
     private(set) var schemas = SchemaHistory()
-    /// The offset behind the last record taken.
+    /// The offset after the last record read.
     private(set) var nextOffset: Int64
     private var historyBytes: [UInt8] = []
     private var schemaBytes: [[UInt8]] = []
     /// A record of a schema version could not be read: no later one can be given its number.
     private var lacksVersion = false
 
-    /// Begins at the start of the topic.
     init(from offset: Int64) { nextOffset = offset }
 
-    /// Takes the next record.
+    /// Applies the next record.
     mutating func take(_ record: LogRecord) throws(ControlError) -> News {
         let decoded: ControlRecord
         do {
@@ -52,9 +48,9 @@ struct ControlView: Sendable {
         return news
     }
 
-    /// Passes over a record that cannot be read.
+    /// Skips a record that cannot be read.
     ///
-    /// - Returns: whether it may be a schema version, behind which no other can be taken.
+    /// - Returns: whether it may be a schema version, after which no other can be applied.
     mutating func pass(_ record: LogRecord) -> Bool {
         nextOffset = record.offset + 1
         let isOfAnotherKind =

@@ -1,18 +1,16 @@
 import SyncModel
 
-/// Is told what happens to a fan-out's partitions, for logs and metrics.
+/// Receives the events of a fan-out's partitions, for logs and metrics.
 ///
-/// Calls come from several threads and must return at once.
+/// Called on several threads; must not block.
 package protocol FanOutObserver: Sendable {
-    /// Takes note of an event in a partition.
     func record(_ event: FanOutEvent, partition: Int)
 
-    /// Takes note that the results of all uploads of the partition up to this one can be pulled; by default does nothing.
+    /// The results of all uploads of the partition up to this one can be pulled; does nothing by default.
     func passed(_ upload: UploadReference)
 }
 
 extension FanOutObserver {
-    /// Does nothing.
     package func passed(_ upload: UploadReference) {}
 }
 
@@ -22,23 +20,22 @@ package enum FanOutEvent: Sendable, Hashable, CustomStringConvertible {
     case ready(owners: Int, nextOffset: Int64)
     /// Records of `ordered` were applied.
     ///
-    /// `logTime` is the moment, in microseconds since 1970, at which the log took the newest of them.
+    /// `logTime` is the log's time of the newest, in microseconds since 1970.
     case applied(records: Int, rows: Int, nextOffset: Int64, logTime: Int64)
     /// Its file is missing or damaged, or the log no longer holds what comes next: it does not serve, and is rebuilt.
     case damaged(reason: String)
-    /// The rebuild goes on: told when it begins, where there are rows, and then every
+    /// The progress of a rebuild: reported when it begins, where there are rows, and then at intervals of
     /// ``FanOutConfiguration/rebuildReports``.
     case rebuilding(RebuildProgress)
     /// The rebuild is done.
     case rebuilt(rows: Int)
-    /// Something failed and is tried again after the pause; a stream that is open goes on serving.
+    /// A failure, retried after the pause; an open stream continues to serve.
     case retrying(reason: String, after: Duration)
-    /// It lacks a schema version and goes on by itself when that is known; a stream that is open goes on serving.
+    /// It lacks a schema version and resumes when that is known; an open stream continues to serve.
     case waiting(reason: String)
-    /// It ended; with a problem, its file could not be closed, which the next start's check sees to.
+    /// It ended; with a problem, its file could not be closed, and the next start checks it.
     case stopped(problem: String?)
 
-    /// The event in words.
     package var description: String {
         switch self {
         case .ready(let owners, let nextOffset): "serves \(owners) owners, follows ordered from offset \(nextOffset)"

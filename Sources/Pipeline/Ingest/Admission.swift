@@ -3,10 +3,9 @@ import JSON
 import SyncModel
 import SyncWire
 
-/// Ingest as a function of one record of `uploads`: the parts for `changes`, and what goes to `dead-letters`.
+/// Ingest as a pure function of one record of `uploads`: the records for `changes` and for `dead-letters`.
 ///
-/// The same record gives the same records, whatever came before: a value of this type only keeps memory and what it knows
-/// of schema versions (I4).
+/// Equal inputs give equal records, whatever came before (I4): a value of this type keeps only buffers and schema versions.
 package struct Admission: ~Copyable {
     /// The smallest record size of a log that the stage works with: a refusal with the longest names fits.
     package static let minimumRecordSize = 4096
@@ -20,15 +19,12 @@ package struct Admission: ~Copyable {
     private var schemas: [Int: IngestSchema] = [:]
     private var parser = JSONParser()
 
-    /// Makes the function for one history.
-    ///
     /// - Parameters:
-    ///   - history: the history that the topics hold.
     ///   - limits: what a batch may hold; the gateways enforce the same.
-    ///   - maximumRecordSize: the largest record, key and value together, that the log takes; traps below
+    ///   - maximumRecordSize: the largest record, key and value together, that the log accepts; traps below
     ///     ``minimumRecordSize``.
     package init(history: History, limits: SyncLimits, maximumRecordSize: Int) {
-        precondition(maximumRecordSize >= Self.minimumRecordSize, "the log takes records of 4 KiB at least")
+        precondition(maximumRecordSize >= Self.minimumRecordSize, "the log accepts records of at least 4 KiB")
         epoch = history.epoch
         self.limits = limits
         self.maximumRecordSize = maximumRecordSize
@@ -36,24 +32,19 @@ package struct Admission: ~Copyable {
         deadLetters = DeadLetters(partitioning: partitioning, maximumRecordSize: maximumRecordSize)
     }
 
-    /// What a record comes to.
+    /// The result of a record.
     package struct Admitted: Sendable, Hashable {
         /// What to append, in this order: part 0, the other parts, the dead letters.
         package internal(set) var records: [NewRecord] = []
-        /// How many changes the batch had.
         package internal(set) var changeCount = 0
-        /// How many of them were refused, by code.
+        /// How many changes were refused, by code.
         package internal(set) var refusals: [RefusalCode: Int] = [:]
         /// Why the record as a whole was refused: it breaks the contract of `uploads`.
         package internal(set) var recordRefusal: RecordRefusal?
     }
 
-    /// Admits one record.
+    /// Admits a record of a partition of `uploads`.
     ///
-    /// - Parameters:
-    ///   - record: the record.
-    ///   - partition: the partition of `uploads` that holds it.
-    ///   - known: the schema versions known.
     /// - Throws: ``IngestError`` when the record needs something newer than this worker; the partition waits then.
     package mutating func admit(
         _ record: LogRecord, of partition: Int, schemas known: SchemaHistory
@@ -66,21 +57,21 @@ package struct Admission: ~Copyable {
             if error.isNewerFormat { throw .newerFormat(upload, "\(error)") }
             return refused(record, upload, RecordRefusal(.malformedMessage, "\(error)"))
         }
-        // Before anything that a record may have to wait for: it is no other's partition whatever becomes known.
+        // Checked before everything that a record may wait for: its partition is wrong whatever becomes known.
         if let refusal = refusal(of: batch.device.caller, in: partition) { return refused(record, upload, refusal) }
         guard batch.rules <= RulesVersion.current else { throw .unknownRules(upload, batch.rules) }
         guard let schema = schema(batch.schema, known) else { throw .unknownSchema(upload, batch.schema) }
         let hasOtherEpoch = !batch.epoch.isEmpty && !batch.epoch.utf8.elementsEqual(epoch.utf8)
-        var letter = BatchSplitter(
+        var splitter = BatchSplitter(
             batch, upload: upload, logTime: record.time, schema: schema, hasOtherEpoch: hasOtherEpoch)
-        if !hasOtherEpoch, let refusal = read(batch.changes, into: &letter) {
+        if !hasOtherEpoch, let refusal = read(batch.changes, into: &splitter) {
             return refused(record, upload, refusal)
         }
-        guard let parts = letter.encodedParts(epoch: epoch, maximumSize: maximumRecordSize) else {
-            let reason = "the refusals of its \(letter.changeCount) changes are larger than the log takes"
+        guard let parts = splitter.encodedParts(epoch: epoch, maximumSize: maximumRecordSize) else {
+            let reason = "the refusals of its \(splitter.changeCount) changes are larger than the log takes"
             return refused(record, upload, RecordRefusal(.tooManyRefusals, reason))
         }
-        return admitted(letter, parts, batch, upload, record.time)
+        return admitted(splitter, parts, batch, upload, record.time)
     }
 
     private mutating func schema(_ hash: String, _ known: SchemaHistory) -> IngestSchema? {
@@ -91,10 +82,10 @@ package struct Admission: ~Copyable {
         return schema
     }
 
-    /// Why a caller's record may not lie in a partition; `nil` in its own.
+    /// Why a caller's record is refused in a partition; `nil` in its own.
     ///
-    /// Only there do a device's batches have an order (I2, I3). It gets no outcome either: that would come before, or in
-    /// place of, those of batches which were sent before it and lie where they must.
+    /// A device's batches are ordered only within the caller's partition (I2, I3). The refused batch gets no outcome either: it
+    /// would precede or replace those of earlier batches that are in the right partition.
     private func refusal(of caller: SyncID, in partition: Int) -> RecordRefusal? {
         let own = partitioning.partition(of: caller)
         guard own != partition else { return nil }
@@ -102,8 +93,10 @@ package struct Admission: ~Copyable {
             .wrongPartition, "the caller's uploads belong into partition \(own) of \(partitioning.count)")
     }
 
-    /// Reads the JSON of a batch; the answer is why it is no array of changes.
-    private mutating func read(_ changes: [UInt8], into letter: inout BatchSplitter) -> RecordRefusal? {
+    /// Reads the JSON of a batch.
+    ///
+    /// - Returns: why it is not an array of changes; `nil` when it is.
+    private mutating func read(_ changes: [UInt8], into splitter: inout BatchSplitter) -> RecordRefusal? {
         let maximum = limits.maxChanges
         do throws(JSONError) {
             let document = try parser.parse(changes.span)
@@ -114,8 +107,8 @@ package struct Admission: ~Copyable {
             guard count <= maximum else {
                 return RecordRefusal(.tooManyChanges, "\(count) changes, at most \(maximum) are allowed")
             }
-            letter.reserve(count)
-            while let element = elements.next() { letter.read(element) }
+            splitter.reserve(count)
+            while let element = elements.next() { splitter.read(element) }
             return nil
         } catch {
             return RecordRefusal(.malformedChanges, "changes is no JSON: \(error)")
@@ -123,23 +116,23 @@ package struct Admission: ~Copyable {
     }
 
     private func admitted(
-        _ letter: BatchSplitter, _ parts: [BatchSplitter.Part], _ batch: ChangeBatch, _ upload: UploadReference,
+        _ splitter: BatchSplitter, _ parts: [BatchSplitter.Part], _ batch: ChangeBatch, _ upload: UploadReference,
         _ logTime: Int64
     ) -> Admitted {
-        var admitted = Admitted(changeCount: letter.changeCount)
+        var admitted = Admitted(changeCount: splitter.changeCount)
         for part in parts {
             let destination = TopicPartition(.changes, partitioning.partition(of: part.owner))
             admitted.records.append(NewRecord(to: destination, key: Array(part.owner.text.utf8), value: part.value))
         }
-        for refusal in letter.refusals {
+        for refusal in splitter.refusals {
             admitted.refusals[refusal.code, default: 0] += 1
             admitted.records.append(
-                deadLetters.letter(refusal, json: letter.json(of: refusal), of: batch, upload, at: logTime))
+                deadLetters.record(refusal, json: splitter.json(of: refusal), of: batch, upload, at: logTime))
         }
         return admitted
     }
 
     private func refused(_ record: LogRecord, _ upload: UploadReference, _ refusal: RecordRefusal) -> Admitted {
-        Admitted(records: [deadLetters.letter(record, upload, refusal)], recordRefusal: refusal)
+        Admitted(records: [deadLetters.record(record, upload, refusal)], recordRefusal: refusal)
     }
 }

@@ -2,26 +2,24 @@ import Digest
 import JSON
 import SyncModel
 
-/// What a batch says, spelled so that two batches say the same exactly when their bytes are equal (I2).
+/// The content of a batch in bytes that are equal exactly when two batches are (I2).
 ///
-/// It depends on nothing but the request: not on grants, and on the schema version only where that decides whether a change
-/// can be read, since a repeat may come under other grants and a newer version. Values count in canonical form, columns and
-/// tables by their names. Each piece has its length before it, and an entry for a change begins with 1, for another element
-/// with 2, so that no two contents have the same bytes.
+/// It depends only on the request: not on grants, and on the schema version only where that decides whether a change can be
+/// read, since a repeat may arrive under other grants and a newer version. Values are in canonical form, columns and tables by
+/// name. Each piece is preceded by its length, and an entry begins with 1 for a change and with 2 for another element, so that
+/// the encoding is unambiguous.
 ///
-/// The hash is kept with every outcome: another spelling here needs another rules version.
+/// The hash is stored with every outcome: another encoding needs another rules version.
 struct BatchContent {
     private var bytes: [UInt8] = []
 
     init(isAtomic: Bool) { bytes.append(isAtomic ? 1 : 0) }
 
-    /// SHA-256 of it all.
+    /// SHA-256.
     var hash: [UInt8] { SHA256.digest(of: bytes) }
 
-    /// Makes room for a batch of a size in JSON.
     mutating func reserve(_ count: Int) { bytes.reserveCapacity(count) }
 
-    /// Adds a change that was read, with its values.
     mutating func add(_ change: Change, owner: SyncID, forms: IngestSchema.TableForms, values: ColumnValues) {
         bytes.append(1)
         add(owner.text.utf8.span)
@@ -31,17 +29,17 @@ struct BatchContent {
         bytes.append((change.isDelete ? 1 : 0) | (change.ifBase ? 2 : 0) | (change.updatedAt == nil ? 0 : 4))
         add(UInt64(change.base.rawValue))
         add(UInt64(bitPattern: change.updatedAt ?? 0))
-        if !values.places.isEmpty {
-            for (position, name) in forms.byName where !values.places[position].isEmpty {
+        if !values.ranges.isEmpty {
+            for (position, name) in forms.byName where !values.ranges[position].isEmpty {
                 add(name.span)
-                add(values.bytes.span.extracting(values.places[position]))
+                add(values.bytes.span.extracting(values.ranges[position]))
             }
         }
-        // No column's name is empty, so this ends the columns.
+        // No column's name is empty, so an empty one ends the columns.
         add(0)
     }
 
-    /// Adds an element that is no change, as it is spelled but for white space, escapes and the order of members.
+    /// Adds an element that is not a change, as sent except for white space, escapes and the order of members.
     mutating func add(refused element: borrowing JSONValue) {
         bytes.append(2)
         var sorted: [UInt8] = []

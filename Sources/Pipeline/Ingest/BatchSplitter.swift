@@ -2,20 +2,20 @@ import JSON
 import SyncModel
 import SyncWire
 
-/// A batch on its way through ingest: sorted by owner, with what was refused.
+/// Splits a batch into parts by owner, and collects what is refused.
 struct BatchSplitter {
     private let batch: ChangeBatch
     private let upload: UploadReference
     private let logTime: Int64
     private let schema: IngestSchema
-    /// The device's epoch is another history's: nothing applies.
+    /// Whether the device names a different epoch: no change applies.
     private let hasOtherEpoch: Bool
     private var content: BatchContent
     private var parts: OwnerParts
     private var reader: ChangeReader
-    /// Where each element lies in the batch's JSON.
-    private var places: [Range<Int>] = []
-    /// By rising index in the end.
+    /// The range of each element in the batch's JSON.
+    private var ranges: [Range<Int>] = []
+    /// Sorted by index in the end.
     private(set) var refusals: [Refusal] = []
 
     init(
@@ -31,36 +31,34 @@ struct BatchSplitter {
         reader = ChangeReader(schema: schema, device: batch.device)
     }
 
-    /// How many changes were read.
-    var changeCount: Int { places.count }
+    var changeCount: Int { ranges.count }
 
-    /// Makes room for a number of changes.
     mutating func reserve(_ count: Int) {
-        places.reserveCapacity(count)
+        ranges.reserveCapacity(count)
         content.reserve(batch.changes.count)
     }
 
-    /// Reads the next change; one of an owner that the caller may not write is refused by itself (I9).
+    /// Reads the next change; one for an owner that the caller may not write is refused individually (I9).
     mutating func read(_ element: borrowing JSONValue) {
-        let index = places.count
-        places.append(element.sourceRange)
+        let index = ranges.count
+        ranges.append(element.sourceRange)
         let reading = reader.read(element, index: index, into: &content)
-        let place = parts.place(of: reading.owner)
+        let owner = parts.index(of: reading.owner)
         switch reading.result {
-        case .success(let change) where parts.owners[place].isWritable:
-            parts.add(change, at: place)
+        case .success(let change) where parts.owners[owner].isWritable:
+            parts.add(change, at: owner)
         case .success:
-            refuse(index, ChangeRefusal(.notGranted, "the caller may not write this owner's data"), place)
+            refuse(index, ChangeRefusal(.notGranted, "the caller may not write this owner's data"), owner)
         case .failure(let refusal):
-            refuse(index, refusal, place)
+            refuse(index, refusal, owner)
         }
     }
 
     /// The JSON of a change as it was sent.
-    func json(of refusal: Refusal) -> [UInt8] { Array(batch.changes[places[refusal.index]]) }
+    func json(of refusal: Refusal) -> [UInt8] { Array(batch.changes[ranges[refusal.index]]) }
 
-    private mutating func refuse(_ index: Int, _ refusal: ChangeRefusal, _ place: Int) {
-        parts.noteRefusal(at: place)
+    private mutating func refuse(_ index: Int, _ refusal: ChangeRefusal, _ owner: Int) {
+        parts.recordRefusal(at: owner)
         refusals.append(Refusal(index: index, code: refusal.code, message: refusal.message))
     }
 
@@ -71,21 +69,21 @@ struct BatchSplitter {
         let owner: SyncID
         let value: [UInt8]
 
-        /// Its size with its key.
+        /// Including its key, the owner.
         var size: Int { owner.text.utf8.count + value.count }
     }
 
-    /// The records of `changes`: part 0, then one for each other owner of whom a change was admitted; `nil` when not even
-    /// the refusals of all changes fit the log.
+    /// The records of `changes`: part 0, then one for each other owner with an admitted change; `nil` when even the refusals
+    /// of all changes are too large for the log.
     ///
-    /// What canonical spelling made larger than the log takes is refused, an owner's changes together, so that the batch
-    /// has an outcome all the same.
+    /// A part that the canonical form made too large for the log is refused, an owner's changes together, so that the batch
+    /// has an outcome nevertheless.
     mutating func encodedParts(epoch: String, maximumSize: Int) -> [Part]? {
         let hash = content.hash
         var others: [Part] = []
-        for place in parts.owners.indices.dropFirst() where !parts.owners[place].changes.isEmpty {
-            let part = part(others.count + 1, of: place, epoch: epoch, hash: hash, summary: nil)
-            if part.size <= maximumSize { others.append(part) } else { refuseTogether(place) }
+        for owner in parts.owners.indices.dropFirst() where !parts.owners[owner].changes.isEmpty {
+            let part = part(others.count + 1, of: owner, epoch: epoch, hash: hash, summary: nil)
+            if part.size <= maximumSize { others.append(part) } else { refuseTogether(owner) }
         }
         refusals.sort { $0.index < $1.index }
         if let first = partZero(others, epoch: epoch, hash: hash, maximumSize: maximumSize) { return [first] + others }
@@ -94,26 +92,26 @@ struct BatchSplitter {
         return partZero(others, epoch: epoch, hash: hash, maximumSize: maximumSize).map { [$0] + others }
     }
 
-    /// Part 0; `nil` when it does not fit the log.
+    /// Part 0; `nil` when it is too large for the log.
     private func partZero(_ others: [Part], epoch: String, hash: [UInt8], maximumSize: Int) -> Part? {
         var summary = BatchSummary(changeCount: changeCount, otherOwners: others.map(\.owner), refusals: refusals)
         let full = part(0, of: 0, epoch: epoch, hash: hash, summary: summary)
         if full.size <= maximumSize { return full }
-        // Messages are for developers, who find them in `dead-letters`, too.
+        // Messages are for developers, who also find them in `dead-letters`.
         summary.refusals = refusals.map { Refusal(index: $0.index, code: $0.code, message: "") }
         let short = part(0, of: 0, epoch: epoch, hash: hash, summary: summary)
         return short.size <= maximumSize ? short : nil
     }
 
-    private mutating func refuseTogether(_ place: Int) {
+    private mutating func refuseTogether(_ owner: Int) {
         let message = "this owner's changes together are larger than the log takes: send fewer at once"
-        for change in parts.removeChanges(at: place) {
-            refuse(change.index, ChangeRefusal(.valueTooLarge, message), place)
+        for change in parts.removeChanges(at: owner) {
+            refuse(change.index, ChangeRefusal(.valueTooLarge, message), owner)
         }
     }
 
-    private func part(_ number: Int, of place: Int, epoch: String, hash: [UInt8], summary: BatchSummary?) -> Part {
-        let owner = parts.owners[place]
+    private func part(_ number: Int, of index: Int, epoch: String, hash: [UInt8], summary: BatchSummary?) -> Part {
+        let owner = parts.owners[index]
         let part = ChangePart(
             epoch: epoch, rules: batch.rules, schema: schema.version.hash, upload: upload, logTime: logTime,
             part: number, owner: owner.id, device: batch.device, batch: batch.batch, contentHash: hash,

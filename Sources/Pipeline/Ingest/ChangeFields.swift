@@ -1,12 +1,11 @@
 import JSON
 import SyncModel
 
-/// The fields of a change besides its values, as its JSON gives them; null counts as missing, unknown fields do not count.
+/// The fields of a change besides its values; null is the same as missing, and unknown fields are ignored.
 struct ChangeFields {
-    /// Whose row it is; `nil`: the caller's.
+    /// The owner of the row; `nil` for the caller.
     private(set) var owner: SyncID?
     private(set) var knowledgeID: KnowledgeID?
-    /// The table as far as the schema has it.
     private(set) var table: Table?
     private(set) var id: RowID?
     private(set) var isDelete = false
@@ -14,16 +13,15 @@ struct ChangeFields {
     private(set) var base = TimeStamp.zero
     /// Microseconds since 1970.
     private(set) var updatedAt: Int64?
-    /// Whether `updatedAt` was spelled otherwise than its canonical form.
+    /// Whether `updatedAt` was not sent in its canonical form.
     private(set) var isUpdatedAtRespelled = false
 
     private var seen: Names = []
 
-    /// What `table` comes to.
     enum Table {
         /// The position of a table of the schema.
         case known(Int)
-        /// The schema has none of this name, which is in quotes.
+        /// The schema has no table of this name, which is in quotes.
         case unknown(String)
     }
 
@@ -41,7 +39,7 @@ struct ChangeFields {
         static let values = Names(rawValue: 256)
     }
 
-    /// Reads all fields of an object; the owner stands even where another field is refused, wherever it is.
+    /// Reads all fields of an object; the owner is read even where another field is refused, before or after it.
     mutating func read(_ element: borrowing JSONValue, schema: Schema, device: Device) throws(ChangeRefusal) {
         guard var members = element.members else { throw .invalidChange("a change is an object") }
         var refusal: ChangeRefusal?
@@ -80,7 +78,7 @@ struct ChangeFields {
         }
     }
 
-    /// Whether a field has a value; it may stand there once.
+    /// Whether a field has a value; throws where it appears twice.
     private mutating func isGiven(
         _ field: Names, _ name: StaticString, _ value: borrowing JSONValue
     ) throws(ChangeRefusal) -> Bool {
@@ -103,7 +101,7 @@ struct ChangeFields {
         return id
     }
 
-    /// Most changes name the caller or nobody, and the caller's id needs no memory of its own.
+    /// Most changes name the caller or no owner, and the caller's id needs no memory of its own.
     private func owner(_ value: borrowing JSONValue, _ device: Device) throws(ChangeRefusal) -> SyncID? {
         if let text = value.string, text.hasSameBytes(as: device.caller.text.utf8.span) { return nil }
         return try identifier(value, "syncId") as SyncID

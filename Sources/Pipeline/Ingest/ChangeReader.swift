@@ -1,13 +1,11 @@
 import JSON
 import SyncModel
 
-/// Reads the elements of a batch's JSON: each a change in canonical form, or why it is none.
+/// Reads the elements of a batch's JSON: each is a change in canonical form or is refused.
 struct ChangeReader {
-    /// What an element comes to.
     struct Reading {
-        /// Whose row it is; `nil`: the caller's, also where the element does not tell.
+        /// The owner of the row; `nil` for the caller, also where the element names none.
         let owner: SyncID?
-        /// The change, or why it is refused.
         let result: Result<Change, ChangeRefusal>
     }
 
@@ -20,7 +18,7 @@ struct ChangeReader {
         self.device = device
     }
 
-    /// Reads the element at a position of the batch and adds what it says to the batch's content.
+    /// Reads the element at a position of the batch and adds it to the batch's content.
     mutating func read(_ element: borrowing JSONValue, index: Int, into content: inout BatchContent) -> Reading {
         var fields = ChangeFields()
         do throws(ChangeRefusal) {
@@ -31,7 +29,7 @@ struct ChangeReader {
             return Reading(owner: fields.owner, result: .success(change))
         } catch {
             content.add(refused: element)
-            // The owner counts all the same: an atomic part must know of the refusal.
+            // The owner is needed nevertheless: its part of an atomic batch must know of the refusal.
             return Reading(owner: fields.owner, result: .failure(error))
         }
     }

@@ -2,21 +2,19 @@ import SyncModel
 
 /// Why one change of a batch is refused.
 package struct ChangeRefusal: Error, Sendable, Hashable {
-    /// The contract's code.
     package let code: RefusalCode
-    /// What is wrong, for a developer: names fields and limits, never values.
+    /// For a developer: names fields and limits, never values.
     package let message: String
 
-    /// States a refusal.
     package init(_ code: RefusalCode, _ message: String) {
         self.code = code
         self.message = message
     }
 
-    /// No object, or a field besides the values is wrong.
+    /// The change is not an object, or a field besides the values is wrong.
     static func invalidChange(_ message: String) -> ChangeRefusal { ChangeRefusal(.invalidChange, message) }
 
-    /// A value that its column cannot take.
+    /// A value that its column does not accept.
     init(_ refusal: ValueRefusal, column: Column) {
         switch refusal {
         case .invalid(let message): self.init(.invalidValue, message)
@@ -25,12 +23,12 @@ package struct ChangeRefusal: Error, Sendable, Hashable {
         }
     }
 
-    /// A name from outside in quotes, fit for a message: at most 64 bytes, control characters spelled as escapes.
+    /// A name from a request, in quotes, for a message: at most 64 bytes, control characters escaped.
     static func quoted(_ name: Span<UInt8>) -> String {
         let maximum = 64
         var end = min(name.count, maximum)
         if end < name.count {
-            // Not within a scalar.
+            // Do not cut within a scalar.
             while end > 0, name[end] & 0xC0 == 0x80 { end -= 1 }
         }
         let text = name.extracting(first: end).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }

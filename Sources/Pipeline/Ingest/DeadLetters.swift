@@ -2,15 +2,15 @@ import ChangeLog
 import SyncModel
 import SyncWire
 
-/// Makes the records of `dead-letters`.
+/// Builds the records of `dead-letters`.
 ///
-/// A letter that would be larger than the log takes goes without what was refused: it names the record of `uploads`.
+/// A record that would be larger than the log accepts omits what was refused; it names the record of `uploads`.
 struct DeadLetters {
     let partitioning: Partitioning
     let maximumRecordSize: Int
 
-    /// A change that was refused, by its JSON; it goes to the caller's own partition.
-    func letter(
+    /// The record of a refused change, with its JSON, for the caller's own partition.
+    func record(
         _ refusal: Refusal, json: [UInt8], of batch: ChangeBatch, _ upload: UploadReference, at logTime: Int64
     ) -> NewRecord {
         let subject = DeadLetter.Subject.change(
@@ -20,21 +20,21 @@ struct DeadLetters {
             DeadLetter(upload: upload, logTime: logTime, subject: subject))
     }
 
-    /// A record of `uploads` that was refused as a whole; it goes to the partition that it came from.
-    func letter(_ record: LogRecord, _ upload: UploadReference, _ refusal: RecordRefusal) -> NewRecord {
+    /// The record of a record of `uploads` that was refused as a whole, for the same partition.
+    func record(_ record: LogRecord, _ upload: UploadReference, _ refusal: RecordRefusal) -> NewRecord {
         let subject = DeadLetter.Subject.record(refusal, value: record.value)
         return newRecord(
             to: upload.partition, key: record.key,
             DeadLetter(upload: upload, logTime: record.time, subject: subject))
     }
 
-    private func newRecord(to partition: Int, key: [UInt8], _ letter: DeadLetter) -> NewRecord {
+    private func newRecord(to partition: Int, key: [UInt8], _ deadLetter: DeadLetter) -> NewRecord {
         let destination = TopicPartition(.deadLetters, partition)
-        let value = letter.encode()
+        let value = deadLetter.encode()
         if key.count + value.count <= maximumRecordSize { return NewRecord(to: destination, key: key, value: value) }
-        var short = letter
-        short.subject = letter.subject.withoutContent
-        // The key of another edge's record may be of any size; an id's is bounded.
+        var short = deadLetter
+        short.subject = deadLetter.subject.withoutContent
+        // A record of another edge may have a key of any size; the size of an id is limited.
         let fits = key.count <= SyncID.maximumLength
         return NewRecord(to: destination, key: fits ? key : [], value: short.encode())
     }

@@ -5,43 +5,39 @@ struct OwnerParts {
     /// One owner in the batch.
     struct Owner {
         let id: SyncID
-        /// Whether the caller may write its data.
         let isWritable: Bool
-        /// What was admitted, in the request's order.
+        /// The admitted changes, in the request's order.
         var changes: [Change] = []
-        /// Whether a change of it was refused.
         var hasRefusal = false
     }
 
-    /// As many as the batch names, with the caller.
+    /// The caller and the other owners that the batch names.
     private(set) var owners: [Owner]
-    private var places: [SyncID: Int]
+    private var indices: [SyncID: Int]
     private let writable: Set<SyncID>
 
     init(caller: SyncID, grants: [Grant]) {
         writable = Set(grants.lazy.filter { $0.access == .write }.map(\.owner))
         owners = [Owner(id: caller, isWritable: writable.contains(caller))]
-        places = [caller: 0]
+        indices = [caller: 0]
     }
 
-    /// The place of the owner that a change names, which is the caller's where it names none.
-    mutating func place(of owner: SyncID?) -> Int {
+    /// The index of the owner that a change names; the caller's where it names none.
+    mutating func index(of owner: SyncID?) -> Int {
         guard let owner else { return 0 }
-        if let place = places[owner] { return place }
-        places[owner] = owners.count
+        if let index = indices[owner] { return index }
+        indices[owner] = owners.count
         owners.append(Owner(id: owner, isWritable: writable.contains(owner)))
         return owners.count - 1
     }
 
-    /// Adds a change to the owner at a place.
-    mutating func add(_ change: Change, at place: Int) { owners[place].changes.append(change) }
+    mutating func add(_ change: Change, at index: Int) { owners[index].changes.append(change) }
 
-    /// Notes that a change of the owner at a place was refused.
-    mutating func noteRefusal(at place: Int) { owners[place].hasRefusal = true }
+    mutating func recordRefusal(at index: Int) { owners[index].hasRefusal = true }
 
-    /// Takes away what was admitted for the owner at a place.
-    mutating func removeChanges(at place: Int) -> [Change] {
-        defer { owners[place].changes = [] }
-        return owners[place].changes
+    /// Removes the admitted changes of an owner.
+    mutating func removeChanges(at index: Int) -> [Change] {
+        defer { owners[index].changes = [] }
+        return owners[index].changes
     }
 }

@@ -82,7 +82,7 @@ extension PartitionOrdering {
     ///
     /// - Returns: the step, `nil` when not even the first part could be decided; and why a part cannot be. Without such a
     ///   reason the next part waits until the tables hold all that comes before it.
-    func decide(
+    mutating func decide(
         _ parts: inout ArraySlice<PartAtOffset>, _ known: ReadAhead, schemas: SchemaHistory
     ) -> (step: PendingStep?, pause: OrderingError?) {
         stepNumber += 1

@@ -77,7 +77,7 @@ struct FollowingTests {
         try await control.known.wait { $0.entries.count == 2 }
         #expect(attempts.withLock { $0 } == 4)
         #expect(clock.sleeps == [.milliseconds(100), .milliseconds(200), .milliseconds(400)])
-        #expect(await lines.next(with: "waits until the process is ready")?.contains("NotYet") == true)
+        #expect(await lines.next(with: "Preparing for a schema version failed")?.contains("NotYet") == true)
         try await end(following)
     }
 
@@ -88,7 +88,7 @@ struct FollowingTests {
         try await append([try entry(2, two)], to: log)
         try await control.known.wait { $0.entries.count == 2 }
         #expect(clock.sleeps == [.milliseconds(100), .milliseconds(200)])
-        #expect(await lines.next(with: "is tried again")?.contains("no leader") == true)
+        #expect(await lines.next(with: "trying again")?.contains("no leader") == true)
         try await end(following)
     }
 
@@ -104,19 +104,19 @@ struct FollowingTests {
         try await append([try entry(2, two), try entry(2, three), try entry(2, two), try entry(3, three)], to: log)
         try await control.known.wait { $0.entries.count == 3 }
         #expect(control.schemas.hashes == (try hashes([one, two, three])))
-        #expect(await lines.next(with: "by two processes at once")?.contains("version=2") == true)
+        #expect(await lines.next(with: "registered a schema version at once")?.contains("version=2") == true)
         try await end(following)
     }
 
     @Test func learnsNothingBehindAVersionThatItCannotRead() async throws {
         let (control, following) = try await followed()
         try await append([(Array("schema/2/x".utf8), Self.newer)], to: log)
-        let told = await lines.next(with: "No schema version is learned any more")
+        let told = await lines.next(with: "this process learns no further schema versions")
         #expect(told?.contains("upgrade this process") == true)
         // It would take the place of the one that could not be read, or stand behind a gap: either would be wrong.
         try await append([try entry(2, two), try entry(3, three)], to: log)
         try await append([(Array("decision/1".utf8), Self.newer)], to: log)
-        _ = await lines.next(with: "is passed over")
+        _ = await lines.next(with: "cannot be decoded and is skipped")
         #expect(control.schemas.hashes == (try hashes([one])))
         try await end(following)
     }
@@ -126,7 +126,7 @@ struct FollowingTests {
         try await append([(Array("decision/1".utf8), Self.newer)], to: log)
         try await append([try entry(2, two)], to: log)
         try await control.known.wait { $0.entries.count == 2 }
-        #expect(await lines.next(with: "is passed over")?.contains("control offset 2") == true)
+        #expect(await lines.next(with: "cannot be decoded and is skipped")?.contains("control offset 2") == true)
         try await end(following)
     }
 
@@ -150,7 +150,7 @@ struct FollowingTests {
         clock.advance(by: .seconds(1))
         let absence = await looks.next()
         #expect(absence.flatMap { $0 }?.contains("does not hold this history any more") == true)
-        _ = await lines.next(with: "The history is gone")
+        _ = await lines.next(with: "control does not hold this history")
         place.replace(log)
         try await append([try entry(2, two)], to: log)
         await clock.sleepers(1)

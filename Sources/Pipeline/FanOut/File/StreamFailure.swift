@@ -25,10 +25,10 @@ enum StreamFailure: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What an error of SQLite says of the file.
+    /// What an error of SQLite means for the file.
     ///
-    /// Full, locked, unreadable or unwritable files may be whole. Whatever else SQLite says of tables and statements that
-    /// never change (a missing column, a value of another type, a key that exists already) means damage.
+    /// Full, locked, unreadable or unwritable files may be intact. Any other error means damage, since tables and statements never
+    /// change: a missing column, a value of another type, a key that exists already.
     init(_ error: SQLiteError) {
         if Self.damageCodes.contains(error.extendedCode) {
             self = .damaged(error.description)
@@ -41,11 +41,11 @@ enum StreamFailure: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Extended codes of input and output that tell of the file, not of the system: SQLITE_IOERR_SHORT_READ (a file that ends
+    /// Extended codes of input and output that concern the file, not the system: SQLITE_IOERR_SHORT_READ (a file that ends
     /// too early), SQLITE_IOERR_DATA and SQLITE_IOERR_CORRUPTFS (checksums below SQLite).
     private static let damageCodes: Set<Int32> = [10 | 2 << 8, 10 | 32 << 8, 10 | 33 << 8]
 
-    /// What an error of opening a file that was finished says of it.
+    /// What an error of opening a finished file means for it.
     init(opening path: String, _ error: SQLiteError) {
         // A file that the system lets us read and write, and SQLite does not take, is damaged in its header.
         if error.code == .readOnly || error.code == .cannotOpen, error.systemError == 0, FileOnDisk.isWritable(path) {
@@ -55,7 +55,7 @@ enum StreamFailure: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What any error of work on a file says of it; `nil` when it says nothing.
+    /// What an error of work on a file means for it; `nil` when it concerns something else.
     init?(cause error: any Error) {
         switch error {
         case let failure as StreamFailure: self = failure
