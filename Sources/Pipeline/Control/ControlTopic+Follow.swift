@@ -1,6 +1,7 @@
 import AsyncPrimitives
 import ChangeLog
 import Observability
+import PartitionSupervision
 import SyncModel
 import SyncWire
 import Synchronization

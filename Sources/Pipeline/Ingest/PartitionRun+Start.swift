@@ -1,5 +1,6 @@
 import AsyncPrimitives
 import ChangeLog
+import PartitionSupervision
 import SyncModel
 import SyncWire
 

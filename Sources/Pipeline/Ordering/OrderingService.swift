@@ -1,5 +1,6 @@
 import AsyncPrimitives
 import ChangeLog
+import Metrics
 import Observability
 import PartitionSupervision
 import RecordStore

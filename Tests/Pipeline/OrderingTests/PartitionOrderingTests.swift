@@ -98,7 +98,8 @@ import Testing
             return
         }
         let size = ordering.unwrittenBytes
-        #expect(ordering.dropUnwritten().unwrittenBytes == -size && ordering.unwrittenBytes == 0)
+        #expect(ordering.dropUnwritten().unwrittenBytes == -size)
+        #expect(ordering.unwrittenBytes == 0)
     }
 
     @Test mutating func partBelowItsDevicesHighestUnwrittenBatchStartsANewStep() {

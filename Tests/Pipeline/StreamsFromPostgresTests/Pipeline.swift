@@ -144,12 +144,12 @@ final class Pipeline {
     ) async throws {
         let events = Events()
         let served = partitions ?? Array(self.partitions)
-        let schemas = Uploads.schemas
         let stream = Stream(
+            StageContext(log: log, history: Uploads.history, schemas: KnownSchemas(Uploads.schemas)),
+            partitions: served, store: tables,
             configuration: FanOutConfiguration(
                 directory: folder, check: check, rebuildRows: 50,
                 retryDelay: .milliseconds(1)...(.milliseconds(1))),
-            history: Uploads.history, partitions: served, log: log, store: tables, schemas: { schemas },
             observer: events)
         async let run: Void = stream.run()
         let outcome: Result<Void, any Error>

@@ -1,4 +1,5 @@
 import ChangeLog
+import PartitionSupervision
 import RecordStore
 import SyncModel
 import SyncWire
