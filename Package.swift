@@ -296,7 +296,7 @@ let package = Package(
             "Adapters/SQLiteRecordStoreTests",
             [
                 "Metrics", "RecordStore", "RecordStoreConformance", "SQLite", "SQLiteRecordStore", "SyncModel",
-                "SyncWire",
+                "SyncWire", "TestResources",
             ]),
         tests("Platform/AsyncPrimitivesTests", ["AsyncPrimitives", "TestClocks"]),
         tests("Platform/CommandsTests", ["Commands"]),
@@ -313,9 +313,9 @@ let package = Package(
                 "ChangeLog", "Configuration", "MemoryChangeLog", "Metrics", "Operations", "ServiceLifecycle",
             ]),
         tests("Platform/PostgresTests", ["Postgres", "PostgresServer", "ServerShell", "ThreadExecutor"]),
-        tests("Platform/SQLiteTests", ["SQLite"]),
+        tests("Platform/SQLiteTests", ["SQLite", "TestResources", "ThreadExecutor"]),
         tests("Platform/ServiceLifecycleTests", ["Observability", "ServiceLifecycle", "SignalProbe"]),
-        tests("Platform/ThreadExecutorTests", ["CThreadName", "ThreadExecutor"]),
+        tests("Platform/ThreadExecutorTests", ["CThreadName", "TestResources", "ThreadExecutor"]),
         tests("Platform/YAMLTests", ["Fuzzing", "YAML"]),
         tests("Platform/ZeroMQTests", ["ThreadExecutor", "ZeroMQ"]),
         tests(
@@ -341,6 +341,7 @@ let package = Package(
         support("Support/Seeded"),
         support("Support/Fuzzing", ["Seeded"]),
         support("Support/TestClocks"),
+        support("Support/TestResources"),
         support("Support/ServerShell"),
         support("Support/ProgramRun", ["ServerShell"]),
         support("Support/KafkaServer", ["ServerShell", "ThreadExecutor"]),

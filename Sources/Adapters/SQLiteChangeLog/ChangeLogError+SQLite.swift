@@ -7,7 +7,7 @@ extension ChangeLogError {
         switch error {
         case let error as ChangeLogError: self = error
         case let error as SQLiteError: self.init(error, partition: partition)
-        case let error as DatabaseUnavailable:
+        case let error as PoolUnavailable:
             switch error {
             case .closed: self = .closed("the log", partition: partition)
             case .overloaded: self.init(.other, partition: partition, message: "\(error)", isRetriable: true)

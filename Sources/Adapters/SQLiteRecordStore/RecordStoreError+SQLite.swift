@@ -16,9 +16,9 @@ extension RecordStoreError {
             self.init(
                 rollback.code,
                 message: "\(RecordStoreError(error.cause).message); then the roll-back failed: \(rollback.message)")
-        case DatabaseUnavailable.closed:
+        case PoolUnavailable.closed:
             self.init(.closed, message: "the store is closed")
-        case let error as DatabaseUnavailable:
+        case let error as PoolUnavailable:
             self.init(.unavailable, message: "\(error)", isRetriable: true)
         case is CancellationError:
             self.init(.unavailable, message: "the caller was cancelled while it waited", isRetriable: true)

@@ -14,13 +14,9 @@ static inline int csqlite_bind_text_copied(sqlite3_stmt *statement, int index, c
     return sqlite3_bind_text64(statement, index, (const char *)utf8, count, SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
-// Binds bytes that the caller keeps in place until the parameter is bound anew (SQLITE_STATIC).
+// Binds bytes that the caller keeps in place until the parameter is bound again (SQLITE_STATIC).
 static inline int csqlite_bind_blob_borrowed(sqlite3_stmt *statement, int index, const void *bytes, sqlite3_uint64 count) {
     return sqlite3_bind_blob64(statement, index, bytes, count, SQLITE_STATIC);
-}
-
-static inline int csqlite_bind_text_borrowed(sqlite3_stmt *statement, int index, const void *utf8, sqlite3_uint64 count) {
-    return sqlite3_bind_text64(statement, index, (const char *)utf8, count, SQLITE_STATIC, SQLITE_UTF8);
 }
 
 // sqlite3_config and sqlite3_db_config for options that take one int.
@@ -31,14 +27,5 @@ static inline int csqlite_config(int option, int value) {
 static inline int csqlite_db_config(sqlite3 *database, int option, int value) {
     return sqlite3_db_config(database, option, value, (int *)0);
 }
-
-// Extended result codes that Weir tells apart.
-enum {
-    csqlite_constraint_check = SQLITE_CONSTRAINT_CHECK,
-    csqlite_constraint_not_null = SQLITE_CONSTRAINT_NOTNULL,
-    csqlite_constraint_primary_key = SQLITE_CONSTRAINT_PRIMARYKEY,
-    csqlite_constraint_rowid = SQLITE_CONSTRAINT_ROWID,
-    csqlite_constraint_unique = SQLITE_CONSTRAINT_UNIQUE
-};
 
 #endif

@@ -4,11 +4,9 @@
 #include <pthread.h>
 #include <stddef.h>
 
-// glibc and musl declare these only under _GNU_SOURCE, which Swift's own modules are built without; their prototypes
-// are part of the libraries' stable ABI. Darwin declares its own.
-#ifdef __linux__
+// glibc declares these only under _GNU_SOURCE, which Swift's own modules are built without; their prototypes are part of its
+// stable ABI.
 extern int pthread_setname_np(pthread_t thread, const char *name);
 extern int pthread_getname_np(pthread_t thread, char *name, size_t size);
-#endif
 
 #endif

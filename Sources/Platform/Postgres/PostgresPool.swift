@@ -64,6 +64,6 @@ package final class PostgresPool: Sendable {
 
     /// Takes no more calls, waits for those it has, closes the connections and ends the threads; may be repeated.
     package func close() async {
-        for host in await hosts.close() { await host.close() }
+        await hosts.close { await $0.close() }
     }
 }

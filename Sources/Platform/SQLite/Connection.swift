@@ -2,27 +2,23 @@ import CSQLite
 
 /// One open database file.
 ///
-/// It belongs to the thread, actor or closure that opened it, which the compiler sees to: it is not `Sendable`. Its
-/// calls block, so they have no place on the cooperative pool; `DatabaseWriter` and `DatabaseReaderPool` give it a
-/// thread.
+/// It is not `Sendable`: it stays with the thread, actor or closure that opened it. Its calls block, so they must not run
+/// on the cooperative pool; `DatabaseWriter` and `DatabaseReaderPool` give it a thread.
 ///
-/// The owner calls `close()`; letting go of an open connection is a programmer's mistake that debug builds trap.
+/// The owner calls `close()`; debug builds trap when an open connection is released.
 package final class Connection {
-    /// The file.
     package let path: String
-    /// Set until the connection is closed.
+    /// `nil` after `close()`.
     private var database: OpaquePointer?
-    /// Compiled statements that nobody uses at the moment; as many as there are literals in the program.
+    /// Compiled statements that are not in use; at most as many as there are literals in the program.
     private var idle: [StatementKey: OpaquePointer] = [:]
-    /// Whether SQLite rolled the transaction of `transaction(_:_:)` back by itself, while its closure still runs.
+    /// Whether SQLite itself rolled back the transaction whose closure still runs.
     var hasLostTransaction = false
     /// Whether a closure of `transaction(_:_:)` runs.
     var isInsideTransaction = false
 
-    /// Opens a file and sets the connection up.
-    ///
     /// The path always names a file: SQLite's special names, such as `:memory:`, are taken literally. Foreign keys are
-    /// not enforced, double quotes never make a string, and SQL cannot change the schema's own tables.
+    /// not enforced, double quotes never delimit a string, and SQL cannot change `sqlite_schema`.
     ///
     /// - Throws: `SQLiteError` with a message that says what to do.
     package init(path: String, access: Access, options: ConnectionOptions = ConnectionOptions()) throws(SQLiteError) {
@@ -31,11 +27,11 @@ package final class Connection {
             throw SQLiteError(
                 code: .cannotOpen, extendedCode: SQLITE_CANTOPEN,
                 message: Library.isThreadsafe
-                    ? "a path has at least one byte, and none of them is NUL"
-                    : "this SQLite library was built without support for threads; install another build",
+                    ? "the path is empty or contains NUL"
+                    : "this SQLite library was built without thread support; install another build",
                 action: .open, sql: nil, path: path, systemError: 0)
         }
-        // A path that starts with "/" or "./" is never taken for a URI or one of SQLite's special names.
+        // SQLite does not interpret a path that starts with "/" or "./" as a URI or a special name.
         let file = path.utf8.first == UInt8(ascii: "/") ? path : "./" + path
         let forWriting = if case .readWriteCreate = access { true } else { false }
         let mode = forWriting ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY
@@ -46,10 +42,10 @@ package final class Connection {
             try setUp(access, options)
         } catch {
             discard()
-            throw SQLiteError(
-                code: error.code, extendedCode: error.extendedCode,
-                message: OpenFailure.explain(error, forWriting: forWriting),
-                action: .open, sql: error.sql, path: path, systemError: error.systemError)
+            var explained = error
+            explained.message = OpenFailure.explain(error, forWriting: forWriting)
+            explained.action = .open
+            throw explained
         }
     }
 
@@ -58,9 +54,9 @@ package final class Connection {
         discard()
     }
 
-    /// Closes the connection; closing again is harmless.
+    /// May be repeated.
     ///
-    /// - Throws: `SQLiteError` that is busy while a `Statement` of this connection lives; it then stays open.
+    /// - Throws: `SQLiteError` that is busy while a `Statement` of this connection exists; it then stays open.
     package func close() throws(SQLiteError) {
         guard let database else { return }
         finalizeIdleStatements()
@@ -69,7 +65,6 @@ package final class Connection {
         self.database = nil
     }
 
-    /// Whether `close()` has not succeeded yet.
     package var isOpen: Bool { database != nil }
 
     // MARK: Statements
@@ -82,7 +77,7 @@ package final class Connection {
         let (first, end) = try compile(bytes, from: 0, flags: 0)
         guard let first else { throw failure(SQLITE_MISUSE, .prepare, sql: sql, message: Self.noStatement) }
         let statement = Statement(handle: first, connection: self, key: nil)
-        // What follows may be white space and comments only, which compile to nothing.
+        // White space and comments may follow, which compile to nothing.
         if end < bytes.count {
             let (second, _) = try compile(bytes, from: end, flags: 0)
             if let second {
@@ -93,10 +88,10 @@ package final class Connection {
         return statement
     }
 
-    /// A statement that the connection keeps: compiled at the first use, handed out again afterwards.
+    /// A statement that the connection caches: compiled at its first use, reused afterwards.
     ///
-    /// It goes back, reset and without values, at the end of its life. While one is in use, the same literal gives a
-    /// second statement.
+    /// At the end of its lifetime it returns to the cache, reset and without bindings. While it is in use, the same literal
+    /// gives a second statement.
     package func statement(_ sql: StaticString) throws(SQLiteError) -> Statement {
         let key = StatementKey(sql)
         if let handle = idle.removeValue(forKey: key) {
@@ -110,14 +105,14 @@ package final class Connection {
         guard end == bytes.count else {
             sqlite3_finalize(handle)
             throw failure(
-                SQLITE_MISUSE, .prepare, sql: sql.description, message: "the text goes on after the statement")
+                SQLITE_MISUSE, .prepare, sql: sql.description, message: "text follows the statement")
         }
         return Statement(handle: handle, connection: self, key: key)
     }
 
-    /// Runs all statements of a text, one after the other, ignoring the rows they give.
+    /// Runs all statements of a text and ignores the rows they return.
     ///
-    /// Without a transaction around it, the statements before a failing one stay done.
+    /// Without a transaction around it, the statements before a failing one keep their effect.
     package func execute(_ sql: String) throws(SQLiteError) {
         let bytes = Array(sql.utf8)
         var start = 0
@@ -130,27 +125,27 @@ package final class Connection {
         }
     }
 
-    /// Takes the handle of a statement that nobody uses any more.
+    /// Caches or finalizes the handle of a statement whose lifetime has ended.
     func retire(_ handle: OpaquePointer, key: StatementKey?) {
         guard let key, idle[key] == nil else {
             sqlite3_finalize(handle)
             return
         }
-        // Both only repeat the error of the last step, which was thrown then.
+        // They return the error of the last step, which was already thrown.
         sqlite3_reset(handle)
         sqlite3_clear_bindings(handle)
         idle[key] = handle
     }
 
-    private static let noStatement = "there is no statement in the text"
+    private static let noStatement = "the text has no statement"
 
     private func compile(
         _ sql: [UInt8], from start: Int, flags: UInt32
     ) throws(SQLiteError) -> (handle: OpaquePointer?, end: Int) {
-        // SQLite stops at a NUL and would silently leave out what follows.
+        // SQLite stops at a NUL and would silently ignore the rest.
         if sql.contains(0) {
             throw failure(
-                SQLITE_MISUSE, .prepare, sql: String(decoding: sql, as: UTF8.self), message: "the SQL holds a NUL")
+                SQLITE_MISUSE, .prepare, sql: String(decoding: sql, as: UTF8.self), message: "the SQL contains NUL")
         }
         var handle: OpaquePointer?
         var end = start
@@ -159,7 +154,7 @@ package final class Connection {
             guard let base = bytes.baseAddress else { return SQLITE_OK }
             let text = base.assumingMemoryBound(to: CChar.self)
             var tail: UnsafePointer<CChar>?
-            // Longer texts than SQLite's own limit of 1 GB are refused by it as too big.
+            // SQLite rejects texts above its own limit of 1 GB as too big.
             let count = Int32(clamping: bytes.count - start)
             let code = sqlite3_prepare_v3(database, text + start, count, flags, &handle, &tail)
             end = tail.map { $0 - text } ?? bytes.count
@@ -173,7 +168,48 @@ package final class Connection {
 
     // MARK: State
 
-    /// The handle; using a connection after its end is a programmer's mistake.
+    /// The rows that the last INSERT, UPDATE or DELETE changed.
+    package var changes: Int { Int(sqlite3_changes64(openDatabase)) }
+
+    /// The application's number in the file's header, 0 in a new file.
+    package func userVersion() throws(SQLiteError) -> Int32 {
+        Int32(truncatingIfNeeded: try integer("PRAGMA user_version"))
+    }
+
+    /// Part of the open transaction, if there is one.
+    package func setUserVersion(_ version: Int32) throws(SQLiteError) {
+        try execute("PRAGMA user_version = \(version)")
+    }
+
+    /// The first column of the one row that a statement returns.
+    package func integer(_ sql: StaticString) throws(SQLiteError) -> Int64 {
+        var statement = try statement(sql)
+        guard try statement.step() else {
+            throw failure(SQLITE_ERROR, .read, sql: sql.description, message: "the statement returned no row")
+        }
+        return try statement.integer(at: 0)
+    }
+
+    /// How many instructions of SQLite's virtual machine run between two checks for cancellation: some milliseconds.
+    private static let instructionsBetweenChecks: Int32 = 100_000
+
+    /// Runs a closure whose statements are interrupted soon after the task is cancelled, such as the check of a whole file.
+    ///
+    /// A transaction around it is rolled back.
+    ///
+    /// - Throws: what the closure throws; `CancellationError` instead, once the task is cancelled.
+    package func withCancellation<Value>(_ body: () throws -> Value) throws -> Value {
+        sqlite3_progress_handler(
+            openDatabase, Self.instructionsBetweenChecks, { _ in Task.isCancelled ? 1 : 0 }, nil)
+        defer { sqlite3_progress_handler(openDatabase, 0, nil, nil) }
+        do {
+            return try body()
+        } catch {
+            try Task.checkCancellation()
+            throw error
+        }
+    }
+
     var openDatabase: OpaquePointer {
         guard let database else { preconditionFailure("the connection to \(path) is closed") }
         return database
@@ -183,13 +219,13 @@ package final class Connection {
     func failure(
         _ code: Int32, _ action: SQLiteError.Action, sql: String? = nil, message: String? = nil
     ) -> SQLiteError {
-        // Misuse is returned without being noted in the connection, whose message is then that of an older error.
-        let isNoted = database != nil && sqlite3_extended_errcode(database) == code
-        let words = message ?? String(cString: isNoted ? sqlite3_errmsg(database) : sqlite3_errstr(code))
+        // Misuse is returned without being recorded in the connection, whose message is then that of an earlier error.
+        let isRecorded = database != nil && sqlite3_extended_errcode(database) == code
+        let text = message ?? String(cString: isRecorded ? sqlite3_errmsg(database) : sqlite3_errstr(code))
         let primary = ResultCode(rawValue: code)
         let hasSystemError = primary == .cannotOpen || primary == .inputOutput
         return SQLiteError(
-            code: primary, extendedCode: code, message: words, action: action, sql: sql, path: path,
+            code: primary, extendedCode: code, message: text, action: action, sql: sql, path: path,
             systemError: hasSystemError && database != nil ? sqlite3_system_errno(database) : 0)
     }
 
@@ -198,7 +234,7 @@ package final class Connection {
         idle.removeAll()
     }
 
-    /// Gives everything back without looking at errors: after a failed open, or a forgotten `close()`.
+    /// Releases everything and ignores errors: after a failed open or a missing `close()`.
     private func discard() {
         finalizeIdleStatements()
         sqlite3_close_v2(database)
@@ -206,9 +242,7 @@ package final class Connection {
     }
 }
 
-/// The identity of an SQL literal: its place in the program.
-///
-/// Equal texts at two places count as two, which costs a second compilation and nothing else.
+/// Identifies an SQL literal by its address; equal texts at two addresses are compiled twice.
 struct StatementKey: Hashable {
     private let address: UnsafeRawPointer
     private let count: Int

@@ -1,11 +1,10 @@
 import CSQLite
 
-/// The library as a whole.
 enum Library {
-    /// Whether the library may be used from several threads.
+    /// Whether the library was built with thread support.
     ///
-    /// Asking sets it up: without its statistics on memory, which cost a lock shared by all connections at every
-    /// allocation. Once something else in the process uses SQLite it is too late for that, and they stay on.
+    /// The first access turns off its memory statistics, which take a lock shared by all connections at every allocation.
+    /// That has no effect once other code in the process has used SQLite.
     static let isThreadsafe: Bool = {
         _ = csqlite_config(SQLITE_CONFIG_MEMSTATUS, 0)
         return sqlite3_threadsafe() != 0
@@ -26,12 +25,11 @@ extension Connection {
             """
             PRAGMA foreign_keys = OFF;
             PRAGMA cache_size = -\(options.cacheSize / 1024);
-            PRAGMA mmap_size = \(options.mmapSize)
+            PRAGMA mmap_size = 0
             """)
         switch access {
         case .readOnly:
-            // SQLite opens lazily, and which pragmas read the file is not documented; this one must, so that a file
-            // that is no database is refused here.
+            // SQLite opens lazily; this pragma must read the file, so that a file that is no database fails here.
             _ = try integer("PRAGMA schema_version")
         case .readWriteCreate(let write):
             try setUp(write)
@@ -39,17 +37,17 @@ extension Connection {
     }
 
     private func setUp(_ options: WriteOptions) throws(SQLiteError) {
-        // The page size first: it is fixed once the file has its first page.
+        // First: the page size is fixed once the file has its first page.
         try execute("PRAGMA page_size = \(options.pageSize)")
-        // SQLite opens a file that it may not write for reading, without a word.
+        // SQLite silently opens a file that it may not write as read-only.
         if sqlite3_db_readonly(openDatabase, "main") == 1 { throw failure(SQLITE_READONLY, .open) }
         var journal = try prepare("PRAGMA journal_mode = \(options.journal.rawValue)")
         let mode = try journal.step() ? journal.text(at: 0) : ""
         guard mode.utf8.elementsEqual(options.journal.rawValue.utf8) else {
             throw failure(
                 SQLITE_CANTOPEN, .open,
-                message: "the journal mode \(options.journal.rawValue) is not possible here, it stays \(mode); "
-                    + "WAL needs a local file system")
+                message: "the journal mode \(options.journal.rawValue) is not possible, it stays \(mode); WAL needs a local "
+                    + "file system")
         }
         journal.reset()
         let isFull = options.synchronous == .full

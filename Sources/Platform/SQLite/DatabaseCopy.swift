@@ -1,12 +1,11 @@
 import ThreadExecutor
 
-/// Copies databases that others may be writing.
 package enum DatabaseCopy {
-    /// Copies a database as of one moment into a new file, on a thread of its own.
+    /// Copies a snapshot of a database into a new file, on a thread of its own.
     ///
-    /// Writers go on meanwhile; a write-ahead log grows until the copy is done.
+    /// Writers are not blocked; the write-ahead log grows until the copy is done.
     ///
-    /// - Parameter copy: where no file is: one that is there may be overwritten.
+    /// - Parameter copy: a path without a file; an existing file may be overwritten.
     /// - Throws: `SQLiteError`, `ThreadStartError`.
     package static func make(of path: String, at copy: String) async throws {
         let thread = try DedicatedThread(name: "weir-copy")

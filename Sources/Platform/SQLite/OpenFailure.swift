@@ -1,27 +1,26 @@
 import CSQLite
 import Glibc
 
-/// DifferenceFormatter for a database that cannot be opened: what is wrong and what to do.
+/// What an operator should know and do about a database that cannot be opened.
 enum OpenFailure {
-    /// Explains an error of an attempt to open a file.
     static func explain(_ error: SQLiteError, forWriting: Bool) -> String {
         switch error.code {
-        case .cannotOpen: explainMissing(error, forWriting: forWriting)
+        case .cannotOpen: explainCannotOpen(error, forWriting: forWriting)
         case .notADatabase:
-            "the file is no SQLite database, or it is encrypted or damaged in its first bytes; "
-                + "name another path, or move the file away to start with an empty database"
+            "the file is no SQLite database, or its first bytes are encrypted or damaged; set another path, or move the "
+                + "file away to start with an empty database"
         case .corrupt:
             "the database is damaged (\(error.message)); move it away with its -wal and -shm files and restore or rebuild it"
         case .readOnly:
-            "the database can only be read; give this process the right to write the file and its folder, "
-                + "where SQLite keeps its -wal and -shm files"
+            "the database is read-only; give this process the right to write the file and its folder, where SQLite keeps "
+                + "its -wal and -shm files"
         case .busy, .locked:
-            "another connection holds the database; stop the other process, or allow a longer busy time-out"
+            "another connection holds the database; stop the other process, or allow a longer busy timeout"
         default: error.message
         }
     }
 
-    private static func explainMissing(_ error: SQLiteError, forWriting: Bool) -> String {
+    private static func explainCannotOpen(_ error: SQLiteError, forWriting: Bool) -> String {
         let folder = folder(of: error.path)
         switch (kind(of: folder), kind(of: error.path)) {
         case (.missing, _):
@@ -29,12 +28,12 @@ enum OpenFailure {
         case (.file, _):
             return "\(folder) is a file, not a folder; correct the path"
         case (_, .folder):
-            return "the path is a folder; name a file in it"
+            return "the path is a folder; set a file in it"
         case (.folder, .missing) where forWriting:
-            // The reason is lost: SQLite tries again for reading, and keeps the error of that.
-            return "the file could not be made; give this process the right to write in the folder \(folder)"
+            // The cause is lost: SQLite retries read-only and keeps the error of that.
+            return "the file could not be created; give this process the right to write in the folder \(folder)"
         case (.folder, .missing):
-            return "there is no such file; correct the path, or open it for writing first, which makes it"
+            return "the file does not exist; correct the path, or open it for writing first, which creates it"
         default:
             break
         }

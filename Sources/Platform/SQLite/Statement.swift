@@ -1,23 +1,21 @@
 import CSQLite
 
-/// A compiled SQL statement: bind its parameters, step through its rows, reset it, use it again.
+/// A compiled SQL statement: bind its parameters, step through its rows, reset and reuse it.
 ///
 /// Parameters count from 1, as `?1` does; columns from 0. Binding is possible before the first `step()` and after
-/// `reset()`; a step that ends the statement or fails resets it. A statement in the middle of its rows keeps its
-/// read transaction open.
+/// `reset()`; a step that ends the statement or fails resets it. Until then its read transaction stays open.
 ///
-/// It frees itself, or goes back to its connection's stock, at the end of its life.
+/// At the end of its lifetime it is finalized or returns to its connection's cache.
 package struct Statement: ~Copyable {
-    /// Valid as long as the statement lives; the connection, held below, cannot be closed before that.
+    /// Valid for the statement's lifetime, during which the connection cannot be closed.
     let handle: OpaquePointer
     let connection: Connection
     private let key: StatementKey?
-    /// The number of columns of a row, 0 for a statement that gives none.
+    /// 0 for a statement that returns no rows.
     package let columnCount: Int
-    /// Whether the last `step()` gave a row, whose columns can be read.
+    /// Whether the last `step()` reached a row, whose columns can be read.
     package private(set) var hasRow = false
 
-    /// Takes over a handle of this connection.
     init(handle: OpaquePointer, connection: Connection, key: StatementKey?) {
         self.handle = handle
         self.connection = connection
@@ -29,15 +27,11 @@ package struct Statement: ~Copyable {
         connection.retire(handle, key: key)
     }
 
-    /// The text that was compiled.
     package var sql: String { String(cString: sqlite3_sql(handle)) }
 
-    /// The number of parameters, which is the largest index.
-    package var parameterCount: Int { Int(sqlite3_bind_parameter_count(handle)) }
-
-    /// Goes on to the next row; false at the end, when the statement is ready for its next use.
+    /// Advances to the next row; false at the end, which resets the statement.
     ///
-    /// - Throws: `SQLiteError`; the statement is then reset and can be used again.
+    /// - Throws: `SQLiteError`; the statement is then reset and can be reused.
     package mutating func step() throws(SQLiteError) -> Bool {
         if connection.hasLostTransaction { throw lostTransaction }
         let code = sqlite3_step(handle)
@@ -51,32 +45,26 @@ package struct Statement: ~Copyable {
             return false
         }
         let error = connection.failure(code, .step, sql: sql)
-        // Repeats the error of the step, which is thrown here.
+        // Returns the error of the step, which is thrown below.
         sqlite3_reset(handle)
-        connection.noteFailedStep()
+        connection.checkTransactionAfterFailedStep()
         throw error
     }
 
-    /// Runs the statement to its end, passing over any rows; the bindings stay.
+    /// Runs the statement to its end and ignores its rows; the bindings stay.
     package mutating func run() throws(SQLiteError) {
         while try step() {}
     }
 
-    /// Leaves the current row, so that the statement can be bound and run anew; the bindings stay.
+    /// Makes the statement ready to be bound and run again; the bindings stay.
     package mutating func reset() {
         hasRow = false
-        // Repeats the error of the last step, which was thrown then.
+        // Returns the error of the last step, which was already thrown.
         sqlite3_reset(handle)
-    }
-
-    /// Makes every parameter NULL.
-    package mutating func clearBindings() {
-        // Cannot fail.
-        sqlite3_clear_bindings(handle)
     }
 
     private var lostTransaction: SQLiteError {
         connection.failure(
-            SQLITE_ABORT, .step, sql: sql, message: "an earlier error rolled the transaction back; leave its closure")
+            SQLITE_ABORT, .step, sql: sql, message: "an earlier error rolled back the transaction; return from its closure")
     }
 }

@@ -1,35 +1,32 @@
 import CSQLite
 
-/// When a transaction takes its locks.
 package enum TransactionKind: Sendable {
-    /// At its first read, which fixes what it sees; for reading.
+    /// Locks at its first read, which sets its snapshot; for reading.
     case deferred
-    /// At once the one lock for writing; for everything that writes.
+    /// Takes the write lock at the start; for everything that writes.
     case immediate
 }
 
-/// A transaction failed and could not be rolled back either; close the connection, which gives up the transaction.
+/// A transaction failed and could not be rolled back; closing the connection ends the transaction.
 package struct RollbackFailure: Error {
-    /// What the transaction failed with.
+    /// The failure of the transaction.
     package let cause: any Error
-    /// What rolling it back failed with.
+    /// The failure of the rollback.
     package let rollback: SQLiteError
 }
 
 extension Connection {
-    /// Whether a transaction is open.
     package var inTransaction: Bool { sqlite3_get_autocommit(openDatabase) == 0 }
 
-    /// Runs a closure in a transaction: commits when it returns, rolls everything back when it or the commit throws.
+    /// Runs a closure in a transaction: commits when it returns, rolls back when it or the commit throws.
     ///
-    /// Some errors (disk full, input/output) make SQLite itself roll back; should the closure go on regardless, its
-    /// further statements and the commit are refused, so that nothing is written outside of the transaction.
+    /// On some errors (disk full, input/output) SQLite itself rolls back; if the closure continues, its further statements
+    /// and the commit fail, so that nothing is written outside of the transaction.
     ///
-    /// - Throws: what the closure throws; `SQLiteError` of SQLite, also for a transaction within a transaction, which
-    ///   is refused as misuse; `RollbackFailure`.
+    /// - Throws: what the closure throws; `SQLiteError`, which is misuse for a nested transaction; `RollbackFailure`.
     package func transaction<Result>(_ kind: TransactionKind, _ body: () throws -> Result) throws -> Result {
         guard !inTransaction, !isInsideTransaction else {
-            throw failure(SQLITE_MISUSE, .transaction, message: "a transaction is open already; they do not nest")
+            throw failure(SQLITE_MISUSE, .transaction, message: "a transaction is already open; transactions do not nest")
         }
         switch kind {
         case .deferred: try control("BEGIN DEFERRED")
@@ -53,7 +50,7 @@ extension Connection {
         }
     }
 
-    /// Rolls an open transaction back, on the way to throwing `cause`.
+    /// Rolls back an open transaction before `cause` is thrown.
     func rollBack(after cause: any Error) throws {
         guard inTransaction else { return }
         do {
@@ -63,8 +60,8 @@ extension Connection {
         }
     }
 
-    /// Sees whether SQLite answered a failed step by rolling the transaction back.
-    func noteFailedStep() {
+    /// Records whether SQLite rolled back the transaction because of a failed step.
+    func checkTransactionAfterFailedStep() {
         if isInsideTransaction && !inTransaction { hasLostTransaction = true }
     }
 
@@ -73,9 +70,9 @@ extension Connection {
             var statement = try statement(sql)
             try statement.run()
         } catch {
-            throw SQLiteError(
-                code: error.code, extendedCode: error.extendedCode, message: error.message, action: .transaction,
-                sql: error.sql, path: error.path, systemError: error.systemError)
+            var failure = error
+            failure.action = .transaction
+            throw failure
         }
     }
 }

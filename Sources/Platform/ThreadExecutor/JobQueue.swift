@@ -1,11 +1,9 @@
 import Glibc
 
-/// The jobs that wait for one thread.
-///
-/// The thread takes all of them under one lock, and waits on a condition when there are none.
+/// The jobs that wait for one thread, which takes all of them under one lock and waits on a condition when there are none.
 ///
 /// `@unchecked Sendable`: every stored variable is read and written only while `mutex` is held; the two pointers are
-/// set once, and freed when nobody refers to the line any more.
+/// set once.
 final class JobQueue: @unchecked Sendable {
     private enum Phase {
         case open
@@ -18,9 +16,9 @@ final class JobQueue: @unchecked Sendable {
     private var phase = Phase.open
     private var isWaiting = false
     private var thread: pthread_t?
-    /// As long as the number of tasks that use the thread, see `DedicatedThread`.
+    /// Bounded by the number of tasks that use the thread, see `DedicatedThread`.
     private var jobs: [UnownedJob] = []
-    /// Those who wait in `close()`; as many as callers.
+    /// The callers of `close()`.
     private var closers: [CheckedContinuation<Void, Never>] = []
 
     init() {
@@ -28,7 +26,7 @@ final class JobQueue: @unchecked Sendable {
         arrival = .allocate(capacity: 1)
         let mutexCode = pthread_mutex_init(mutex, nil)
         let conditionCode = pthread_cond_init(arrival, nil)
-        precondition(mutexCode == 0 && conditionCode == 0, "a mutex with default attributes can always be made")
+        precondition(mutexCode == 0 && conditionCode == 0, "creating a mutex with default attributes failed")
     }
 
     deinit {
@@ -42,7 +40,7 @@ final class JobQueue: @unchecked Sendable {
         pthread_mutex_lock(mutex)
         precondition(phase != .ended, "a job arrived at a dedicated thread that is closed")
         jobs.append(job)
-        // Within the lock: once it is let go, the job may run and end the last use of the thread and of this line.
+        // Under the lock: once it is released, the job may run and release the last reference to this queue.
         if isWaiting { pthread_cond_signal(arrival) }
         isWaiting = false
         pthread_mutex_unlock(mutex)
@@ -62,9 +60,8 @@ final class JobQueue: @unchecked Sendable {
 
     /// Whether the calling thread is inside `serve`.
     ///
-    /// Never inlined: the C library declares `pthread_self()` free of effects, so in an async function the compiler may
-    /// reuse its result after a suspension, on another thread. The lock, which is an effect, keeps two calls of this
-    /// apart.
+    /// Never inlined: the C library declares `pthread_self()` free of side effects, so in an async function the compiler may
+    /// reuse its result after a suspension, on another thread. The lock is a side effect, which prevents that.
     @inline(never)
     var isServedByCurrentThread: Bool {
         pthread_mutex_lock(mutex)
@@ -73,7 +70,7 @@ final class JobQueue: @unchecked Sendable {
         return pthread_equal(thread, pthread_self()) != 0
     }
 
-    /// Makes the calling thread the one that runs the jobs; returns when the line was closed and is empty.
+    /// Runs the jobs on the calling thread; returns when the queue is closed and empty.
     func serve(_ run: (UnownedJob) -> Void) {
         pthread_mutex_lock(mutex)
         thread = pthread_self()
@@ -90,7 +87,7 @@ final class JobQueue: @unchecked Sendable {
         for closer in waiting { closer.resume() }
     }
 
-    /// Swaps the waiting jobs into an empty batch, waiting until there are some; false when the line has ended.
+    /// Swaps the waiting jobs into an empty batch, waiting until there are some; false when the queue has ended.
     private func take(into batch: inout [UnownedJob]) -> Bool {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }

@@ -1,62 +1,66 @@
 import Synchronization
 
-/// Things that one caller uses at a time, such as connections: those that nobody uses, or else the callers that wait for one,
-/// in the order they came; and who may still come.
-package final class ResourcePool<Thing: Sendable>: Sendable {
+/// Resources that one caller uses at a time, such as connections; callers wait in order of arrival when all are in use.
+package final class ResourcePool<Resource: Sendable>: Sendable {
     private struct Waiter {
         let id: UInt64
-        let continuation: CheckedContinuation<Thing, any Error>
+        let continuation: CheckedContinuation<Resource, any Error>
     }
 
     private struct State {
-        /// The one used last on top: its cache is the warmest, and the others' sessions may rest.
-        var idle: [Thing]
+        /// The one used last on top: its caches are warm, and the others may rest.
+        var idle: [Resource]
         var waiting: [Waiter] = []
         var nextID: UInt64 = 0
         var inUse = 0
         var isClosed = false
-        var drained: [CheckedContinuation<Void, Never>] = []
+        var drained: CheckedContinuation<Void, Never>?
+        /// The first failure of closing a resource.
+        var closing: Task<(any Error)?, Never>?
     }
 
-    /// How many callers may wait: each is a suspended task, and one that finds more before it is better told at once.
+    /// How many callers may wait: each is a suspended task.
     private let waitingLimit: Int
+    /// How many callers may use a resource or wait for one.
+    private let limit: Int
     private let state: Mutex<State>
 
-    /// Has some things to lend, of which the last is lent first.
-    ///
-    /// - Parameter waitingLimit: how many callers may wait, 0 or more; the next is refused as overloaded.
-    package init(_ things: [Thing], waitingLimit: Int) {
-        precondition(!things.isEmpty && waitingLimit >= 0, "a pool has at least one thing and a line of 0 or more")
+    /// - Parameters:
+    ///   - resources: the last one is lent first.
+    ///   - waitingLimit: how many callers may wait, 0 or more; further ones fail as overloaded.
+    package init(_ resources: [Resource], waitingLimit: Int) {
+        precondition(!resources.isEmpty && waitingLimit >= 0, "a pool has resources and a waiting limit of 0 or more")
         self.waitingLimit = waitingLimit
-        state = Mutex(State(idle: things))
+        limit = resources.count + waitingLimit
+        state = Mutex(State(idle: resources))
     }
 
-    /// Lends a thing for as long as a closure runs, waiting for one if need be.
+    /// Lends a resource to a closure, waiting for one if none is idle.
     ///
-    /// - Throws: what the closure throws; ``PoolUnavailable``; `CancellationError` when the caller is cancelled while it waits.
-    package func lend<Value: Sendable>(_ body: (Thing) async throws -> Value) async throws -> Value {
-        let thing = try await take()
-        defer { giveBack(thing) }
-        return try await body(thing)
+    /// - Throws: what the closure throws; ``PoolUnavailable``; `CancellationError` if the caller is cancelled while it waits.
+    package func lend<Value: Sendable>(_ body: (Resource) async throws -> Value) async throws -> Value {
+        let resource = try await take()
+        defer { giveBack(resource) }
+        return try await body(resource)
     }
 
-    private func take() async throws -> Thing {
+    private func take() async throws -> Resource {
         let id = state.withLock { state in
             state.nextID += 1
             return state.nextID
         }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let outcome: Result<Thing, any Error>? = state.withLock { state in
+                let outcome: Result<Resource, any Error>? = state.withLock { state in
                     if state.isClosed { return .failure(PoolUnavailable.closed) }
-                    // Asked under the lock: a cancellation that comes later finds the waiter in the line.
+                    // Under the lock: a later cancellation finds the waiter in the queue.
                     if Task.isCancelled { return .failure(CancellationError()) }
-                    if let thing = state.idle.popLast() {
+                    if let resource = state.idle.popLast() {
                         state.inUse += 1
-                        return .success(thing)
+                        return .success(resource)
                     }
                     if state.waiting.count >= waitingLimit {
-                        return .failure(PoolUnavailable.overloaded(limit: waitingLimit))
+                        return .failure(PoolUnavailable.overloaded(limit: limit))
                     }
                     state.waiting.append(Waiter(id: id, continuation: continuation))
                     return nil
@@ -71,31 +75,51 @@ package final class ResourcePool<Thing: Sendable>: Sendable {
         }
     }
 
-    /// Takes a thing back, or gives it on to the caller that has waited longest.
-    private func giveBack(_ thing: Thing) {
-        let (waiter, drained) = state.withLock { state -> (Waiter?, [CheckedContinuation<Void, Never>]) in
-            if !state.waiting.isEmpty { return (state.waiting.removeFirst(), []) }
-            state.idle.append(thing)
+    /// Hands the resource to the caller that has waited longest, if any.
+    private func giveBack(_ resource: Resource) {
+        let (waiter, drained) = state.withLock { state -> (Waiter?, CheckedContinuation<Void, Never>?) in
+            if !state.waiting.isEmpty { return (state.waiting.removeFirst(), nil) }
+            state.idle.append(resource)
             state.inUse -= 1
-            guard state.inUse == 0 else { return (nil, []) }
-            defer { state.drained = [] }
-            return (nil, state.drained)
+            return (nil, state.inUse == 0 ? state.drained.take() : nil)
         }
-        waiter?.continuation.resume(returning: thing)
-        for continuation in drained { continuation.resume() }
+        waiter?.continuation.resume(returning: resource)
+        drained?.resume()
     }
 
-    /// Lets nobody in any more; those who are in, or wait, are served.
-    package func stop() { state.withLock { $0.isClosed = true } }
-
-    /// Lets nobody in any more and returns when all who were in, waiting ones too, have left.
+    /// Rejects further callers, waits for those that use a resource or wait for one, and closes each resource; may be
+    /// repeated.
     ///
-    /// - Returns: the things, the first time only.
-    package func close() async -> [Thing] {
+    /// The closing runs in a task of its own, so a cancelled caller does not interrupt it.
+    ///
+    /// - Returns: the first error of a closing; all resources are closed nevertheless.
+    @discardableResult
+    package func close(_ close: @escaping @Sendable (Resource) async throws -> Void) async -> (any Error)? {
+        let closing = state.withLock { state in
+            if let closing = state.closing { return closing }
+            state.isClosed = true
+            let closing = Task {
+                var failure: (any Error)?
+                for resource in await drain() {
+                    do {
+                        try await close(resource)
+                    } catch {
+                        failure = failure ?? error
+                    }
+                }
+                return failure
+            }
+            state.closing = closing
+            return closing
+        }
+        return await closing.value
+    }
+
+    /// Returns all resources once none is in use.
+    private func drain() async -> [Resource] {
         await withCheckedContinuation { continuation in
             let isIdle = state.withLock { state in
-                state.isClosed = true
-                if state.inUse > 0 { state.drained.append(continuation) }
+                if state.inUse > 0 { state.drained = continuation }
                 return state.inUse == 0
             }
             if isIdle { continuation.resume() }
@@ -107,18 +131,16 @@ package final class ResourcePool<Thing: Sendable>: Sendable {
     }
 }
 
-/// A pool took no more work; nothing was begun.
+/// A pool rejected a call before any of it ran.
 package enum PoolUnavailable: Error, Sendable, Hashable, CustomStringConvertible {
-    /// So many callers wait already; try again later.
+    /// As many callers as are allowed use the pool or wait; try again later.
     case overloaded(limit: Int)
-    /// It is closing or closed.
     case closed
 
-    /// The reason in words.
     package var description: String {
         switch self {
-        case .overloaded(let limit): "\(limit) calls wait in line already"
-        case .closed: "the pool is closed"
+        case .overloaded(let limit): "\(limit) calls already use a connection or wait for one"
+        case .closed: "the connections are closed"
         }
     }
 }

@@ -1,7 +1,9 @@
 import CThreadName
 import Glibc
 
-/// Starts a detached thread that runs the closure; 0 or the error of the system.
+/// Starts a detached thread that runs the closure.
+///
+/// - Returns: 0 or the `errno`.
 func startDetachedThread(stackSize: Int, _ body: @escaping @Sendable () -> Void) -> Int32 {
     var attributes = pthread_attr_t()
     var code = pthread_attr_init(&attributes)
@@ -12,14 +14,12 @@ func startDetachedThread(stackSize: Int, _ body: @escaping @Sendable () -> Void)
     code = pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
     guard code == 0 else { return code }
 
-    // The box is retained here and given back exactly once: by the thread, or below when there is none.
+    // Retained here and released exactly once: by the thread, or below if it did not start.
     let start = Unmanaged.passRetained(ThreadStart(body: body))
     var thread = pthread_t()
     code = pthread_create(
         &thread, &attributes,
         { argument in
-            // Optional on Linux, not on Darwin.
-            let argument: UnsafeMutableRawPointer? = argument
             Unmanaged<ThreadStart>.fromOpaque(argument!).takeRetainedValue().body()
             return nil
         }, start.toOpaque())
@@ -27,14 +27,13 @@ func startDetachedThread(stackSize: Int, _ body: @escaping @Sendable () -> Void)
     return code
 }
 
-/// Names the calling thread for debuggers and `top`; Linux keeps 15 bytes, so a longer name is cut between characters.
+/// Names the calling thread for debuggers and `top`; a name is cut to the 15 bytes that Linux keeps.
 func nameCurrentThread(_ name: String) {
     var short = name
     while short.utf8.count > 15 { short.removeLast() }
     pthread_setname_np(pthread_self(), short)
 }
 
-/// What a new thread runs.
 private final class ThreadStart: Sendable {
     let body: @Sendable () -> Void
 

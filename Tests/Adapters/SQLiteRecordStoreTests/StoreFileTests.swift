@@ -5,6 +5,7 @@ import SQLite
 import SQLiteRecordStore
 import SyncModel
 import SyncWire
+import TestResources
 import Testing
 
 struct StoreFileTests {
@@ -184,14 +185,14 @@ struct StoreFileTests {
             try await store.prepare(Self.schemas)
             let other = try await DatabaseWriter.open(path: path)
             let row = Self.row("a", [#""x""#, "null", "null", "null", "null", "null"])
-            let held = HeldLock()
+            let held = ThreadGate()
             async let holding: Void = other.write { connection in
                 try connection.execute("CREATE TABLE notes (x)")
-                held.hold()
+                held.pass()
             }
-            await held.waitUntilHeld()
+            await held.isReached()
             let error = await #expect(throws: RecordStoreError.self) { try await store.commit([Self.step(1, [row])]) }
-            held.release()
+            held.open()
             try await holding
             #expect(error?.code == .unavailable)
             #expect(error?.isRetriable == true)

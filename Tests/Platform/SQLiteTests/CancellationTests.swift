@@ -1,4 +1,5 @@
 import SQLite
+import TestResources
 import Testing
 
 @Suite struct CancellationTests {
@@ -8,9 +9,9 @@ import Testing
         INSERT INTO t SELECT count(*) FROM number
         """
 
-    @Test func aLongStatementIsGivenUpWhenTheTaskIsCancelled() async throws {
+    @Test func interruptsALongStatementWhenTheTaskIsCancelled() async throws {
         let folder = try TemporaryFolder()
-        // A thread of its own, since the statement goes on until another task cancels it.
+        // A thread of its own, since the statement runs until another task cancels it.
         let writer = try await DatabaseWriter.open(path: folder.file())
         let (begun, begin) = AsyncStream.makeStream(of: Void.self)
         let task = Task {
@@ -25,7 +26,7 @@ import Testing
                     }
                 }
                 #expect(!connection.inTransaction)
-                // Outside of such a closure a cancelled task goes on.
+                // Outside of `withCancellation` the statements of a cancelled task run.
                 #expect(try connection.number("SELECT count(*) FROM t") == 0)
             }
         }
@@ -35,7 +36,7 @@ import Testing
         try await writer.close()
     }
 
-    @Test func whileTheTaskGoesOnResultsAndErrorsComeThrough() throws {
+    @Test func passesResultsAndErrorsThrough() throws {
         try withConnection { connection throws in
             #expect(try connection.withCancellation { try connection.number("SELECT 7") } == 7)
             let error = sqliteError { try connection.withCancellation { try connection.execute("nonsense") } }

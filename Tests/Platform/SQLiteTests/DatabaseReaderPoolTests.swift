@@ -1,8 +1,10 @@
 import SQLite
+import TestResources
 import Testing
+import ThreadExecutor
 
 @Suite struct DatabaseReaderPoolTests {
-    /// Gives a test a writer with a table `t` of one row, and readers.
+    /// Runs a body with a writer, a table `t` of one row, and readers.
     private func withDatabase(
         count: Int = 2, waitingLimit: Int = 1024,
         _ body: (DatabaseWriter, DatabaseReaderPool) async throws -> Void
@@ -16,7 +18,7 @@ import Testing
         try await writer.close()
     }
 
-    @Test func readsWhatIsCommitted() async throws {
+    @Test func readsCommittedRows() async throws {
         try await withDatabase { writer, readers in
             #expect(try await readers.read { try $0.number("SELECT count(*) FROM t") } == 1)
             try await writer.write { try $0.execute("INSERT INTO t VALUES (2)") }
@@ -24,9 +26,9 @@ import Testing
         }
     }
 
-    @Test func aReadSeesOnePointWhileTheWriterCommits() async throws {
+    @Test func aReadSeesOneSnapshotWhileTheWriterCommits() async throws {
         try await withDatabase { writer, readers in
-            let gate = Gate()
+            let gate = ThreadGate()
             let counts = Task {
                 try await readers.read { connection in
                     let before = try connection.number("SELECT count(*) FROM t")
@@ -44,7 +46,7 @@ import Testing
 
     @Test func readsWhileTheWriterHasAnOpenTransaction() async throws {
         try await withDatabase { writer, readers in
-            let gate = Gate()
+            let gate = ThreadGate()
             let writing = Task {
                 try await writer.write { connection in
                     try connection.execute("INSERT INTO t VALUES (2)")
@@ -61,18 +63,18 @@ import Testing
 
     @Test func readsAtTheSameTimeOnSeveralThreads() async throws {
         try await withDatabase(count: 2) { _, readers in
-            let gates = [Gate(), Gate()]
+            let gates = [ThreadGate(), ThreadGate()]
             let readings = gates.map { gate in
                 Task { try await readers.read { _ in gate.pass() } }
             }
-            // Both are inside at once, before either may leave.
+            // Both run at the same time, before either may end.
             for gate in gates { await gate.isReached() }
             for gate in gates { gate.open() }
             for reading in readings { try await reading.value }
         }
     }
 
-    @Test func refusesAWrite() async throws {
+    @Test func rejectsAWrite() async throws {
         try await withDatabase { _, readers in
             let error = await #expect(throws: SQLiteError.self) {
                 try await readers.read { try $0.execute("INSERT INTO t VALUES (2)") }
@@ -93,26 +95,26 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func refusesACallerWhenTheLineIsFull() async throws {
+    @Test(.timeLimit(.minutes(1))) func rejectsACallerAboveTheWaitingLimit() async throws {
         try await withDatabase(count: 1, waitingLimit: 0) { _, readers in
-            let gate = Gate()
+            let gate = ThreadGate()
             let first = Task { try await readers.read { _ in gate.pass() } }
             await gate.isReached()
-            await #expect(throws: DatabaseUnavailable.overloaded(limit: 1)) { try await readers.read { _ in } }
+            await #expect(throws: PoolUnavailable.overloaded(limit: 1)) { try await readers.read { _ in } }
             gate.open()
             try await first.value
             try await readers.read { _ in }
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func aCancelledCallerLeavesTheLineAtOnce() async throws {
+    @Test(.timeLimit(.minutes(1))) func aCancelledCallerStopsWaiting() async throws {
         try await withDatabase(count: 1) { _, readers in
-            let gate = Gate()
+            let gate = ThreadGate()
             let first = Task { try await readers.read { _ in gate.pass() } }
             await gate.isReached()
             let second = Task.immediate { try await readers.read { _ in } }
             second.cancel()
-            // The only connection is still in use: nothing but the cancellation can end the wait.
+            // The only connection is in use: only the cancellation can end the wait.
             await #expect(throws: CancellationError.self) { try await second.value }
             gate.open()
             try await first.value
@@ -120,25 +122,25 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func closesAfterTheCallersInLineAndRefusesLaterOnes() async throws {
+    @Test(.timeLimit(.minutes(1))) func closesAfterTheWaitingCallersAndRejectsLaterOnes() async throws {
         try await withDatabase(count: 1) { _, readers in
-            let gate = Gate()
+            let gate = ThreadGate()
             let first = Task { try await readers.read { _ in gate.pass() } }
             await gate.isReached()
-            // Each runs up to its place in the line before the next line of the test.
-            let inLine = (0..<3).map { _ in
+            // Each runs until it waits before the test continues.
+            let waiting = (0..<3).map { _ in
                 Task.immediate { try await readers.read { try $0.number("SELECT count(*) FROM t") } }
             }
             let closer = Task.immediate { try await readers.close() }
-            await #expect(throws: DatabaseUnavailable.closed) { try await readers.read { _ in } }
+            await #expect(throws: PoolUnavailable.closed) { try await readers.read { _ in } }
             gate.open()
             try await first.value
-            for reading in inLine { #expect(try await reading.value == 1) }
+            for reading in waiting { #expect(try await reading.value == 1) }
             try await closer.value
         }
     }
 
-    @Test func opensNothingWhereThereIsNoDatabase() async throws {
+    @Test func failsToOpenAMissingFile() async throws {
         let folder = try TemporaryFolder()
         let error = await #expect(throws: SQLiteError.self) {
             _ = try await DatabaseReaderPool.open(path: folder.file())

@@ -1,5 +1,7 @@
 import SQLite
+import TestResources
 import Testing
+import ThreadExecutor
 
 @Suite struct DatabaseWriterTests {
     @Test func commitsBeforeItReturns() async throws {
@@ -18,7 +20,7 @@ import Testing
         try await writer.close()
     }
 
-    @Test func rollsBackWhatItsClosureThrowsAwayAndGoesOn() async throws {
+    @Test func rollsBackWhenItsClosureThrowsAndStaysUsable() async throws {
         let folder = try TemporaryFolder()
         let writer = try await DatabaseWriter.open(path: folder.file())
         try await writer.write { try $0.execute("CREATE TABLE t (i)") }
@@ -32,7 +34,7 @@ import Testing
         try await writer.close()
     }
 
-    @Test func performsWithoutATransactionAndRollsBackAForgottenOne() async throws {
+    @Test func performsWithoutATransactionAndRollsBackOneLeftOpen() async throws {
         let folder = try TemporaryFolder()
         let writer = try await DatabaseWriter.open(path: folder.file())
         #expect(try await writer.perform { $0.inTransaction } == false)
@@ -45,7 +47,7 @@ import Testing
         try await writer.close()
     }
 
-    @Test func runsItsCallsOneAfterTheOtherOnOneThread() async throws {
+    @Test func runsItsCallsOneAtATime() async throws {
         let folder = try TemporaryFolder()
         let writer = try await DatabaseWriter.open(path: folder.file())
         try await writer.write { try $0.execute("CREATE TABLE t (i); INSERT INTO t VALUES (0)") }
@@ -64,26 +66,26 @@ import Testing
         try await writer.close()
     }
 
-    @Test(.timeLimit(.minutes(1))) func refusesACallAboveItsLimit() async throws {
+    @Test(.timeLimit(.minutes(1))) func rejectsACallAboveItsLimit() async throws {
         let folder = try TemporaryFolder()
         let writer = try await DatabaseWriter.open(path: folder.file(), limit: 1)
-        let gate = Gate()
+        let gate = ThreadGate()
         let first = Task { try await writer.perform { _ in gate.pass() } }
         await gate.isReached()
-        await #expect(throws: DatabaseUnavailable.overloaded(limit: 1)) { try await writer.perform { _ in } }
+        await #expect(throws: PoolUnavailable.overloaded(limit: 1)) { try await writer.perform { _ in } }
         gate.open()
         try await first.value
         try await writer.perform { _ in }
         try await writer.close()
     }
 
-    @Test func doesNotBeginForACallerWhoWasCancelled() async throws {
+    @Test func doesNotRunACancelledCall() async throws {
         let folder = try TemporaryFolder()
         let writer = try await DatabaseWriter.open(path: folder.file())
-        let gate = Gate()
+        let gate = ThreadGate()
         let first = Task { try await writer.perform { _ in gate.pass() } }
         await gate.isReached()
-        let second = Task { try await writer.perform { _ in Issue.record("it began all the same") } }
+        let second = Task { try await writer.perform { _ in Issue.record("the closure of a cancelled caller ran") } }
         second.cancel()
         gate.open()
         try await first.value
@@ -91,11 +93,11 @@ import Testing
         try await writer.close()
     }
 
-    @Test(.timeLimit(.minutes(1))) func closesAfterTheCallsItHasAndRefusesLaterOnes() async throws {
+    @Test(.timeLimit(.minutes(1))) func closesAfterTheAcceptedCallsAndRejectsLaterOnes() async throws {
         let folder = try TemporaryFolder()
         let writer = try await DatabaseWriter.open(path: folder.file())
         try await writer.write { try $0.execute("CREATE TABLE t (i)") }
-        let gate = Gate()
+        let gate = ThreadGate()
         let inFlight = Task {
             try await writer.write { connection in
                 gate.pass()
@@ -104,20 +106,20 @@ import Testing
         }
         await gate.isReached()
         let closers = (0..<2).map { _ in Task.immediate { try await writer.close() } }
-        await #expect(throws: DatabaseUnavailable.closed) { try await writer.perform { _ in } }
+        await #expect(throws: PoolUnavailable.closed) { try await writer.perform { _ in } }
         gate.open()
         try await inFlight.value
         for closer in closers { try await closer.value }
         try await writer.close()
-        await #expect(throws: DatabaseUnavailable.closed) { try await writer.write { _ in } }
-        // The last connection to close tidies the write-ahead log away.
+        await #expect(throws: PoolUnavailable.closed) { try await writer.write { _ in } }
+        // The last connection to close removes the write-ahead log.
         #expect(!folder.exists("test.sqlite-wal"))
         try withConnection(to: folder.file(), access: .readOnly) { reader throws in
             #expect(try reader.number("SELECT count(*) FROM t") == 1)
         }
     }
 
-    @Test func opensNothingWhereItCannot() async throws {
+    @Test func failsToOpenInAMissingFolder() async throws {
         let folder = try TemporaryFolder()
         let error = await #expect(throws: SQLiteError.self) {
             _ = try await DatabaseWriter.open(path: folder.file("missing/a.sqlite"))

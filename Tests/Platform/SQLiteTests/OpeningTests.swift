@@ -1,5 +1,6 @@
 import Glibc
 import SQLite
+import TestResources
 import Testing
 
 @Suite struct OpeningTests {
@@ -15,18 +16,18 @@ import Testing
         #expect(error?.message == "the folder \(folder.path)/missing does not exist; create it or correct the path")
     }
 
-    @Test func namesAMissingFileWhenItMayOnlyRead() throws {
+    @Test func namesAMissingFileWhenReadOnly() throws {
         let folder = try TemporaryFolder()
         let error = openError(folder.file(), .readOnly)
         #expect(error?.code == .cannotOpen)
-        #expect(error?.message.hasPrefix("there is no such file") == true)
+        #expect(error?.message.hasPrefix("the file does not exist") == true)
         #expect(!folder.exists("test.sqlite"))
     }
 
-    @Test func refusesAFolderAndAFileInAFile() throws {
+    @Test func rejectsAFolderAndAFileInAFile() throws {
         let folder = try TemporaryFolder()
         try folder.write([1], to: "plain")
-        #expect(openError(folder.path)?.message == "the path is a folder; name a file in it")
+        #expect(openError(folder.path)?.message == "the path is a folder; set a file in it")
         #expect(
             openError(folder.file("plain/a.sqlite"))?.message
                 == "\(folder.path)/plain is a file, not a folder; correct the path")
@@ -35,34 +36,34 @@ import Testing
         #expect(!folder.exists("a"))
     }
 
-    @Test func takesAPathNeverForAURI() throws {
+    @Test func doesNotInterpretAPathAsAURI() throws {
         let folder = try TemporaryFolder()
         #expect(openError("file:" + folder.file())?.message.hasPrefix("the folder file:/") == true)
         #expect(!folder.exists("test.sqlite"))
     }
 
     @Test(.enabled(if: geteuid() != 0, "root may write any file"))
-    func refusesToOpenForWritingWhatItMayOnlyRead() throws {
+    func rejectsOpeningAReadOnlyFileForWriting() throws {
         let folder = try TemporaryFolder()
         try withConnection(to: folder.file(), access: .readWriteCreate()) { try $0.setUserVersion(1) }
         #expect(chmod(folder.file(), 0o444) == 0)
         let error = openError(folder.file())
         #expect(error?.isReadOnly == true)
-        #expect(error?.message.hasPrefix("the database can only be read; give this process the right to write") == true)
+        #expect(error?.message.hasPrefix("the database is read-only; give this process the right to write") == true)
         #expect(chmod(folder.file(), 0) == 0)
         #expect(openError(folder.file(), .readOnly)?.message.hasPrefix("permission denied; give this process") == true)
     }
 
-    @Test func namesAFolderInWhichItMayNotWrite() {
-        // Nobody may make files in sysfs, root included.
+    @Test func namesAFolderWithoutWritePermission() {
+        // Not even root may create files in sysfs.
         let error = openError("/sys/weir.sqlite")
         #expect(error?.code == .cannotOpen)
         #expect(
-            error?.message == "the file could not be made; give this process the right to write in the folder /sys")
+            error?.message == "the file could not be created; give this process the right to write in the folder /sys")
     }
 
     @Test(arguments: [true, false])
-    func refusesAFileThatIsNoDatabase(forReading: Bool) throws {
+    func rejectsAFileThatIsNoDatabase(forReading: Bool) throws {
         let folder = try TemporaryFolder()
         let content = [UInt8]("this is no database, though it is long enough to have a header of 100 bytes. ".utf8)
         try folder.write(content + content, to: "text")
@@ -73,7 +74,7 @@ import Testing
         #expect(try folder.read("text") == content + content)
     }
 
-    @Test func refusesToWriteThroughAReadingConnection() throws {
+    @Test func rejectsWritesOfAReadOnlyConnection() throws {
         let folder = try TemporaryFolder()
         try withConnection(to: folder.file(), access: .readWriteCreate()) { writer throws in
             try writer.execute("CREATE TABLE t (i)")
@@ -86,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func saysBusyWhileAnotherConnectionWrites() throws {
+    @Test func isBusyWhileAnotherConnectionWrites() throws {
         let folder = try TemporaryFolder()
         let impatient = ConnectionOptions(busyTimeoutMilliseconds: 0)
         try withConnection(to: folder.file(), access: .readWriteCreate(), options: impatient) { first throws in
@@ -103,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func findsDamage() throws {
+    @Test func reportsADamagedFile() throws {
         let folder = try TemporaryFolder()
         try withConnection(to: folder.file(), access: .readWriteCreate()) { connection throws in
             try connection.execute(
@@ -112,8 +113,7 @@ import Testing
                 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
                 INSERT INTO t SELECT i, 'row ' || i FROM n
                 """)
-            try connection.checkIntegrity()
-            try connection.checkpoint(.truncate)
+            try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         }
         var bytes = try folder.read("test.sqlite")
         for page in 3..<6 {
@@ -122,28 +122,6 @@ import Testing
         try folder.write(bytes, to: "test.sqlite")
         try withConnection(to: folder.file(), access: .readOnly) { connection throws in
             #expect(sqliteError { _ = try connection.number("SELECT sum(length(s)) FROM t") }?.isCorrupt == true)
-            let error = sqliteError { try connection.checkIntegrity() }
-            #expect(error?.isCorrupt == true)
-            #expect(error?.message.isEmpty == false)
-        }
-    }
-
-    @Test func findsDamageThatReadingDoesNotMeet() throws {
-        let folder = try TemporaryFolder()
-        try withConnection(to: folder.file(), access: .readWriteCreate()) { connection in
-            try connection.execute("CREATE TABLE t (i)")
-            try connection.checkpoint(.truncate)
-        }
-        // The number of free pages, in the header.
-        var bytes = try folder.read("test.sqlite")
-        bytes[39] = 5
-        try folder.write(bytes, to: "test.sqlite")
-        try withConnection(to: folder.file(), access: .readOnly) { connection throws in
-            #expect(try connection.number("SELECT count(*) FROM t") == 0)
-            let error = sqliteError { try connection.checkIntegrity() }
-            #expect(error?.isCorrupt == true)
-            #expect(error?.action == .check)
-            #expect(error?.message.contains("5") == true)
         }
     }
 }

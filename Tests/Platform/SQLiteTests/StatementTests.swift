@@ -1,4 +1,5 @@
 import SQLite
+import TestResources
 import Testing
 
 @Suite struct StatementTests {
@@ -36,14 +37,11 @@ import Testing
             var insert = try connection.prepare("INSERT INTO t (s) VALUES (?1)")
             try insert.bind(text: text, at: 1)
             try insert.run()
-            try insert.run(borrowingText: text.utf8.span.bytes, at: 1)
             var select = try connection.prepare("SELECT s FROM t")
-            for _ in 0..<2 {
-                #expect(try select.step())
-                #expect(select.type(at: 0) == .text)
-                #expect(try Array(select.text(at: 0).utf8) == Array(text.utf8))
-                #expect(try select.bytes(at: 0) == Array(text.utf8))
-            }
+            #expect(try select.step())
+            #expect(select.type(at: 0) == .text)
+            #expect(try Array(select.text(at: 0).utf8) == Array(text.utf8))
+            #expect(try select.bytes(at: 0) == Array(text.utf8))
             #expect(try !select.step())
         }
     }
@@ -69,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func tellsAnEmptyBlobAndAnEmptyTextFromNull() throws {
+    @Test func distinguishesAnEmptyBlobAndAnEmptyTextFromNull() throws {
         try withConnection { connection throws in
             var statement = try connection.prepare("SELECT ?1, ?2, ?3, ?4")
             try statement.bind(blob: [], at: 1)
@@ -81,7 +79,7 @@ import Testing
             #expect(statement.isNull(at: 2) == true)
             #expect(statement.isNull(at: 3) == true)
             #expect(statement.isNull(at: 0) == false)
-            // A span that stands for no memory at all.
+            // A span without memory.
             statement.reset()
             try statement.bind(blob: RawSpan(), at: 3)
             try statement.bind(text: RawSpan(), at: 4)
@@ -105,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func takesBorrowedBytesAwayAfterTheRun() throws {
+    @Test func unbindsBorrowedBytesAfterTheRun() throws {
         try withConnection { connection throws in
             try connection.execute(table)
             var insert = try connection.prepare("INSERT INTO t (i, b) VALUES (?1, ?2)")
@@ -118,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func refusesAnotherTypeThanTheOneAskedFor() throws {
+    @Test func rejectsAnotherTypeThanRequested() throws {
         try withConnection { connection throws in
             var statement = try connection.prepare("SELECT NULL, 'one', 1, x'ff', CAST(x'ff' AS TEXT)")
             #expect(try statement.step())
@@ -139,7 +137,7 @@ import Testing
         }
     }
 
-    @Test func keepsItsBindingsUntilTheyAreCleared() throws {
+    @Test func keepsItsBindingsAfterAReset() throws {
         try withConnection { connection throws in
             var statement = try connection.prepare("SELECT ?1")
             try statement.bind(integer: 5, at: 1)
@@ -147,16 +145,11 @@ import Testing
             statement.reset()
             #expect(try statement.step())
             #expect(try statement.integer(at: 0) == 5)
-            statement.reset()
-            statement.clearBindings()
-            #expect(try statement.step())
-            #expect(statement.isNull(at: 0) == true)
-            #expect(statement.parameterCount == 1)
             #expect(statement.columnCount == 1)
         }
     }
 
-    @Test func refusesToBindInTheMiddleOfItsRowsAndBeyondItsParameters() throws {
+    @Test func rejectsBindingBetweenRowsAndBeyondItsParameters() throws {
         try withConnection { connection throws in
             var statement = try connection.prepare("SELECT ?1")
             #expect(sqliteError { try statement.bind(integer: 1, at: 2) }?.code == .range)
@@ -170,20 +163,20 @@ import Testing
         }
     }
 
-    @Test func canBeUsedAgainAfterAnError() throws {
+    @Test func canBeReusedAfterAnError() throws {
         try withConnection { connection throws in
             try connection.execute("CREATE TABLE u (k INTEGER PRIMARY KEY)")
             var insert = try connection.prepare("INSERT INTO u VALUES (?1)")
             try insert.bind(integer: 1, at: 1)
             try insert.run()
-            #expect(sqliteError { try insert.run() }?.isUniqueViolation == true)
+            #expect(sqliteError { try insert.run() }?.isConstraint == true)
             try insert.bind(integer: 2, at: 1)
             try insert.run()
             #expect(try connection.number("SELECT count(*) FROM u") == 2)
         }
     }
 
-    @Test func aKeptStatementComesBackResetAndWithoutValues() throws {
+    @Test func aCachedStatementIsResetAndWithoutBindings() throws {
         try withConnection { connection throws in
             func first(binding value: Int64?) throws -> Bool {
                 var statement = try connection.statement("SELECT ?1 UNION ALL SELECT 2")
@@ -211,7 +204,7 @@ import Testing
     }
 
     @Test func trapsWhenAColumnIsReadWithoutARow() async throws {
-        // Made here, since a process that traps removes nothing.
+        // Created here, since a process that traps does not remove it.
         let folder = try TemporaryFolder()
         let path = folder.file()
         await #expect(processExitsWith: .trap) { [path = path as String] in

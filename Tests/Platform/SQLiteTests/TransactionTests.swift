@@ -1,9 +1,10 @@
 import SQLite
+import TestResources
 import Testing
 
 @Suite struct TransactionTests {
     @Test(arguments: [TransactionKind.deferred, .immediate])
-    func commitsWhatItsClosureDid(kind: TransactionKind) throws {
+    func commitsAtTheEndOfItsClosure(kind: TransactionKind) throws {
         try withConnection { connection throws in
             try connection.execute("CREATE TABLE t (i)")
             let result = try connection.transaction(kind) {
@@ -38,20 +39,20 @@ import Testing
         }
     }
 
-    @Test func refusesATransactionWithinATransaction() throws {
+    @Test func rejectsANestedTransaction() throws {
         try withConnection { connection throws in
             try connection.execute("CREATE TABLE t (i)")
             try connection.transaction(.immediate) {
                 try connection.execute("INSERT INTO t VALUES (1)")
                 let error = sqliteError { try connection.transaction(.deferred) {} }
                 #expect(error?.code == .misuse)
-                #expect(error?.message == "a transaction is open already; they do not nest")
+                #expect(error?.message == "a transaction is already open; transactions do not nest")
             }
             #expect(try connection.number("SELECT count(*) FROM t") == 1)
         }
     }
 
-    @Test func saysSoWhenItsClosureEndedTheTransaction() throws {
+    @Test func reportsAClosureThatEndedTheTransaction() throws {
         try withConnection { connection throws in
             let error = sqliteError { try connection.transaction(.immediate) { try connection.execute("COMMIT") } }
             #expect(error?.code == .abort)
@@ -76,14 +77,14 @@ import Testing
         }
     }
 
-    @Test func writesNothingMoreOnceSQLiteRolledBackByItself() throws {
+    @Test func writesNothingAfterSQLiteItselfRolledBack() throws {
         try withConnection { connection throws in
             try connection.execute("CREATE TABLE t (i UNIQUE); INSERT INTO t VALUES (1)")
             let error = sqliteError {
                 try connection.transaction(.immediate) {
                     try connection.execute("INSERT INTO t VALUES (2)")
                     let first = sqliteError { try connection.execute("INSERT OR ROLLBACK INTO t VALUES (1)") }
-                    #expect(first?.isUniqueViolation == true)
+                    #expect(first?.isConstraint == true)
                     #expect(!connection.inTransaction)
                     let second = sqliteError { try connection.execute("INSERT INTO t VALUES (3)") }
                     #expect(second?.code == .abort)
@@ -96,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func aReaderSeesOnePointWhileTheWriterCommits() throws {
+    @Test func aReaderSeesOneSnapshotWhileTheWriterCommits() throws {
         let folder = try TemporaryFolder()
         try withConnection(to: folder.file(), access: .readWriteCreate()) { writer throws in
             try writer.execute("CREATE TABLE t (i); INSERT INTO t VALUES (1)")
@@ -111,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func aReaderGoesOnWhileTheWriterHasAnOpenTransaction() throws {
+    @Test func aReaderIsNotBlockedByAnOpenWriteTransaction() throws {
         let folder = try TemporaryFolder()
         let impatient = ConnectionOptions(busyTimeoutMilliseconds: 0)
         try withConnection(to: folder.file(), access: .readWriteCreate()) { writer throws in

@@ -1,13 +1,14 @@
 import CThreadName
 import Glibc
 import Synchronization
+import TestResources
 import Testing
 import ThreadExecutor
 
 /// The calling thread.
 ///
-/// The C library declares `pthread_self()` free of effects, so an optimizer may reuse its result after a suspension, on
-/// another thread; neither inlining nor dropping a call is possible here, since each counts.
+/// The C library declares `pthread_self()` free of side effects, so the optimizer may reuse its result after a suspension,
+/// on another thread; the counter is a side effect that prevents it.
 @inline(never)
 private func currentThread() -> UInt {
     calls.add(1, ordering: .relaxed)
@@ -38,26 +39,25 @@ private actor Resident {
         return threads
     }
 
-    /// Puts a job into the thread's line that waits at the gate and then starts a chain of jobs, each queued by the one
-    /// before it.
-    func startChain(of count: Int, countedBy counter: Counter, behind gate: Gate) {
+    /// Queues a job that waits at the gate and then starts a chain of jobs, each queued by the previous one.
+    func startChain(of count: Int, countedBy counter: Counter, behind gate: ThreadGate) {
         Task {
             gate.pass()
-            goOn(count, countedBy: counter)
+            runChain(count, countedBy: counter)
         }
     }
 
-    private func goOn(_ count: Int, countedBy counter: Counter) {
+    private func runChain(_ count: Int, countedBy counter: Counter) {
         guard count > 0 else { return }
         counter.value.add(1, ordering: .relaxed)
-        Task { goOn(count - 1, countedBy: counter) }
+        Task { runChain(count - 1, countedBy: counter) }
     }
 
     var all: [Int] { entries }
 }
 
 @Suite struct DedicatedThreadTests {
-    @Test func runsEveryJobOfAnActorOnOneThreadAndNotOnTheCallers() async throws {
+    @Test func runsAllJobsOfAnActorOnItsThread() async throws {
         let thread = try DedicatedThread(name: "test")
         let resident = Resident(thread: thread)
         let places = await withTaskGroup(of: (caller: UInt, resident: UInt).self) { group in
@@ -74,7 +74,7 @@ private actor Resident {
         await thread.close()
     }
 
-    @Test func comesBackToItsThreadAfterASuspension() async throws {
+    @Test func returnsToItsThreadAfterASuspension() async throws {
         let first = try DedicatedThread(name: "first")
         let second = try DedicatedThread(name: "second")
         let threads = await Resident(thread: first).appendBothSides(of: Resident(thread: second))
@@ -96,7 +96,7 @@ private actor Resident {
         await thread.close()
     }
 
-    @Test func runsJobsInTheOrderTheyArrive() async throws {
+    @Test func runsJobsInTheOrderOfArrival() async throws {
         let thread = try DedicatedThread(name: "test")
         let resident = Resident(thread: thread)
         for value in 0..<100 { _ = await resident.append(value) }
@@ -104,7 +104,7 @@ private actor Resident {
         await thread.close()
     }
 
-    @Test func servesATaskThatPrefersIt() async throws {
+    @Test func runsATaskThatPrefersIt() async throws {
         @concurrent func place() async -> UInt { currentThread() }
         let thread = try DedicatedThread(name: "test")
         let own = await thread.run { currentThread() }
@@ -126,7 +126,7 @@ private actor Resident {
         await other.close()
     }
 
-    @Test func carriesItsNameCutToWhatTheSystemKeeps() async throws {
+    @Test func cutsItsNameTo15Bytes() async throws {
         let thread = try DedicatedThread(name: "weir-ünïcode-names")
         let name = await thread.run {
             var bytes = [CChar](repeating: 0, count: 64)
@@ -137,9 +137,9 @@ private actor Resident {
         await thread.close()
     }
 
-    @Test func closesAfterTheJobsThatWait() async throws {
+    @Test func closesAfterTheQueuedJobs() async throws {
         let thread = try DedicatedThread(name: "test")
-        let gate = Gate()
+        let gate = ThreadGate()
         let counter = Counter()
         await Resident(thread: thread).startChain(of: 50, countedBy: counter, behind: gate)
         let closers = (0..<2).map { _ in Task.immediate { await thread.close() } }
@@ -165,56 +165,11 @@ private actor Resident {
     }
 }
 
-/// Claims that the caller is on the resident's thread.
+/// Wrongly assumes that the caller is on the resident's thread.
 private func enterWithoutHop(_ resident: Resident) {
     resident.assumeIsolated { _ in }
 }
 
 private final class Counter: Sendable {
     let value = Atomic(0)
-}
-
-/// Holds a thread inside a job until it is let go.
-///
-/// `@unchecked Sendable`: the flag is read and written only while `mutex` is held; the pointers are set once.
-private final class Gate: @unchecked Sendable {
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let change = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    private var isOpen = false
-
-    init() {
-        pthread_mutex_init(mutex, nil)
-        pthread_cond_init(change, nil)
-    }
-
-    deinit {
-        pthread_cond_destroy(change)
-        pthread_mutex_destroy(mutex)
-        change.deallocate()
-        mutex.deallocate()
-    }
-
-    func pass() {
-        pthread_mutex_lock(mutex)
-        while !isOpen { pthread_cond_wait(change, mutex) }
-        pthread_mutex_unlock(mutex)
-    }
-
-    func open() {
-        pthread_mutex_lock(mutex)
-        isOpen = true
-        pthread_cond_broadcast(change)
-        pthread_mutex_unlock(mutex)
-    }
-}
-
-extension ExitTest.Condition {
-    /// A trap of Swift, rather than an error that was thrown or an access to bad memory.
-    static var trap: ExitTest.Condition {
-        #if arch(x86_64)
-            .signal(SIGILL)
-        #else
-            .signal(SIGTRAP)
-        #endif
-    }
 }
