@@ -128,14 +128,18 @@ let package = Package(
         library(
             "Adapters/PostgresRecordStore",
             [
-                "CanonicalValues", "Configuration", "Observability", "Postgres", "RecordStore", "SyncModel",
-                "SyncWire", "ThreadExecutor",
+                "CanonicalValues", "Configuration", "Observability", "Postgres", "RecordStore", "RelationalTables",
+                "SyncModel", "SyncWire",
             ]),
         library(
             "Adapters/SQLiteRecordStore",
             [
-                "CanonicalValues", "Configuration", "Metrics", "RecordStore", "SQLite", "SyncModel", "SyncWire",
+                "CanonicalValues", "Configuration", "Metrics", "RecordStore", "RelationalTables", "SQLite", "SyncModel",
+                "SyncWire",
             ]),
+        library(
+            "Adapters/RelationalTables",
+            ["CanonicalValues", "RecordStore", "SyncModel", "SyncWire", "ThreadExecutor"]),
         library("Adapters/MemoryRecordStore", ["CanonicalValues", "RecordStore", "SyncModel"]),
         library(
             "Adapters/NetworkLink",

@@ -5,7 +5,7 @@ import Synchronization
 package final class LocalMembership: LogMembership {
     private enum Phase {
         case joined
-        /// With the bell that has ``run(_:)`` look again, and those who wait for its end.
+        /// With the wakeup of ``run(_:)``, and the callers that wait for its end.
         case running(AsyncStream<Void>.Continuation, leavers: [CheckedContinuation<Void, Never>])
         case ended
     }
@@ -13,7 +13,7 @@ package final class LocalMembership: LogMembership {
     private struct State {
         var phase = Phase.joined
         var isLeaving = false
-        /// What the first worker to fail threw.
+        /// The first error of a worker.
         var failure: (any Error)?
     }
 
@@ -22,59 +22,57 @@ package final class LocalMembership: LogMembership {
     private let queue: WorkQueue
     private let state = Mutex(State())
 
-    /// Makes a member, which takes part once it runs.
     package init(group: GroupName, coordinator: GroupCoordinator, queue: WorkQueue) {
         self.group = group
         self.coordinator = coordinator
         self.queue = queue
     }
 
-    /// Runs a worker for each partition assigned.
+    /// Runs a worker for each assigned partition.
     package func run(_ worker: @escaping @Sendable (Assignment) async throws -> Void) async throws {
-        // One ring is as good as many: whoever hears it looks at everything.
-        let (rings, bell) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        try begin(bell)
-        let member = coordinator.join { bell.yield() }
-        var running: [GroupCoordinator.Holding: Task<Void, Never>] = [:]
-        // Ends by cancellation, too.
-        for await _ in rings {
-            if mustEnd { break }
+        // One pending wakeup is enough: each reads the whole assignment.
+        let (wakeups, wakeup) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        try begin(wakeup)
+        let member = coordinator.join { wakeup.yield() }
+        var running: [GroupCoordinator.Lease: Task<Void, Never>] = [:]
+        // A cancellation ends the loop, too.
+        for await _ in wakeups {
+            if shouldEnd { break }
             let change = coordinator.assignment(of: member)
             let revoked = change.revoked.compactMap { running.removeValue(forKey: $0) }
             await Self.end(revoked)
             coordinator.release(change.revoked)
-            for holding in change.assigned { running[holding] = start(holding, bell, worker) }
+            for lease in change.assigned { running[lease] = start(lease, wakeup, worker) }
         }
         await Self.end(running.sorted { $0.key.partition < $1.key.partition }.map(\.value))
         coordinator.leave(member)
         try finish()
     }
 
-    /// Leaves the group, and returns when the workers have ended.
     package func leave() async {
         await withCheckedContinuation { continuation in
-            let bell: AsyncStream<Void>.Continuation? = state.withLock { state in
+            let wakeup: AsyncStream<Void>.Continuation? = state.withLock { state in
                 state.isLeaving = true
-                guard case .running(let bell, let leavers) = state.phase else {
+                guard case .running(let wakeup, let leavers) = state.phase else {
                     state.phase = .ended
                     return nil
                 }
-                state.phase = .running(bell, leavers: leavers + [continuation])
-                return bell
+                state.phase = .running(wakeup, leavers: leavers + [continuation])
+                return wakeup
             }
-            if let bell { bell.yield() } else { continuation.resume() }
+            if let wakeup { wakeup.yield() } else { continuation.resume() }
         }
     }
 
-    private var mustEnd: Bool {
+    private var shouldEnd: Bool {
         coordinator.isClosed || state.withLock { $0.isLeaving || $0.failure != nil }
     }
 
-    private func begin(_ bell: AsyncStream<Void>.Continuation) throws {
+    private func begin(_ wakeup: AsyncStream<Void>.Continuation) throws {
         let hasEnded = state.withLock { state in
             switch state.phase {
             case .joined:
-                state.phase = .running(bell, leavers: [])
+                state.phase = .running(wakeup, leavers: [])
                 return false
             case .running: preconditionFailure("a member of a group runs once")
             case .ended: return true
@@ -101,32 +99,32 @@ package final class LocalMembership: LogMembership {
     }
 
     private func start(
-        _ holding: GroupCoordinator.Holding, _ bell: AsyncStream<Void>.Continuation,
+        _ lease: GroupCoordinator.Lease, _ wakeup: AsyncStream<Void>.Continuation,
         _ worker: @escaping @Sendable (Assignment) async throws -> Void
     ) -> Task<Void, Never> {
-        let assignment = assignment(of: holding)
+        let assignment = assignment(of: lease)
         return Task {
             do {
                 try await worker(assignment)
             } catch {
-                // A worker that was told to end has nothing to say.
+                // A cancelled worker's error is expected.
                 if Task.isCancelled { return }
                 state.withLock { state in
                     if state.failure == nil { state.failure = error }
                 }
-                bell.yield()
+                wakeup.yield()
             }
         }
     }
 
-    private func assignment(of holding: GroupCoordinator.Holding) -> Assignment {
-        let place = TopicPartition(group.topic, holding.partition)
-        return Assignment(partition: place) { [queue, group] () async throws(ChangeLogError) in
-            // Through the queue: behind the last commit of whoever had the partition before.
-            try await queue.request(.load(group, partition: holding.partition))
+    private func assignment(of lease: GroupCoordinator.Lease) -> Assignment {
+        let partition = TopicPartition(group.topic, lease.partition)
+        return Assignment(partition: partition) { [queue, group] () async throws(ChangeLogError) in
+            // Through the queue, behind the last commit of the previous worker.
+            try await queue.request(.load(group, partition: lease.partition))
         } commit: { [queue, group, coordinator] (offset) async throws(ChangeLogError) in
             try await queue.request(
-                .store(group, partition: holding.partition, offset: offset) { coordinator.isHeld(holding) })
+                .store(group, partition: lease.partition, offset: offset) { coordinator.isCurrent(lease) })
         }
     }
 }

@@ -1,9 +1,9 @@
 import ChangeLog
 import Synchronization
 
-/// Reads one partition: from memory while it keeps up, else from where the log keeps older records.
+/// Reads one partition: from memory while it keeps up, otherwise from the log's storage.
 package final class LocalReader: LogReader {
-    /// Reads records that memory does not have, from an offset up to an end; none where there are none any more.
+    /// Reads records that are not in memory, from an offset to an end; none if retention has removed them.
     package typealias Older =
         @Sendable (
             _ partition: TopicPartition, _ offset: Int64, _ end: Int64, _ maximumBytes: Int
@@ -14,7 +14,7 @@ package final class LocalReader: LogReader {
     private let older: Older
     private let state: ReaderState
 
-    /// Reads from an offset on; the range is checked now and at each call.
+    /// - Throws: `outOfRange` for an offset that the partition does not have, now and at each read.
     package init(
         of partition: TopicPartition, from offset: Int64, tail: PartitionTail, older: @escaping Older
     ) throws(ChangeLogError) {
@@ -42,7 +42,7 @@ package final class LocalReader: LogReader {
             case .outOfRange(let range): throw ChangeLogError.outOfRange(offset, of: partition, range)
             case .closed: throw ChangeLogError.closed("the log", partition: partition)
             }
-            // Retention may take records between the two looks; what follows them must not stand in for them.
+            // Retention may remove records between the lookup and the read, which then begins at a later offset.
             guard let first = records.first, let last = records.last, first.offset == offset else {
                 throw ChangeLogError.outOfRange(offset, of: partition, tail.range)
             }
@@ -51,14 +51,12 @@ package final class LocalReader: LogReader {
         }
     }
 
-    /// Ends the reader.
     package func close() async {
         state.close()
         tail.wakeReaders()
     }
 }
 
-/// Where a reader stands, and whether it was closed.
 final class ReaderState: Sendable {
     private let state: Mutex<(offset: Int64, isClosed: Bool)>
 

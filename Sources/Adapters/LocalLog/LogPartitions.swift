@@ -1,13 +1,11 @@
 import ChangeLog
 
-/// The partitions of a log, each with a place in an array: looking one up costs no hashing.
+/// The partitions of a log, each with an index, which is found without hashing.
 package struct LogPartitions: Sendable {
     /// How many partitions each topic but `control` has.
     package let count: Int
-    /// All of them, each at its place.
     package let all: [TopicPartition]
 
-    /// Lists the partitions of every topic.
     package init(count: Int) {
         self.count = count
         all = Topic.allCases.flatMap { topic in
@@ -15,10 +13,10 @@ package struct LogPartitions: Sendable {
         }
     }
 
-    /// The place of a partition; `nil` where the log does not have it.
-    package func place(of partition: TopicPartition) -> Int? {
+    /// `nil` if the log does not have the partition.
+    package func index(of partition: TopicPartition) -> Int? {
         let number = partition.partition
-        // `control` comes last, so that the topics before it are equally long.
+        // `control` is last, so that the topics before it have equal numbers of partitions.
         switch partition.topic {
         case .control: return number == 0 ? 4 * count : nil
         case .uploads: return (0..<count).contains(number) ? number : nil
@@ -28,6 +26,5 @@ package struct LogPartitions: Sendable {
         }
     }
 
-    /// How many partitions a topic has.
     package func count(of topic: Topic) -> Int { topic == .control ? 1 : count }
 }

@@ -1,19 +1,16 @@
 import AsyncPrimitives
 import ChangeLog
 
-/// What memory knows of a partition: its range, its newest records, and the readers that wait for more.
+/// A partition in memory: its range, its newest records, and the readers that wait for more.
 ///
-/// The writer adds records after they are durable, so a reader never sees one that a crash could take back.
+/// The writer adds records after they are durable, so a reader never sees one that a crash could lose.
 package final class PartitionTail: Sendable {
-    /// What a reader finds at an offset.
-    enum Finding {
-        /// The records, from memory.
+    enum Lookup {
         case records([LogRecord])
-        /// They are older than what memory holds.
+        /// The records are only in the log's storage.
         case older(end: Int64)
-        /// Nothing yet.
+        /// The offset is the partition's end.
         case nothing
-        /// The partition does not hold the offset.
         case outOfRange(LogRange)
         /// The log is closed.
         case closed
@@ -27,23 +24,21 @@ package final class PartitionTail: Sendable {
 
     private let state: AwaitableState<State>
 
-    /// What a partition holds, and those of its newest records that are known.
     package init(range: LogRange, records: [LogRecord] = [], maximumBytes: Int) {
         state = AwaitableState(State(range: range, newest: RecordWindow(records, maximumBytes: maximumBytes)))
     }
 
-    /// The offsets that the partition holds.
     package var range: LogRange { state.read { $0.range } }
 
-    /// The newest records, as far as memory has them.
+    /// The records in memory.
     package var newest: [LogRecord] { state.read { Array($0.newest.all) } }
 
-    /// The records from an offset on, as far as memory has them.
+    /// The records in memory from an offset on.
     package func newest(from offset: Int64) -> [LogRecord] {
         state.read { $0.newest.records(from: offset, maximumBytes: .max) ?? [] }
     }
 
-    /// Adds records that are durable now and wakes the readers.
+    /// Adds durable records and wakes the readers.
     package func append(_ records: [LogRecord]) {
         guard let last = records.last else { return }
         state.update { state in
@@ -52,7 +47,7 @@ package final class PartitionTail: Sendable {
         }
     }
 
-    /// Sets the oldest offset that readers may ask for.
+    /// Sets the oldest offset that readers may read.
     package func setStart(_ start: Int64) {
         state.update { state in
             state.range = LogRange(start: start, end: state.range.end)
@@ -60,11 +55,10 @@ package final class PartitionTail: Sendable {
         }
     }
 
-    /// Lets every reader, waiting or not, find that the log is closed.
+    /// Makes every read fail as closed.
     package func close() { state.update { $0.isClosed = true } }
 
-    /// What there is at an offset.
-    func find(_ offset: Int64, maximumBytes: Int) -> Finding {
+    func find(_ offset: Int64, maximumBytes: Int) -> Lookup {
         state.read { state in
             if state.isClosed { return .closed }
             guard offset >= state.range.start, offset <= state.range.end else { return .outOfRange(state.range) }
@@ -76,11 +70,70 @@ package final class PartitionTail: Sendable {
         }
     }
 
-    /// Suspends until there is more than up to an offset, or the log or the reader is closed.
+    /// Suspends until the partition's end exceeds an offset, or the log or the reader is closed.
     func wait(past offset: Int64, _ reader: ReaderState) async throws(CancellationError) {
         try await state.wait { $0.isClosed || $0.range.end > offset || reader.isClosed }
     }
 
-    /// Ends the waits of readers that were closed.
+    /// Resumes the waits of readers that were closed.
     func wakeReaders() { state.update { _ in } }
+}
+
+/// The newest records of a partition, without gaps between their offsets, up to a size in bytes.
+struct RecordWindow {
+    /// Empty before `head`, where records were dropped.
+    private var records: [LogRecord] = []
+    private var head = 0
+    private var bytes = 0
+    private let maximumBytes: Int
+
+    init(_ records: [LogRecord] = [], maximumBytes: Int) {
+        self.maximumBytes = maximumBytes
+        append(records)
+    }
+
+    /// The offset of the oldest record.
+    var start: Int64? { head < records.count ? records[head].offset : nil }
+
+    var all: ArraySlice<LogRecord> { records[head...] }
+
+    /// Adds records, and drops the oldest above the size limit.
+    mutating func append(_ newer: [LogRecord]) {
+        records += newer
+        bytes += newer.reduce(0) { $0 + $1.size }
+        while bytes > maximumBytes, head < records.count { dropFirst() }
+        compact()
+    }
+
+    mutating func drop(before offset: Int64) {
+        while let start, start < offset { dropFirst() }
+        compact()
+    }
+
+    /// The records from an offset on, up to the one that reaches a size; `nil` if the window starts later.
+    func records(from offset: Int64, maximumBytes: Int) -> [LogRecord]? {
+        guard let start, start <= offset, offset <= records[records.count - 1].offset else { return nil }
+        let first = head + Int(offset - start)
+        var end = first
+        var size = 0
+        repeat {
+            size += records[end].size
+            end += 1
+        } while end < records.count && size < maximumBytes
+        return Array(records[first..<end])
+    }
+
+    private mutating func dropFirst() {
+        bytes -= records[head].size
+        // Frees the bytes now, and the array element at the next compaction.
+        records[head] = LogRecord(offset: 0, time: 0, key: [], value: [])
+        head += 1
+    }
+
+    /// Removes the empty elements once they are half of the array: amortized constant work for each dropped record.
+    private mutating func compact() {
+        guard head * 2 >= records.count else { return }
+        records.removeFirst(head)
+        head = 0
+    }
 }

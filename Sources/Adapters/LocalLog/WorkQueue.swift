@@ -1,31 +1,31 @@
 import ChangeLog
 import Synchronization
 
-/// What waits to be written, from any number of producers to one writer, which takes all of it at once.
+/// Work from any number of producers for one writer, which takes all of it at once.
 ///
-/// Its bound is in bytes of records, those that the writer has taken and not finished included; whoever finds it reached
-/// waits in line. Requests have no bound of their own: each is of a caller who waits for it.
+/// Its capacity is in bytes of records, including those that the writer has not finished; producers wait in order of arrival
+/// while it is full. Requests need no limit: each has a caller that waits for it.
 package final class WorkQueue: Sendable {
-    /// An append that waits for room; it is enqueued by whoever makes the room, so that nobody overtakes it.
-    private struct Waiting {
+    /// An append that waits for capacity. The call that frees the capacity enqueues it, so that no later append overtakes it.
+    private struct Waiter {
         let append: Append
-        let isTaken: CheckedContinuation<Bool, Never>
+        let isAccepted: CheckedContinuation<Bool, Never>
     }
 
     private struct State {
         var work = LogWork()
         var bytes = 0
         var isClosed = false
-        /// In the order of arrival, without those before `firstWaiting`; as many as calls of producers.
-        var waiting: [Waiting?] = []
+        /// In the order of arrival, `nil` before `firstWaiting`.
+        var waiting: [Waiter?] = []
         var firstWaiting = 0
-        /// The writer, when it has nothing to do.
+        /// Set while the writer waits for work.
         var writer: CheckedContinuation<LogWork?, Never>?
 
-        var isAnybodyWaiting: Bool { firstWaiting < waiting.count }
+        var hasWaiters: Bool { firstWaiting < waiting.count }
 
-        func hasRoom(for append: Append, within maximumBytes: Int) -> Bool {
-            // One append goes through whatever its size, or it never would.
+        func hasCapacity(for append: Append, within maximumBytes: Int) -> Bool {
+            // An append above the capacity is accepted when the queue is empty.
             bytes == 0 || bytes + append.size <= maximumBytes
         }
 
@@ -34,24 +34,24 @@ package final class WorkQueue: Sendable {
             work.appends.append(append)
         }
 
-        /// Enqueues as many of those who wait as there is room for.
+        /// Enqueues the appends that fit.
         mutating func enqueueWaiting(within maximumBytes: Int) -> [CheckedContinuation<Bool, Never>] {
-            var taken: [CheckedContinuation<Bool, Never>] = []
-            while isAnybodyWaiting, let next = waiting[firstWaiting], hasRoom(for: next.append, within: maximumBytes) {
+            var accepted: [CheckedContinuation<Bool, Never>] = []
+            while hasWaiters, let next = waiting[firstWaiting], hasCapacity(for: next.append, within: maximumBytes) {
                 enqueue(next.append)
-                taken.append(next.isTaken)
+                accepted.append(next.isAccepted)
                 waiting[firstWaiting] = nil
                 firstWaiting += 1
             }
-            // Moving the rest down costs no more than what was taken since the last time.
+            // Amortized constant work for each append.
             if firstWaiting * 2 >= waiting.count {
                 waiting.removeFirst(firstWaiting)
                 firstWaiting = 0
             }
-            return taken
+            return accepted
         }
 
-        /// The writer if it must be woken, with what it gets.
+        /// Resumes the writer if there is work or the queue is closed; to be called outside of the lock.
         mutating func wakeWriter() -> (() -> Void)? {
             guard !work.isEmpty || isClosed, let writer = writer.take() else { return nil }
             let work = work.isEmpty ? nil : work
@@ -65,32 +65,32 @@ package final class WorkQueue: Sendable {
 
     package init(maximumBytes: Int) { self.maximumBytes = maximumBytes }
 
-    /// The bytes of the records in it, those that the writer has not finished included.
+    /// In bytes of records, including those that the writer has not finished.
     package var size: Int { state.withLock { $0.bytes } }
 
-    /// Enqueues an append, waiting while the queue is full; one that it throws for is not resolved.
+    /// Enqueues an append, waiting while the queue is full; if it throws, the append is not resolved.
     func add(_ append: Append) async throws(ChangeLogError) {
-        if try addAtOnce(append) { return }
-        let isTaken = await withCheckedContinuation { continuation in
-            let (isTaken, wake): (Bool?, (() -> Void)?) = state.withLock { state in
+        if try addWithoutWaiting(append) { return }
+        let isAccepted = await withCheckedContinuation { continuation in
+            let (isAccepted, wake): (Bool?, (() -> Void)?) = state.withLock { state in
                 if state.isClosed { return (false, nil) }
-                guard !state.isAnybodyWaiting, state.hasRoom(for: append, within: maximumBytes) else {
-                    state.waiting.append(Waiting(append: append, isTaken: continuation))
+                guard !state.hasWaiters, state.hasCapacity(for: append, within: maximumBytes) else {
+                    state.waiting.append(Waiter(append: append, isAccepted: continuation))
                     return (nil, nil)
                 }
                 state.enqueue(append)
                 return (true, state.wakeWriter())
             }
             wake?()
-            if let isTaken { continuation.resume(returning: isTaken) }
+            if let isAccepted { continuation.resume(returning: isAccepted) }
         }
-        if !isTaken { throw .closed("the log") }
+        if !isAccepted { throw .closed("the log") }
     }
 
-    private func addAtOnce(_ append: Append) throws(ChangeLogError) -> Bool {
+    private func addWithoutWaiting(_ append: Append) throws(ChangeLogError) -> Bool {
         let (result, wake): (Result<Bool, ChangeLogError>, (() -> Void)?) = state.withLock { state in
             if state.isClosed { return (.failure(.closed("the log")), nil) }
-            guard !state.isAnybodyWaiting, state.hasRoom(for: append, within: maximumBytes) else {
+            guard !state.hasWaiters, state.hasCapacity(for: append, within: maximumBytes) else {
                 return (.success(false), nil)
             }
             state.enqueue(append)
@@ -100,7 +100,7 @@ package final class WorkQueue: Sendable {
         return try result.get()
     }
 
-    /// Has the writer do something else, and waits for its answer.
+    /// Sends a request to the writer and waits for its result.
     @discardableResult
     package func request(_ action: LogRequest.Action) async throws(ChangeLogError) -> Int64? {
         let promise = LogPromise<Int64?>()
@@ -114,9 +114,9 @@ package final class WorkQueue: Sendable {
         return try await promise.value()
     }
 
-    /// Gives the writer what waits; suspends it until there is something, and ends it with `nil` after ``close()``.
+    /// Returns the queued work, waiting for it if there is none; `nil` after ``close()``.
     ///
-    /// - Parameter isWaiting: false for a writer that has something else to do: empty work then means that nothing waits.
+    /// - Parameter isWaiting: whether to wait; otherwise the work may be empty.
     package func next(isWaiting: Bool = true, isolation: isolated (any Actor)? = #isolation) async -> LogWork? {
         await withCheckedContinuation { continuation in
             let wake: (() -> Void)? = state.withLock { state in
@@ -131,28 +131,28 @@ package final class WorkQueue: Sendable {
         }
     }
 
-    /// Gives back the room of appends that are resolved.
+    /// Frees the capacity of resolved appends.
     package func finish(_ appends: [Append]) {
         let size = appends.reduce(0) { $0 + $1.size }
         guard size > 0 else { return }
-        let (taken, wake) = state.withLock { state in
+        let (accepted, wake) = state.withLock { state in
             state.bytes -= size
             return (state.enqueueWaiting(within: maximumBytes), state.wakeWriter())
         }
         wake?()
-        for continuation in taken { continuation.resume(returning: true) }
+        for continuation in accepted { continuation.resume(returning: true) }
     }
 
-    /// Refuses everything from now on, those who wait for room included; what is enqueued is still given to the writer.
+    /// Rejects further work and the appends that wait for capacity; the writer still gets what is enqueued.
     package func close() {
-        let (refused, wake) = state.withLock { state in
+        let (rejected, wake) = state.withLock { state in
             state.isClosed = true
-            let refused = state.waiting[state.firstWaiting...].compactMap { $0?.isTaken }
+            let rejected = state.waiting[state.firstWaiting...].compactMap { $0?.isAccepted }
             state.waiting = []
             state.firstWaiting = 0
-            return (refused, state.wakeWriter())
+            return (rejected, state.wakeWriter())
         }
         wake?()
-        for continuation in refused { continuation.resume(returning: false) }
+        for continuation in rejected { continuation.resume(returning: false) }
     }
 }

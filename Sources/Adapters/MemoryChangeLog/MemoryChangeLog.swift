@@ -97,7 +97,7 @@ package final class MemoryChangeLog: PrunableLog {
 
     /// The records of a partition from an offset on, at once; none where it has no such partition.
     package func records(of partition: TopicPartition, from offset: Int64) -> [LogRecord] {
-        partitions.place(of: partition).map { tails[$0].newest(from: offset) } ?? []
+        partitions.index(of: partition).map { tails[$0].newest(from: offset) } ?? []
     }
 
     /// Withholds every write, and with it every receipt and committed offset, until ``resume()``.
@@ -123,7 +123,7 @@ package final class MemoryChangeLog: PrunableLog {
     }
 
     private func tail(of partition: TopicPartition) throws(ChangeLogError) -> PartitionTail {
-        guard let place = partitions.place(of: partition) else { throw .unknown(partition) }
+        guard let place = partitions.index(of: partition) else { throw .unknown(partition) }
         return tails[place]
     }
 }

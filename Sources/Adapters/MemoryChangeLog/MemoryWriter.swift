@@ -41,7 +41,7 @@ actor MemoryWriter {
         if let fault, !fault.isStored { return append.resolve(.failure(fault.error)) }
         var offsets: [Int64] = []
         var records: [Int: [LogRecord]] = [:]
-        for (record, place) in zip(append.records, append.places) {
+        for (record, place) in zip(append.records, append.partitions) {
             let offset = tails[place].range.end + Int64(records[place]?.count ?? 0)
             records[place, default: []].append(
                 LogRecord(offset: offset, time: time, key: record.key, value: record.value))
@@ -57,8 +57,8 @@ actor MemoryWriter {
         switch action {
         case .register(let group): offsets[group] = offsets[group] ?? [:]
         case .load(let group, let partition): return .success(offsets[group]?[partition])
-        case .store(let group, let partition, let offset, let isHeld):
-            guard isHeld() else { return .failure(.fenced(TopicPartition(group.topic, partition))) }
+        case .store(let group, let partition, let offset, let isCurrent):
+            guard isCurrent() else { return .failure(.fenced(TopicPartition(group.topic, partition))) }
             offsets[group, default: [:]][partition] = offset
         case .remove(let topic, let time, let floors): remove(topic, before: time, floors)
         }

@@ -1,98 +1,88 @@
 import Observability
 import Postgres
 import RecordStore
+import RelationalTables
 import SyncModel
-import Synchronization
 
 /// The tables in Postgres: the store of workers on several machines.
 ///
-/// Each table of the schema is a table of its name in Postgres's own types, with Weir's columns before its own, made to be
-/// queried while Weir runs. A failure of the server may take the newest commits back, position and rows together;
-/// ordering makes them again from the log.
+/// Each table of the schema is a table of the same name with Postgres's types and Weir's columns before its own, and can be
+/// queried while Weir runs. A server failure may lose the newest commits, position and rows together; ordering repeats them
+/// from the log.
 ///
-/// Partition p lives in database p mod n of the configured ones. Calls of `commit` that come while the writing sessions are
-/// busy share the next transaction. A commit whose answer is lost is found out by the partition's position; one that
-/// meets a stalled predecessor's lock ends that one's session.
+/// Partition p is in database p mod n of the configured ones. Calls of `commit` that arrive while the writing sessions are
+/// busy share the next transaction. If the response to a commit is lost, the partition's position shows whether it
+/// succeeded; a commit that is blocked by the lock of a stalled predecessor terminates that session.
 package final class PostgresRecordStore: RecordStore {
     let shards: [Shard]
-    private let schema: String
+    let tables: CurrentTables<TableLayout>
     private let migratesAtStart: Bool
     private let isReadOnly: Bool
-    private let prepared = Mutex<PreparedTables?>(nil)
 
-    /// Makes the store; connects to nothing yet.
+    /// Does not connect yet.
     ///
-    /// - Throws: `RecordStoreError` where threads cannot be started.
+    /// - Throws: `RecordStoreError` if threads cannot be started.
     package static func open(
         _ configuration: PostgresRecordStoreConfiguration, logger: Logger = .disabled
     ) async throws(RecordStoreError) -> PostgresRecordStore {
         var shards: [Shard] = []
+        let tables = CurrentTables<TableLayout>()
         do {
             for number in configuration.shards.indices {
-                shards.append(try await Shard.start(configuration, number: number, logger: logger))
+                shards.append(try await Shard.start(configuration, number: number, tables, logger: logger))
             }
         } catch {
             for shard in shards { await shard.close() }
             throw RecordStoreError(.unavailable, message: "\(error)")
         }
-        return PostgresRecordStore(shards, configuration)
+        return PostgresRecordStore(shards, tables, configuration)
     }
 
-    private init(_ shards: [Shard], _ configuration: PostgresRecordStoreConfiguration) {
+    private init(
+        _ shards: [Shard], _ tables: CurrentTables<TableLayout>, _ configuration: PostgresRecordStoreConfiguration
+    ) {
         self.shards = shards
-        schema = configuration.schema
+        self.tables = tables
         migratesAtStart = configuration.migratesAtStart
         isReadOnly = configuration.isReadOnly
     }
 
     // MARK: Tables
 
-    /// Makes or extends the tables, in each database all or nothing; see ``RecordStore/RecordStore/prepare(_:epoch:)``.
+    /// Creates or extends the tables, in each database all or nothing; see ``RecordStore/RecordStore/prepare(_:epoch:)``.
     ///
-    /// Where the configuration says that a start does not migrate, tables that lack something are refused.
+    /// If the configuration does not allow a start to migrate, it throws when something is missing.
     package func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {
         let plans = try await migrationPlans(schemas, epoch: epoch)
-        if let lacking = plans.first(where: { !$0.statements.isEmpty }) {
+        if let incomplete = plans.first(where: { !$0.statements.isEmpty }) {
             guard migratesAtStart, !isReadOnly else {
-                throw RecordStoreError(
-                    .incompatibleTables,
-                    message: "\(lacking.database): the tables are not those of schema version "
-                        + "\(schemas.entries.count) yet; run `weir migrate`, which shows what it does with --dry-run")
+                throw RecordStoreError.incompatible(
+                    "the tables are not migrated to schema version \(schemas.entries.count); run `weir migrate`, which shows "
+                        + "its statements with --dry-run", place: incomplete.database)
             }
             try await apply(schemas, epoch: epoch)
         }
         let settings = shards[0].settings
         var layouts: [TableLayout] = []
         for table in schemas.newest?.schema.tables ?? [] { layouts.append(try settings.layout(table)) }
-        let tables = PreparedTables(schemas, layouts, SystemStatements(SystemTables(schema: schema)))
-        prepared.withLock { known in
-            // Calls may overtake each other on their way back.
-            if known.map({ $0.schemas.entries.count <= schemas.entries.count }) ?? true { known = tables }
-        }
+        tables.update(PreparedTables(schemas, layouts))
     }
 
     /// What ``migrate(_:epoch:)`` would do to each database; nothing is changed.
     ///
-    /// - Throws: `RecordStoreError`, of the code `incompatibleTables` where a database does not fit.
+    /// - Throws: `RecordStoreError`, of the code `incompatibleTables` if a database does not fit.
     package func migrationPlans(
         _ schemas: SchemaHistory, epoch: String
     ) async throws(RecordStoreError) -> [MigrationPlan] {
-        var plans: [MigrationPlan] = []
-        for shard in shards {
-            plans.append(
-                try await shard.migrate { connection in
-                    try Migration(connection, schemas, epoch: epoch, shard.settings).plan()
-                })
-        }
-        return plans
+        try await forEachShard { try Migration($0, schemas, epoch: epoch, $1).plan() }
     }
 
-    /// Makes and extends the tables of each database for all versions known; rows keep what they hold.
+    /// Creates and extends the tables of each database for all known versions; rows keep their values.
     ///
-    /// All databases are looked at before the first is changed.
+    /// All databases are checked before the first is changed.
     ///
     /// - Returns: what was done.
-    /// - Throws: `RecordStoreError`, of the code `incompatibleTables` where a database does not fit.
+    /// - Throws: `RecordStoreError`, of the code `incompatibleTables` if a database does not fit.
     @discardableResult
     package func migrate(
         _ schemas: SchemaHistory, epoch: String
@@ -103,96 +93,94 @@ package final class PostgresRecordStore: RecordStore {
 
     @discardableResult
     private func apply(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) -> [MigrationPlan] {
+        try await forEachShard { try Migration($0, schemas, epoch: epoch, $1).run() }
+    }
+
+    private func forEachShard(
+        _ migrate: @Sendable (PostgresConnection, ShardSettings) throws -> MigrationPlan
+    ) async throws(RecordStoreError) -> [MigrationPlan] {
         var plans: [MigrationPlan] = []
         for shard in shards {
-            plans.append(
-                try await shard.migrate { connection in
-                    try Migration(connection, schemas, epoch: epoch, shard.settings).run()
-                })
+            plans.append(try await shard.migrate { connection in try migrate(connection, shard.settings) })
         }
         return plans
     }
 
     // MARK: Reading
 
-    /// Where a partition stands; `nil` before its first step.
     package func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition? {
-        let statements = SystemStatements(SystemTables(schema: schema))
-        let shard = shard(of: partition)
-        shard.forgetOwners()
-        return try await shard.read { connection in
-            try PositionRecord.read(partition, connection, statements)
-        }
+        try await shard(of: partition).position(of: partition)
     }
 
-    /// The rows with these keys that exist, table by table.
+    /// The existing rows, table by table.
     package func rows(
         _ keys: [RowKey], in partition: Int, schemaOrdinal: Int
     ) async throws(RecordStoreError) -> [OrderedRow] {
-        let tables = try preparedTables()
+        let tables = try tables.get()
         return try await shard(of: partition).read { connection in
-            try RowLookUp(connection, tables, schemaOrdinal: schemaOrdinal).rows(keys)
+            try RowLookup(connection, tables, schemaOrdinal: schemaOrdinal).rows(keys)
         }
     }
 
-    /// The progress of devices, one for each request.
     package func progress(
         _ requests: [ProgressRequest], in partition: Int
     ) async throws(RecordStoreError) -> [DeviceProgress] {
-        let tables = try preparedTables()
-        return try await shard(of: partition).read { connection in
-            try ProgressLookUp.read(requests, connection, tables.statements)
-        }
+        _ = try tables.get()
+        let shard = shard(of: partition)
+        return try await shard.read { try DevicesTable.read(requests, $0, shard.settings.statements) }
     }
 
-    /// How much a partition has; of tables above 8 MB an estimate from a sample.
-    ///
-    /// Waits for snapshots of the same database.
+    /// Estimates tables above 8 MiB from a sample; waits for snapshots of the same database.
     package func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
-        let tables = try preparedTables()
-        return try await shard(of: partition).beforeSnapshot { connection in
-            try PartitionCount(connection, tables, schema: schema, of: partition).size()
-        }
+        try await shard(of: partition).size(of: partition)
     }
 
-    /// Reads a partition whole; one snapshot of a database at a time, others wait for it.
+    /// Names a table that has a row, with its database; `nil` if all tables of all databases are empty.
+    package func firstContent() async throws(RecordStoreError) -> String? {
+        let tables = try tables.get()
+        for shard in shards {
+            let system = shard.settings.system
+            let names =
+                [system.partitions, system.owners, system.devices, system.outcomes].map(\.qualifiedName)
+                + tables.layouts.map(\.qualifiedName)
+            let filled = try await shard.read { connection in
+                try names.first { try connection.queryOnce("SELECT FROM \($0) LIMIT 1").count > 0 }
+            }
+            if let filled { return "\(shard.place): table \(filled)" }
+        }
+        return nil
+    }
+
+    /// Reads a whole partition; one snapshot of a database runs at a time, others wait.
     ///
     /// - Throws: `RecordStoreError`, `CancellationError`, and what the body throws.
     package func snapshot(
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws {
-        let tables = try preparedTables()
-        try await shard(of: partition).snapshot(of: partition, tables, schemaOrdinal: schemaOrdinal, body)
+        try await shard(of: partition).snapshot(
+            of: partition, try tables.get(), schemaOrdinal: schemaOrdinal, body)
     }
 
     // MARK: Writing
 
-    /// Writes steps, all or none; together with what other calls brought meanwhile, each of which stands for itself.
+    /// Writes steps, all or none, in one transaction with other waiting calls, each of which succeeds or fails separately.
     ///
-    /// A cancelled caller gets its answer all the same: what was asked to be written is written. Partitions of one call
-    /// share a database: a transaction has only one.
+    /// A cancelled call is written nevertheless, and returns its result. All partitions of one call must be in one database.
     package func commit(_ steps: [StoreStep]) async throws(RecordStoreError) {
-        let tables = try preparedTables()
+        _ = try tables.get()
         guard let first = steps.first else { return }
         let number = first.partition % shards.count
         guard steps.allSatisfy({ $0.partition % shards.count == number }) else {
             throw RecordStoreError(
                 .unavailable, message: "partitions of several databases cannot be written in one transaction")
         }
-        try await shards[number].commit(steps, tables)
+        try await shards[number].commit(steps)
     }
 
-    /// Ends the store after the calls under way; a snapshot ends first.
+    /// Closes the store after the running calls; waits for a snapshot first.
     package func close() async {
         for shard in shards { await shard.close() }
     }
 
     func shard(of partition: Int) -> Shard { shards[partition % shards.count] }
-
-    func preparedTables() throws(RecordStoreError) -> PreparedTables {
-        guard let tables = prepared.withLock({ $0 }) else {
-            throw RecordStoreError(.incompatibleTables, message: "the tables are used before they were prepared")
-        }
-        return tables
-    }
 }

@@ -1,18 +1,21 @@
 import CanonicalValues
 import Postgres
 import RecordStore
+import RelationalTables
 import SyncModel
 
-/// What a database of the store must know of its place among the others.
+/// One of the store's databases.
 struct ShardSettings: Sendable {
-    /// Its number, from 0.
+    /// From 0.
     let number: Int
-    /// How many databases there are.
+    /// How many databases the store has.
     let count: Int
     let schema: String
     let readersRole: String?
     let indexesReferences: Bool
     let isReadOnly: Bool
+    let system: SystemTables
+    let statements: SystemStatements
 
     init(_ configuration: PostgresRecordStoreConfiguration, number: Int) {
         self.number = number
@@ -21,66 +24,62 @@ struct ShardSettings: Sendable {
         readersRole = configuration.readersRole
         indexesReferences = configuration.indexesReferences
         isReadOnly = configuration.isReadOnly
+        system = SystemTables(schema: schema)
+        statements = SystemStatements(system)
     }
 
-    /// What tells this store's locks from those of others in the same database: all workers must find the same number.
+    /// Separates this store's advisory locks from others in the same database; all workers must compute the same number.
     var lockSpace: Int32 {
         var name = "weir partitions in \(schema)"
         return name.withUTF8 { Int32(bitPattern: murmur2($0.span.bytes)) }
     }
 
-    /// The SQL of a table of rows.
     func layout(_ table: Table) throws(RecordStoreError) -> TableLayout {
         do throws(CanonicalValueError) {
             return try TableLayout(table, schema: schema)
         } catch {
             throw RecordStoreError(
-                .incompatibleTables,
-                message: "a default of table \(table.name) is no \(error.type) in canonical form")
+                .incompatibleTables, message: "a default of table \(table.name) is no canonical \(error.type)")
         }
     }
 }
 
-/// What every session of the store is set to.
+/// The run-time parameters of a session.
 struct SessionSettings: Sendable {
     private let statement: String
 
-    /// - Parameter readsSnapshots: whether the session reads whole partitions, whose plans differ, and whose readers may take
-    ///   their time.
+    /// - Parameter readsSnapshots: whether the session reads whole partitions, which needs other plans and longer timeouts.
     init(_ configuration: PostgresRecordStoreConfiguration, readsSnapshots: Bool) {
         func milliseconds(_ duration: Duration) -> Int { Int(duration / .milliseconds(1)) }
-        // Names are spelled in full, and nobody's own functions or operators are found.
+        // All names are qualified; user-defined functions and operators must not be found.
         var settings = [
             "search_path": "''", "client_encoding": "UTF8", "standard_conforming_strings": "on", "timezone": "UTC",
-            // A session that an operator's rules for rows filter says so rather than missing rows.
+            // Row security policies raise an error instead of hiding rows.
             "row_security": "off",
-            // Only the log is synced: tables may lose their last moments together with their position.
+            // Only the log is synced: the tables may lose the newest commits together with the position.
             "synchronous_commit": "off", "statement_timeout": "0", "default_transaction_isolation": "'read committed'",
             "lock_timeout": "\(milliseconds(configuration.stalledAfter))", "jit": "off",
         ]
-        // Whatever is asked for.
         if configuration.isReadOnly { settings["default_transaction_read_only"] = "on" }
         if readsSnapshots {
-            // A reader that writes a file between two pieces is slow, one of ten minutes is gone; it locks no rows.
+            // A reader may write a file between two chunks, and locks no rows; after ten minutes it is considered dead.
             settings["idle_in_transaction_session_timeout"] = "600000"
             settings["cursor_tuple_fraction"] = "1"
         } else {
             settings["idle_in_transaction_session_timeout"] = "\(milliseconds(configuration.idleTransactionTimeout))"
-            // Plans are made once, for a few rows, and never by statistics that are older than the tables: through the
-            // primary keys.
+            // Generic plans for few rows by the primary keys, independent of outdated statistics.
             settings["plan_cache_mode"] = "force_generic_plan"
             settings["enable_seqscan"] = "off"
             settings["enable_bitmapscan"] = "off"
             settings["enable_hashjoin"] = "off"
             settings["enable_mergejoin"] = "off"
         }
-        // Not among the parameters of the start, which PgBouncer does not pass on.
+        // Not as startup parameters, which PgBouncer does not pass on.
         let sets = settings.sorted { $0.key < $1.key }.map { "SET \($0.key) = \($0.value)" }
         statement = (sets + [Self.compression]).joined(separator: "; ")
     }
 
-    /// Outcomes of large batches are compressed, which takes Postgres's own method several times as long as LZ4; not every
-    /// server has that.
+    /// Outcomes of large batches are compressed: LZ4, which not every server has, is several times as fast as pglz.
     private static let compression = """
         SELECT set_config(name, 'lz4', false) FROM pg_settings
         WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)
@@ -90,16 +89,16 @@ struct SessionSettings: Sendable {
         try connection.execute(statement)
     }
 
-    /// Adds what the way to a database should have where nobody says otherwise.
+    /// Adds defaults to connection parameters.
     ///
-    /// - Parameter writes: whether it must be a database that takes writes.
+    /// - Parameter writes: whether the session needs a primary.
     static func completed(_ parameters: ConnectionParameters, writes: Bool) -> ConnectionParameters {
         var completed = parameters.verifyingServers()
         let defaults = [
             "application_name": "weir", "client_encoding": "UTF8",
-            // A standby takes no writes; with several hosts, the one that does is found.
+            // With several hosts, libpq finds the primary.
             "target_session_attrs": writes ? "read-write" : "any",
-            // A server that vanished without a word is given up after half a minute.
+            // An unreachable server is detected after half a minute.
             "keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "4", "tcp_user_timeout": "30000",
         ]
         for (keyword, value) in defaults where parameters[keyword] == nil { completed[keyword] = value }

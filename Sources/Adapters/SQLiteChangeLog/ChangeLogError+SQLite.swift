@@ -1,8 +1,8 @@
 import ChangeLog
 import SQLite
+import ThreadExecutor
 
 extension ChangeLogError {
-    /// What SQLite said, as the port says it.
     init(_ error: any Error, partition: TopicPartition?) {
         switch error {
         case let error as ChangeLogError: self = error
@@ -18,7 +18,7 @@ extension ChangeLogError {
 
     private init(_ error: SQLiteError, partition: TopicPartition?) {
         let code: Code
-        // Room may come, another process may let go: anything else needs somebody to act.
+        // Free space, permissions, the disk and another process's lock may change; anything else needs an operator.
         var isRetriable = false
         if error.isFull {
             code = .storageFull
@@ -37,7 +37,6 @@ extension ChangeLogError {
         self.init(code, partition: partition, message: error.description, isRetriable: isRetriable)
     }
 
-    /// Runs a body whose errors are SQLite's.
     static func translating<Result>(
         _ partition: TopicPartition?, _ body: () throws -> Result
     ) throws(ChangeLogError) -> Result {

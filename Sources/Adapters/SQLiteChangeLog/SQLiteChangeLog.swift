@@ -1,15 +1,14 @@
 import AsyncPrimitives
 import ChangeLog
-import LocalLog
+@_exported import LocalLog
 import Synchronization
 import ThreadExecutor
 
-/// The log in one SQLite file, for one process: durable appends with one fsync for all that wait, readers that are woken,
-/// groups within the process.
+/// The log in one SQLite file, for one process: group commit with one fsync, readers that wait without polling, groups within
+/// the process.
 ///
-/// Whoever opens it closes it. One process opens a file at a time: the log keeps what it knows of the file in memory.
+/// The caller that opens it closes it. Only one process may open a file at a time, since the log caches the file's state.
 package final class SQLiteChangeLog: PrunableLog {
-    /// The largest record, key and value together.
     package let maximumRecordSize: Int
 
     private let partitions: LogPartitions
@@ -19,16 +18,13 @@ package final class SQLiteChangeLog: PrunableLog {
     private let files: LogFileReaders
     private let thread: DedicatedThread
     private let counters: WriteCounters
-    /// The writer's work, from the opening to the closed file.
+    /// Runs the writer until the file is closed.
     private let writing: Task<Result<Void, ChangeLogError>, Never>
     private let closing = Mutex<Task<Result<Void, ChangeLogError>, Never>?>(nil)
 
-    /// Opens a log, making its file where there is none.
+    /// Opens the file, and creates it if it is missing.
     ///
-    /// - Parameters:
-    ///   - configuration: where the file is, and the bounds.
-    ///   - metrics: what is counted.
-    ///   - clock: gives each record its time, in microseconds since 1970.
+    /// - Parameter clock: the time of records, in microseconds since 1970.
     package init(
         _ configuration: SQLiteChangeLogConfiguration, metrics: SQLiteLogMetrics = SQLiteLogMetrics(),
         clock: @escaping @Sendable () -> Int64 = WallClock.microseconds
@@ -50,8 +46,7 @@ package final class SQLiteChangeLog: PrunableLog {
                 let reserve = Reserve(path: configuration.path, bytes: configuration.reserveBytes)
                 let writer = LogWriter(
                     file: file, thread: thread, queue: queue, tails: tails, counters: counters, reserve: reserve,
-                    metrics: metrics,
-                    clock: clock)
+                    metrics: metrics, clock: clock)
                 return OpenedLog(partitions: partitions, tails: tails, writer: writer)
             }
         } catch {
@@ -87,18 +82,16 @@ package final class SQLiteChangeLog: PrunableLog {
     /// How many partitions `uploads`, `changes`, `ordered` and `dead-letters` have.
     package var partitionCount: Int { partitions.count }
 
-    /// What was written since the log was opened.
+    /// Since the log was opened.
     package var statistics: SQLiteLogStatistics { counters.statistics }
 
-    /// Bytes of records that wait to be written or are being written.
+    /// Bytes of records that are not yet written.
     package var queuedBytes: Int { queue.size }
 
-    /// Makes a producer.
     package func producer() async throws(ChangeLogError) -> LocalProducer {
         LocalProducer(queue: queue, partitions: partitions, maximumRecordSize: maximumRecordSize)
     }
 
-    /// Reads a partition from an offset on.
     package func reader(
         of partition: TopicPartition, from offset: Int64
     ) async throws(ChangeLogError) -> LocalReader {
@@ -107,20 +100,18 @@ package final class SQLiteChangeLog: PrunableLog {
         }
     }
 
-    /// The offsets that a partition holds now.
     package func range(of partition: TopicPartition) async throws(ChangeLogError) -> LogRange {
         try tail(of: partition).range
     }
 
-    /// Joins a group within this process.
     package func join(group: String, topic: Topic) async throws(ChangeLogError) -> LocalMembership {
         try await groups.join(group, topic: topic)
     }
 
-    /// Removes records of a topic that are older than a moment, in microseconds since 1970; appends go on meanwhile.
+    /// Removes records of a topic that are older than a time, in microseconds since 1970; appends continue meanwhile.
     ///
-    /// Kept all the same: what stands at or above its partition's floor, what a group of the topic has not worked on, each partition's newest record, and everything of the
-    /// topics that are kept for ever, for which this traps. The file does not shrink; its room is used again.
+    /// It keeps records at or above their partition's floor, records that a group of the topic has not committed, and each
+    /// partition's newest record. It traps for topics that are kept permanently. The file does not shrink; its space is reused.
     package func removeRecords(
         of topic: Topic, before time: Int64, floors: [Int: Int64]
     ) async throws(ChangeLogError) {
@@ -128,24 +119,24 @@ package final class SQLiteChangeLog: PrunableLog {
         try await queue.request(.remove(topic, before: time, floors: floors))
     }
 
-    /// Returns when the writer has got to it, or has ended: a sign of its life, which writes nothing.
+    /// Returns when the writer has handled an empty request, or has ended: shows that it is not stuck.
     package func beat() async {
         do throws(ChangeLogError) {
             try await queue.request(.load(GroupName("", topic: .uploads), partition: 0))
         } catch {
-            // A writer that fails works; one that is closed has nothing to do.
+            // A writer whose writes fail is not stuck; a closed one has nothing to do.
         }
     }
 
-    /// Writes what is queued and closes the file.
+    /// Writes the queued work and closes the file; may be repeated.
     ///
-    /// Readers, producers and members of groups end with ``ChangeLogError/Code/closed``. Closing again is harmless.
+    /// Readers, producers and members of groups fail with ``ChangeLogError/Code/closed``.
     package func close() async throws(ChangeLogError) {
         let closing = closing.withLock { closing in
             if let closing { return closing }
-            let begun = Task { await closeOnce() }
-            closing = begun
-            return begun
+            let task = Task { await closeOnce() }
+            closing = task
+            return task
         }
         try await closing.value.get()
     }
@@ -153,7 +144,7 @@ package final class SQLiteChangeLog: PrunableLog {
     private func closeOnce() async -> Result<Void, ChangeLogError> {
         groups.close()
         for tail in tails { tail.close() }
-        // The readers' connections first: the one that writes tidies up when it closes last.
+        // The readers first: the writing connection removes the write-ahead log if it closes last.
         let reading = await Result.capturing { try await files.close() }
         queue.close()
         let written = await writing.value
@@ -165,7 +156,7 @@ package final class SQLiteChangeLog: PrunableLog {
     }
 
     private func tail(of partition: TopicPartition) throws(ChangeLogError) -> PartitionTail {
-        guard let place = partitions.place(of: partition) else { throw .unknown(partition) }
-        return tails[place]
+        guard let index = partitions.index(of: partition) else { throw .unknown(partition) }
+        return tails[index]
     }
 }

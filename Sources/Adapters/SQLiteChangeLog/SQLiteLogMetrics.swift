@@ -1,8 +1,8 @@
 import ChangeLog
 import LocalLog
 import Metrics
+import Synchronization
 
-/// What the log counts.
 package struct SQLiteLogMetrics: Sendable {
     private let writeDuration: Histogram
     private let syncDuration: Histogram
@@ -10,7 +10,6 @@ package struct SQLiteLogMetrics: Sendable {
     private let groupBytes: Histogram
     private let failures: Counter
 
-    /// Takes the numbers from a registry; by default from one that nobody looks at.
     package init(_ registry: MetricRegistry = MetricRegistry()) {
         writeDuration = registry.histogram(.logWriteDuration)
         syncDuration = registry.histogram(.logSyncDuration)
@@ -19,8 +18,8 @@ package struct SQLiteLogMetrics: Sendable {
         failures = registry.counter(.logWriteFailures)
     }
 
-    /// Counts a transaction that is durable; those of offsets alone carry no records and are left out.
-    func note(_ work: LogWork, _ watch: Stopwatch, beforeCommit nanoseconds: Int) {
+    /// Counts a durable transaction, unless it has no records but only offsets.
+    func record(_ work: LogWork, _ watch: Stopwatch, beforeCommit nanoseconds: Int) {
         if work.appends.isEmpty { return }
         let duration = watch.nanoseconds
         writeDuration.record(duration)
@@ -34,6 +33,33 @@ package struct SQLiteLogMetrics: Sendable {
         groupBytes.record(bytes)
     }
 
-    /// Counts a transaction that failed.
-    func noteFailure() { failures.add() }
+    func recordFailure() { failures.add() }
+}
+
+/// What the log has written since it was opened.
+package struct SQLiteLogStatistics: Sendable, Hashable {
+    /// Each cost one fsync.
+    package internal(set) var transactions = 0
+    package internal(set) var appends = 0
+    package internal(set) var records = 0
+    /// Of keys and values.
+    package internal(set) var bytes = 0
+}
+
+final class WriteCounters: Sendable {
+    private let state = Mutex(SQLiteLogStatistics())
+
+    var statistics: SQLiteLogStatistics { state.withLock { $0 } }
+
+    func add(_ work: LogWork) {
+        guard !work.appends.isEmpty else { return }
+        state.withLock { state in
+            state.transactions += 1
+            state.appends += work.appends.count
+            for append in work.appends {
+                state.records += append.records.count
+                for record in append.records { state.bytes += record.key.count + record.value.count }
+            }
+        }
+    }
 }

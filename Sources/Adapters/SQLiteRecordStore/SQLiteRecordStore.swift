@@ -1,137 +1,150 @@
 import Metrics
 import RecordStore
+import RelationalTables
 import SQLite
 import SyncModel
-import Synchronization
 
 /// The tables in one SQLite file: the store of `weir run`, which needs no server.
 ///
-/// Each table of the schema is a table of its name, with one column for each of its own and Weir's before them, so that
-/// the file can be queried with any tool while Weir runs. A power failure may take the newest commits back, position and
-/// rows together; ordering makes them again from the log.
+/// Each table of the schema is a table of the same name, with Weir's columns before its own, and can be queried with any tool
+/// while Weir runs. A power failure may lose the newest commits, position and rows together; ordering repeats them from the
+/// log.
 ///
-/// One connection writes: calls of `commit` that come while it is busy share its next transaction. Rows are looked up on
-/// other threads, which do not wait for the writer; one more reads snapshots.
+/// One connection writes: calls of `commit` that arrive while it is busy share its next transaction. Lookups run on other
+/// threads and do not wait for the writer; one more reads snapshots.
 package final class SQLiteRecordStore: RecordStore {
+    private let path: String
     private let writer: DatabaseWriter
     private let readers: DatabaseReaderPool
     private let snapshots: DatabaseReaderPool
-    private let line = CommitQueue()
+    private let queue = CommitQueue(maximumWriters: 1, maximumSize: .max)
     private let metrics: SQLiteStoreMetrics
-    private let prepared = Mutex<PreparedTables?>(nil)
+    private let tables = CurrentTables<TableLayout>()
 
-    /// Opens the file, or makes it where there is none.
-    ///
-    /// - Throws: `RecordStoreError`, of the code `incompatibleTables` where the file is another application's or of a
-    ///   newer format; such a file is left as it is.
-    package static func open(
-        _ configuration: SQLiteRecordStoreConfiguration, metrics: SQLiteStoreMetrics = SQLiteStoreMetrics()
-    ) async throws(RecordStoreError) -> SQLiteRecordStore {
-        do {
-            return try await Opening(configuration, metrics).run()
-        } catch {
-            throw RecordStoreError(error)
-        }
-    }
-
-    init(
-        writer: DatabaseWriter, readers: DatabaseReaderPool, snapshots: DatabaseReaderPool, metrics: SQLiteStoreMetrics
+    private init(
+        path: String, writer: DatabaseWriter, readers: DatabaseReaderPool, snapshots: DatabaseReaderPool,
+        metrics: SQLiteStoreMetrics
     ) {
+        self.path = path
         self.metrics = metrics
         self.writer = writer
         self.readers = readers
         self.snapshots = snapshots
     }
 
-    /// Makes or extends the tables, all or nothing; see ``RecordStore/RecordStore/prepare(_:epoch:)``.
-    package func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {
+    // MARK: Opening
+
+    /// Opens the file and creates it if it is missing.
+    ///
+    /// - Throws: `RecordStoreError`, of the code `incompatibleTables` if the file belongs to another application or has a newer
+    ///   format; such a file is not changed.
+    package static func open(
+        _ configuration: SQLiteRecordStoreConfiguration, metrics: SQLiteStoreMetrics = SQLiteStoreMetrics()
+    ) async throws(RecordStoreError) -> SQLiteRecordStore {
+        var close: [() async throws -> Void] = []
         do {
-            try await writer.write { connection in try Preparation(connection, schemas, epoch: epoch).run() }
+            let writer = try await openWriter(configuration)
+            close.append(writer.close)
+            let readers = try await openReaders(configuration, count: configuration.readerThreads)
+            close.append(readers.close)
+            // One thread, since snapshots are rare; a pool of its own, since they are long and must not delay lookups.
+            let snapshots = try await openReaders(configuration, count: 1)
+            return SQLiteRecordStore(
+                path: configuration.path, writer: writer, readers: readers, snapshots: snapshots, metrics: metrics)
         } catch {
-            throw RecordStoreError(error)
-        }
-        prepared.withLock { known in
-            // Calls may overtake each other on their way back.
-            if known.map({ $0.schemas.entries.count <= schemas.entries.count }) ?? true {
-                known = PreparedTables(schemas)
+            var failure = error
+            for close in close.reversed() {
+                do { try await close() } catch { failure = error }
             }
+            throw RecordStoreError(failure, place: configuration.path)
         }
     }
 
-    /// Where a partition stands; `nil` before its first step.
-    package func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition? {
-        try await read { connection in try PositionRecord.read(partition, connection) }
+    private static func openWriter(_ configuration: SQLiteRecordStoreConfiguration) async throws -> DatabaseWriter {
+        let options = ConnectionOptions(
+            cacheSize: configuration.cacheBytes, busyTimeoutMilliseconds: configuration.busyTimeoutMilliseconds)
+        try await StoreFile.check(path: configuration.path, options: options)
+        let writer = try await DatabaseWriter.open(
+            path: configuration.path,
+            write: WriteOptions(
+                synchronous: .normal, pageSize: SQLiteRecordStoreConfiguration.pageSize,
+                walAutocheckpoint: configuration.checkpointPages),
+            options: options)
+        do {
+            if let bytes = configuration.maximumBytes {
+                let pages = bytes / SQLiteRecordStoreConfiguration.pageSize
+                try await writer.perform { connection in try connection.execute("PRAGMA max_page_count = \(pages)") }
+            }
+            try await writer.write { connection in try StoreFile.create(connection) }
+        } catch {
+            try await writer.close()
+            throw error
+        }
+        return writer
     }
 
-    /// The rows with these keys that exist, in the order of the keys.
+    private static func openReaders(
+        _ configuration: SQLiteRecordStoreConfiguration, count: Int
+    ) async throws -> DatabaseReaderPool {
+        try await DatabaseReaderPool.open(
+            path: configuration.path, count: count,
+            options: ConnectionOptions(
+                cacheSize: max(configuration.cacheBytes / 4, 1024),
+                busyTimeoutMilliseconds: configuration.busyTimeoutMilliseconds))
+    }
+
+    /// Creates or extends the tables, all or nothing; see ``RecordStore/RecordStore/prepare(_:epoch:)``.
+    package func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {
+        try await translating {
+            try await writer.write { connection in try Migration(connection, schemas, epoch: epoch).run() }
+        }
+        tables.update(PreparedTables(schemas, schemas.newest?.schema.tables.map(TableLayout.init) ?? []))
+    }
+
+    // MARK: Reading
+
+    package func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition? {
+        try await read { connection in try PartitionsTable.read(partition, connection) }
+    }
+
+    /// The existing rows, in the order of the keys.
     package func rows(
         _ keys: [RowKey], in partition: Int, schemaOrdinal: Int
     ) async throws(RecordStoreError) -> [OrderedRow] {
-        let tables = try preparedTables()
+        let tables = try tables.get()
         return try await read { connection in
-            var lookUp = try RowLookUp(connection, tables, schemaOrdinal: schemaOrdinal)
-            return try lookUp.rows(keys)
+            var lookup = try RowLookup(connection, tables, schemaOrdinal: schemaOrdinal)
+            return try lookup.rows(keys)
         }
     }
 
-    /// The progress of devices, one for each request.
     package func progress(
         _ requests: [ProgressRequest], in partition: Int
     ) async throws(RecordStoreError) -> [DeviceProgress] {
-        try await read { connection in try requests.map { try DeviceRecord.read($0, connection) } }
+        try await read { connection in try requests.map { try DevicesTable.read($0, connection) } }
     }
 
-    /// Writes steps, all or none; together with what other calls brought meanwhile, each of which stands for itself.
-    ///
-    /// A cancelled caller gets its answer all the same: what was asked to be written is written.
-    package func commit(_ steps: [StoreStep]) async throws(RecordStoreError) {
-        _ = try preparedTables()
-        let outcome = await withCheckedContinuation { completion in
-            guard line.append(CommitTicket(steps: steps, completion: completion)) else { return }
-            // A task of its own, since the line may hold others' calls, which the caller's end must not touch.
-            Task { await commitLine() }
-        }
-        try outcome.get()
-    }
-
-    private func commitLine() async {
-        do {
-            try await writer.perform { connection in
-                let tables = try preparedTables()
-                let tickets = line.take()
-                if !tickets.isEmpty { GroupCommit(connection, tables, metrics).run(tickets) }
-            }
-        } catch {
-            let failure = RecordStoreError(error)
-            for ticket in line.take() { ticket.completion.resume(returning: .failure(failure)) }
-        }
-    }
-
-    /// How much a partition has, counted by the indexes of keys.
-    ///
-    /// Waits for snapshots.
+    /// Counts a partition's rows by the indexes of keys; waits for snapshots.
     package func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
-        let tables = try preparedTables()
-        do {
-            return try await snapshots.read { connection in
+        let tables = try tables.get()
+        return try await translating {
+            try await snapshots.read { connection in
                 try PartitionCount(connection, tables, of: partition).size()
             }
-        } catch {
-            throw RecordStoreError(error)
         }
     }
 
-    /// Reads a partition whole; one snapshot at a time, others wait for it.
+    /// Reads a whole partition; one snapshot runs at a time, others wait.
     ///
-    /// While it is read, the write-ahead log grows with every commit.
+    /// Meanwhile the write-ahead log grows with every commit.
     ///
     /// - Throws: `RecordStoreError`, `CancellationError`, and what the body throws.
     package func snapshot(
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws {
-        let tables = try preparedTables()
+        let tables = try tables.get()
         try await readSnapshot(for: body) {
-            RecordStoreError($0)
+            RecordStoreError($0, place: path)
         } reading: { body in
             try await snapshots.read { connection in
                 var snapshot = try PartitionSnapshot(
@@ -141,33 +154,55 @@ package final class SQLiteRecordStore: RecordStore {
         }
     }
 
-    /// Returns when the writing connection has got to it, or has ended: a sign of its life, which writes nothing.
-    package func beat() async {
-        do {
-            try await writer.perform { _ in }
-        } catch {
-            // A writer that is full works; one that is closed has nothing to do.
-        }
+    // MARK: Writing
+
+    /// Writes steps, all or none, in one transaction with other waiting calls, each of which succeeds or fails separately.
+    ///
+    /// A cancelled call is written nevertheless, and returns its result.
+    package func commit(_ steps: [StoreStep]) async throws(RecordStoreError) {
+        _ = try tables.get()
+        try await queue.commit(steps) { [self] in await writeQueue() }
     }
 
-    /// Ends the store after the calls under way; a snapshot ends first.
-    package func close() async {
-        // The writer goes last: it moves the write-ahead log into the file.
-        for close in [snapshots.close, readers.close, writer.close] {
+    private func writeQueue() async {
+        var isEmpty = false
+        while !isEmpty {
             do {
-                try await close()
+                isEmpty = try await writer.perform { connection in
+                    let tables = try tables.get()
+                    // On the writer's thread: calls that arrive while it is busy share the transaction.
+                    let commits = queue.take()
+                    if !commits.isEmpty { GroupCommit(connection, tables, metrics).run(commits) }
+                    return commits.isEmpty
+                }
             } catch {
-                // Everything committed is in the file or its log, and the next opening finds it there.
-                continue
+                let commits = queue.take()
+                isEmpty = commits.isEmpty
+                for commit in commits { commit.resolve(.failure(RecordStoreError(error, place: path))) }
             }
         }
     }
 
-    private func preparedTables() throws(RecordStoreError) -> PreparedTables {
-        guard let tables = prepared.withLock({ $0 }) else {
-            throw RecordStoreError(.incompatibleTables, message: "the tables are used before they were prepared")
+    /// Returns when the writing connection has run an empty call, or has ended: shows that it is not stuck.
+    package func beat() async {
+        do {
+            try await writer.perform { _ in }
+        } catch {
+            // A writer with a full queue works; a closed one has nothing to do.
         }
-        return tables
+    }
+
+    /// Closes the store after the running calls; waits for a snapshot first.
+    package func close() async {
+        // The writer last: it moves the write-ahead log into the file.
+        for close in [snapshots.close, readers.close, writer.close] {
+            do {
+                try await close()
+            } catch {
+                // Everything committed is in the file or its log, and the next start finds it there.
+                continue
+            }
+        }
     }
 
     private func read<Value: Sendable>(
@@ -175,10 +210,14 @@ package final class SQLiteRecordStore: RecordStore {
     ) async throws(RecordStoreError) -> Value {
         let watch = Stopwatch()
         defer { metrics.readDuration.record(watch.nanoseconds) }
+        return try await translating { try await readers.read(body) }
+    }
+
+    private func translating<Value>(_ body: () async throws -> Value) async throws(RecordStoreError) -> Value {
         do {
-            return try await readers.read(body)
+            return try await body()
         } catch {
-            throw RecordStoreError(error)
+            throw RecordStoreError(error, place: path)
         }
     }
 }

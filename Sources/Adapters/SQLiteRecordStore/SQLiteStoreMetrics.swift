@@ -1,7 +1,7 @@
 import Metrics
 import RecordStore
+import RelationalTables
 
-/// What the tables count.
 package struct SQLiteStoreMetrics: Sendable {
     let readDuration: Histogram
     private let commitDuration: Histogram
@@ -9,7 +9,6 @@ package struct SQLiteStoreMetrics: Sendable {
     private let commitSteps: Histogram
     private let failures: Counter
 
-    /// Takes the numbers from a registry; by default from one that nobody looks at.
     package init(_ registry: MetricRegistry = MetricRegistry()) {
         readDuration = registry.histogram(.storeReadDuration)
         commitDuration = registry.histogram(.storeCommitDuration)
@@ -18,11 +17,11 @@ package struct SQLiteStoreMetrics: Sendable {
         failures = registry.counter(.storeCommitFailures)
     }
 
-    /// Counts a transaction that was committed, and the calls in it that failed by themselves.
-    func note(_ tickets: [CommitTicket], failed: Int, _ watch: Stopwatch) {
+    /// Counts a committed transaction, and the calls in it that failed.
+    func record(_ commits: [PendingCommit], failed: Int, _ watch: Stopwatch) {
         commitDuration.record(watch.nanoseconds)
         var (steps, rows) = (0, 0)
-        for step in tickets.lazy.flatMap(\.steps) {
+        for step in commits.lazy.flatMap(\.steps) {
             steps += 1
             rows += step.rows.count
         }
@@ -31,6 +30,5 @@ package struct SQLiteStoreMetrics: Sendable {
         failures.add(failed)
     }
 
-    /// Counts calls that failed.
-    func noteFailure(_ tickets: [CommitTicket]) { failures.add(tickets.count) }
+    func recordFailure(_ commits: [PendingCommit]) { failures.add(commits.count) }
 }

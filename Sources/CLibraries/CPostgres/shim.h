@@ -3,7 +3,7 @@
 
 #include <libpq-fe.h>
 
-// What Swift cannot import from libpq: macros that are characters (postgres_ext.h).
+// What Swift cannot import from libpq: character macros (postgres_ext.h).
 enum {
     cpostgres_diag_severity = PG_DIAG_SEVERITY_NONLOCALIZED,
     cpostgres_diag_sqlstate = PG_DIAG_SQLSTATE,

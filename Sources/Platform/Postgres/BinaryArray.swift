@@ -1,77 +1,66 @@
-/// A one-dimensional array in Postgres's binary format: one column of many rows, sent as one parameter.
+/// A one-dimensional array in Postgres's binary format: one column of many rows as one parameter.
 ///
-/// The caller appends what the type of the elements calls for; Postgres refuses anything else.
+/// The caller appends values of the element type; Postgres rejects any other.
 package struct BinaryArray: Sendable {
-    /// The type of the elements.
     package let type: PostgresType
-    /// How many there are.
     package private(set) var count = 0
     private var hasNull = false
     /// Each element as its length in four bytes and its value.
     private var elements: [UInt8] = []
 
-    /// Makes an empty array.
-    package init(_ type: PostgresType) {
-        self.type = type
-    }
+    package init(_ type: PostgresType) { self.type = type }
 
-    /// How many bytes the elements take.
-    package var byteCount: Int { elements.count }
-
-    /// Appends NULL.
     package mutating func appendNull() {
         elements.append(bigEndian: -1 as Int32)
         hasNull = true
         count += 1
     }
 
-    /// Appends a `bigint`, or the microseconds since 2000 of a `timestamptz`.
+    /// A `bigint`, or the microseconds since 2000 of a `timestamptz`.
     package mutating func append(_ value: Int64) {
         elements.append(bigEndian: 8 as Int32)
         elements.append(bigEndian: value)
         count += 1
     }
 
-    /// Appends an `integer`, or the days since 2000 of a `date`.
+    /// An `integer`, or the days since 2000 of a `date`.
     package mutating func append(_ value: Int32) {
         elements.append(bigEndian: 4 as Int32)
         elements.append(bigEndian: value)
         count += 1
     }
 
-    /// Appends a `boolean`.
     package mutating func append(_ value: Bool) {
         elements.append(bigEndian: 1 as Int32)
         elements.append(value ? 1 : 0)
         count += 1
     }
 
-    /// Appends a `double precision`.
     package mutating func append(_ value: Double) {
         elements.append(bigEndian: 8 as Int32)
         elements.append(bigEndian: value.bitPattern)
         count += 1
     }
 
-    /// Appends bytes as they are: those of a `bytea`, `text` or `json`, or of a value in its type's binary format.
+    /// The bytes of a `bytea`, `text` or `json`, or of a value in its type's binary format.
     package mutating func append(bytes: Span<UInt8>) {
         elements.append(bigEndian: Int32(bytes.count))
         bytes.withUnsafeBufferPointer { elements.append(contentsOf: $0) }
         count += 1
     }
 
-    /// Appends a `numeric` by its digits, with at most one point between them and `-` before them where it is less than 0.
+    /// A `numeric` from decimal digits with an optional `-` and point.
     ///
-    /// - Returns: `false` where the text is no such number; the array is of no use then.
+    /// - Returns: `false` if the text is no such number; the array is then invalid.
     package mutating func append(numeric text: Span<UInt8>) -> Bool {
         let start = beginElement()
         defer { endElement(start) }
         return PostgresNumeric.append(text, to: &elements)
     }
 
-    /// Appends a `uuid` by its text in lower case.
+    /// A `uuid` from its text in lower case.
     ///
-    /// - Returns: `false` where the text is none; the array is of no use then.
+    /// - Returns: `false` if the text is no UUID; the array is then invalid.
     package mutating func append(uuid text: Span<UInt8>) -> Bool {
         let start = beginElement()
         defer { endElement(start) }
@@ -84,7 +73,7 @@ package struct BinaryArray: Sendable {
         return elements.count
     }
 
-    /// Puts the length before the element that was begun there.
+    /// Writes the length in front of the element.
     private mutating func endElement(_ start: Int) {
         var length = UInt32(elements.count - start)
         for place in 1...4 {
@@ -93,19 +82,16 @@ package struct BinaryArray: Sendable {
         }
     }
 
-    /// Appends a `text`.
-    package mutating func append(_ value: String) {
-        append(bytes: value.utf8.span)
-    }
+    /// A `text`.
+    package mutating func append(_ value: String) { append(bytes: value.utf8.span) }
 
-    /// Removes all elements and keeps the memory.
+    /// Keeps the memory.
     package mutating func removeAll() {
         elements.removeAll(keepingCapacity: true)
         hasNull = false
         count = 0
     }
 
-    /// Writes the array to the end of some bytes.
     func write(to bytes: inout [UInt8]) {
         bytes.append(bigEndian: Int32(count == 0 ? 0 : 1))
         bytes.append(bigEndian: Int32(hasNull ? 1 : 0))
@@ -118,7 +104,6 @@ package struct BinaryArray: Sendable {
 }
 
 extension [UInt8] {
-    /// Appends an integer as networks order its bytes.
     mutating func append(bigEndian value: some FixedWidthInteger) {
         Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
     }

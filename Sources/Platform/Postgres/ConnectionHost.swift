@@ -1,8 +1,8 @@
 import ThreadExecutor
 
-/// A place for one connection, on a thread of its own that makes, uses and closes it.
+/// A connection on a thread of its own, on which it is opened, used and closed.
 ///
-/// The connection is made at the first call and anew after it was lost.
+/// It is opened at the first call, and reopened after it was lost.
 actor ConnectionHost {
     private nonisolated let thread: DedicatedThread
     private let connect: @Sendable () throws -> PostgresConnection
@@ -17,8 +17,8 @@ actor ConnectionHost {
 
     /// Runs a closure on the thread; a transaction that it leaves open is rolled back.
     ///
-    /// - Throws: what the closure throws; `PostgresError` where there is no connection; `CancellationError` when the
-    ///   caller was cancelled before it began.
+    /// - Throws: what the closure throws; `PostgresError` if the connection cannot be opened; `CancellationError` if the caller
+    ///   was cancelled before it began.
     func perform<Value: Sendable>(_ body: @Sendable (PostgresConnection) throws -> Value) throws -> Value {
         try Task.checkCancellation()
         let connection = try open()
@@ -40,9 +40,9 @@ actor ConnectionHost {
             if connection.seemsAlive { return connection }
             drop()
         }
-        let made = try connect()
-        connection = made
-        return made
+        let opened = try connect()
+        connection = opened
+        return opened
     }
 
     private func drop() {
@@ -50,7 +50,7 @@ actor ConnectionHost {
         connection = nil
     }
 
-    /// Ends the session on its thread, then the thread; nothing may be called at the same time or afterwards.
+    /// Closes the connection on its thread, then ends the thread; no call may run at the same time or afterwards.
     nonisolated func close() async {
         await closeConnection()
         await thread.close()
@@ -60,7 +60,6 @@ actor ConnectionHost {
 }
 
 extension Result {
-    /// Whether this failed because the session ended.
     fileprivate var isConnectionLost: Bool {
         guard case .failure(let failure) = self, let error = failure as? PostgresError else { return false }
         return error.isConnectionLost

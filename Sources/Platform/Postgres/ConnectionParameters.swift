@@ -1,15 +1,15 @@
 import CPostgres
 
-/// Where a database is and how it is reached: libpq's keywords with their values.
+/// The keywords and values of a libpq connection string.
 ///
-/// What is not said here, libpq takes from its own sources: variables (`PGHOST`), the service file, the password file.
+/// libpq adds missing ones from the environment (`PGHOST`), the service file and the password file.
 package struct ConnectionParameters: Sendable, CustomStringConvertible {
     private var values: [String: String]
 
     /// Reads a connection string of libpq: `postgresql://user@host/database?sslmode=verify-full`, or
     /// `host=… dbname=…`.
     ///
-    /// - Throws: ``ConnectionStringError``, which quotes nothing of the text, since a password may stand in it.
+    /// - Throws: ``ConnectionStringError``, which does not quote the text, since it may contain a password.
     package init(_ text: String) throws(ConnectionStringError) {
         var message: UnsafeMutablePointer<CChar>?
         guard let options = PQconninfoParse(text, &message) else {
@@ -25,13 +25,13 @@ package struct ConnectionParameters: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The value of a keyword; `nil` where libpq's own sources and defaults count.
+    /// `nil` if libpq's own sources and defaults apply.
     package subscript(keyword: String) -> String? {
         get { values[keyword] }
         set { values[keyword] = newValue }
     }
 
-    /// Whether the database is reached without a network: over a Unix socket or the machine's own loopback.
+    /// Whether the connection uses a Unix socket or the loopback interface.
     package var isLocal: Bool {
         guard let host = values["hostaddr"] ?? values["host"], !host.isEmpty else { return true }
         return host.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).allSatisfy { part in
@@ -41,8 +41,7 @@ package struct ConnectionParameters: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The same, with a server reached over a network made to prove who it is (`sslmode=verify-full`), unless `sslmode`
-    /// is given.
+    /// Sets `sslmode=verify-full` for a server on a network, unless `sslmode` is given.
     package func verifyingServers() -> ConnectionParameters {
         guard values["sslmode"] == nil, !isLocal else { return self }
         var changed = self
@@ -58,37 +57,35 @@ package struct ConnectionParameters: Sendable, CustomStringConvertible {
         return known.isEmpty ? "the default database of libpq" : known.joined(separator: " ")
     }
 
-    /// Lends the keywords and values as C wants them: two lists of strings, each ended by a null.
+    /// Passes the keywords and the values as two null-terminated arrays of C strings.
     func withCStrings<Result>(
         _ body: (UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<UnsafePointer<CChar>?>) -> Result
     ) -> Result {
         let sorted = values.sorted { $0.key < $1.key }
         var bytes: [CChar] = []
-        var places: [(keyword: Int, value: Int)] = []
+        var offsets: [(keyword: Int, value: Int)] = []
         for (keyword, value) in sorted {
             let start = bytes.count
             bytes.append(contentsOf: keyword.utf8CString)
-            places.append((start, bytes.count))
+            offsets.append((start, bytes.count))
             bytes.append(contentsOf: value.utf8CString)
         }
         return bytes.withUnsafeBufferPointer { buffer in
-            func pointer(_ place: Int) -> UnsafePointer<CChar>? { buffer.baseAddress.map { $0 + place } }
-            let keywords = places.map { pointer($0.keyword) }
-            let texts = places.map { pointer($0.value) }
+            func pointer(_ offset: Int) -> UnsafePointer<CChar>? { buffer.baseAddress.map { $0 + offset } }
+            let keywords = offsets.map { pointer($0.keyword) }
+            let texts = offsets.map { pointer($0.value) }
             return body(keywords + [nil], texts + [nil])
         }
     }
 }
 
 extension ConnectionParameters: CustomReflectable {
-    /// Nothing to look into: a password may be among the values.
+    /// Empty, since the values may include a password.
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// A text is no connection string.
 package struct ConnectionStringError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What to write instead.
     package var description: String {
-        "no connection string of libpq: write postgresql://user@host:port/database, or host=… port=… dbname=… user=…"
+        "invalid libpq connection string: write postgresql://user@host:port/database, or host=… port=… dbname=… user=…"
     }
 }

@@ -1,9 +1,7 @@
 import CPostgres
 import Glibc
 
-/// Follows an attempt to connect to its end.
-///
-/// Step by step rather than in one call of libpq, since only so its errors carry Postgres's codes.
+/// Completes a connection attempt by polling instead of one blocking call of libpq, whose errors would lack the SQLSTATE.
 struct ConnectionStart {
     private let handle: OpaquePointer
     private let place: String
@@ -23,7 +21,7 @@ struct ConnectionStart {
             let left = clock.now.duration(to: deadline)
             guard SocketWait.wait(PQsocket(handle), forWriting: state == PGRES_POLLING_WRITING, atMost: left) else {
                 throw PostgresError(
-                    message: "no session with \(place) within \(timeout): is the server reachable?",
+                    message: "no session with \(place) within \(timeout); check that the server is reachable",
                     isConnectionLost: true)
             }
             state = PQconnectPoll(handle)
@@ -35,9 +33,8 @@ struct ConnectionStart {
     private func failure() -> PostgresError { PostgresError(connecting: PQerrorMessage(handle)) }
 }
 
-/// Waits for a socket.
 enum SocketWait {
-    /// Waits until the socket can be written or read; `false` where the time is over.
+    /// Waits until the socket is writable or readable; `false` on timeout.
     static func wait(_ socket: Int32, forWriting: Bool, atMost time: Duration) -> Bool {
         let events = Int16(forWriting ? POLLOUT : POLLIN)
         let end = ContinuousClock.now + time
@@ -45,14 +42,14 @@ enum SocketWait {
             let left = ContinuousClock.now.duration(to: end) / .milliseconds(1)
             guard left > 0 else { return false }
             var entry = pollfd(fd: socket, events: events, revents: 0)
-            // At least one millisecond: a rest of less must not spin.
+            // At least one millisecond, so that a remainder below it does not spin.
             let answer = poll(&entry, 1, Int32(min(max(left, 1), 1_000_000)))
             if answer > 0 { return true }
             if answer < 0 && errno != EINTR && errno != EAGAIN { return true }
         }
     }
 
-    /// Whether something can be read, or the other end is gone.
+    /// Whether there is data to read, or the peer has closed the connection.
     static func hasInput(_ socket: Int32) -> Bool {
         var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
         return poll(&entry, 1, 0) > 0

@@ -1,7 +1,6 @@
 import CPostgres
 
-/// Statements on their way to the server, of which none waits for the one before it; of use only inside
-/// ``PostgresConnection/pipeline(_:receive:)``.
+/// Sends statements without waiting for results, inside ``PostgresConnection/pipeline(_:receive:)``.
 package final class Pipeline {
     private let connection: PostgresConnection
     private let handle: OpaquePointer
@@ -12,9 +11,7 @@ package final class Pipeline {
         self.handle = handle
     }
 
-    /// Sends a prepared statement.
-    ///
-    /// - Parameter name: what ``PostgresConnection/prepare(_:)`` returned.
+    /// - Parameter name: from ``PostgresConnection/prepare(_:)``.
     /// - Returns: the statement's number in the pipeline, from 0.
     @discardableResult
     package func send(
@@ -28,39 +25,39 @@ package final class Pipeline {
         return sent
     }
 
-    /// Waits for the answers to all that was sent.
+    /// Waits for the results of all statements.
     func finish(_ receive: (Int, borrowing PostgresResult) throws -> Void) throws {
         guard PQpipelineSync(handle) == 1 else { throw connection.failure(isLost: true) }
         var failure: (any Error)?
         for statement in 0..<sent {
-            guard let answer = PQgetResult(handle) else { throw connection.failure(isLost: true) }
-            switch PQresultStatus(answer) {
+            guard let result = PQgetResult(handle) else { throw connection.failure(isLost: true) }
+            switch PQresultStatus(result) {
             case PGRES_COMMAND_OK, PGRES_TUPLES_OK:
-                let rows = PostgresResult(owning: answer)
+                let rows = PostgresResult(owning: result)
                 do {
                     if failure == nil { try receive(statement, rows) }
                 } catch {
                     failure = error
                 }
             case PGRES_PIPELINE_ABORTED:
-                PQclear(answer)
+                PQclear(result)
             default:
-                let error = connection.error(of: answer, statement: statement)
-                PQclear(answer)
-                // Nothing more comes from a session that has ended.
+                let error = connection.error(of: result, statement: statement)
+                PQclear(result)
+                // A session that has ended returns nothing more.
                 if error.isConnectionLost { throw error }
                 failure = failure ?? error
             }
             while let more = PQgetResult(handle) { PQclear(more) }
         }
-        guard let answer = PQgetResult(handle) else { throw connection.failure(isLost: true) }
-        let status = PQresultStatus(answer)
+        guard let result = PQgetResult(handle) else { throw connection.failure(isLost: true) }
+        let status = PQresultStatus(result)
         if status != PGRES_PIPELINE_SYNC {
-            let error = connection.error(of: answer)
-            PQclear(answer)
+            let error = connection.error(of: result)
+            PQclear(result)
             throw error.isConnectionLost ? error : connection.failure(isLost: true)
         }
-        PQclear(answer)
+        PQclear(result)
         if let failure { throw failure }
     }
 }

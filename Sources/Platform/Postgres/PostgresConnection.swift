@@ -1,31 +1,29 @@
 import CPostgres
 
-/// One session with a Postgres server, used by one thread at a time; every call blocks it.
+/// One session with a Postgres server, used by one thread at a time; every call blocks.
 ///
-/// Statements with parameters are prepared once in a session and kept by their text. After an error with
-/// ``PostgresError/isConnectionLost`` the session is of no use any more.
+/// Statements with parameters are prepared once in a session and cached by their text. After an error with
+/// ``PostgresError/isConnectionLost`` the session cannot be used any more.
 package final class PostgresConnection {
-    /// What tells the session from others at its server: the number of its process there.
+    /// The process id of its backend.
     package let backendID: Int32
-    /// How it was reached, without a password.
+    /// The connection parameters, without a password.
     package let place: String
 
     let handle: OpaquePointer
     private var isOpen = true
-    /// Whether the server said that it ends the session, though this end has not seen it do so.
+    /// Whether the server announced the end of the session, which the socket may not show yet.
     private var hasEnded = false
     /// The names of prepared statements by their text.
     private var statements: [String: String] = [:]
     private var nextStatement = 1
 
-    /// How many statements a session may keep prepared from one use to the next: each takes memory at the server, and a store has a handful for
+    /// The most prepared statements between two uses of the session: each takes memory of the server; a store has a few for
     /// each table.
     private static let maximumStatements = 200
 
-    /// Connects.
-    ///
-    /// - Parameter timeout: how long it may take to reach the server and log in, without the look-up of its name.
-    /// - Throws: `PostgresError`, with Postgres's code where the server refused the session.
+    /// - Parameter timeout: to connect and authenticate, without the DNS lookup.
+    /// - Throws: `PostgresError`, with the SQLSTATE if the server rejected the session.
     package init(_ parameters: ConnectionParameters, timeout: Duration) throws(PostgresError) {
         place = parameters.description
         let started = parameters.withCStrings { PQconnectStartParams($0, $1, 0) }
@@ -43,9 +41,9 @@ package final class PostgresConnection {
         PQsetNoticeReceiver(handle, { _, _ in }, nil)
     }
 
-    deinit { precondition(!isOpen, "a connection is closed on its thread before it is let go") }
+    deinit { precondition(!isOpen, "a connection is closed on its thread before it is released") }
 
-    /// Ends the session; harmless when it has ended.
+    /// May be repeated.
     package func close() {
         guard isOpen else { return }
         isOpen = false
@@ -55,7 +53,7 @@ package final class PostgresConnection {
     /// The server's version as one number: 150003 for 15.3.
     package var serverVersion: Int { Int(PQserverVersion(handle)) }
 
-    /// Whether the session has a transaction open, also one that failed.
+    /// Whether a transaction is open, including one that failed.
     package var inTransaction: Bool {
         switch PQtransactionStatus(handle) {
         case PQTRANS_INTRANS, PQTRANS_INERROR: true
@@ -63,13 +61,13 @@ package final class PostgresConnection {
         }
     }
 
-    /// Whether the session is lost, as far as this end knows.
+    /// Without a round trip to the server.
     package var isLost: Bool { !isOpen || hasEnded || PQstatus(handle) != CONNECTION_OK }
 
-    /// Whether nothing can be heard of the server having ended the session; asks the system, not the server.
+    /// Whether the server has not ended the session, as far as the socket shows; without a round trip to the server.
     package var seemsAlive: Bool {
         guard !isLost else { return false }
-        // The server's last words come before the end.
+        // The server's last message precedes the end of the stream.
         while SocketWait.hasInput(PQsocket(handle)) {
             guard PQconsumeInput(handle) != 0, !isLost else { return false }
         }
@@ -78,13 +76,13 @@ package final class PostgresConnection {
 
     // MARK: Statements
 
-    /// Runs one or more statements without parameters, whose rows nobody wants.
+    /// Runs one or more statements without parameters and ignores their rows.
     package func execute(_ sql: String) throws(PostgresError) {
         guard PQsendQuery(handle, sql) == 1 else { throw failure() }
-        _ = try answer()
+        _ = try lastResult()
     }
 
-    /// Runs a statement and waits for its rows.
+    /// Runs a statement, which is prepared and cached.
     package func query(
         _ sql: String, _ parameters: PostgresParameters = PostgresParameters()
     ) throws(PostgresError) -> PostgresResult {
@@ -93,16 +91,16 @@ package final class PostgresConnection {
             PQsendQueryPrepared(handle, name, Int32(parameters.count), values, lengths, formats, 1)
         }
         guard isSent == 1 else { throw failure() }
-        return try answer()
+        return try lastResult()
     }
 
-    /// Runs a statement that nobody will run again, or that means something else each time, and waits for its rows.
+    /// Runs a statement without caching it: for one-time SQL, and for SQL whose meaning changes.
     package func queryOnce(_ sql: String) throws(PostgresError) -> PostgresResult {
         guard PQsendQueryParams(handle, sql, 0, nil, nil, nil, nil, 1) == 1 else { throw failure() }
-        return try answer()
+        return try lastResult()
     }
 
-    /// Makes the server compile a statement, where it has not yet; a pipeline takes only such statements.
+    /// Prepares a statement if it is not cached; a pipeline runs only prepared statements.
     ///
     /// - Returns: its name in the session.
     @discardableResult
@@ -110,27 +108,26 @@ package final class PostgresConnection {
         if let name = statements[sql] { return name }
         let name = "weir_\(nextStatement)"
         guard PQsendPrepare(handle, name, sql, 0, nil) == 1 else { throw failure() }
-        _ = try answer()
+        _ = try lastResult()
         nextStatement += 1
         statements[sql] = name
         return name
     }
 
-    /// Makes the server forget what it compiled, where that has become much; between two uses of the session.
+    /// Deallocates the prepared statements if there are too many; between two uses of the session.
     func trimStatements() throws(PostgresError) {
         guard statements.count > Self.maximumStatements else { return }
         try execute("DEALLOCATE ALL")
         statements = [:]
     }
 
-    /// Sends several statements without waiting for each other's answers; one that fails keeps those behind it from being
-    /// run.
+    /// Sends several statements without waiting for their results; after one that fails the server skips the rest.
     ///
-    /// They are no transaction by themselves: send `BEGIN` and `COMMIT` with them. An error in between leaves the
-    /// transaction open, for the caller to roll back.
+    /// They are no transaction by themselves: send `BEGIN` and `COMMIT` with them. After an error in between, the caller rolls
+    /// back.
     ///
     /// - Parameters:
-    ///   - send: sends the statements; what it throws ends the pipeline behind what was sent.
+    ///   - send: sends the statements; an error of it ends the pipeline after the statements that were sent.
     ///   - receive: gets each statement's number, from 0, and its rows.
     /// - Throws: the `PostgresError` of the first statement that failed; what the closures throw.
     package func pipeline(
@@ -142,25 +139,27 @@ package final class PostgresConnection {
         let sending = Result { try send(pipeline) }
         let receiving = Result { try pipeline.finish(receive) }
         if !isLost, PQexitPipelineMode(handle) != 1 {
-            // Nothing can be told from such a session any more.
+            // The state of such a session is unknown.
             throw failure(isLost: true)
         }
-        // What the sender says is the cause of what the receiver saw.
+        // The sender's error is the cause of the receiver's.
         if case .failure(let error) = sending, !isLost { throw error }
         try receiving.get()
         try sending.get()
     }
 
-    /// Rolls an open transaction back; harmless where there is none.
+    /// Does nothing without a transaction.
     package func rollBack() throws(PostgresError) {
         if inTransaction { try execute("ROLLBACK") }
     }
 
     // MARK: Errors
 
-    /// Waits for all results of what was sent: the last one, or else the first error, which names the cause where the end
-    /// of the session follows it.
-    func answer() throws(PostgresError) -> PostgresResult {
+    /// Waits for all results of the statements sent.
+    ///
+    /// - Returns: the last result.
+    /// - Throws: the first error, which is the cause if the end of the session follows.
+    func lastResult() throws(PostgresError) -> PostgresResult {
         var last: OpaquePointer?
         var failure: PostgresError?
         while let result = PQgetResult(handle) {
@@ -170,9 +169,9 @@ package final class PostgresConnection {
             if isLost { break }
         }
         guard let last else { throw failure ?? self.failure() }
-        let answer = PostgresResult(owning: last)
+        let result = PostgresResult(owning: last)
         if let failure { throw failure }
-        return answer
+        return result
     }
 
     private func error(in result: OpaquePointer) -> PostgresError? {
@@ -181,19 +180,19 @@ package final class PostgresConnection {
         case PGRES_FATAL_ERROR: error(of: result)
         default:
             PostgresError(
-                message: "Postgres answered with \(String(cString: PQresStatus(PQresultStatus(result)))), which no "
-                    + "statement of Weir asks for", isConnectionLost: true)
+                message: "Postgres returned the unexpected status "
+                    + String(cString: PQresStatus(PQresultStatus(result))), isConnectionLost: true)
         }
     }
 
-    /// The error in a result; the session is lost where the client library says so, or Postgres ended it.
+    /// The error in a result, which may end the session.
     func error(of result: OpaquePointer, statement: Int? = nil) -> PostgresError {
         let error = PostgresError(result, statement: statement)
         if error.isConnectionLost { hasEnded = true }
         return error
     }
 
-    /// The client library's own failure.
+    /// An error of libpq.
     func failure(isLost: Bool = false) -> PostgresError {
         PostgresError(
             message: PostgresError.line(PQerrorMessage(handle)), isConnectionLost: isLost || self.isLost)

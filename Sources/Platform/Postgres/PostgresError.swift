@@ -1,25 +1,22 @@
 import CPostgres
 
-/// An error of Postgres or of the way to it.
+/// An error of Postgres or of the connection.
 ///
-/// It keeps what names the place and drops what may quote values of rows: Postgres's details, hints and contexts.
+/// It keeps the names of objects, and drops details, hints and contexts, which may quote values of rows.
 package struct PostgresError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// Postgres's code; `nil` where the error is the client library's own, as when a connection breaks.
+    /// `nil` for an error of libpq, such as a lost connection.
     package let sqlState: SQLState?
-    /// The primary message; it may quote a value where the class is that of bad data (22).
+    /// The primary message; it may quote a value in an error of bad data (class 22).
     package let message: String
-    /// The table that the error is about, where Postgres says so.
     package let table: String?
-    /// The column.
     package let column: String?
     /// The constraint or index.
     package let constraint: String?
-    /// Which statement of a pipeline failed, from 0.
+    /// The number of the failed statement in its pipeline, from 0.
     package let statement: Int?
-    /// Whether the session is gone: what was sent last may have been done or not.
+    /// The session has ended: the last statements may have been executed or not.
     package let isConnectionLost: Bool
 
-    /// States an error.
     package init(
         sqlState: SQLState? = nil, message: String, table: String? = nil, column: String? = nil,
         constraint: String? = nil, statement: Int? = nil, isConnectionLost: Bool = false
@@ -33,7 +30,7 @@ package struct PostgresError: Error, Sendable, Hashable, CustomStringConvertible
         self.isConnectionLost = isConnectionLost
     }
 
-    /// Whether the same call may succeed later: the session was lost, or what stood in the way may pass.
+    /// Whether the same call may succeed later: the session was lost, or the cause is transient.
     package var isRetriable: Bool {
         guard let sqlState else { return isConnectionLost }
         switch sqlState {
@@ -41,22 +38,21 @@ package struct PostgresError: Error, Sendable, Hashable, CustomStringConvertible
         default: break
         }
         switch sqlState.category {
-        // Connection, roll-backs by deadlock and the like, resources (disk, memory, connections), operators, system.
+        // Connection, deadlocks and serialization, resources (disk, memory, connections), operator intervention, system.
         case "08", "40", "53", "57", "58": return true
-        // The server refuses the session: who asks, which database, what it may do.
+        // The server rejects the session: authentication, database, privileges.
         case "22", "28", "3D", "42": return false
         default: return isConnectionLost
         }
     }
 
-    /// The code, the message and the place.
     package var description: String {
         var text = message
         if let sqlState { text += " (SQLSTATE \(sqlState))" }
         return text
     }
 
-    /// The code and the place without Postgres's own words, which may quote a value.
+    /// Without the message, which may quote a value.
     package var withoutMessage: String {
         var parts: [String] = []
         if let sqlState { parts.append("SQLSTATE \(sqlState)") }
@@ -67,7 +63,6 @@ package struct PostgresError: Error, Sendable, Hashable, CustomStringConvertible
 }
 
 extension PostgresError {
-    /// Reads the error out of a result.
     init(_ result: OpaquePointer, statement: Int? = nil) {
         func field(_ code: Int) -> String? {
             PQresultErrorField(result, Int32(code)).map { String(cString: $0) }
@@ -80,11 +75,11 @@ extension PostgresError {
             table: field(cpostgres_diag_table_name),
             column: field(cpostgres_diag_column_name),
             constraint: field(cpostgres_diag_constraint_name), statement: statement,
-            // The server ends the session with such an error. Errors without a code are the client library's own.
+            // The server ends the session with a FATAL error. Errors without SQLSTATE are libpq's own.
             isConnectionLost: severity == "FATAL" || severity == "PANIC" || sqlState == nil)
     }
 
-    /// The failure of an attempt to connect, whose text has the code in it: `FATAL:  57P03: …`.
+    /// The error of a connection attempt, whose text contains the SQLSTATE: `FATAL:  57P03: …`.
     init(connecting text: UnsafePointer<CChar>?) {
         let line = Self.line(text)
         var code: SQLState?
@@ -101,7 +96,7 @@ extension PostgresError {
         self.init(sqlState: code, message: line, isConnectionLost: true)
     }
 
-    /// A text of the client library as one line.
+    /// A message of libpq as one line.
     static func line(_ text: UnsafePointer<CChar>?) -> String {
         guard let text else { return "out of memory" }
         let lines = String(cString: text).split(whereSeparator: \.isNewline).map { line in

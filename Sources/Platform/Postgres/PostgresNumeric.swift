@@ -1,10 +1,9 @@
-/// `numeric` in Postgres's binary format: groups of four decimal digits, the weight of the first one, a sign, and the
-/// number of digits behind the point.
+/// `numeric` in Postgres's binary format: groups of four decimal digits, the weight of the first group, a sign, and the number
+/// of digits behind the point.
 package enum PostgresNumeric {
     private static let negative: UInt16 = 0x4000
 
-    /// Appends the binary form of a decimal number: digits, at most one point between them, `-` before them where it is
-    /// less than 0; `false` where the text is none.
+    /// Appends the binary form of decimal digits with an optional `-` and point; `false` if the text is no such number.
     package static func append(_ text: Span<UInt8>, to bytes: inout [UInt8]) -> Bool {
         var index = 0
         let isNegative = !text.isEmpty && text[0] == UInt8(ascii: "-")
@@ -23,7 +22,7 @@ package enum PostgresNumeric {
         let scale = max(end - point - 1, 0)
         let whole = point - start
 
-        // The digits by their place: 0 is the first behind the point, -1 the last before it.
+        // Digit 0 is the first behind the point, -1 the last before it.
         func digit(_ place: Int) -> UInt16 {
             if place < -whole || place >= scale { return 0 }
             let offset = place < 0 ? point + place : point + 1 + place
@@ -47,9 +46,9 @@ package enum PostgresNumeric {
         return true
     }
 
-    /// Appends the text of a binary form, with as many digits behind the point as it says.
+    /// Appends the text of a binary form.
     ///
-    /// - Throws: `PostgresError` where it is no finite number.
+    /// - Throws: `PostgresError` if it is no finite number.
     package static func appendText(of binary: Span<UInt8>, to text: inout [UInt8]) throws(PostgresError) {
         func word(_ index: Int) -> UInt16 { UInt16(binary[index * 2]) << 8 | UInt16(binary[index * 2 + 1]) }
         guard binary.count >= 8, binary.count == 8 + Int(word(0)) * 2, word(2) == 0 || word(2) == negative else {

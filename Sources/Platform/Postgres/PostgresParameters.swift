@@ -1,28 +1,28 @@
 /// The parameters of a statement, in Postgres's binary format.
 package struct PostgresParameters: Sendable {
-    /// Where each value lies in `bytes`; `nil` for NULL.
+    /// Each value's range in `bytes`; `nil` for NULL.
     private(set) var ranges: [Range<Int>?] = []
     private(set) var bytes: [UInt8] = []
 
-    /// No parameters.
     package init() {}
 
-    /// How many there are.
+    package init(_ arrays: [BinaryArray]) {
+        for array in arrays { append(array) }
+    }
+
     package var count: Int { ranges.count }
 
-    /// Appends NULL.
     package mutating func appendNull() { ranges.append(nil) }
 
-    /// Appends a `bigint`.
+    /// A `bigint`.
     package mutating func append(_ value: Int64) { append { $0.append(bigEndian: value) } }
 
-    /// Appends an `integer`.
+    /// An `integer`.
     package mutating func append(_ value: Int32) { append { $0.append(bigEndian: value) } }
 
-    /// Appends a `text`.
+    /// A `text`.
     package mutating func append(_ value: String) { append { $0.append(contentsOf: value.utf8) } }
 
-    /// Appends an array.
     package mutating func append(_ array: borrowing BinaryArray) {
         let start = bytes.count
         array.write(to: &bytes)
@@ -35,13 +35,13 @@ package struct PostgresParameters: Sendable {
         ranges.append(start..<bytes.count)
     }
 
-    /// Lends the values as C wants them.
+    /// Passes the values as libpq's arrays of pointers, lengths and formats.
     func withPointers<Result>(
         _ body: (UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<Int32>, UnsafePointer<Int32>) -> Result
     ) -> Result {
         bytes.withUnsafeBytes { raw in
-            // A value of no bytes needs an address all the same: null means NULL.
-            let base = raw.baseAddress ?? UnsafeRawPointer(Self.nowhere)
+            // An empty value needs an address: a null pointer means NULL.
+            let base = raw.baseAddress ?? UnsafeRawPointer(Self.emptyValue)
             let values = ranges.map { range in
                 range.map { base.advanced(by: $0.lowerBound).assumingMemoryBound(to: CChar.self) }
             }
@@ -51,6 +51,6 @@ package struct PostgresParameters: Sendable {
         }
     }
 
-    /// The address of values that have no bytes; never read.
-    private nonisolated(unsafe) static let nowhere = UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1)
+    /// Never read.
+    private nonisolated(unsafe) static let emptyValue = UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1)
 }

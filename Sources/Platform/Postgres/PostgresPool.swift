@@ -1,19 +1,18 @@
 import ThreadExecutor
 
-/// Some connections to one database, each on a thread of its own, made when they are needed and again when they are lost.
+/// Connections to one database, each on a thread of its own, opened on demand and reopened when they are lost.
 ///
-/// A call takes a free connection or waits in line for one. A caller who is cancelled while it waits leaves the line with
-/// `CancellationError`; a closure that has begun runs to its end.
+/// A caller that is cancelled while it waits for a connection gets `CancellationError`; a closure that has begun runs to its
+/// end.
 package final class PostgresPool: Sendable {
     private let hosts: ResourcePool<ConnectionHost>
 
-    /// Starts the threads; connects to nothing yet.
+    /// Starts the threads, and does not connect yet.
     ///
     /// - Parameters:
-    ///   - count: the connections, at least 1.
-    ///   - connectTimeout: how long it may take to reach the server and log in.
-    ///   - waitingLimit: how many callers may wait for a connection.
-    ///   - name: names the threads, for debuggers.
+    ///   - connectTimeout: to connect and authenticate.
+    ///   - waitingLimit: how many callers may wait for a connection; further ones fail as overloaded.
+    ///   - name: of the threads, for debuggers.
     ///   - setUp: runs first in every new session.
     /// - Throws: `ThreadStartError`.
     package static func start(
@@ -42,7 +41,7 @@ package final class PostgresPool: Sendable {
             for host in hosts { await host.close() }
             throw error
         }
-        // The first is used first.
+        // The pool lends the last one first.
         return PostgresPool(ResourcePool(hosts.reversed(), waitingLimit: waitingLimit))
     }
 
@@ -50,11 +49,9 @@ package final class PostgresPool: Sendable {
         self.hosts = hosts
     }
 
-    /// Runs a closure with a connection on that connection's thread.
+    /// Runs a closure on the thread of a connection; a transaction that it leaves open is rolled back.
     ///
-    /// A transaction that the closure leaves open is rolled back.
-    ///
-    /// - Throws: what the closure throws; `PostgresError` where no session is to be had; `PoolUnavailable`;
+    /// - Throws: what the closure throws; `PostgresError` if the connection cannot be opened; `PoolUnavailable`;
     ///   `CancellationError`.
     package func perform<Value: Sendable>(
         _ body: @Sendable (PostgresConnection) throws -> Value
@@ -62,7 +59,7 @@ package final class PostgresPool: Sendable {
         try await hosts.lend { try await $0.perform(body) }
     }
 
-    /// Takes no more calls, waits for those it has, closes the connections and ends the threads; may be repeated.
+    /// Rejects further calls, waits for the accepted ones, closes the connections and ends the threads; may be repeated.
     package func close() async {
         await hosts.close { await $0.close() }
     }

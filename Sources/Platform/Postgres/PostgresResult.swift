@@ -1,11 +1,11 @@
 import CPostgres
 
-/// The rows that a statement gave, in Postgres's binary format.
+/// The rows of a statement, in Postgres's binary format.
 ///
-/// Rows and columns count from 0; places outside trap, values of another size than asked for throw.
+/// Rows and columns count from 0; indexes out of range trap, values of an unexpected size throw.
 package struct PostgresResult: ~Copyable {
     private let pointer: OpaquePointer
-    /// How many rows there are.
+    /// The number of rows.
     package let count: Int
 
     init(owning pointer: OpaquePointer) {
@@ -18,7 +18,6 @@ package struct PostgresResult: ~Copyable {
     /// The columns.
     package var columns: Range<Int> { 0..<Int(PQnfields(pointer)) }
 
-    /// Whether a value is NULL.
     package func isNull(_ row: Int, _ column: Int) -> Bool {
         check(row, column)
         return PQgetisnull(pointer, Int32(row), Int32(column)) != 0
@@ -45,21 +44,17 @@ package struct PostgresResult: ~Copyable {
         Double(bitPattern: try word(row, column))
     }
 
-    /// A `text`, copied.
-    ///
-    /// - Throws: `PostgresError` where it is no UTF-8, which a database in that encoding never holds.
+    /// - Throws: `PostgresError` for invalid UTF-8, which a database with that encoding never returns.
     package func text(_ row: Int, _ column: Int) throws(PostgresError) -> String {
         let raw = buffer(row, column)
         guard let text = String(validating: raw, as: UTF8.self) else {
-            throw PostgresError(message: "Postgres sent a text that is no UTF-8")
+            throw PostgresError(message: "Postgres sent a text that is invalid UTF-8")
         }
         return text
     }
 
-    /// The bytes of a value, copied.
     package func bytes(_ row: Int, _ column: Int) -> [UInt8] { Array(buffer(row, column)) }
 
-    /// Lends the bytes of a value.
     package func withBytes<Result, Failure: Error>(
         _ row: Int, _ column: Int, _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -89,5 +84,42 @@ package struct PostgresResult: ~Copyable {
     private func check(_ row: Int, _ column: Int) {
         precondition(
             row >= 0 && row < count && column >= 0 && column < Int(PQnfields(pointer)), "the result has no such value")
+    }
+}
+
+extension PostgresResult {
+    /// The elements of a one-dimensional `text[]` without NULLs.
+    ///
+    /// - Throws: `PostgresError` for any other value.
+    package func texts(_ row: Int, _ column: Int) throws(PostgresError) -> [String] {
+        let bytes = bytes(row, column)
+        var offset = 0
+        func word() throws(PostgresError) -> Int {
+            guard offset + 4 <= bytes.count else { throw Self.notATextArray }
+            defer { offset += 4 }
+            return Int(bytes[offset..<offset + 4].reduce(0 as Int32) { $0 << 8 | Int32($1) })
+        }
+        let dimensions = try word()
+        let hasNull = try word()
+        guard try word() == Int(PostgresType.text.rawValue), hasNull == 0, dimensions <= 1 else {
+            throw Self.notATextArray
+        }
+        guard dimensions == 1 else { return [] }
+        let count = try word()
+        _ = try word()
+        var texts: [String] = []
+        for _ in 0..<count {
+            let length = try word()
+            guard length >= 0, offset + length <= bytes.count,
+                let text = String(validating: bytes[offset..<offset + length], as: UTF8.self)
+            else { throw Self.notATextArray }
+            texts.append(text)
+            offset += length
+        }
+        return texts
+    }
+
+    private static var notATextArray: PostgresError {
+        PostgresError(message: "Postgres sent no one-dimensional array of texts")
     }
 }

@@ -1,29 +1,18 @@
-/// A type of Postgres that values are sent as, by the number that every server knows it by (pg_type.h).
+/// A Postgres type by its OID, which is the same on every server (pg_type.h).
 package enum PostgresType: UInt32, Sendable, Hashable {
-    /// `boolean`.
     case boolean = 16
-    /// `bytea`.
     case bytea = 17
-    /// `bigint`.
     case bigint = 20
-    /// `integer`.
     case integer = 23
-    /// `text`.
     case text = 25
-    /// `json`, kept as it was written.
     case json = 114
-    /// `double precision`.
     case double = 701
-    /// `date`.
     case date = 1082
-    /// `timestamp with time zone`.
     case timestamptz = 1184
-    /// `numeric`.
     case numeric = 1700
-    /// `uuid`.
     case uuid = 2950
 
-    /// The name in SQL.
+    /// In SQL.
     package var name: String {
         switch self {
         case .boolean: "boolean"

@@ -1,10 +1,8 @@
-/// The 16 bytes of a UUID and their canonical text: groups of 8, 4, 4, 4 and 12 digits in lower case.
+/// The 16 bytes of a UUID and their canonical text in lower case.
 package enum PostgresUUID {
     private static let digits = Array("0123456789abcdef".utf8)
 
-    /// Appends the text of 16 bytes.
-    ///
-    /// - Throws: `PostgresError` where they are not so many.
+    /// - Throws: `PostgresError` unless there are 16 bytes.
     package static func appendText(of bytes: Span<UInt8>, to text: inout [UInt8]) throws(PostgresError) {
         guard bytes.count == 16 else {
             throw PostgresError(message: "Postgres sent a uuid of \(bytes.count) bytes")
@@ -16,7 +14,7 @@ package enum PostgresUUID {
         }
     }
 
-    /// Appends the bytes of a canonical text; `false` where it is none.
+    /// Appends the bytes of a canonical text; `false` for any other text.
     package static func append(_ text: Span<UInt8>, to bytes: inout [UInt8]) -> Bool {
         guard text.count == 36 else { return false }
         var high: UInt8?

@@ -46,7 +46,8 @@ extension Connection {
         guard mode.utf8.elementsEqual(options.journal.rawValue.utf8) else {
             throw failure(
                 SQLITE_CANTOPEN, .open,
-                message: "the journal mode \(options.journal.rawValue) is not possible, it stays \(mode); WAL needs a local "
+                message:
+                    "the journal mode \(options.journal.rawValue) is not possible, it stays \(mode); WAL needs a local "
                     + "file system")
         }
         journal.reset()

@@ -65,6 +65,7 @@ package struct Statement: ~Copyable {
 
     private var lostTransaction: SQLiteError {
         connection.failure(
-            SQLITE_ABORT, .step, sql: sql, message: "an earlier error rolled back the transaction; return from its closure")
+            SQLITE_ABORT, .step, sql: sql,
+            message: "an earlier error rolled back the transaction; return from its closure")
     }
 }

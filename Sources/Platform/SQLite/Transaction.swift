@@ -26,7 +26,8 @@ extension Connection {
     /// - Throws: what the closure throws; `SQLiteError`, which is misuse for a nested transaction; `RollbackFailure`.
     package func transaction<Result>(_ kind: TransactionKind, _ body: () throws -> Result) throws -> Result {
         guard !inTransaction, !isInsideTransaction else {
-            throw failure(SQLITE_MISUSE, .transaction, message: "a transaction is already open; transactions do not nest")
+            throw failure(
+                SQLITE_MISUSE, .transaction, message: "a transaction is already open; transactions do not nest")
         }
         switch kind {
         case .deferred: try control("BEGIN DEFERRED")

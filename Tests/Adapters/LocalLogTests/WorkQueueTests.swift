@@ -5,11 +5,11 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct WorkQueueTests {
     private func append(_ number: Int, bytes: Int, of producer: ProducerState = ProducerState()) throws -> Append {
-        try producer.enter()
+        try producer.begin()
         let key = Array("\(number)".utf8)
         let record = NewRecord(
             to: TopicPartition(.uploads, 0), key: key, value: [UInt8](repeating: 0, count: bytes - 64 - key.count))
-        return Append(records: [record], places: [0], producer: producer, promise: LogPromise())
+        return Append(records: [record], partitions: [0], producer: producer, promise: LogPromise())
     }
 
     private func numbers(_ work: LogWork?) -> [Int] {

@@ -1,8 +1,9 @@
 import Postgres
 import RecordStore
+import RelationalTables
 
-/// Looks for indexes that others added and that could refuse a row: unique ones, such with expressions or conditions,
-/// which may fail, and trees over values too large for their pages.
+/// Rejects foreign indexes that could reject a row: unique ones, ones with expressions or conditions, which may fail, and
+/// B-trees over values too large for their pages.
 struct IndexCheck {
     private let connection: PostgresConnection
     private let schema: String
@@ -14,11 +15,12 @@ struct IndexCheck {
         self.place = place
     }
 
-    /// The most bytes that an entry of a tree may have, by Postgres's documentation a third of a page.
+    /// In bytes; Postgres limits a B-tree entry to about a third of a page.
     private static let maximumEntry = 2600
-    func run(_ shape: TableShape) throws {
+
+    func run(_ definition: TableDefinition) throws {
         var parameters = PostgresParameters()
-        parameters.append(shape.qualifiedName)
+        parameters.append(definition.qualifiedName)
         let rows = try connection.query(
             """
             SELECT class.relname::text, indisunique OR indisexclusion,
@@ -35,39 +37,41 @@ struct IndexCheck {
             let name = try rows.text(row, 0)
             if try rows.boolean(row, 1) {
                 throw refusal(
-                    shape.name, "has the unique index \(name), which could refuse a row; drop it, or make it not unique"
+                    definition.name,
+                    "has the unique index \(name), which could reject a row; drop it, or make it non-unique"
                 )
             }
             if try rows.boolean(row, 2) {
                 throw refusal(
-                    shape.name,
-                    "has the index \(name) with an expression or condition, which could refuse a row; drop it")
+                    definition.name,
+                    "has the index \(name) with an expression or condition, which could reject a row; drop it")
             }
             let method = try rows.text(row, 3)
             guard try rows.boolean(row, 4), method == "hash" || method == "btree" else {
                 throw refusal(
-                    shape.name, "has the index \(name) of a kind that could refuse a row; use btree or hash instead")
+                    definition.name,
+                    "has the index \(name) of a kind that could reject a row; use btree or hash instead")
             }
-            if method == "btree", try size(rows, row, shape) > Self.maximumEntry {
+            if method == "btree", try size(rows, row, definition) > Self.maximumEntry {
                 throw refusal(
-                    shape.name,
+                    definition.name,
                     "has the index \(name) over values that may be too large for it; drop it, or use hash instead")
             }
         }
     }
 
-    /// How large an entry of the index may become.
-    private func size(_ rows: borrowing PostgresResult, _ row: Int, _ shape: TableShape) throws -> Int {
+    /// The maximum size of an entry of the index.
+    private func size(_ rows: borrowing PostgresResult, _ row: Int, _ definition: TableDefinition) throws -> Int {
         var size = 0
         for name in try rows.texts(row, 5) {
-            guard let column = shape.columns.first(where: { $0.name.utf8.elementsEqual(name.utf8) }) else {
-                // Of a column that others added, which Weir leaves NULL.
+            guard let column = definition.columns.first(where: { $0.name.utf8.elementsEqual(name.utf8) }) else {
+                // A foreign column, which Weir leaves NULL.
                 size += 1
                 continue
             }
             switch column.type {
             case "text", "bytea", "json":
-                // With its length before it.
+                // With a length prefix.
                 guard let maximum = column.maximumBytes, maximum < Self.maximumEntry else { return .max }
                 size += maximum + 4
             case "uuid": size += 16
@@ -79,6 +83,6 @@ struct IndexCheck {
     }
 
     private func refusal(_ table: String, _ message: String) -> RecordStoreError {
-        RecordStoreError(.incompatibleTables, message: "\(place): table \(schema).\(table) \(message)")
+        .incompatible("table \(schema).\(table) \(message)", place: place)
     }
 }

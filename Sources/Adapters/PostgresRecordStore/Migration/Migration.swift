@@ -1,44 +1,58 @@
 import CanonicalValues
 import Postgres
 import RecordStore
+import RelationalTables
 import SyncModel
 import SyncWire
 
-/// Finds what a database lacks for the versions of a history, refuses what does not fit, and adds it; inside one
-/// transaction, under a lock that other migrations wait for.
+/// What a migration does to one database, in SQL.
+package struct MigrationPlan: Sendable, Hashable {
+    /// The database, without a password.
+    package let database: String
+    /// In order, without semicolons; none if nothing is missing.
+    package let statements: [String]
+
+    /// The statements as one script for an administrator to run.
+    package var script: String {
+        guard !statements.isEmpty else { return "-- \(database): nothing to do\n" }
+        return "-- \(database)\n" + (["BEGIN"] + statements + ["COMMIT"]).map { $0 + ";\n" }.joined()
+    }
+}
+
+/// Creates and extends the tables for schema versions, and rejects a database that does not fit; inside one transaction, under
+/// a lock for which other migrations wait.
 struct Migration {
     private let connection: PostgresConnection
     private let schemas: SchemaHistory
     private let epoch: String
     private let settings: ShardSettings
-    private let own: SystemTables
+    private let system: SystemTables
 
     init(_ connection: PostgresConnection, _ schemas: SchemaHistory, epoch: String, _ settings: ShardSettings) {
         self.connection = connection
         self.schemas = schemas
         self.epoch = epoch
         self.settings = settings
-        own = SystemTables(schema: settings.schema)
+        system = settings.system
     }
 
-    /// What is to be done; nothing is changed.
+    /// Changes nothing.
     func plan() throws -> MigrationPlan {
         try inTransaction { MigrationPlan(database: connection.place, statements: try statements()) }
     }
 
-    /// Does it, all or nothing.
+    /// Runs all statements or none.
     func run() throws -> MigrationPlan {
-        let plan = try inTransaction {
+        try inTransaction {
             let statements = try statements()
             if !statements.isEmpty { try connection.execute((statements + ["COMMIT"]).joined(separator: ";\n")) }
             return MigrationPlan(database: connection.place, statements: statements)
         }
-        return plan
     }
 
     private func inTransaction<Value>(_ body: () throws -> Value) throws -> Value {
         try connection.execute("BEGIN")
-        // Tables are worth waiting for the disk.
+        // Tables, unlike rows, cannot be rebuilt by ordering.
         try connection.execute("SET LOCAL synchronous_commit = on")
         let outcome = Result {
             if !settings.isReadOnly { try waitForOthers() }
@@ -48,20 +62,20 @@ struct Migration {
         return try outcome.get()
     }
 
-    /// Takes the lock of migrations, for which others may need a while.
+    /// Takes the migration lock, which another migration may hold for some time.
     ///
-    /// Locks on tables are waited for no longer than ever: whoever waits for one of these holds up all others.
+    /// The timeout of table locks stays short: a waiting exclusive lock blocks all other sessions.
     private func waitForOthers() throws {
         let timeout = try connection.query("SELECT current_setting('lock_timeout')").text(0, 0)
-        try connection.execute("SET LOCAL lock_timeout = '\(Self.patience)'")
+        try connection.execute("SET LOCAL lock_timeout = '\(Self.lockTimeout)'")
         var key = PostgresParameters()
         key.append(settings.lockSpace)
         _ = try connection.query("SELECT pg_advisory_xact_lock($1::integer, -1)", key)
         try connection.execute("SET LOCAL lock_timeout = \(SQLText.literal(timeout))")
     }
 
-    /// How long a migration waits for another one: beyond it somebody should look.
-    private static let patience = "120s"
+    /// How long a migration waits for another one before it fails and an operator must look.
+    private static let lockTimeout = "120s"
 
     // MARK: The statements
 
@@ -71,13 +85,13 @@ struct Migration {
             connection, schema: settings.schema, place: connection.place, isForReading: settings.isReadOnly)
         var statements: [String] = []
         let recorded: RecordedSchemas
-        if try check.exists(own.migrations.name) {
+        if try check.exists(system.migrations.name) {
             try checkFormat()
-            for table in own.all { try check.run(table) }
+            for table in system.all { try check.run(table) }
             try checkShard()
             recorded = try readSchemas()
         } else {
-            statements += try ownTables(check)
+            statements += try createSystemTables(check)
             recorded = try recordedSchemas([])
         }
         try recorded.check(schemas)
@@ -89,17 +103,17 @@ struct Migration {
         return statements + (try grants(recorded.wanted(schemas), check, areTablesNew: !statements.isEmpty))
     }
 
-    private func ownTables(_ check: TableCheck) throws -> [String] {
+    private func createSystemTables(_ check: TableCheck) throws -> [String] {
         var statements: [String] = []
         if try !check.schemaExists() { statements.append("CREATE SCHEMA \(SQLText.name(settings.schema))") }
-        for table in own.all {
-            try check.refuseForeign(table.name)
+        for table in system.all {
+            try check.rejectForeign(table.name)
             statements += table.creation
         }
-        statements += own.indexes
-        statements.append("INSERT INTO \(own.migrations.qualifiedName) (format) VALUES (\(SystemTables.format))")
+        statements += system.indexes
+        statements.append("INSERT INTO \(system.migrations.qualifiedName) (format) VALUES (\(SystemTables.format))")
         statements.append(
-            "INSERT INTO \(own.shard.qualifiedName) (shard, shards, epoch) VALUES (\(settings.number), \(settings.count), "
+            "INSERT INTO \(system.shard.qualifiedName) (shard, shards, epoch) VALUES (\(settings.number), \(settings.count), "
                 + "\(SQLText.literal(epoch)))")
         return statements
     }
@@ -107,18 +121,18 @@ struct Migration {
     private func statements(for table: Table, before: Table?, _ check: TableCheck) throws -> [String] {
         let layout = try settings.layout(table)
         guard let before else {
-            try check.refuseForeign(table.name)
+            try check.rejectForeign(table.name)
             let references = settings.indexesReferences ? referenceIndexes(table.columns[...], table) : []
-            return layout.shape(columns: table.columns.count).creation + references
+            return layout.definition(columns: table.columns.count).creation + references
         }
-        let shape = layout.shape(columns: before.columns.count)
+        let definition = layout.definition(columns: before.columns.count)
         let added = table.columns.indices.dropFirst(before.columns.count)
-        try check.run(shape, adding: added.map { table.columns[$0].name })
+        try check.run(definition, adding: added.map { table.columns[$0].name })
         let references = settings.indexesReferences ? referenceIndexes(table.columns[added], table) : []
-        return added.flatMap { shape.addition(of: layout.shape(ofColumn: $0)) } + references
+        return added.flatMap { definition.addition(of: layout.definition(ofColumn: $0)) } + references
     }
 
-    /// Indexes by hash, whose entries are small whatever the value: no row is too large for them.
+    /// Hash indexes, whose entries are small for any value, so that they reject no row.
     private func referenceIndexes(_ columns: ArraySlice<Column>, _ table: Table) -> [String] {
         columns.filter { $0.references != nil }.map { column in
             "CREATE INDEX ON \(SQLText.name(settings.schema)).\(SQLText.name(table.name)) USING hash "
@@ -127,73 +141,68 @@ struct Migration {
     }
 
     private func record(_ entry: SchemaHistory.Entry) -> String {
-        "INSERT INTO \(own.schemas.qualifiedName) (ordinal, hash, tables) VALUES (\(entry.version.ordinal), "
-            + "\(SQLText.literal(entry.version.hash)), \(SQLText.literal(entry.schema.encode())))"
+        "INSERT INTO \(system.schemas.qualifiedName) (ordinal, hash, tables) VALUES (\(entry.version.ordinal), "
+            + "\(SQLText.literal(entry.version.hash)), \(SQLText.bytea(entry.schema.encode())))"
     }
 
     private func grants(_ tables: [Table], _ check: TableCheck, areTablesNew: Bool) throws -> [String] {
         guard let reader = settings.readersRole, !settings.isReadOnly else { return [] }
-        try check.refuseMissingRole(reader)
+        try check.rejectMissingRole(reader)
         let role = SQLText.name(reader)
         let schema = SQLText.name(settings.schema)
-        let names = own.all.map(\.name) + tables.map(\.name)
+        let names = system.all.map(\.name) + tables.map(\.name)
         let missing = areTablesNew ? names : try names.filter { try !check.canRead($0, reader) }
         guard !missing.isEmpty else { return [] }
         return ["GRANT USAGE ON SCHEMA \(schema) TO \(role)"]
             + missing.map { "GRANT SELECT ON \(schema).\(SQLText.name($0)) TO \(role)" }
     }
 
-    // MARK: What is there
+    // MARK: Checks of the database
 
-    /// Texts are UTF-8, and every one must find room.
     private func checkDatabase() throws {
         let rows = try connection.query("SELECT current_setting('server_encoding')")
         let encoding = try rows.text(0, 0)
         guard encoding == "UTF8" else {
             throw refusal(
-                "the database is encoded in \(encoding), which does not hold every text; make it with ENCODING 'UTF8'")
+                "the database has the encoding \(encoding), which cannot store every text; create it with ENCODING 'UTF8'"
+            )
         }
         guard connection.serverVersion >= 140_000 else {
-            throw refusal("the server is older than Postgres 14")
+            throw refusal("the server is older than Postgres 14; upgrade it")
         }
     }
 
     private func checkFormat() throws {
-        let rows = try connection.query("SELECT max(format) FROM \(own.migrations.qualifiedName)")
+        let rows = try connection.query("SELECT max(format) FROM \(system.migrations.qualifiedName)")
         let format = rows.isNull(0, 0) ? 0 : Int(try rows.integer(0, 0))
         guard format <= SystemTables.format else {
             throw refusal(
-                "the tables are in format \(format) of a newer Weir, this one knows format \(SystemTables.format); run the "
+                "the tables have format \(format) of a newer Weir, this one knows format \(SystemTables.format); run the "
                     + "newer version")
         }
         guard format == SystemTables.format else {
-            throw refusal("weir_migrations says format \(format), which never was; restore the database from a copy")
+            throw refusal("weir_migrations has the unknown format \(format); restore the database from a backup")
         }
     }
 
     private func checkShard() throws {
-        let rows = try connection.query("SELECT shard, shards, epoch FROM \(own.shard.qualifiedName)")
+        let rows = try connection.query("SELECT shard, shards, epoch FROM \(system.shard.qualifiedName)")
         guard rows.count == 1 else {
-            throw refusal("weir_shard has \(rows.count) rows instead of one; restore the database from a copy")
+            throw refusal("weir_shard has \(rows.count) rows instead of one; restore the database from a backup")
         }
         let number = Int(try rows.integer(0, 0))
         let count = Int(try rows.integer(0, 1))
         guard number == settings.number, count == settings.count else {
             throw refusal(
-                "this database is number \(number + 1) of \(count) and is listed as number \(settings.number + 1) of "
-                    + "\(settings.count); list the databases as they were, since each holds certain partitions")
+                "this database is number \(number + 1) of \(count), but number \(settings.number + 1) of \(settings.count) in "
+                    + "postgres.shards; restore that list, since each database holds certain partitions")
         }
-        let recorded = try rows.text(0, 2)
-        guard recorded.utf8.elementsEqual(epoch.utf8) else {
-            throw refusal(
-                "the tables are of history \(recorded), the log is of history \(epoch); name another database or schema, or "
-                    + "restore the log they belong to")
-        }
+        try recordedSchemas([]).checkEpoch(try rows.text(0, 2), is: epoch)
     }
 
     private func readSchemas() throws -> RecordedSchemas {
         let rows = try connection.query(
-            "SELECT ordinal, hash, tables FROM \(own.schemas.qualifiedName) ORDER BY ordinal")
+            "SELECT ordinal, hash, tables FROM \(system.schemas.qualifiedName) ORDER BY ordinal")
         var entries: [SchemaHistory.Entry] = []
         for row in 0..<rows.count {
             let version = SchemaVersion(ordinal: Int(try rows.integer(row, 0)), hash: try rows.text(row, 1))
@@ -206,10 +215,10 @@ struct Migration {
     private func recordedSchemas(_ entries: [SchemaHistory.Entry]) throws(RecordStoreError) -> RecordedSchemas {
         try RecordedSchemas(
             entries, place: connection.place,
-            remedy: "name another database or schema, or restore the log they belong to")
+            remedy: "set another database or schema, or restore the log they belong to")
     }
 
     private func refusal(_ message: String) -> RecordStoreError {
-        RecordStoreError(.incompatibleTables, message: "\(connection.place): \(message)")
+        .incompatible(message, place: connection.place)
     }
 }

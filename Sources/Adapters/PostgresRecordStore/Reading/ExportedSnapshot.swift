@@ -1,23 +1,24 @@
 import Dispatch
 import Postgres
 import RecordStore
+import RelationalTables
 import SyncModel
 
-/// A moment of one database that a session holds: every other session can begin a transaction that sees it (`SET
-/// TRANSACTION SNAPSHOT`).
+/// A snapshot of one database that a session exports: other sessions can begin transactions that read it (`SET TRANSACTION
+/// SNAPSHOT`).
 struct ExportedSnapshot: Sendable {
-    /// Sessions for reading tables whole, beside the one that holds the moment.
+    /// The exporting session, and one to read whole tables.
     let sessions: PostgresPool
-    /// By which Postgres knows the moment.
+    /// From `pg_export_snapshot`.
     private let name: String
 
-    /// Holds the moment of now for a body.
+    /// Exports a snapshot for the duration of a body.
     static func with<Value: Sendable>(
         _ shard: Shard, _ body: @Sendable (ExportedSnapshot) async throws -> Value
     ) async throws -> Value {
-        let sessions = try await shard.sessionsOfMoment()
+        let sessions = try await shard.snapshotSessions()
         do {
-            let value = try await hold(sessions, place: shard.place, body)
+            let value = try await export(sessions, place: shard.place, body)
             await sessions.close()
             return value
         } catch {
@@ -26,23 +27,23 @@ struct ExportedSnapshot: Sendable {
         }
     }
 
-    private static func hold<Value: Sendable>(
+    private static func export<Value: Sendable>(
         _ sessions: PostgresPool, place: String, _ body: @Sendable (ExportedSnapshot) async throws -> Value
     ) async throws -> Value {
-        let (named, naming) = AsyncStream.makeStream(of: String.self)
+        let (names, exported) = AsyncStream.makeStream(of: String.self)
         let end = DispatchSemaphore(value: 0)
-        async let held: Void = hold(sessions, naming, until: end)
+        async let transaction: Void = export(sessions, exported, until: end)
         var name: String?
-        for await found in named { name = found }
+        for await found in names { name = found }
         do {
             guard let name else {
                 end.signal()
-                try await held
+                try await transaction
                 throw CancellationError()
             }
             let value = try await body(ExportedSnapshot(sessions: sessions, name: name))
             end.signal()
-            try await held
+            try await transaction
             return value
         } catch {
             end.signal()
@@ -50,67 +51,64 @@ struct ExportedSnapshot: Sendable {
         }
     }
 
-    /// Keeps a transaction open on a session's own thread; it is rolled back at the end.
-    private static func hold(
-        _ sessions: PostgresPool, _ naming: AsyncStream<String>.Continuation, until end: DispatchSemaphore
+    /// Keeps the exporting transaction open, which blocks the session's thread; the pool rolls it back.
+    private static func export(
+        _ sessions: PostgresPool, _ exported: AsyncStream<String>.Continuation, until end: DispatchSemaphore
     ) async throws {
-        defer { naming.finish() }
+        defer { exported.finish() }
         try await sessions.perform { connection in
-            // How long the body takes is its own matter, as in a dump.
+            // The body may take any time, as in pg_dump.
             try connection.execute(
                 "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0")
-            naming.yield(try connection.queryOnce("SELECT pg_catalog.pg_export_snapshot()").text(0, 0))
-            naming.finish()
+            exported.yield(try connection.queryOnce("SELECT pg_catalog.pg_export_snapshot()").text(0, 0))
+            exported.finish()
             end.wait()
         }
     }
 
-    /// Begins a transaction of a session that sees the moment.
+    /// Begins a transaction of another session that reads the snapshot.
     func begin(on connection: PostgresConnection) throws {
         try connection.execute(
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT \(SQLText.literal(name))")
     }
 }
 
-/// A partition's tables as they stood at one moment.
+/// Reads a partition in one exported snapshot.
 package struct PostgresSnapshot: RecordReader {
     let shard: Shard
-    let tables: PreparedTables
-    let held: ExportedSnapshot
+    let tables: PreparedTables<TableLayout>
+    let exported: ExportedSnapshot
 
-    /// Where the partition stood; `nil` before its first step.
     package func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition? {
-        try await read { connection in try PositionRecord.read(partition, connection, tables.statements) }
+        try await read { connection in try PartitionsTable.read(partition, connection, shard.settings.statements) }
     }
 
-    /// The rows with these keys that existed, table by table.
+    /// The existing rows, table by table.
     package func rows(
         _ keys: [RowKey], in partition: Int, schemaOrdinal: Int
     ) async throws(RecordStoreError) -> [OrderedRow] {
         try await read { connection in
-            try RowLookUp(connection, tables, schemaOrdinal: schemaOrdinal, isInTransaction: true).rows(keys)
+            try RowLookup(connection, tables, schemaOrdinal: schemaOrdinal, isInTransaction: true).rows(keys)
         }
     }
 
-    /// The progress that devices had, one for each request.
     package func progress(
         _ requests: [ProgressRequest], in partition: Int
     ) async throws(RecordStoreError) -> [DeviceProgress] {
-        try await read { connection in try ProgressLookUp.read(requests, connection, tables.statements) }
+        try await read { connection in try DevicesTable.read(requests, connection, shard.settings.statements) }
     }
 
-    /// Reads the partition whole.
     package func snapshot(
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws {
-        try await shard.snapshot(of: partition, tables, schemaOrdinal: schemaOrdinal, at: held, body)
+        try await shard.snapshot(of: partition, tables, schemaOrdinal: schemaOrdinal, in: exported, body)
     }
 
     private func read<Value: Sendable>(
         _ body: @Sendable (PostgresConnection) throws -> Value
     ) async throws(RecordStoreError) -> Value {
         try await shard.read { connection in
-            try held.begin(on: connection)
+            try exported.begin(on: connection)
             let value = try body(connection)
             try connection.execute("COMMIT")
             return value
@@ -119,16 +117,14 @@ package struct PostgresSnapshot: RecordReader {
 }
 
 extension PostgresRecordStore: SnapshotReads {
-    /// Holds a partition's database at one moment, with two sessions beside the others.
-    ///
-    /// Postgres keeps what is deleted or replaced meanwhile until the body has ended.
+    /// Opens two more sessions; Postgres cannot vacuum row versions that are replaced before the body ends.
     package func withSnapshot<Value: Sendable>(
         of partition: Int, _ body: @Sendable (PostgresSnapshot) async throws -> Value
     ) async throws -> Value {
-        let tables = try preparedTables()
+        let tables = try tables.get()
         let shard = shard(of: partition)
-        return try await ExportedSnapshot.with(shard) { held in
-            try await body(PostgresSnapshot(shard: shard, tables: tables, held: held))
+        return try await ExportedSnapshot.with(shard) { exported in
+            try await body(PostgresSnapshot(shard: shard, tables: tables, exported: exported))
         }
     }
 }

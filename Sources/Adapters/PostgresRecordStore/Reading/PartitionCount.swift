@@ -1,30 +1,31 @@
 import Postgres
 import RecordStore
+import RelationalTables
 import SyncModel
 
-/// Says how much a partition has: counts small tables, and of large ones a sample of their pages.
+/// Estimates the size of a partition: counts small tables, and a sample of the pages of large ones.
 ///
-/// The statistics of the server know tables alone, not how their rows fall into partitions, and nothing of a table that
-/// was not analyzed yet.
+/// The server's statistics cover tables, not the rows of each partition, and nothing before the first ANALYZE.
 struct PartitionCount {
-    /// How many pages of a table are read at most, about: 8 MiB, in the order of the disk.
-    ///
-    /// A partition that has a quarter of them is then estimated to some percent.
+    /// About how many pages of a table are read: 8 MiB. The size of a partition with a quarter of the rows is then accurate to
+    /// some percent.
     private static let pages = 1000
 
     private let connection: PostgresConnection
-    private let tables: PreparedTables
-    private let own: SystemTables
+    private let tables: PreparedTables<TableLayout>
+    private let system: SystemTables
     private let partition: Int
 
-    init(_ connection: PostgresConnection, _ tables: PreparedTables, schema: String, of partition: Int) {
+    init(
+        _ connection: PostgresConnection, _ tables: PreparedTables<TableLayout>, _ system: SystemTables,
+        of partition: Int
+    ) {
         self.connection = connection
         self.tables = tables
-        own = SystemTables(schema: schema)
+        self.system = system
         self.partition = partition
     }
 
-    /// Asks for rows and outcomes.
     func size() throws -> PartitionSize {
         var size = PartitionSize(rows: 0, outcomes: 0)
         for layout in tables.layouts {
@@ -32,25 +33,25 @@ struct PartitionCount {
             size.rows += rows
             size.isExact = size.isExact && isExact
         }
-        // Each device has its newest outcomes, and counts all that it ever had.
+        // The column counts all outcomes that the device ever had.
         let kept = "least(found.outcomes, \(Outcome.keptPerDevice))"
-        let (outcomes, isExact) = try sum(kept, of: own.devices.qualifiedName, owner: "owner")
+        let (outcomes, isExact) = try sum(kept, of: system.devices.qualifiedName, owner: "owner")
         size.outcomes = outcomes
         size.isExact = size.isExact && isExact
         return size
     }
 
-    /// Adds something up over the rows of a table whose owners are the partition's.
-    private func sum(_ what: String, of table: String, owner: String) throws -> (sum: Int, isExact: Bool) {
+    /// Sums an expression over the rows of the partition's owners.
+    private func sum(_ expression: String, of table: String, owner: String) throws -> (sum: Int, isExact: Bool) {
         let found = try connection.queryOnce(
             "SELECT pg_relation_size(\(SQLText.literal(table))) / current_setting('block_size')::bigint")
         let share = min(1, Double(Self.pages) / Double(max(1, try found.bigint(0, 0))))
-        // Always the same pages.
+        // REPEATABLE always selects the same pages.
         let sample = share < 1 ? "TABLESAMPLE SYSTEM (\(share * 100)) REPEATABLE (1)" : ""
         let sum = try connection.queryOnce(
             """
-            SELECT coalesce(sum(\(what)), 0)::bigint FROM \(table) AS found \(sample)
-            JOIN \(own.owners.qualifiedName) AS owner ON owner.sync_id = found.\(owner)
+            SELECT coalesce(sum(\(expression)), 0)::bigint FROM \(table) AS found \(sample)
+            JOIN \(system.owners.qualifiedName) AS owner ON owner.sync_id = found.\(owner)
             WHERE owner.partition = \(partition)
             """)
         return (Int((Double(try sum.bigint(0, 0)) / share).rounded()), share == 1)

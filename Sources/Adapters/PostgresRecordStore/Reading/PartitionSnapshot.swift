@@ -1,92 +1,77 @@
 import Postgres
 import RecordStore
+import RelationalTables
 import SyncModel
 import SyncWire
 
-/// Reads a partition whole inside one transaction, of its own moment or of one that another session holds: each table through
-/// a cursor in the order of owners and timeStamps, and all of them as one stream.
+/// Reads a whole partition inside one transaction, with a snapshot of its own or an exported one: each table through a cursor
+/// ordered by owner and timeStamp, merged into one stream.
 struct PartitionSnapshot {
-    /// How many rows or outcomes a piece has at most: enough that the call for it does not count.
-    private static let pieceCount = 1000
-    /// How many bytes of values or outcomes a piece has before it ends.
-    private static let pieceBytes = 1 << 20
-
     private let connection: PostgresConnection
-    private let tables: PreparedTables
-    private let own: SystemTables
+    private let tables: PreparedTables<TableLayout>
+    private let settings: ShardSettings
     private let partition: Int
     private let columnCounts: [Int]
-    private let moment: ExportedSnapshot?
+    private let exported: ExportedSnapshot?
     private let body: (SnapshotChunk) throws -> Void
 
     init(
-        _ connection: PostgresConnection, _ tables: PreparedTables, schema: String, of partition: Int,
-        schemaOrdinal: Int, at moment: ExportedSnapshot?, _ body: @escaping (SnapshotChunk) throws -> Void
+        _ connection: PostgresConnection, _ tables: PreparedTables<TableLayout>, _ settings: ShardSettings,
+        of partition: Int, schemaOrdinal: Int, in exported: ExportedSnapshot?,
+        _ body: @escaping (SnapshotChunk) throws -> Void
     ) throws(RecordStoreError) {
         self.connection = connection
         self.tables = tables
-        self.moment = moment
-        own = SystemTables(schema: schema)
+        self.settings = settings
+        self.exported = exported
         self.partition = partition
         columnCounts = try tables.columnCounts(ordinal: schemaOrdinal)
         self.body = body
     }
 
-    /// Hands all pieces to the body: the position, each owner's rows, the outcomes.
+    /// Passes all chunks to the body: the position, each owner's rows, the outcomes.
     func run() throws {
-        if let moment {
-            try moment.begin(on: connection)
+        if let exported {
+            try exported.begin(on: connection)
         } else {
             try connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         }
-        let position = try PositionRecord.read(partition, connection, tables.statements)
+        let position = try PartitionsTable.read(partition, connection, settings.statements)
         try body(.position(position ?? StoredPosition()))
-        try readRows()
-        try readOutcomes()
+        var chunks = SnapshotChunks(body)
+        try readRows(into: &chunks)
+        try chunks.flush()
+        try readOutcomes(into: &chunks)
+        try chunks.flush()
         try connection.execute("COMMIT")
     }
 
-    // MARK: Rows
-
-    private func readRows() throws {
+    private func readRows(into chunks: inout SnapshotChunks) throws {
         var scans: [TableScan] = []
         for (index, count) in columnCounts.enumerated() {
             let layout = tables.layouts[index]
             let cursor = try Cursor(
                 connection, name: "weir_table_\(index)",
-                layout.scan(columns: count, owners: own.owners, partition: partition))
+                layout.scan(columns: count, owners: settings.system.owners, partition: partition))
             let scan = TableScan(cursor, table: index, columns: layout.table.columns.prefix(count))
             if try scan.fill() { scans.append(scan) }
         }
-        var piece: [OrderedRow] = []
-        var bytes = 0
         while let next = scans.indices.min(by: { scans[$0].isBefore(scans[$1]) }) {
             let row = scans[next].take()
             if try !scans[next].fill() { scans.remove(at: next) }
-            // A piece holds rows of one owner.
-            let ends = piece.last.map { $0.key.owner != row.key.owner } ?? false
-            if ends || piece.count == Self.pieceCount || bytes >= Self.pieceBytes {
-                try Task.checkCancellation()
-                try body(.rows(piece))
-                piece.removeAll(keepingCapacity: true)
-                bytes = 0
-            }
-            bytes += row.values.bytes.count
-            piece.append(row)
+            try chunks.append(row)
         }
-        if !piece.isEmpty { try body(.rows(piece)) }
     }
 
-    // MARK: Outcomes
-
-    private func readOutcomes() throws {
+    private func readOutcomes(into chunks: inout SnapshotChunks) throws {
+        let system = settings.system
         let cursor = try Cursor(
             connection, name: "weir_outcomes",
             """
             SELECT owner.sync_id, found.caller, found.knowledge_id, kept.outcome
-            FROM \(own.owners.qualifiedName) AS owner
-            JOIN \(own.devices.qualifiedName) AS found ON found.owner = owner.sync_id
-            JOIN \(own.outcomes.qualifiedName) AS kept ON kept.device = found.device
+            FROM \(system.owners.qualifiedName) AS owner
+            JOIN \(system.devices.qualifiedName) AS found ON found.owner = owner.sync_id
+            JOIN \(system.outcomes.qualifiedName) AS kept ON kept.device = found.device
             WHERE owner.partition = \(partition)
             ORDER BY owner.sync_id, found.caller, found.knowledge_id, kept.batch
             """)
@@ -94,29 +79,25 @@ struct PartitionSnapshot {
         while !isAtEnd {
             let rows = try cursor.next()
             isAtEnd = rows.count == 0
-            var piece: [StoredOutcome] = []
             var bytes = 0
             for row in 0..<rows.count {
                 let device = Device(
                     caller: try RowReader.id(rows, row, 1), knowledgeID: try RowReader.id(rows, row, 2))
                 let encoded = rows.bytes(row, 3)
                 bytes += encoded.count
-                piece.append(
+                try chunks.append(
                     StoredOutcome(
                         key: DeviceKey(owner: try RowReader.id(rows, row, 0), device: device),
-                        outcome: try Outcome(decoding: encoded)))
+                        outcome: try Outcome(decoding: encoded)), encodedBytes: encoded.count)
             }
-            try Task.checkCancellation()
-            if !piece.isEmpty { try body(.outcomes(piece)) }
-            cursor.learn(count: piece.count, bytes: bytes)
+            cursor.adaptPageSize(rows: rows.count, bytes: bytes)
         }
     }
 }
 
-/// A query that is read a page at a time, each of about a megabyte.
+/// Reads a query in pages of about a megabyte.
 private final class Cursor {
-    /// One number of rows for all pages of a size keeps the memory of both ends in bounds; few enough for the first page,
-    /// when nothing is known of the rows.
+    /// In rows; few for the first page, when the size of the rows is unknown.
     private var pageCount = 64
     private let connection: PostgresConnection
     private let name: String
@@ -127,26 +108,26 @@ private final class Cursor {
         try connection.execute("DECLARE \(name) NO SCROLL CURSOR FOR \(query)")
     }
 
-    /// The next page; without rows at the end.
+    /// The next page, which is empty at the end.
     func next() throws(PostgresError) -> PostgresResult {
         try connection.queryOnce("FETCH FORWARD \(pageCount) FROM \(name)")
     }
 
-    /// Chooses the size of the next page by what the rows of this one took.
-    func learn(count: Int, bytes: Int) {
-        guard count > 0 else { return }
-        pageCount = min(max((1 << 20) / max(bytes / count, 1), 1), 1000)
+    /// Sets the next page's number of rows by the average size of this page's.
+    func adaptPageSize(rows: Int, bytes: Int) {
+        guard rows > 0 else { return }
+        pageCount = min(max((1 << 20) / max(bytes / rows, 1), 1), 1000)
     }
 }
 
-/// The rows of one table in their order.
+/// The rows of one table, ordered by owner and timeStamp.
 private final class TableScan {
     private let cursor: Cursor
     private let table: Int
     private let columns: ArraySlice<Column>
     private var reader = RowReader()
     private var page: [OrderedRow] = []
-    private var place = 0
+    private var index = 0
 
     init(_ cursor: Cursor, table: Int, columns: ArraySlice<Column>) {
         self.cursor = cursor
@@ -154,34 +135,33 @@ private final class TableScan {
         self.columns = columns
     }
 
-    /// Whether there is a next row, which this reads where need be.
+    /// Reads the next page if the current one is used up; false at the end.
     func fill() throws -> Bool {
-        if place < page.count { return true }
+        if index < page.count { return true }
         page.removeAll(keepingCapacity: true)
-        place = 0
+        index = 0
         let rows = try cursor.next()
         var bytes = 0
-        for row in 0..<rows.count {
+        for number in 0..<rows.count {
             let key = RowKey(
-                table: table, owner: try RowReader.id(rows, row, 0), id: try RowReader.id(rows, row, 1))
-            let made = try reader.row(rows, row, key: key, columns: columns, from: 2)
-            bytes += made.values.bytes.count
-            page.append(made)
+                table: table, owner: try RowReader.id(rows, number, 0), id: try RowReader.id(rows, number, 1))
+            let row = try reader.row(rows, number, key: key, columns: columns, from: 2)
+            bytes += row.values.bytes.count
+            page.append(row)
         }
-        cursor.learn(count: page.count, bytes: bytes)
+        cursor.adaptPageSize(rows: page.count, bytes: bytes)
         return !page.isEmpty
     }
 
-    /// Whether the next row comes before another scan's.
     func isBefore(_ other: TableScan) -> Bool {
-        let (mine, others) = (page[place], other.page[other.place])
+        let (mine, others) = (page[index], other.page[other.index])
         if mine.key.owner != others.key.owner { return mine.key.owner < others.key.owner }
         return mine.timeStamp < others.timeStamp
     }
 
-    /// The next row, which there is.
+    /// The next row; after `fill()`.
     func take() -> OrderedRow {
-        defer { place += 1 }
-        return page[place]
+        defer { index += 1 }
+        return page[index]
     }
 }

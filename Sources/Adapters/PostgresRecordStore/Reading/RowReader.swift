@@ -1,22 +1,18 @@
 import CanonicalValues
 import Postgres
 import RecordStore
+import RelationalTables
 import SyncModel
 
-/// Makes rows from results whose columns are those of ``TableLayout``.
+/// Decodes rows of results whose columns are those of ``TableLayout``.
 struct RowReader {
     private var writer = CanonicalValueWriter()
     private var text: [UInt8] = []
-    /// The ids read last: rows that follow each other mostly have the same, which then need no new strings.
+    /// The ids read last: consecutive rows mostly have the same, which saves new strings.
     private var lastKnowledgeID: KnowledgeID?
     private var lastWriter: Device?
 
-    /// How many of Weir's columns come before the values.
-    static let ownColumns = RowColumns.shapes.count - RowColumns.keyCount
-
-    /// Reads the row with this key and the values of `columns`.
-    ///
-    /// - Parameter first: the place of Weir's first column behind the key.
+    /// - Parameter first: the index of Weir's first column behind the key.
     mutating func row(
         _ rows: borrowing PostgresResult, _ row: Int, key: RowKey, columns: ArraySlice<Column>, from first: Int
     ) throws -> OrderedRow {
@@ -24,34 +20,32 @@ struct RowReader {
         return OrderedRow(
             key: key, knowledgeID: try knowledgeID(rows, row, first),
             timeStamp: try Self.timeStamp(rows, row, first + 1), version: try rows.bigint(row, first + 2),
-            isDeleted: try rows.boolean(row, first + 3), createdAt: try Self.moment(rows, row, first + 4),
-            updatedAt: try Self.moment(rows, row, first + 5), writer: try device(rows, row, first + 6),
+            isDeleted: try rows.boolean(row, first + 3), createdAt: try Self.time(rows, row, first + 4),
+            updatedAt: try Self.time(rows, row, first + 5), writer: try device(rows, row, first + 6),
             writerBatch: batch, isExact: try rows.boolean(row, first + 9),
             othersTimeStamp: try Self.timeStamp(rows, row, first + 10),
-            values: try values(rows, row, columns, from: first + Self.ownColumns))
+            values: try values(rows, row, columns, from: first + RowColumns.readCount))
     }
 
-    /// The timeStamp in a column.
     static func timeStamp(_ rows: borrowing PostgresResult, _ row: Int, _ column: Int) throws -> TimeStamp {
         guard let timeStamp = TimeStamp(rawValue: try rows.bigint(row, column)) else {
-            throw RecordStoreError(.corrupt, message: "a row holds a timeStamp out of range")
+            throw RecordStoreError.corrupt("a row has a timeStamp out of range")
         }
         return timeStamp
     }
 
-    /// The id in a column.
     static func id<ID: OpaqueID>(_ rows: borrowing PostgresResult, _ row: Int, _ column: Int) throws -> ID {
         guard let id = ID(try rows.text(row, column)) else {
-            throw RecordStoreError(.corrupt, message: "a row holds an id that is none")
+            throw RecordStoreError.corrupt("a row has an invalid id")
         }
         return id
     }
 
-    private static func moment(_ rows: borrowing PostgresResult, _ row: Int, _ column: Int) throws -> Int64 {
-        guard let moment = PostgresEpoch.microsecondsSince1970(try rows.bigint(row, column)) else {
-            throw RecordStoreError(.corrupt, message: "a row holds a moment out of range")
+    private static func time(_ rows: borrowing PostgresResult, _ row: Int, _ column: Int) throws -> Int64 {
+        guard let time = PostgresEpoch.since1970(try rows.bigint(row, column)) else {
+            throw RecordStoreError.corrupt("a row has a time out of range")
         }
-        return moment
+        return time
     }
 
     private mutating func knowledgeID(
@@ -104,7 +98,7 @@ struct RowReader {
         case .text, .json: rows.withBytes(row, column) { writer.write(text: $0, as: type) }
         case .decimal, .uuid, .timestamp, .date:
             var made: [UInt8] = []
-            // The memory is kept from value to value.
+            // Reuses the memory for the next value.
             swap(&made, &text)
             made.removeAll(keepingCapacity: true)
             try Self.appendText(rows, row, column, as: type, to: &made)
@@ -113,7 +107,7 @@ struct RowReader {
         }
     }
 
-    /// Appends the canonical form of what Postgres keeps in a form of its own.
+    /// Appends the canonical form of a value that Postgres stores in binary.
     private static func appendText(
         _ rows: borrowing PostgresResult, _ row: Int, _ column: Int, as type: SyncModel.ColumnType,
         to text: inout [UInt8]
@@ -124,15 +118,15 @@ struct RowReader {
                 try PostgresUUID.appendText(of: binary, to: &text)
             }
         case .timestamp:
-            let moment = PostgresEpoch.microsecondsSince1970(try rows.bigint(row, column))
-            guard let moment, moments.contains(moment) else {
-                throw RecordStoreError(.corrupt, message: "a row holds a timestamp out of range")
+            let time = PostgresEpoch.since1970(try rows.bigint(row, column))
+            guard let time, validTimes.contains(time) else {
+                throw RecordStoreError.corrupt("a row has a timestamp out of range")
             }
-            CanonicalTimestamp.append(moment, to: &text)
+            CanonicalTimestamp.append(time, to: &text)
         case .date:
             let days = Int64(try rows.integer(row, column)) + PostgresEpoch.days
-            guard moments.contains(days * 86_400_000_000) else {
-                throw RecordStoreError(.corrupt, message: "a row holds a date out of range")
+            guard validTimes.contains(days * 86_400_000_000) else {
+                throw RecordStoreError.corrupt("a row has a date out of range")
             }
             CalendarDate(daysSince1970: Int(days)).append(to: &text)
         default:
@@ -143,5 +137,5 @@ struct RowReader {
     }
 
     /// Microseconds since 1970 of the years 0001 to 9999.
-    private static let moments = Int64(-62_135_596_800_000_000)..<Int64(253_402_300_800_000_000)
+    private static let validTimes = Int64(-62_135_596_800_000_000)..<Int64(253_402_300_800_000_000)
 }

@@ -1,18 +1,18 @@
 import SyncModel
 
-/// The SQL that reads and writes the store's own tables.
+/// The SQL that reads and writes the system tables.
 ///
-/// Plans are made for few rows and kept (see ``SessionSettings``): `LATERAL` with `OFFSET 0` keeps the planner from walking
-/// over a table that it takes for small, so that each row is found through a primary key.
+/// Plans are generic and cached (see ``SessionSettings``): `LATERAL` with `OFFSET 0` keeps the planner from scanning a table
+/// that it assumes to be small, so that each row is found by the primary key.
 struct SystemStatements: Sendable {
-    /// Locks partitions for this transaction, by the space of this store's locks and the partitions in rising order.
+    /// Locks partitions for this transaction, by the store's lock space and the partitions in rising order.
     ///
-    /// Before the rows: whoever holds up a partition can then be found by its lock, also when the partition is new.
+    /// Before the rows, so that the session that blocks a partition is found by its lock, even for a new partition.
     let lock = """
         SELECT pg_advisory_xact_lock($1::integer, wanted.partition) FROM unnest($2::integer[]) AS wanted (partition)
         """
 
-    /// Ends the sessions that hold partitions, and says how many were ended.
+    /// Terminates the sessions that hold locks of partitions, and returns their number.
     let endHolders = """
         SELECT count(*) FROM (
             SELECT pg_terminate_backend(held.pid, 5000) AS ended
@@ -25,22 +25,21 @@ struct SystemStatements: Sendable {
         ) AS holders WHERE ended
         """
 
-    /// Where one partition stands.
+    /// Selects the position of one partition.
     let position: String
-    /// Moves partitions that stand where they are expected to: new values, then expected ones, as arrays, and how many.
-    let move: String
-    /// Gives partitions their first position.
-    let begin: String
-    /// Notes the partitions of owners.
-    let settle: String
-    /// Raises devices' highest batch numbers and counts their outcomes.
-    let raise: String
-    /// Keeps outcomes, each in the place of its device's oldest.
-    let keep: String
-    /// Devices' progress, each with one outcome.
+    /// Updates positions by compare-and-set: arrays of new values, of expected values, and their number.
+    let updatePositions: String
+    /// Inserts the first positions of partitions.
+    let insertPositions: String
+    /// Records the partitions of owners.
+    let insertOwners: String
+    /// Raises devices' highest batch numbers and adds to their numbers of outcomes.
+    let updateDevices: String
+    /// Writes outcomes, each over its device's oldest.
+    let writeOutcomes: String
+    /// Selects devices' progress, each with one outcome.
     let progress: String
 
-    /// How many places a device has for outcomes.
     private static let places = Outcome.keptPerDevice
 
     init(_ tables: SystemTables) {
@@ -52,8 +51,8 @@ struct SystemStatements: Sendable {
             SELECT ordered_offset, next_offset, time_stamp, schema_ordinal, uploads FROM \(partitions)
             WHERE partition = $1::integer
             """
-        // A count that is not the expected one divides by zero, which ends the pipeline and with it the transaction.
-        move = """
+        // An unexpected count divides by zero, which aborts the pipeline and with it the transaction.
+        updatePositions = """
             WITH moved AS (
                 UPDATE \(partitions) AS found SET ordered_offset = new.ordered_offset, next_offset = new.next_offset,
                     time_stamp = new.time_stamp, schema_ordinal = new.schema_ordinal, uploads = new.uploads
@@ -67,7 +66,7 @@ struct SystemStatements: Sendable {
                 RETURNING 1)
             SELECT 1 / (count(*) = $12::bigint)::integer FROM moved
             """
-        begin = """
+        insertPositions = """
             WITH begun AS (
                 INSERT INTO \(partitions)
                     (partition, ordered_offset, next_offset, time_stamp, schema_ordinal, uploads)
@@ -76,7 +75,7 @@ struct SystemStatements: Sendable {
                 ON CONFLICT (partition) DO NOTHING RETURNING 1)
             SELECT 1 / (count(*) = $7::bigint)::integer FROM begun
             """
-        settle = """
+        insertOwners = """
             WITH settled AS (
                 INSERT INTO \(owners) (sync_id, partition) SELECT * FROM unnest($1::text[], $2::integer[])
                 ON CONFLICT (sync_id) DO NOTHING)
@@ -86,14 +85,14 @@ struct SystemStatements: Sendable {
                 WHERE stored.sync_id = new.sync_id OFFSET 0) AS found
             WHERE found.partition <> new.partition
             """
-        raise = """
+        updateDevices = """
             INSERT INTO \(devices) AS found (owner, caller, knowledge_id, highest_batch, outcomes)
             SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])
             ON CONFLICT (owner, caller, knowledge_id) DO UPDATE SET
                 highest_batch = greatest(found.highest_batch, excluded.highest_batch),
                 outcomes = found.outcomes + excluded.outcomes
             """
-        keep = """
+        writeOutcomes = """
             INSERT INTO \(outcomes) (device, place, batch, outcome)
             SELECT found.device, (found.outcomes - new.behind) % \(Self.places), new.batch, new.outcome
             FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bytea[])
@@ -102,16 +101,16 @@ struct SystemStatements: Sendable {
                 AND stored.caller = new.caller AND stored.knowledge_id = new.knowledge_id OFFSET 0) AS found
             ON CONFLICT (device, place) DO UPDATE SET batch = excluded.batch, outcome = excluded.outcome
             """
-        // A new batch, the usual case, has no outcome yet: then the key is NULL, and no index is looked into.
+        // Usually the batch is new and has no outcome: then the key is NULL, which needs no index lookup.
         progress = """
-            SELECT asked.place, found.highest_batch, kept.outcome
+            SELECT requested.number, found.highest_batch, kept.outcome
             FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
-                WITH ORDINALITY AS asked (owner, caller, knowledge_id, batch, place)
-            CROSS JOIN LATERAL (SELECT * FROM \(devices) AS stored WHERE stored.owner = asked.owner
-                AND stored.caller = asked.caller AND stored.knowledge_id = asked.knowledge_id OFFSET 0) AS found
+                WITH ORDINALITY AS requested (owner, caller, knowledge_id, batch, number)
+            CROSS JOIN LATERAL (SELECT * FROM \(devices) AS stored WHERE stored.owner = requested.owner
+                AND stored.caller = requested.caller AND stored.knowledge_id = requested.knowledge_id OFFSET 0) AS found
             LEFT JOIN LATERAL (SELECT * FROM \(outcomes) AS stored
-                WHERE stored.device = CASE WHEN asked.batch <= found.highest_batch THEN found.device END
-                AND stored.batch = asked.batch OFFSET 0) AS kept ON true
+                WHERE stored.device = CASE WHEN requested.batch <= found.highest_batch THEN found.device END
+                AND stored.batch = requested.batch OFFSET 0) AS kept ON true
             """
     }
 }

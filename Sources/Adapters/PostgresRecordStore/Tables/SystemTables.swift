@@ -1,6 +1,6 @@
-/// The tables in which the store keeps what is no row: no schema may use names with their prefix.
+/// The tables of the store itself; the schema file reserves their prefix.
 struct SystemTables: Sendable {
-    /// The format of these tables that this code knows; each migration to a later one comes behind the others.
+    /// The format of these tables that this code writes.
     static let format = 1
 
     private let schema: String
@@ -9,69 +9,67 @@ struct SystemTables: Sendable {
         self.schema = schema
     }
 
-    /// Formats that the tables went through.
-    var migrations: TableShape {
+    var migrations: TableDefinition {
         table(
             "weir_migrations",
             [
-                .init("format", "integer", comment: "Format of Weir's own tables"),
+                .init("format", "integer", comment: "Format of Weir's system tables"),
                 .init(
                     "applied_at", "timestamp with time zone", defaultValue: "now()", comment: "When it was reached"),
-            ], key: ["format"], "Formats of Weir's own tables, the greatest in force")
+            ], key: ["format"], "Formats of Weir's system tables; the greatest is the current one")
     }
 
-    /// Which part of the partitions of which history this database holds.
-    var shard: TableShape {
+    /// Which partitions of which epoch this database holds.
+    var shard: TableDefinition {
         table(
             "weir_shard",
             [
                 .init("shard", "integer", comment: "Number of this database, from 0"),
                 .init("shards", "integer", comment: "How many databases there are"),
-                .init("epoch", "text", comment: "Id of the history whose rows these are, for ever"),
+                .init("epoch", "text", comment: "Epoch of the log whose rows these are; never changes"),
             ], key: ["shard"],
-            "The place of this database in a history: it holds the partitions p with p mod shards = shard")
+            "The shard of this database: it holds the partitions p with p mod shards = shard")
     }
 
-    /// The schema versions that the tables were prepared for, each with its tables as `weir.v1.Schema`.
-    var schemas: TableShape {
+    /// The schema versions that the tables are prepared for; `tables` is `weir.v1.Schema`.
+    var schemas: TableDefinition {
         table(
             "weir_schemas",
             [
                 .init("ordinal", "integer", comment: "Number of the version"),
                 .init("hash", "text", comment: "Hash by which devices name it"),
                 .init("tables", "bytea", comment: "Its tables, weir.v1.Schema in protobuf"),
-            ], key: ["ordinal"], "Schema versions that the tables were made for")
+            ], key: ["ordinal"], "Schema versions that the tables are prepared for")
     }
 
-    /// Where each partition stands; `uploads` is `weir.v1.UploadPositions`.
-    var partitions: TableShape {
+    /// The position of each partition; `uploads` is `weir.v1.UploadPositions`.
+    var partitions: TableDefinition {
         table(
             "weir_partitions",
             [
                 .init("partition", "integer", comment: "Partition of the topic changes"),
                 .init("ordered_offset", "bigint", comment: "Offset in ordered behind the last result written"),
-                .init("next_offset", "bigint", comment: "Offset in changes of the next message"),
-                .init("time_stamp", "bigint", comment: "Newest time_stamp given"),
-                .init("schema_ordinal", "integer", comment: "Greatest schema version that a message named"),
+                .init("next_offset", "bigint", comment: "Offset in changes of the next part"),
+                .init("time_stamp", "bigint", comment: "Newest assigned time_stamp"),
+                .init("schema_ordinal", "integer", comment: "Greatest schema version that a part named"),
                 .init("uploads", "bytea", comment: "Newest parts seen, weir.v1.UploadPositions in protobuf"),
-            ], key: ["partition"], "Where each partition stands: moved with its rows in one transaction", fillFactor: 10
+            ], key: ["partition"], "Position of each partition, updated with its rows in one transaction",
+            fillFactor: 10
         )
     }
 
-    /// The partition of every owner that has rows or outcomes: an owner lives in one for ever (I3).
-    var owners: TableShape {
+    /// The partition of every owner that has rows or outcomes, which never changes (I3).
+    var owners: TableDefinition {
         table(
             "weir_owners",
             [
                 .init("sync_id", "text", comment: "Owner of rows", maximumBytes: 255),
-                .init("partition", "integer", comment: "Its partition, for ever"),
+                .init("partition", "integer", comment: "Its partition; never changes"),
             ], key: ["sync_id"], "Partition of each owner that has rows or batches")
     }
 
-    /// The progress of each device with each owner.
-    ///
-    /// `outcomes` counts all it ever had, which says where the next one goes.
-    var devices: TableShape {
+    /// The progress of each device with each owner; `outcomes` counts all it ever had.
+    var devices: TableDefinition {
         table(
             "weir_devices",
             [
@@ -84,32 +82,29 @@ struct SystemTables: Sendable {
             ], key: ["owner", "caller", "knowledge_id"], "Progress of each device with each owner", fillFactor: 80)
     }
 
-    /// The newest 16 outcomes of each device, `weir.v1.Outcome`: a new one takes the place of the oldest.
-    var outcomes: TableShape {
+    /// The newest 16 outcomes of each device, `weir.v1.Outcome`; a new one overwrites the oldest.
+    var outcomes: TableDefinition {
         table(
             "weir_outcomes",
             [
                 .init("device", "bigint", comment: "The device, weir_devices.device"),
                 .init("place", "integer", comment: "0 to 15"),
                 .init("batch", "bigint", comment: "Number of the batch"),
-                .init("outcome", "bytea", comment: "What became of it, weir.v1.Outcome in protobuf"),
-            ], key: ["device", "place"], "What became of the newest 16 batches of each device", fillFactor: 80)
+                .init("outcome", "bytea", comment: "Outcome of the batch, weir.v1.Outcome in protobuf"),
+            ], key: ["device", "place"], "Outcomes of the newest 16 batches of each device", fillFactor: 80)
     }
 
-    /// All.
-    var all: [TableShape] { [migrations, shard, schemas, partitions, owners, devices, outcomes] }
+    var all: [TableDefinition] { [migrations, shard, schemas, partitions, owners, devices, outcomes] }
 
     /// Indexes besides the primary keys.
     var indexes: [String] {
-        [
-            "CREATE INDEX weir_owners_by_partition ON \(owners.qualifiedName) (partition, sync_id)"
-        ]
+        ["CREATE INDEX weir_owners_by_partition ON \(owners.qualifiedName) (partition, sync_id)"]
     }
 
     private func table(
-        _ name: String, _ columns: [TableShape.Column], key: [String], _ comment: String, fillFactor: Int = 100
-    ) -> TableShape {
-        TableShape(
+        _ name: String, _ columns: [TableDefinition.Column], key: [String], _ comment: String, fillFactor: Int = 100
+    ) -> TableDefinition {
+        TableDefinition(
             schema: schema, name: name, columns: columns, primaryKey: key, comment: comment, fillFactor: fillFactor)
     }
 }

@@ -1,8 +1,9 @@
 import CanonicalValues
 import Postgres
+import RelationalTables
 import SyncModel
 
-/// The columns of a table as arrays, Weir's own before those of the schema.
+/// The columns of a table as arrays, Weir's before those of the schema.
 struct ColumnArrays {
     private(set) var arrays: [BinaryArray]
 
@@ -10,15 +11,15 @@ struct ColumnArrays {
         arrays = types.map { BinaryArray($0) }
     }
 
-    /// Removes all elements and keeps the memory.
+    /// Keeps the memory.
     mutating func removeAll() {
         for index in arrays.indices { arrays[index].removeAll() }
     }
 
     /// Appends the columns of ``RowColumns``, in their order.
     mutating func append(_ row: OrderedRow) throws(CanonicalValueError) {
-        guard let createdAt = PostgresEpoch.moment(since1970: row.createdAt),
-            let updatedAt = PostgresEpoch.moment(since1970: row.updatedAt)
+        guard let createdAt = PostgresEpoch.since2000(row.createdAt),
+            let updatedAt = PostgresEpoch.since2000(row.updatedAt)
         else { throw CanonicalValueError(type: "timestamp") }
         arrays[0].append(row.key.owner.text)
         arrays[1].append(row.key.id.text)
@@ -35,13 +36,13 @@ struct ColumnArrays {
         arrays[12].append(row.othersTimeStamp.rawValue)
     }
 
-    /// Appends a value of one of the schema's columns.
+    /// Appends a value of a schema column.
     ///
-    /// - Throws: `CanonicalValueError` where Postgres would keep it in another spelling.
+    /// - Throws: `CanonicalValueError` if Postgres would return it in another form.
     mutating func append(
         _ value: borrowing ColumnValue, column: Int, as type: SyncModel.ColumnType
     ) throws(CanonicalValueError) {
-        let index = RowColumns.types.count + column
+        let index = RowColumns.all.count + column
         switch value {
         case .null: arrays[index].appendNull()
         case .integer(let integer):
@@ -56,16 +57,16 @@ struct ColumnArrays {
         }
     }
 
-    /// Appends what Postgres keeps in a form of its own; it must be spelled as it will be read again (I4).
+    /// Appends a value that Postgres stores in binary; its text must be exactly what a read will return (I4).
     private mutating func append(
         _ text: Span<UInt8>, to index: Int, as type: SyncModel.ColumnType
     ) throws(CanonicalValueError) {
         let isCanonical: Bool
         switch type {
         case .timestamp:
-            let moment = CanonicalTimestamp(text)
-            isCanonical = moment?.isCanonical ?? false
-            if let moment { arrays[index].append(moment.microseconds - PostgresEpoch.microseconds) }
+            let time = CanonicalTimestamp(text)
+            isCanonical = time?.isCanonical ?? false
+            if let time { arrays[index].append(time.microseconds - PostgresEpoch.microseconds) }
         case .date:
             let date = CalendarDate(text)
             isCanonical = date != nil
@@ -80,9 +81,8 @@ struct ColumnArrays {
     }
 }
 
-/// The canonical form of decimals.
 private enum CanonicalDecimal {
-    /// Whether a text has so many digits behind the point, none too many before it, and no sign where it is zero.
+    /// Whether a text has `scale` digits behind the point, no leading zeros, and no sign if it is zero.
     static func holds(_ text: Span<UInt8>, scale: Int) -> Bool {
         let end = text.count - (scale == 0 ? 0 : scale + 1)
         let isNegative = !text.isEmpty && text[0] == UInt8(ascii: "-")

@@ -1,79 +1,79 @@
 import Observability
 import Postgres
 import RecordStore
+import RelationalTables
 import SyncModel
 
-/// Writes the calls of `commit` that wait in one transaction; each stands or falls for itself.
+/// Writes the waiting calls of `commit` in one transaction; each succeeds or fails separately.
 struct GroupCommit {
     private let connection: PostgresConnection
-    private let tables: PreparedTables
+    private let tables: PreparedTables<TableLayout>
     private let settings: ShardSettings
-    private let memory: ShardMemory
+    private let history: CommitHistory
     private let logger: Logger
 
     init(
-        _ connection: PostgresConnection, _ tables: PreparedTables, _ settings: ShardSettings, _ memory: ShardMemory,
-        _ logger: Logger
+        _ connection: PostgresConnection, _ tables: PreparedTables<TableLayout>, _ settings: ShardSettings,
+        _ history: CommitHistory, _ logger: Logger
     ) {
         self.connection = connection
         self.tables = tables
         self.settings = settings
-        self.memory = memory
+        self.history = history
         self.logger = logger
     }
 
-    /// Writes and answers tickets.
+    /// Writes and resolves calls.
     ///
-    /// - Returns: the tickets that were not answered since the session was lost, with how.
-    func run(_ tickets: [CommitTicket]) -> (tickets: [CommitTicket], error: PostgresError)? {
-        if tickets.count > 1 {
-            switch attempt(tickets.flatMap(\.steps), isGroup: true) {
+    /// - Returns: the unresolved calls if the session was lost, with its error.
+    func run(_ commits: [PendingCommit]) -> (commits: [PendingCommit], error: PostgresError)? {
+        if commits.count > 1 {
+            switch attempt(commits.flatMap(\.steps), isGroup: true) {
             case .success:
-                for ticket in tickets { ticket.completion.resume(returning: .success(())) }
+                for commit in commits { commit.resolve(.success(())) }
                 return nil
             case .failure(.lost(let error)):
-                return (tickets, error)
+                return (commits, error)
             case .failure:
-                // Whoever it was: each by itself.
+                // Any of the calls may have caused it: each is written alone.
                 break
             }
         }
-        for (index, ticket) in tickets.enumerated() {
-            switch commit(ticket.steps) {
-            case .success: ticket.completion.resume(returning: .success(()))
-            case .failure(.lost(let error)): return (Array(tickets[index...]), error)
-            case .failure(.call(let error)): ticket.completion.resume(returning: .failure(error))
-            case .failure(.stalled(let error)):
-                ticket.completion.resume(returning: .failure(RecordStoreError(error, place: connection.place)))
+        for (index, commit) in commits.enumerated() {
+            switch write(commit.steps) {
+            case .success: commit.resolve(.success(()))
+            case .failure(.lost(let error)): return (Array(commits[index...]), error)
+            case .failure(.call(let error)): commit.resolve(.failure(error))
+            case .failure(.blocked(let error)):
+                commit.resolve(.failure(RecordStoreError(error, place: connection.place)))
             }
         }
         return nil
     }
 
-    /// Why steps were not written.
     private enum Failure: Error {
-        /// The session was lost: they may have been written all the same.
+        /// The session was lost: the steps may have been written or not.
         case lost(PostgresError)
-        /// Another session holds a partition.
-        case stalled(PostgresError)
-        /// The call's own failure.
+        /// Another session holds the lock of a partition.
+        case blocked(PostgresError)
+        /// This call failed.
         case call(RecordStoreError)
     }
 
-    /// Writes the steps of one call, ending whoever holds up their partitions.
-    private func commit(_ steps: [StoreStep]) -> Result<Void, Failure> {
+    /// Writes the steps of one call, and terminates the sessions that block their partitions.
+    private func write(_ steps: [StoreStep]) -> Result<Void, Failure> {
         let first = attempt(steps)
-        guard case .failure(.stalled) = first else { return first }
+        guard case .failure(.blocked) = first else { return first }
         do {
             var partitions = BinaryArray(.bigint)
             for partition in Set(steps.map(\.partition)) { partitions.append(Int64(partition)) }
             var parameters = PostgresParameters()
             parameters.append(settings.lockSpace)
             parameters.append(partitions)
-            let ended = try connection.query(tables.statements.endHolders, parameters).bigint(0, 0)
+            let ended = try connection.query(settings.statements.endHolders, parameters).bigint(0, 0)
             if ended > 0 {
                 logger.warning(
-                    "Ended sessions of a stalled worker that held partitions",
+                    "Terminated the sessions of a stalled worker that held locks of partitions",
                     [.partition: .integer(steps[0].partition), .count: .integer(Int(ended))])
             }
         } catch {
@@ -83,21 +83,21 @@ struct GroupCommit {
     }
 
     /// - Parameters:
-    ///   - isGroup: whether the steps are of several calls, so that an error is nobody's yet.
-    ///   - isInserting: whether a row's first version is written as a row that does not exist. One that does all the same, since
-    ///     somebody else made it, is overwritten at the second try.
+    ///   - isGroup: whether the steps belong to several calls, so that an error is not attributed to one.
+    ///   - isInserting: whether a row's first version is inserted without a conflict check. If the row exists, because another
+    ///     application created it, the second attempt overwrites it.
     private func attempt(
         _ steps: [StoreStep], isGroup: Bool = false, isInserting: Bool = true
     ) -> Result<Void, Failure> {
-        let writer = StepWriter(connection, tables, settings, memory, steps: steps, isInserting: isInserting)
+        let writer = StepWriter(connection, tables, settings, history, steps: steps, isInserting: isInserting)
         do {
             try writer.write()
-            memory.finish(steps)
+            history.recordWritten(steps)
             return .success(())
         } catch let error as PostgresError {
             guard !error.isConnectionLost else {
-                // Before the first statement nothing can have been written.
-                if !writer.purposes.isEmpty { memory.lose(steps) }
+                // Without a statement nothing was written.
+                if !writer.purposes.isEmpty { history.recordLost(steps) }
                 return .failure(.lost(error))
             }
             do {
@@ -125,7 +125,7 @@ struct GroupCommit {
         return .call(RecordStoreError(error, place: place))
     }
 
-    // MARK: What an error means
+    // MARK: Errors
 
     private func explain(
         _ error: PostgresError, _ writer: StepWriter, _ steps: [StoreStep]
@@ -133,51 +133,46 @@ struct GroupCommit {
         let purpose = error.statement.flatMap { writer.purposes.indices.contains($0) ? writer.purposes[$0] : nil }
         switch (purpose, error.sqlState) {
         case (.lock, .lockNotAvailable?):
-            return .failure(.stalled(error))
+            return .failure(.blocked(error))
         case (.position, .divisionByZero?):
             return try fenced(steps)
         case (.owners, .divisionByZero?):
             return .failure(
                 .call(
-                    RecordStoreError(
-                        .incompatibleTables,
-                        message: "\(connection.place): an owner of partition "
-                            + "\(steps.map { "\($0.partition)" }.joined(separator: ", ")) was in another one before; a "
-                            + "history keeps its number of partitions: name another database, or restore the log these "
-                            + "tables belong to")))
-        case (.rows(let places), let state?) where Self.mayBeARow(state):
-            guard let (key, cause) = try writer.refusedRow(among: places) else { break }
+                    .incompatible(
+                        "an owner of partition \(steps.map { "\($0.partition)" }.joined(separator: ", ")) is recorded in "
+                            + "another partition; the number of partitions must not change: set another database, or "
+                            + "restore the log these tables belong to", place: connection.place)))
+        case (.rows(let locators), let state?) where Self.mayBeARow(state):
+            guard let (key, cause) = try writer.rejectedRow(among: locators) else { break }
             let table = tables.layouts[key.table].table.name
             let reason = cause.sqlState?.category == "23" ? cause.description : cause.withoutMessage
-            return .failure(.call(RowArrays.refusal(of: key, table, reason)))
+            return .failure(.call(.refusedRow(key, table: table, reason: reason)))
         default: break
         }
         return .failure(.call(RecordStoreError(error, place: connection.place)))
     }
 
-    /// Whether an error is about what a row holds: bad data, a constraint, a trigger's refusal, a size, a rule for rows.
+    /// Whether the values of a row may cause the error: bad data, a constraint, a trigger, a size limit, a row policy.
     private static func mayBeARow(_ state: SQLState) -> Bool {
         ["21", "22", "23", "44", "54", "P0", "42", "0A"].contains(state.category)
     }
 
-    /// Tells a worker that was replaced from one whose own commit was done and whose answer was lost.
+    /// Distinguishes a replaced worker from one whose own commit succeeded before its response was lost.
     private func fenced(_ steps: [StoreStep]) throws -> Result<Void, Failure> {
-        var isDone = memory.hasLost(steps)
-        var message = ""
+        var areWritten = history.wereLost(steps)
+        var failure: RecordStoreError?
         for step in steps {
-            let found = try PositionRecord.read(step.partition, connection, tables.statements)
-            if found != step.position { isDone = false }
-            if found != step.expected, message.isEmpty {
-                message =
-                    "partition \(step.partition) stands at \(PositionRecord.describe(found)) and was expected at "
-                    + "\(PositionRecord.describe(step.expected)): another worker has moved it on"
-            }
+            let found = try PartitionsTable.read(step.partition, connection, settings.statements)
+            if found != step.position { areWritten = false }
+            if found != step.expected { failure = failure ?? .fenced(step, found: found, place: connection.place) }
         }
-        if isDone {
-            memory.finish(steps)
+        if areWritten {
+            history.recordWritten(steps)
             return .success(())
         }
-        memory.fence(steps)
-        return .failure(.call(RecordStoreError(.fenced, message: "\(connection.place): \(message)")))
+        history.recordFenced(steps)
+        // Every position is as expected only if it was changed back in between.
+        return .failure(.call(failure ?? .fenced(steps[0], found: steps[0].expected, place: connection.place)))
     }
 }

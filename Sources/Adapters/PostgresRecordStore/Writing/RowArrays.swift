@@ -1,59 +1,51 @@
 import CanonicalValues
 import Postgres
 import RecordStore
+import RelationalTables
 import SyncModel
 
 /// Rows of one table with the same number of values, each column an array in Postgres's binary format.
 ///
-/// That is the cheapest way to many rows that Postgres has: one statement, planned once, without a temporary table.
+/// This is the cheapest way to write many rows: one statement, planned once, without a temporary table.
 struct RowArrays {
-    /// What rows share that go into one statement.
+    /// Rows of the same shape share a statement.
     struct Shape: Hashable {
         let table: Int
         let columns: Int
-        /// Whether their first version is written.
+        /// Whether it writes their first version.
         let areNew: Bool
     }
 
-    /// How many rows a statement gets: with more, neither end grows faster, and the server begins later.
-    static let maximumCount = 1000
-    /// How many bytes a statement gets before it is sent.
-    static let maximumBytes = 1 << 20
+    /// More rows in a statement are not faster, and the server starts later.
+    private static let maximumCount = 1000
+    private static let maximumBytes = 1 << 20
 
-    /// The rows in the arrays.
-    private(set) var keys: [RowKey] = []
+    private var count = 0
     private var byteCount = 0
     private let table: Table
     private var columns: ColumnArrays
     private var reader = CanonicalValueReader()
 
-    init(_ table: Table, columns count: Int) {
-        self.table = table
-        columns = ColumnArrays(RowColumns.types + table.columns.prefix(count).map(\.type.postgresType))
+    init(_ layout: TableLayout, columns: Int) {
+        table = layout.table
+        self.columns = ColumnArrays(layout.arrayTypes(columns: columns))
     }
 
-    /// Whether it is time to send.
-    var isFull: Bool { keys.count >= Self.maximumCount || byteCount >= Self.maximumBytes }
+    /// Whether the rows should be sent.
+    var isFull: Bool { count >= Self.maximumCount || byteCount >= Self.maximumBytes }
 
-    /// The arrays as parameters.
-    var parameters: PostgresParameters {
-        var parameters = PostgresParameters()
-        for array in columns.arrays { parameters.append(array) }
-        return parameters
-    }
+    var parameters: PostgresParameters { PostgresParameters(columns.arrays) }
 
-    /// Removes the rows and keeps the memory.
+    /// Keeps the memory.
     mutating func removeAll() {
-        keys.removeAll(keepingCapacity: true)
+        count = 0
         columns.removeAll()
         byteCount = 0
     }
 
-    /// Appends a row.
-    ///
-    /// - Throws: `RecordStoreError` where its values are not those of the table.
+    /// - Throws: `RecordStoreError` if a value does not fit its column.
     mutating func append(_ row: OrderedRow) throws {
-        keys.append(row.key)
+        count += 1
         byteCount += row.values.bytes.count + 200
         do {
             try columns.append(row)
@@ -62,14 +54,7 @@ struct RowArrays {
                 try reader.read(json, as: type) { value in try columns.append(value, column: column, as: type) }
             }
         } catch let error as CanonicalValueError {
-            throw Self.refusal(of: row.key, table.name, "\(error)")
+            throw RecordStoreError.refusedRow(row.key, table: table.name, reason: "\(error)")
         }
-    }
-
-    /// Names the row, never a value.
-    static func refusal(of key: RowKey, _ table: String, _ reason: String) -> RecordStoreError {
-        RecordStoreError(
-            .refusedRow(key),
-            message: "table \(table) refused the row with sync_id \(key.owner) and id \(key.id): \(reason)")
     }
 }

@@ -1,59 +1,64 @@
 import Postgres
 import RecordStore
+import RelationalTables
 import SyncModel
 
-/// Sends steps as one transaction in one pipeline: locks, positions, owners, rows, outcomes, and the commit with them, so
-/// that the transaction is open no longer than the server works on it.
+/// Writes steps as one transaction in one pipeline: locks, positions, owners, rows, outcomes and the commit, so that the
+/// transaction is open only while the server executes it.
 final class StepWriter {
-    /// What a statement of the pipeline does, by which its error is understood.
+    /// What a statement of the pipeline does, which explains its error.
     enum Purpose {
         case control
         case lock
         case position
         case owners
-        /// Rows, as places in the steps: the step's and the row's.
         case rows([RowLocator])
         case outcomes
     }
 
-    /// A row among the steps.
+    /// Indexes of a step and of a row in it.
     struct RowLocator {
         let step: Int
         let row: Int
     }
 
     private let connection: PostgresConnection
-    private let tables: PreparedTables
+    private let tables: PreparedTables<TableLayout>
     private let settings: ShardSettings
-    private let memory: ShardMemory
+    private let history: CommitHistory
     private let steps: [StoreStep]
     private let isInserting: Bool
-    /// What each statement was sent for.
+    /// Of each statement that was sent.
     private(set) var purposes: [Purpose] = []
     private var names: [RowArrays.Shape: String] = [:]
 
-    /// - Parameter isInserting: whether a row's first version is written as a row that does not exist.
+    /// - Parameter isInserting: whether a row's first version is inserted without a conflict check.
     init(
-        _ connection: PostgresConnection, _ tables: PreparedTables, _ settings: ShardSettings, _ memory: ShardMemory,
-        steps: [StoreStep], isInserting: Bool
+        _ connection: PostgresConnection, _ tables: PreparedTables<TableLayout>, _ settings: ShardSettings,
+        _ history: CommitHistory, steps: [StoreStep], isInserting: Bool
     ) {
         self.connection = connection
         self.tables = tables
         self.settings = settings
-        self.memory = memory
+        self.history = history
         self.steps = steps
         self.isInserting = isInserting
     }
 
     /// Writes all steps and commits.
     ///
-    /// - Throws: `PostgresError`, whose statement `purposes` explains; `RecordStoreError` where a row does not fit its
-    ///   table. The transaction may be open then.
+    /// - Throws: `PostgresError` of a statement in `purposes`; `RecordStoreError` if a row does not fit its table. The
+    ///   transaction may then be open.
     func write() throws {
         let begin = try connection.prepare("BEGIN")
         let commit = try connection.prepare("COMMIT")
-        let lock = try connection.prepare(tables.statements.lock)
-        let own = try prepareOwn()
+        let statements = settings.statements
+        let lock = try connection.prepare(statements.lock)
+        let update = try connection.prepare(statements.updatePositions)
+        let insert = try connection.prepare(statements.insertPositions)
+        let insertOwners = try connection.prepare(statements.insertOwners)
+        let updateDevices = try connection.prepare(statements.updateDevices)
+        let writeOutcomes = try connection.prepare(statements.writeOutcomes)
         try prepareRows()
         try connection.pipeline { pipeline in
             func send(_ name: String, _ parameters: PostgresParameters, _ purpose: Purpose) throws(PostgresError) {
@@ -63,36 +68,21 @@ final class StepWriter {
             try send(begin, PostgresParameters(), .control)
             try send(lock, locks(), .lock)
             for round in rounds() {
-                for (name, parameters) in positions(round, own) { try send(name, parameters, .position) }
-                if let parameters = owners(round) { try send(own.settle, parameters, .owners) }
+                for (name, hasPosition) in [(insert, false), (update, true)] {
+                    let indices = round.filter { (steps[$0].expected != nil) == hasPosition }
+                    if !indices.isEmpty { try send(name, positions(indices), .position) }
+                }
+                if let parameters = owners(round) { try send(insertOwners, parameters, .owners) }
                 try sendRows(round, send)
                 let outcomes = round.flatMap { steps[$0].outcomes }
                 if !outcomes.isEmpty {
-                    let arrays = OutcomeArrays(outcomes)
-                    try send(own.raise, arrays.devices, .outcomes)
-                    try send(own.keep, arrays.outcomes, .outcomes)
+                    let arrays = DevicesTable.Outcomes(outcomes)
+                    try send(updateDevices, arrays.devices, .outcomes)
+                    try send(writeOutcomes, arrays.outcomes, .outcomes)
                 }
             }
             try send(commit, PostgresParameters(), .control)
         }
-    }
-
-    // MARK: Preparation
-
-    private struct SystemNames {
-        let move: String
-        let begin: String
-        let settle: String
-        let raise: String
-        let keep: String
-    }
-
-    private func prepareOwn() throws(PostgresError) -> SystemNames {
-        let statements = tables.statements
-        return SystemNames(
-            move: try connection.prepare(statements.move), begin: try connection.prepare(statements.begin),
-            settle: try connection.prepare(statements.settle), raise: try connection.prepare(statements.raise),
-            keep: try connection.prepare(statements.keep))
     }
 
     private func prepareRows() throws {
@@ -108,7 +98,7 @@ final class StepWriter {
 
     // MARK: Positions and owners
 
-    /// The steps in groups that have each partition once: a later step of a partition builds on the one before it.
+    /// Groups the steps so that each group has a partition once: a later step of a partition depends on the earlier one.
     private func rounds() -> [[Int]] {
         var rounds: [[Int]] = []
         var counts: [Int: Int] = [:]
@@ -123,7 +113,7 @@ final class StepWriter {
 
     private func locks() -> PostgresParameters {
         var partitions = BinaryArray(.integer)
-        // In one order, so that no two workers wait for each other.
+        // In rising order, which prevents deadlocks.
         for partition in Set(steps.map(\.partition)).sorted() { partitions.append(Int32(partition)) }
         var parameters = PostgresParameters()
         parameters.append(settings.lockSpace)
@@ -131,31 +121,20 @@ final class StepWriter {
         return parameters
     }
 
-    private func positions(_ round: [Int], _ own: SystemNames) -> [(String, PostgresParameters)] {
-        let (moving, new) = (
-            round.filter { steps[$0].expected != nil }, round.filter { steps[$0].expected == nil }
-        )
-        var sent: [(String, PostgresParameters)] = []
-        if !new.isEmpty { sent.append((own.begin, parameters(new))) }
-        if !moving.isEmpty { sent.append((own.move, parameters(moving))) }
-        return sent
-    }
-
-    private func parameters(_ indices: [Int]) -> PostgresParameters {
+    /// - Parameter indices: steps that all have an expected position, or all none.
+    private func positions(_ indices: [Int]) -> PostgresParameters {
         var partitions = BinaryArray(.integer)
-        var new = PositionArrays()
-        var old = PositionArrays()
-        var hasOld = false
+        var new = PartitionsTable.Positions()
+        var expected: PartitionsTable.Positions?
         for step in indices.map({ steps[$0] }) {
             partitions.append(Int32(step.partition))
             new.append(step.position)
-            if let expected = step.expected {
-                old.append(expected)
-                hasOld = true
+            if let position = step.expected {
+                if expected == nil { expected = PartitionsTable.Positions() }
+                expected?.append(position)
             }
         }
-        var parameters = PostgresParameters()
-        for array in [partitions] + new.all + (hasOld ? old.all : []) { parameters.append(array) }
+        var parameters = PostgresParameters([partitions] + new.arrays + (expected?.arrays ?? []))
         parameters.append(Int64(indices.count))
         return parameters
     }
@@ -164,16 +143,12 @@ final class StepWriter {
         var owners = BinaryArray(.text)
         var partitions = BinaryArray(.integer)
         for step in round.map({ steps[$0] }) {
-            for owner in memory.unsettled(step) {
+            for owner in history.unknownOwners(step) {
                 owners.append(owner.text)
                 partitions.append(Int32(step.partition))
             }
         }
-        guard owners.count > 0 else { return nil }
-        var parameters = PostgresParameters()
-        parameters.append(owners)
-        parameters.append(partitions)
-        return parameters
+        return owners.count > 0 ? PostgresParameters([owners, partitions]) : nil
     }
 
     // MARK: Rows
@@ -186,32 +161,32 @@ final class StepWriter {
     private func sendRows(
         _ round: [Int], _ send: (String, PostgresParameters, Purpose) throws -> Void
     ) throws {
-        var open: [RowArrays.Shape: (arrays: RowArrays, places: [RowLocator])] = [:]
+        var open: [RowArrays.Shape: (arrays: RowArrays, locators: [RowLocator])] = [:]
         func flush(_ shape: RowArrays.Shape) throws {
-            guard let name = names[shape], let rows = open[shape], !rows.places.isEmpty else { return }
-            try send(name, rows.arrays.parameters, .rows(rows.places))
+            guard let name = names[shape], let rows = open[shape], !rows.locators.isEmpty else { return }
+            try send(name, rows.arrays.parameters, .rows(rows.locators))
             open[shape]?.arrays.removeAll()
-            open[shape]?.places = []
+            open[shape]?.locators = []
         }
         for index in round {
-            for (place, row) in steps[index].rows.enumerated() {
+            for (number, row) in steps[index].rows.enumerated() {
                 let shape = shape(of: row)
                 if open[shape] == nil {
                     let layout = try tables.layout(of: row.key, columns: shape.columns)
-                    open[shape] = (RowArrays(layout.table, columns: shape.columns), [])
+                    open[shape] = (RowArrays(layout, columns: shape.columns), [])
                 }
                 try open[shape]?.arrays.append(row)
-                open[shape]?.places.append(RowLocator(step: index, row: place))
+                open[shape]?.locators.append(RowLocator(step: index, row: number))
                 if open[shape]?.arrays.isFull ?? false { try flush(shape) }
             }
         }
         for shape in open.keys { try flush(shape) }
     }
 
-    /// The first of some rows that Postgres refuses by itself; all is rolled back.
-    func refusedRow(among places: [RowLocator]) throws -> (RowKey, PostgresError)? {
+    /// Finds the row that Postgres rejects: writes each one with a statement of its own, and rolls back.
+    func rejectedRow(among locators: [RowLocator]) throws -> (RowKey, PostgresError)? {
         let begin = try connection.prepare("BEGIN")
-        let rows = places.map { steps[$0.step].rows[$0.row] }
+        let rows = locators.map { steps[$0.step].rows[$0.row] }
         do {
             try connection.pipeline { pipeline in
                 try pipeline.send(begin)
@@ -219,7 +194,7 @@ final class StepWriter {
                     let shape = shape(of: row)
                     guard let name = names[shape] else { continue }
                     let layout = try tables.layout(of: row.key, columns: shape.columns)
-                    var arrays = RowArrays(layout.table, columns: shape.columns)
+                    var arrays = RowArrays(layout, columns: shape.columns)
                     try arrays.append(row)
                     try pipeline.send(name, arrays.parameters)
                 }

@@ -1,38 +1,38 @@
 import RecordStore
+import RelationalTables
 import SQLite
 import SyncModel
 
-/// Counts what a partition has: rows by the index of their keys, through which a snapshot finds them, too.
+/// Counts the rows of a partition, by the index of their keys, and its outcomes.
 struct PartitionCount {
     private let connection: Connection
-    private let tables: PreparedTables
+    private let tables: PreparedTables<TableLayout>
     private let partition: Int
 
-    init(_ connection: Connection, _ tables: PreparedTables, of partition: Int) {
+    init(_ connection: Connection, _ tables: PreparedTables<TableLayout>, of partition: Int) {
         self.connection = connection
         self.tables = tables
         self.partition = partition
     }
 
-    /// Counts rows and outcomes.
     func size() throws -> PartitionSize {
         var size = PartitionSize(rows: 0, outcomes: 0)
         for layout in tables.layouts {
             try Task.checkCancellation()
             size.rows += try sum("1", of: layout.name, owner: "sync_id")
         }
-        // Each device has its newest outcomes, and counts all that it ever had.
+        // The column counts all outcomes that the device ever had.
         size.outcomes = try sum("min(found.outcomes, \(Outcome.keptPerDevice))", of: "weir_devices", owner: "owner")
         return size
     }
 
-    /// Adds something up over the rows of a table whose owners are the partition's.
+    /// Sums an expression over the rows of the partition's owners.
     ///
-    /// `CROSS JOIN` has SQLite go from owners to rows.
-    private func sum(_ what: String, of table: String, owner: String) throws -> Int {
+    /// `CROSS JOIN` makes SQLite loop over owners first.
+    private func sum(_ expression: String, of table: String, owner: String) throws -> Int {
         var statement = try connection.prepare(
             """
-            SELECT coalesce(sum(\(what)), 0) FROM weir_owners AS owner
+            SELECT coalesce(sum(\(expression)), 0) FROM weir_owners AS owner
             CROSS JOIN \(table) AS found ON found.\(owner) = owner.sync_id WHERE owner.partition = ?1
             """)
         try statement.bind(integer: Int64(partition), at: 1)

@@ -1,19 +1,16 @@
 import CanonicalValues
 import RecordStore
+import RelationalTables
 import SQLite
 import SyncModel
 
-/// Makes rows from the current row of a statement whose columns are those of ``TableLayout``.
+/// Decodes the current row of a statement whose columns are those of ``TableLayout``.
 struct RowReader {
     private var writer = CanonicalValueWriter()
-    /// The ids read last: rows that follow each other mostly have the same, which then need no new strings.
+    /// The ids read last: consecutive rows mostly have the same, which saves new strings.
     private var lastKnowledgeID: KnowledgeID?
     private var lastWriter: Device?
 
-    /// Columns before the values.
-    static let valuesStart = RowColumns.names.count - RowColumns.keyCount
-
-    /// Reads the row with this key and the values of `columns`.
     mutating func row(
         _ statement: borrowing Statement, key: RowKey, columns: ArraySlice<Column>
     ) throws -> OrderedRow {
@@ -26,18 +23,16 @@ struct RowReader {
             othersTimeStamp: try Self.timeStamp(statement, at: 10), values: try values(statement, columns))
     }
 
-    /// The timeStamp in a column.
     static func timeStamp(_ statement: borrowing Statement, at column: Int) throws -> TimeStamp {
         guard let timeStamp = TimeStamp(rawValue: try statement.integer(at: column)) else {
-            throw RecordStoreError(.corrupt, message: "a row holds a timeStamp out of range")
+            throw RecordStoreError.corrupt("a row has a timeStamp out of range")
         }
         return timeStamp
     }
 
-    /// The id in a column.
     static func id<ID: OpaqueID>(_ statement: borrowing Statement, at column: Int) throws -> ID {
         guard let id = ID(try statement.text(at: column)) else {
-            throw RecordStoreError(.corrupt, message: "a row holds an id that is none")
+            throw RecordStoreError.corrupt("a row has an invalid id")
         }
         return id
     }
@@ -68,7 +63,7 @@ struct RowReader {
         var values = RowValues()
         values.reserve(columns.count * 16)
         for (index, column) in columns.enumerated() {
-            try write(statement, at: Self.valuesStart + index, as: column.type)
+            try write(statement, at: RowColumns.readCount + index, as: column.type)
             values.append(writer.json)
         }
         return values

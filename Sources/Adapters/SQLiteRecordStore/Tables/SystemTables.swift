@@ -1,21 +1,21 @@
-/// The tables in which the store keeps what is no row: no schema may use names with their prefix.
+/// The tables of the store itself; the schema file reserves their prefix.
 enum SystemTables {
-    /// The format of the file that this code writes, in its header's `user_version`.
+    /// The `user_version` of a file that this code writes.
     ///
-    /// Format 1 had no `weir_history`; a file of it gets that table when it is opened.
+    /// A file of format 1 has no `weir_history`, and gets it when it is opened.
     static let format: Int32 = 2
 
-    /// What tells the file from those of other applications, in its header: "WeRS" in ASCII.
+    /// The `application_id` of the file: "WeRS" in ASCII.
     static let applicationID: Int32 = 0x5765_5253
 
-    /// The history that the tables are of, one row.
+    /// The epoch of the tables, one row.
     static let history = """
         CREATE TABLE weir_history (
             epoch TEXT NOT NULL
         ) STRICT
         """
 
-    /// The schema versions that the tables were prepared for, each with its tables as `weir.v1.Schema`.
+    /// The schema versions that the tables are prepared for; `tables` is `weir.v1.Schema`.
     static let schemas = """
         CREATE TABLE weir_schemas (
             ordinal INTEGER PRIMARY KEY,
@@ -24,7 +24,7 @@ enum SystemTables {
         ) STRICT
         """
 
-    /// Where each partition stands; `uploads` is `weir.v1.UploadPositions`.
+    /// The position of each partition; `uploads` is `weir.v1.UploadPositions`.
     static let partitions = """
         CREATE TABLE weir_partitions (
             partition INTEGER PRIMARY KEY,
@@ -36,7 +36,7 @@ enum SystemTables {
         ) STRICT
         """
 
-    /// The partition of every owner that has rows or outcomes: an owner lives in one for ever (I3).
+    /// The partition of every owner that has rows or outcomes, which never changes (I3).
     static let owners = """
         CREATE TABLE weir_owners (
             sync_id TEXT PRIMARY KEY NOT NULL,
@@ -44,9 +44,7 @@ enum SystemTables {
         ) STRICT, WITHOUT ROWID
         """
 
-    /// The progress of each device with each owner.
-    ///
-    /// `outcomes` counts all it ever had, which says where the next one goes.
+    /// The progress of each device with each owner; `outcomes` counts all it ever had.
     static let devices = """
         CREATE TABLE weir_devices (
             device INTEGER PRIMARY KEY,
@@ -59,8 +57,8 @@ enum SystemTables {
         ) STRICT
         """
 
-    /// The newest 16 outcomes of each device, `weir.v1.Outcome`: `place` is device * 16 and a number below 16, so that a
-    /// new outcome takes the place of the oldest.
+    /// The newest 16 outcomes of each device, `weir.v1.Outcome`; `place` is device * 16 + n % 16 for outcome n, so that a new
+    /// outcome overwrites the oldest.
     static let outcomes = """
         CREATE TABLE weir_outcomes (
             place INTEGER PRIMARY KEY,
@@ -69,7 +67,6 @@ enum SystemTables {
         ) STRICT
         """
 
-    /// All, with their names.
     static let all = [
         ("weir_history", history), ("weir_schemas", schemas), ("weir_partitions", partitions), ("weir_owners", owners),
         ("weir_devices", devices), ("weir_outcomes", outcomes),

@@ -1,45 +1,56 @@
 import CanonicalValues
+import RelationalTables
 import SyncModel
 
 /// The SQL of one table of rows.
 ///
-/// It has a rowid and its key in an index: rows come with random ids, and an index of keys alone has far fewer pages to
-/// change than a tree of whole rows. Texts compare by bytes, SQLite's own order (BINARY).
-struct TableLayout: Sendable {
-    /// The table with the columns of the newest version prepared.
+/// It has a rowid and an index of its key: row ids are random, and an index of keys alone has far fewer pages to change than a
+/// B-tree of whole rows. Texts compare by bytes, SQLite's default (BINARY).
+struct TableLayout: RowTableLayout {
     let table: Table
 
-    init(_ table: Table) {
-        self.table = table
-    }
+    init(_ table: Table) { self.table = table }
 
-    /// The name in SQL: names hold letters, digits and `_` only, but may be SQL's own words.
-    var name: String { quoted(table.name) }
+    /// Quoted: names hold only letters, digits and `_`, but may be SQL keywords.
+    var name: String { SQLText.name(table.name) }
 
-    /// The statement that makes the table with its first `count` columns.
+    /// Creates the table with its first `count` columns.
     ///
-    /// A column that comes later goes behind the others here as well, so that a table that was extended has the same text
-    /// as one made at once.
+    /// Later columns follow the others here too, so that an extended table has the same text as a new one.
     func creation(columns count: Int) throws(CanonicalValueError) -> String {
-        var lines = RowColumns.declarations
+        var lines = RowColumns.all.map { column in
+            "\(column.name) \(column.type == .text ? "TEXT" : "INTEGER")\(column.isNullable ? "" : " NOT NULL")"
+        }
         for column in table.columns.prefix(count) { lines.append(try declaration(of: column)) }
         lines.append("PRIMARY KEY (sync_id, id)")
         return "CREATE TABLE \(name) (\n    " + lines.joined(separator: ",\n    ") + "\n) STRICT"
     }
 
-    /// The statement that adds a column to the table.
     func addition(of column: Column) throws(CanonicalValueError) -> String {
         "ALTER TABLE \(name) ADD COLUMN \(try declaration(of: column))"
     }
 
     private func declaration(of column: Column) throws(CanonicalValueError) -> String {
-        var text = "\(quoted(column.name)) \(Self.storageType(of: column.type))"
+        var text = "\(SQLText.name(column.name)) \(Self.storageType(of: column.type))"
         if !column.isNullable { text += " NOT NULL" }
-        if let literal = try DefaultLiteral.sql(of: column) { text += " DEFAULT \(literal)" }
+        if let literal = try Self.defaultLiteral(of: column) { text += " DEFAULT \(literal)" }
         return text
     }
 
-    /// The type that SQLite enforces (STRICT): what has a spelling of its own is kept as its canonical text.
+    static func defaultLiteral(of column: Column) throws(CanonicalValueError) -> String? {
+        try column.defaultLiteral { value in
+            switch value {
+            case .null: nil
+            case .integer(let integer): "\(integer)"
+            case .real(let real): "\(real)"
+            case .text(let text): try SQLText.literal(utf8: text)
+            case .bytes(let bytes):
+                "X'\(bytes.withUnsafeBufferPointer { SQLText.hexadecimal($0, uppercase: true) })'"
+            }
+        }
+    }
+
+    /// The type that SQLite enforces (STRICT); types that SQLite does not have are stored as canonical text.
     static func storageType(of type: ColumnType) -> String {
         switch type {
         case .integer, .boolean: "INTEGER"
@@ -49,9 +60,9 @@ struct TableLayout: Sendable {
         }
     }
 
-    /// Writes a row with its first `count` values; of a row that exists, the columns behind them stay.
+    /// Writes a row with its first `count` values; later columns of an existing row keep their values.
     func upsert(columns count: Int) -> String {
-        let names = RowColumns.names + table.columns.prefix(count).map { quoted($0.name) }
+        let names = RowColumns.names + table.columns.prefix(count).map { SQLText.name($0.name) }
         let parameters = names.indices.map { "?\($0 + 1)" }
         let updates = names.dropFirst(RowColumns.keyCount).map { "\($0) = excluded.\($0)" }
         return """
@@ -60,20 +71,18 @@ struct TableLayout: Sendable {
             """
     }
 
-    /// Looks a row up by sync_id and id: Weir's columns behind the key, then the first `count` values.
-    func lookUp(columns count: Int) -> String {
+    /// Selects a row by sync_id and id: Weir's columns behind the key, then the first `count` values.
+    func lookup(columns count: Int) -> String {
         "SELECT \(readColumns(count).joined(separator: ", ")) FROM \(name) WHERE sync_id = ?1 AND id = ?2"
     }
 
-    /// All rows of one owner by timeStamp: as `lookUp`, with the id at the end.
+    /// Selects all rows of one owner by timeStamp: the columns of `lookup`, then the id.
     func scan(columns count: Int) -> String {
         let names = readColumns(count) + ["id"]
         return "SELECT \(names.joined(separator: ", ")) FROM \(name) WHERE sync_id = ?1 ORDER BY time_stamp"
     }
 
     private func readColumns(_ count: Int) -> [String] {
-        RowColumns.names.dropFirst(RowColumns.keyCount) + table.columns.prefix(count).map { quoted($0.name) }
+        RowColumns.names.dropFirst(RowColumns.keyCount) + table.columns.prefix(count).map { SQLText.name($0.name) }
     }
-
-    private func quoted(_ name: String) -> String { "\"\(name)\"" }
 }

@@ -1,47 +1,48 @@
 import Metrics
 import RecordStore
+import RelationalTables
 import SQLite
 
-/// Writes the calls of `commit` that wait in one transaction; each stands or falls for itself.
+/// Writes the waiting calls of `commit` in one transaction; each succeeds or fails separately.
 struct GroupCommit {
     private let connection: Connection
-    private let tables: PreparedTables
+    private let tables: PreparedTables<TableLayout>
     private let metrics: SQLiteStoreMetrics
 
-    init(_ connection: Connection, _ tables: PreparedTables, _ metrics: SQLiteStoreMetrics) {
+    init(_ connection: Connection, _ tables: PreparedTables<TableLayout>, _ metrics: SQLiteStoreMetrics) {
         self.connection = connection
         self.tables = tables
         self.metrics = metrics
     }
 
-    /// Writes and answers all tickets.
-    func run(_ tickets: [CommitTicket]) {
+    /// Writes and resolves all calls.
+    func run(_ commits: [PendingCommit]) {
         var refusals: [RecordStoreError?] = []
         let watch = Stopwatch()
         do {
             try connection.transaction(.immediate) {
                 let writer = StepWriter(connection, tables)
-                // Savepoints cost a copy of every page changed, so a call that is alone does without: its refusal rolls
-                // back the transaction.
-                if tickets.count == 1 {
-                    try writer.write(tickets[0].steps)
+                // A savepoint copies every changed page, so a single call does without: its refusal rolls back the
+                // transaction.
+                if commits.count == 1 {
+                    try writer.write(commits[0].steps)
                     refusals.append(nil)
                 } else {
-                    for ticket in tickets { refusals.append(try attempt(ticket, writer)) }
+                    for commit in commits { refusals.append(try write(commit, writer)) }
                 }
             }
         } catch {
-            let failure = RecordStoreError(error)
-            metrics.noteFailure(tickets)
-            for (index, ticket) in tickets.enumerated() {
+            let failure = RecordStoreError(error, place: connection.path)
+            metrics.recordFailure(commits)
+            for (index, commit) in commits.enumerated() {
                 let refusal = index < refusals.count ? refusals[index] : nil
-                ticket.completion.resume(returning: .failure(refusal ?? failure))
+                commit.resolve(.failure(refusal ?? failure))
             }
             return
         }
-        metrics.note(tickets, failed: refusals.count { $0 != nil }, watch)
-        for (ticket, refusal) in zip(tickets, refusals) {
-            ticket.completion.resume(returning: refusal.map(Result.failure) ?? .success(()))
+        metrics.record(commits, failed: refusals.count { $0 != nil }, watch)
+        for (commit, refusal) in zip(commits, refusals) {
+            commit.resolve(refusal.map(Result.failure) ?? .success(()))
         }
     }
 
@@ -49,10 +50,10 @@ struct GroupCommit {
     ///
     /// - Returns: why this call alone failed.
     /// - Throws: what fails all of them, such as a full disk.
-    private func attempt(_ ticket: CommitTicket, _ writer: StepWriter) throws -> RecordStoreError? {
+    private func write(_ commit: PendingCommit, _ writer: StepWriter) throws -> RecordStoreError? {
         try run("SAVEPOINT weir_call")
         do {
-            try writer.write(ticket.steps)
+            try writer.write(commit.steps)
             try run("RELEASE weir_call")
             return nil
         } catch let refusal as RecordStoreError {

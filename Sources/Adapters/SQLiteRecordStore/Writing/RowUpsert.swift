@@ -1,28 +1,16 @@
 import CanonicalValues
 import RecordStore
+import RelationalTables
 import SQLite
 import SyncModel
 
-/// The statement that writes rows of one table with so many columns.
-struct RowUpsert: ~Copyable {
-    struct Shape: Hashable {
-        let table: Int
-        let columns: Int
-    }
-
-    /// Holds a statement in a dictionary, which takes no values that cannot be copied.
-    final class Box {
-        var upsert: RowUpsert
-
-        init(_ upsert: consuming RowUpsert) {
-            self.upsert = upsert
-        }
-    }
-
+/// The statement that writes rows of one table with a number of columns; a class, since a dictionary cannot hold a
+/// noncopyable value.
+final class RowUpsert {
     private var statement: Statement
     private let table: Table
     private var reader = CanonicalValueReader()
-    /// What is bound already: most rows that follow each other share owner and writer.
+    /// The bound values: consecutive rows mostly share owner and writer.
     private var bound: (owner: SyncID, knowledgeID: KnowledgeID, writer: Device)?
 
     init(_ statement: consuming Statement, _ table: Table) {
@@ -30,24 +18,22 @@ struct RowUpsert: ~Copyable {
         self.table = table
     }
 
-    /// Writes a row.
-    ///
-    /// - Throws: `RecordStoreError` where the table or the values refuse it, else `SQLiteError`.
-    mutating func write(_ row: OrderedRow) throws {
+    /// - Throws: `RecordStoreError` if a constraint or a value of this row fails, else `SQLiteError`.
+    func write(_ row: OrderedRow) throws {
         do {
             try bindRow(row)
             try row.values.forEachColumn { column, json in try bind(json, column: column) }
             try statement.run()
         } catch let error as CanonicalValueError {
-            throw refusal(of: row, "\(error)")
+            throw RecordStoreError.refusedRow(row.key, table: table.name, reason: "\(error)")
         } catch let error as SQLiteError where error.isConstraint || error.code == .tooBig {
-            throw refusal(of: row, error.message)
+            throw RecordStoreError.refusedRow(row.key, table: table.name, reason: error.message)
         }
     }
 
     /// Binds the columns of ``RowColumns``, in their order.
-    private mutating func bindRow(_ row: OrderedRow) throws(SQLiteError) {
-        // Nothing is taken for bound after a failure.
+    private func bindRow(_ row: OrderedRow) throws(SQLiteError) {
+        // `nil` until all columns are bound, so that a failure leaves nothing marked as bound.
         let bound = bound.take()
         if bound?.owner != row.key.owner { try statement.bind(text: row.key.owner.text, at: 1) }
         try statement.bind(text: row.key.id.text, at: 2)
@@ -73,8 +59,8 @@ struct RowUpsert: ~Copyable {
         self.bound = (row.key.owner, row.knowledgeID, row.writer)
     }
 
-    private mutating func bind(_ json: UnsafeBufferPointer<UInt8>, column: Int) throws {
-        let index = RowColumns.names.count + column + 1
+    private func bind(_ json: UnsafeBufferPointer<UInt8>, column: Int) throws {
+        let index = RowColumns.all.count + column + 1
         try reader.read(json, as: table.columns[column].type) { value in
             switch value {
             case .null: try statement.bindNull(at: index)
@@ -84,13 +70,5 @@ struct RowUpsert: ~Copyable {
             case .bytes(let bytes): try statement.bind(blob: bytes.bytes, at: index)
             }
         }
-    }
-
-    /// Names the row, never a value.
-    private func refusal(of row: OrderedRow, _ reason: String) -> RecordStoreError {
-        RecordStoreError(
-            .refusedRow(row.key),
-            message: "table \(table.name) refused the row with sync_id \(row.key.owner) and id \(row.key.id): "
-                + reason)
     }
 }

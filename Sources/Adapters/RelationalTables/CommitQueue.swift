@@ -1,0 +1,85 @@
+import RecordStore
+import Synchronization
+
+/// A call of `commit` that waits to be written.
+package struct PendingCommit: Sendable {
+    package let steps: [StoreStep]
+    private let completion: CheckedContinuation<Result<Void, RecordStoreError>, Never>
+
+    fileprivate init(_ steps: [StoreStep], _ completion: CheckedContinuation<Result<Void, RecordStoreError>, Never>) {
+        self.steps = steps
+        self.completion = completion
+    }
+
+    /// Must be called once.
+    package func resolve(_ result: Result<Void, RecordStoreError>) { completion.resume(returning: result) }
+
+    /// Rows and outcomes.
+    fileprivate var size: Int { steps.reduce(0) { $0 + $1.rows.count + $1.outcomes.count } }
+}
+
+/// Calls of `commit` that wait while the writers are busy; a writer that becomes free writes what waits in its next
+/// transaction.
+///
+/// It is as long as the number of callers: each worker of a partition has one call at a time, and bounds what its steps hold.
+package final class CommitQueue: Sendable {
+    private struct State {
+        var waiting: [PendingCommit] = []
+        var writers = 0
+    }
+
+    /// How many transactions may run at once.
+    private let maximumWriters: Int
+    /// The most rows and outcomes of one transaction, unless one call alone has more.
+    private let maximumSize: Int
+    private let state = Mutex(State())
+
+    package init(maximumWriters: Int, maximumSize: Int) {
+        self.maximumWriters = maximumWriters
+        self.maximumSize = maximumSize
+    }
+
+    /// Queues steps and returns when they are written.
+    ///
+    /// - Parameter write: a new writer, started if one more may run: it calls `take()` until that returns nothing.
+    package func commit(
+        _ steps: [StoreStep], startingWriter write: @escaping @Sendable () async -> Void
+    ) async throws(RecordStoreError) {
+        let outcome = await withCheckedContinuation { completion in
+            let startsWriter = state.withLock { state in
+                state.waiting.append(PendingCommit(steps, completion))
+                guard state.writers < maximumWriters else { return false }
+                state.writers += 1
+                return true
+            }
+            // A task of its own: it writes other callers' steps too, which must not be cancelled with this caller.
+            if startsWriter { Task { await write() } }
+        }
+        try outcome.get()
+    }
+
+    /// Takes the calls of one transaction, each partition once; nothing if none waits, which ends the writer.
+    package func take() -> [PendingCommit] {
+        state.withLock { state in
+            var taken: [PendingCommit] = []
+            var left: [PendingCommit] = []
+            var partitions = Set<Int>()
+            var size = 0
+            for commit in state.waiting {
+                let own = Set(commit.steps.map(\.partition))
+                let fits = taken.isEmpty || size + commit.size <= maximumSize
+                // A later call of the same partition stays behind, and with it all that follow.
+                if fits, left.isEmpty, partitions.isDisjoint(with: own) {
+                    taken.append(commit)
+                    partitions.formUnion(own)
+                    size += commit.size
+                } else {
+                    left.append(commit)
+                }
+            }
+            state.waiting = left
+            if taken.isEmpty { state.writers -= 1 }
+            return taken
+        }
+    }
+}

@@ -1,2 +1,0 @@
-// The producers, readers and members that the log hands out.
-@_exported import LocalLog
