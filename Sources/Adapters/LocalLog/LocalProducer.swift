@@ -16,19 +16,19 @@ package final class LocalProducer: LogProducer {
 
     /// Enqueues records behind earlier ones; they become durable together.
     package func enqueue(_ records: [NewRecord]) async throws(ChangeLogError) -> AppendReceipt {
-        var places: [Int] = []
-        places.reserveCapacity(records.count)
+        var indexes: [Int] = []
+        indexes.reserveCapacity(records.count)
         for record in records {
-            guard let place = partitions.place(of: record.destination) else { throw .unknown(record.destination) }
+            guard let index = partitions.index(of: record.destination) else { throw .unknown(record.destination) }
             guard record.key.count + record.value.count <= maximumRecordSize else {
                 throw .tooLarge(record, maximum: maximumRecordSize)
             }
-            places.append(place)
+            indexes.append(index)
         }
         let promise = LogPromise<[Int64]>()
         try state.begin()
         do throws(ChangeLogError) {
-            try await queue.add(Append(records: records, places: places, producer: state, promise: promise))
+            try await queue.add(Append(records: records, partitions: indexes, producer: state, promise: promise))
         } catch {
             // The log is closed: nothing follows, and earlier records are still written.
             state.end(failed: false)

@@ -8,8 +8,8 @@ import Testing
 
     private func record(_ offset: Int64) -> LogRecord { LogRecord(offset: offset, time: 0, key: [], value: []) }
 
-    /// Retention between the look into memory and the one into the file.
-    @Test func doesNotTakeLaterRecordsForTheOnesThatAreGone() async throws {
+    /// Retention between the lookup in memory and the read from the file.
+    @Test func failsIfRetentionRemovedTheRecords() async throws {
         for found in [[], [record(3), record(4)]] {
             let tail = PartitionTail(range: LogRange(start: 0, end: 5), maximumBytes: 0)
             let reader = try LocalReader(of: place, from: 1, tail: tail) { _, _, _, _ in
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func asksForOlderRecordsOnlyWhereMemoryHasNone() async throws {
+    @Test func readsOnlyOlderRecordsFromTheStorage() async throws {
         let tail = PartitionTail(range: LogRange(start: 0, end: 3), maximumBytes: 64 * 2)
         tail.append([record(3), record(4)])
         let reader = try LocalReader(of: place, from: 1, tail: tail) { place, offset, end, maximumBytes in

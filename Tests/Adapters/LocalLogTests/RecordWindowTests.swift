@@ -8,7 +8,7 @@ import Testing
         LogRecord(offset: offset, time: 0, key: [], value: [UInt8](repeating: 0, count: bytes))
     }
 
-    @Test func keepsTheNewestRecordsWithinItsBound() {
+    @Test func keepsTheNewestRecordsWithinItsLimit() {
         var window = RecordWindow(maximumBytes: 64 * 10)
         for offset in 0..<1000 {
             window.append([record(Int64(offset))])
@@ -21,7 +21,7 @@ import Testing
         #expect(window.all.map(\.offset) == [1001])
     }
 
-    @Test func findsWhatItHoldsAndNothingElse() {
+    @Test func findsOnlyItsRecords() {
         var window = RecordWindow(maximumBytes: 64 * 10)
         window.append((5..<25).map { record($0) })
         #expect(window.records(from: 14, maximumBytes: 1000) == nil)
@@ -32,7 +32,7 @@ import Testing
         #expect(window.records(from: 20, maximumBytes: 129)?.map(\.offset) == [20, 21, 22])
     }
 
-    @Test func dropsWhatRetentionTook() {
+    @Test func dropsRemovedRecords() {
         var window = RecordWindow(maximumBytes: 1 << 20)
         window.append((0..<100).map { record($0) })
         window.drop(before: 90)

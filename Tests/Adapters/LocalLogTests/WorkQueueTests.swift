@@ -16,7 +16,7 @@ import Testing
         (work?.appends ?? []).compactMap { Int(String(decoding: $0.records[0].key, as: UTF8.self)) }
     }
 
-    @Test func letsNobodyOvertakeALargeAppendThatWaits() async throws {
+    @Test func noAppendOvertakesALargeOneThatWaits() async throws {
         let queue = WorkQueue(maximumBytes: 1000)
         try await queue.add(append(0, bytes: 600))
         let waiting = try [append(1, bytes: 900), append(2, bytes: 100), append(3, bytes: 300)].map { append in
@@ -32,7 +32,7 @@ import Testing
         for task in waiting { try await task.value }
     }
 
-    @Test func givesRoomBackOnlyWhenTheWriterHasFinished() async throws {
+    @Test func freesCapacityOnlyWhenTheWriterHasFinished() async throws {
         let queue = WorkQueue(maximumBytes: 1000)
         try await queue.add(append(0, bytes: 1000))
         let second = try append(1, bytes: 100)
@@ -45,13 +45,13 @@ import Testing
         try await task.value
     }
 
-    @Test func givesTheWriterEverythingThatWaitsAtOnce() async throws {
+    @Test func givesTheWriterAllQueuedWorkAtOnce() async throws {
         let queue = WorkQueue(maximumBytes: 100_000)
         for number in 0..<10 { try await queue.add(append(number, bytes: 100)) }
         #expect(numbers(await queue.next()) == Array(0..<10))
     }
 
-    @Test func refusesThoseWhoWaitWhenItIsClosedAndGivesTheRestToTheWriter() async throws {
+    @Test func closingRejectsWaitingAppendsAndKeepsQueuedOnes() async throws {
         let queue = WorkQueue(maximumBytes: 1000)
         try await queue.add(append(0, bytes: 1000))
         let second = try append(1, bytes: 100)
@@ -65,7 +65,7 @@ import Testing
         #expect(end == nil)
     }
 
-    @Test func wakesAWriterThatWaitsForWorkAndForTheEnd() async throws {
+    @Test func wakesAWaitingWriterForWorkAndForTheEnd() async throws {
         let queue = WorkQueue(maximumBytes: 1000)
         let writer = Task.immediate { await queue.next() }
         try await queue.add(append(0, bytes: 100))
@@ -75,7 +75,7 @@ import Testing
         #expect(await ended.value)
     }
 
-    @Test func keepsTheLineShortUnderLastingPressure() async throws {
+    @Test func keepsTheOrderUnderConstantLoad() async throws {
         let queue = WorkQueue(maximumBytes: 200)
         var order: [Int] = []
         try await queue.add(append(0, bytes: 200))

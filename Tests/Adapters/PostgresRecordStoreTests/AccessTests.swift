@@ -7,12 +7,12 @@ import PostgresServer
 import RecordStore
 import Testing
 
-/// How a store is let into its database: with a password from a file, over a connection whose server proves its name.
+/// Authentication: with a password from a file, over a connection with a verified server certificate.
 @Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
 struct AccessTests {
-    /// Makes an authority, the server's certificate from it for one name, and an authority that signed nothing.
+    /// Creates a certificate authority, a server certificate from it for one name, and an unrelated authority.
     ///
-    /// Over the network everybody needs TLS and a password.
+    /// All network connections need TLS and a password.
     private static let setUp = """
         authority() {
             openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=$1" -keyout "$1.key" -out "$1.crt" 2> /dev/null
@@ -28,7 +28,7 @@ struct AccessTests {
 
     private static let server = Task { try await PostgresServer.startOnNetwork(settings: ["ssl": "on"], setUp: setUp) }
 
-    /// A user with a password, who may make a schema.
+    /// A user with a password that may create a schema.
     private struct Account {
         let place: PostgresStoreHarness
         let name: String
@@ -79,7 +79,7 @@ struct AccessTests {
         }
     }
 
-    @Test func aPasswordFromAFileIsTakenOverAConnectionThatProvesTheServer() async throws {
+    @Test func authenticatesWithAPasswordFromAFile() async throws {
         let account = try await Account()
         try await account.withStore { store in
             try await store.prepare(Samples.first)
@@ -91,7 +91,7 @@ struct AccessTests {
         }
     }
 
-    @Test func aWrongPasswordIsNamedAndNotToldAndTheRightOneWorksWithoutARestart() async throws {
+    @Test func aWrongPasswordIsReportedWithoutItAndACorrectedOneNeedsNoRestart() async throws {
         let account = try await Account()
         let wrong = "wrong \(UUID().uuidString)"
         try await account.withStore(password: wrong) { store in
@@ -111,7 +111,7 @@ struct AccessTests {
         ("localhost", "other.crt", "certificate verify failed"),
         ("localhost", "missing.crt", "missing.crt\" does not exist"),
     ])
-    func aServerThatDoesNotProveItsNameIsRefused(host: String, root: String, reason: String) async throws {
+    func anUnverifiedServerIsRejected(host: String, root: String, reason: String) async throws {
         let account = try await Account()
         try await account.withStore(host: host, root: root) { store in
             let error = await #expect(throws: RecordStoreError.self) { try await store.prepare(Samples.first) }

@@ -12,7 +12,7 @@ struct ConfigurationTests {
         return try configuration.read(PostgresRecordStoreConfiguration.self, from: "postgres")
     }
 
-    @Test func readsDatabasesAndGivesEachThePassword() throws {
+    @Test func addsThePasswordToEachDatabase() throws {
         let read = try load([
             "WEIR_POSTGRES_SHARDS": "host=a dbname=x, postgresql://me@b/y", "WEIR_POSTGRES_PASSWORD": "hunter2",
             "WEIR_POSTGRES_CONNECTIONS": "3", "WEIR_POSTGRES_STALLED_AFTER": "250ms",
@@ -26,7 +26,7 @@ struct ConfigurationTests {
     }
 
     @Test(arguments: ["postgresql://me:hunter2@a/x", "host=a password=hunter2", "hunter2 hunter2", "a://hunter2"])
-    func aConnectionStringWithAPasswordOrNoneIsRefusedWithoutTheText(text: String) {
+    func rejectsAnInvalidConnectionStringOrOneWithAPasswordWithoutQuotingIt(text: String) {
         let problems = #expect(throws: ConfigurationProblems.self) { try load(["WEIR_POSTGRES_SHARDS": text]) }
         #expect(problems.map { "\($0)".contains("without passwords") } == true)
         #expect(problems.map { "\($0)".contains("hunter2") } == false)

@@ -6,10 +6,10 @@ import SyncModel
 import Synchronization
 import Testing
 
-/// Tables that are read while others write them.
+/// Snapshots of tables during writes.
 @Suite(.timeLimit(.minutes(1)), .enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
 struct ExportedSnapshotTests {
-    /// What a reader sees of partition 0: where it stands, the versions of two rows in two ways, and a device's progress.
+    /// What a reader sees of partition 0: its position, the versions of two rows by lookup and by scan, and a device's progress.
     private struct Sight: Sendable, Equatable {
         var position: StoredPosition?
         var versions: [Int64] = []
@@ -44,7 +44,7 @@ struct ExportedSnapshotTests {
         try await store.commit([Samples.step(number, rows, [Samples.outcome(number)])])
     }
 
-    @Test func aMomentStaysHoweverMuchIsWritten() async throws {
+    @Test func aSnapshotDoesNotChangeDuringWrites() async throws {
         let place = try await PostgresStoreHarness.make()
         try await place.withStore { store in
             try await store.prepare(Samples.second)
@@ -67,7 +67,7 @@ struct ExportedSnapshotTests {
         }
     }
 
-    @Test func whatABodyThrowsEndsTheMoment() async throws {
+    @Test func anErrorOfTheBodyEndsTheSnapshot() async throws {
         struct Cause: Error {}
         let place = try await PostgresStoreHarness.makeDatabase()
         try await place.withStore { store in
@@ -83,7 +83,7 @@ struct ExportedSnapshotTests {
         }
     }
 
-    @Test func aServerThatIsNotThereHoldsNoMoment() async throws {
+    @Test func failsWithoutAServer() async throws {
         let place = try await PostgresStoreHarness.make()
         let proxy = try CuttingProxy(to: place.server)
         try await place.withStore { configuration in
@@ -97,7 +97,7 @@ struct ExportedSnapshotTests {
         }
     }
 
-    @Test func aStoreForReadingNeedsNoRightToWriteAndHasNone() async throws {
+    @Test func aReadOnlyStoreNeedsAndHasNoWritePrivileges() async throws {
         let place = try await PostgresStoreHarness.makeDatabase()
         try await place.withStore { store in
             try await store.prepare(Samples.second)
@@ -147,7 +147,7 @@ struct ExportedSnapshotTests {
         #expect(found.hasSuffix(table))
     }
 
-    @Test func tablesThatHoldARowAreNamed() async throws {
+    @Test func namesATableThatHasARow() async throws {
         let place = try await PostgresStoreHarness.make()
         try await place.withStore { store in
             try await store.prepare(Samples.second)

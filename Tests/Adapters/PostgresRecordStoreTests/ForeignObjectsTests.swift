@@ -4,10 +4,10 @@ import RecordStore
 import SyncModel
 import Testing
 
-/// What others did to the tables is found when they are prepared.
+/// Changes of the tables by others are found when they are prepared.
 @Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
 struct ForeignObjectsTests {
-    static let refused: [(sql: String, words: String)] = [
+    static let rejected: [(sql: String, text: String)] = [
         ("CREATE UNIQUE INDEX extra ON person (age)", "unique index extra"),
         ("CREATE INDEX extra ON person ((1 / age))", "index extra with an expression"),
         ("CREATE INDEX extra ON person (age) WHERE 1 / age > 0", "index extra with an expression"),
@@ -29,26 +29,26 @@ struct ForeignObjectsTests {
             "constraint trigger extra"
         ),
         ("CREATE RULE extra AS ON UPDATE TO person DO INSTEAD NOTHING", "rule extra"),
-        ("ALTER TABLE person ENABLE ROW LEVEL SECURITY", "row level security"),
-        ("ALTER TABLE person ADD COLUMN extra integer NOT NULL DEFAULT 1", "column extra, which Weir did not make"),
+        ("ALTER TABLE person ENABLE ROW LEVEL SECURITY", "row-level security"),
+        ("ALTER TABLE person ADD COLUMN extra integer NOT NULL DEFAULT 1", "column extra, which Weir did not create"),
         (
             "ALTER TABLE person ADD COLUMN extra integer; ALTER TABLE person ALTER extra SET DEFAULT 1 / 0",
-            "column extra, which Weir did not make"
+            "column extra, which Weir did not create"
         ),
         (
             "ALTER TABLE person ADD COLUMN extra bigint GENERATED ALWAYS AS (age * 2) STORED",
-            "column extra, which Weir did not make"
+            "column extra, which Weir did not create"
         ),
-        ("ALTER TABLE person ADD COLUMN extra serial", "column extra, which Weir did not make"),
+        ("ALTER TABLE person ADD COLUMN extra serial", "column extra, which Weir did not create"),
         (
             "CREATE DOMAIN d AS integer NOT NULL; ALTER TABLE person ADD COLUMN extra d",
-            "column extra, which Weir did not make"
+            "column extra, which Weir did not create"
         ),
-        ("CREATE DOMAIN d AS bigint CHECK (VALUE > 0); ALTER TABLE person ALTER age TYPE d", "column age not as Weir"),
-        ("ALTER TABLE person ALTER age SET NOT NULL", "column age not as Weir made it"),
-        ("ALTER TABLE person ALTER age TYPE integer", "column age not as Weir made it"),
-        ("ALTER TABLE person ALTER paid TYPE numeric(5,2)", "column paid not as Weir made it"),
-        ("ALTER TABLE person ALTER id TYPE text COLLATE pg_catalog.\"default\"", "column id not as Weir made it"),
+        ("CREATE DOMAIN d AS bigint CHECK (VALUE > 0); ALTER TABLE person ALTER age TYPE d", "changed column age"),
+        ("ALTER TABLE person ALTER age SET NOT NULL", "changed column age"),
+        ("ALTER TABLE person ALTER age TYPE integer", "changed column age"),
+        ("ALTER TABLE person ALTER paid TYPE numeric(5,2)", "changed column paid"),
+        ("ALTER TABLE person ALTER id TYPE text COLLATE pg_catalog.\"default\"", "changed column id"),
         ("ALTER TABLE person RENAME age TO years", "lacks its column age"),
         ("ALTER TABLE person DROP COLUMN note", "lacks its column note"),
         ("ALTER TABLE person DROP CONSTRAINT person_pkey", "has lost its primary key"),
@@ -58,19 +58,19 @@ struct ForeignObjectsTests {
         ),
         ("ALTER TABLE person SET UNLOGGED", "is not logged"),
         ("ALTER TABLE person REPLICA IDENTITY NOTHING", "no replica identity"),
-        ("CREATE TABLE more () INHERITS (person)", "part of other tables"),
+        ("CREATE TABLE more () INHERITS (person)", "inherits from another table"),
         ("ALTER TABLE person RENAME TO people", "is missing"),
-        ("DROP TABLE person; CREATE VIEW person AS SELECT 1", "no ordinary table"),
+        ("DROP TABLE person; CREATE VIEW person AS SELECT 1", "not an ordinary table"),
         ("DROP TABLE weir_owners", "weir_owners is missing"),
-        ("ALTER TABLE weir_devices ALTER device DROP IDENTITY", "column device not as Weir made it"),
-        ("CREATE TABLE pet (name text)", "pet is there already, and Weir did not make it"),
-        ("CREATE VIEW pet AS SELECT 1", "pet is there already, and Weir did not make it"),
-        ("ALTER TABLE person ADD COLUMN born text", "column born already, and Weir did not make it"),
+        ("ALTER TABLE weir_devices ALTER device DROP IDENTITY", "changed column device"),
+        ("CREATE TABLE pet (name text)", "pet already exists, and Weir did not create it"),
+        ("CREATE VIEW pet AS SELECT 1", "pet already exists, and Weir did not create it"),
+        ("ALTER TABLE person ADD COLUMN born text", "already has a column born, and Weir did not create it"),
         ("DELETE FROM weir_shard", "weir_shard has 0 rows"),
         ("INSERT INTO weir_migrations (format) VALUES (2)", "format 2 of a newer Weir"),
     ]
 
-    /// The tables prepared, changed by another hand and prepared again, for a version more.
+    /// Prepares tables, changes them with SQL, and prepares them for one more version.
     private func prepareAgain(after sql: String) async throws {
         let place = try await PostgresStoreHarness.make()
         try await place.withStore { try await $0.prepare(Samples.first) }
@@ -78,11 +78,11 @@ struct ForeignObjectsTests {
         try await place.withStore { try await $0.prepare(Samples.second) }
     }
 
-    @Test(arguments: refused)
-    func refusesWhatCouldRefuseARow(sql: String, words: String) async throws {
+    @Test(arguments: rejected)
+    func rejectsWhatCouldRejectARow(sql: String, text: String) async throws {
         let error = await #expect(throws: RecordStoreError.self) { try await prepareAgain(after: sql) }
         #expect(error?.code == .incompatibleTables)
-        #expect(error?.message.contains(words) == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains(text) == true, "\(error?.message ?? "")")
     }
 
     @Test(arguments: [
@@ -93,11 +93,11 @@ struct ForeignObjectsTests {
         "COMMENT ON TABLE person IS 'mine'", "ALTER TABLE person SET (autovacuum_enabled = false)",
         "CREATE STATISTICS extra ON age, paid FROM person",
     ])
-    func takesWhatCannotRefuseARow(sql: String) async throws {
+    func acceptsWhatCannotRejectARow(sql: String) async throws {
         try await prepareAgain(after: sql)
     }
 
-    @Test func whatIsAddedWhileWeirRunsIsNamedWithTheRowItRefuses() async throws {
+    @Test func aConstraintAddedWhileWeirRunsIsNamedWithTheRejectedRow() async throws {
         let place = try await PostgresStoreHarness.make()
         try await place.withStore { store in
             try await store.prepare(Samples.first)

@@ -4,11 +4,11 @@ import PostgresServer
 import RecordStore
 import Testing
 
-/// A worker that falls silent within a transaction.
+/// A worker that stops responding inside a transaction.
 @Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
 struct IdleTransactionTests {
-    /// A migration stands between two of its statements and holds the lock that another one waits for.
-    @Test func aSessionThatStandsInATransactionIsEndedAndTheStoreGoesOn() async throws {
+    /// A migration hangs between two statements while it holds the lock that another one needs.
+    @Test func aSessionThatIsIdleInATransactionIsTerminated() async throws {
         let place = try await PostgresStoreHarness.make()
         let proxy = try CuttingProxy(to: place.server)
         try await place.withStore { configuration in

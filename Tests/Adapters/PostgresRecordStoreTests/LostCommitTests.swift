@@ -8,12 +8,12 @@ import Seeded
 import SyncModel
 import Testing
 
-/// Sessions that end while a transaction commits.
+/// Sessions that end during a commit.
 @Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
 struct LostCommitTests {
-    /// The connection is cut at a byte of the request or of the answer; whether the transaction was done depends on it.
+    /// Cuts the connection at a random byte of the request or the response, before or after the commit.
     @Test(arguments: TestLength.seeds(2, long: 60))
-    func aCommitWhoseAnswerIsLostIsWrittenOnce(seed: UInt64) async throws {
+    func aCommitWhoseResponseIsLostIsWrittenOnce(seed: UInt64) async throws {
         let place = try await PostgresStoreHarness.make()
         var random = SeededRandom(seed: seed)
         try await place.withProxiedStore { store, proxy in
@@ -39,9 +39,9 @@ struct LostCommitTests {
         }
     }
 
-    /// The first answer is lost at its last byte, and so is the session after it: the caller is told to try again, and its
-    /// repeat finds its own position.
-    @Test func aRepeatByTheCallerFindsWhatWasWritten() async throws {
+    /// The first response and the next session are lost: the call fails as retriable, and the caller's retry finds its own
+    /// position.
+    @Test func aRetryOfTheCallerFindsItsCommit() async throws {
         let place = try await PostgresStoreHarness.makeDatabase()
         try await place.withProxiedStore { store, proxy in
             try await store.prepare(Samples.first)
@@ -74,9 +74,9 @@ struct LostCommitTests {
         }
     }
 
-    /// Calls that share a transaction share its loss.
+    /// Calls of one transaction.
     @Test(arguments: TestLength.seeds(2, long: 60))
-    func callsThatAreLostTogetherAreWrittenOnceEach(seed: UInt64) async throws {
+    func callsOfALostTransactionAreWrittenOnceEach(seed: UInt64) async throws {
         let place = try await PostgresStoreHarness.make()
         var random = SeededRandom(seed: seed)
         try await place.withProxiedStore { store, proxy in
@@ -99,7 +99,7 @@ struct LostCommitTests {
     }
 
     @Test(arguments: TestLength.seeds(2, long: 60))
-    func backendsThatAreEndedAtRandomLoseAndRepeatNothing(seed: UInt64) async throws {
+    func randomlyTerminatedSessionsLoseAndRepeatNothing(seed: UInt64) async throws {
         let place = try await PostgresStoreHarness.make()
         var random = SeededRandom(seed: seed)
         let ends = (0..<20).map { _ in random.next() % 4 }
@@ -128,7 +128,7 @@ struct LostCommitTests {
         #expect(try await place.query("SELECT version::text FROM person") == [["100"]])
     }
 
-    /// Writes a step as ordering does: again and again while what failed may pass.
+    /// Writes a step as ordering does, with retries.
     private func commitUntilWritten(_ step: StoreStep, _ store: PostgresRecordStore) async throws {
         while true {
             do {
@@ -141,7 +141,7 @@ struct LostCommitTests {
 }
 
 extension PostgresStoreHarness {
-    /// Runs a closure while the place's database takes no new sessions, or takes them as ever.
+    /// Runs a closure while the database rejects or accepts new sessions.
     fileprivate func withLogins(allowed: Bool, _ body: () async throws -> Void) async throws {
         let admin = PostgresStoreHarness(server: server, schema: schema, database: "postgres")
         try await admin.execute("ALTER DATABASE \(database) ALLOW_CONNECTIONS \(allowed)")
@@ -155,7 +155,7 @@ extension PostgresStoreHarness {
         try outcome.get()
     }
 
-    /// Expects the partition at a position, behind whatever transaction moves it.
+    /// Expects the partition's position after all transactions that change it.
     fileprivate func expectPosition(_ number: Int64) async throws {
         let found = try await query("SELECT next_offset::text FROM weir_partitions WHERE partition = 0 FOR UPDATE")
         #expect(found == [["\(number)"]])

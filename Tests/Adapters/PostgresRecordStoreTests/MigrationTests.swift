@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
 struct MigrationTests {
-    @Test func aDryRunSaysWhatIsMissingAndChangesNothing() async throws {
+    @Test func aDryRunChangesNothing() async throws {
         let place = try await PostgresStoreHarness.make()
         try await place.withStore { store in
             let plans = try await store.migrationPlans(Samples.first)
@@ -20,7 +20,7 @@ struct MigrationTests {
         }
     }
 
-    @Test func theScriptOfADryRunMakesTheSameTables() async throws {
+    @Test func theScriptOfADryRunCreatesTheSameTables() async throws {
         let place = try await PostgresStoreHarness.make()
         try await place.withStore { store in
             for schemas in [Samples.first, Samples.second] {
@@ -35,7 +35,7 @@ struct MigrationTests {
         }
     }
 
-    @Test func aVersionMoreOnlyAdds() async throws {
+    @Test func aLaterVersionOnlyAdds() async throws {
         let place = try await PostgresStoreHarness.make()
         try await place.withStore { store in
             try await store.prepare(Samples.first)
@@ -53,7 +53,7 @@ struct MigrationTests {
         }
     }
 
-    @Test func aRefusedVersionLeavesEverythingAsItWas() async throws {
+    @Test func aRejectedVersionChangesNothing() async throws {
         let place = try await PostgresStoreHarness.make()
         try await place.withStore { store in
             try await store.prepare(Samples.first)
@@ -71,7 +71,7 @@ struct MigrationTests {
         }
     }
 
-    @Test func aStartThatDoesNotMigrateSaysWhatToRun() async throws {
+    @Test func aStartWithoutMigrationNamesTheCommand() async throws {
         let place = try await PostgresStoreHarness.make()
         try await place.withStore { configuration in
             configuration.migratesAtStart = false
@@ -85,7 +85,7 @@ struct MigrationTests {
         }
     }
 
-    @Test func workersThatStartTogetherMakeTheTablesOnce() async throws {
+    @Test func workersThatStartTogetherCreateTheTablesOnce() async throws {
         let place = try await PostgresStoreHarness.make()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<6 { group.addTask { try await place.withStore { try await $0.prepare(Samples.second) } } }
@@ -94,7 +94,7 @@ struct MigrationTests {
         #expect(try await place.query("SELECT count(*)::text FROM weir_schemas") == [["2"]])
     }
 
-    @Test func aDatabaseOfAnotherEncodingIsRefused() async throws {
+    @Test func aDatabaseWithAnotherEncodingIsRejected() async throws {
         let server = try await PostgresServer.shared()
         let name = "latin_\(UUID().uuidString.lowercased().prefix(8))"
         try await PostgresStoreHarness.make().execute(
@@ -109,7 +109,7 @@ struct MigrationTests {
 
     // MARK: For operators
 
-    @Test func aRoleMayBeGrantedToReadAndNoMore() async throws {
+    @Test func theReadersRoleMayOnlyRead() async throws {
         let place = try await PostgresStoreHarness.make()
         let role = "reader_\(UUID().uuidString.lowercased().prefix(8))"
         let missing = await #expect(throws: RecordStoreError.self) {
@@ -139,7 +139,7 @@ struct MigrationTests {
         #expect(refused?.sqlState == .insufficientPrivilege)
     }
 
-    @Test func aWorkerNeedsNoMoreThanToReadAndWriteTheTables() async throws {
+    @Test func aWorkerNeedsOnlySelectInsertAndUpdate() async throws {
         let place = try await PostgresStoreHarness.make()
         let role = "worker_\(UUID().uuidString.lowercased().prefix(8))"
         try await place.withStore { try await $0.prepare(Samples.first) }
@@ -165,7 +165,7 @@ struct MigrationTests {
         #expect(try await place.query("SELECT highest_batch::text FROM weir_devices") == [["2"]])
     }
 
-    @Test func valuesCanBeQueriedAsWhatTheyAre() async throws {
+    @Test func valuesHaveTypesThatCanBeQueried() async throws {
         let place = try await PostgresStoreHarness.make()
         try await place.withStore { store in
             try await store.prepare(Samples.second)
@@ -196,7 +196,7 @@ struct MigrationTests {
         #expect(comments[0][2] == "Id of a row of person")
     }
 
-    @Test func referencesGetAnIndexWhereAskedFor() async throws {
+    @Test func referencesGetAnIndexIfConfigured() async throws {
         let place = try await PostgresStoreHarness.make()
         try await place.withStore {
             $0.indexesReferences = true

@@ -23,8 +23,8 @@ struct PgBouncerTests {
         try await test.run { try await PostgresRecordStore.open(behind) }
     }
 
-    /// What a session was set to does not stay behind for the next client, and the next one is set to the same.
-    @Test func aSessionThatAnotherClientHadIsSetToWhatTheStoreNeeds() async throws {
+    /// A session's parameters are reset for the next client, and set again for the store.
+    @Test func aReusedSessionGetsTheStoresParameters() async throws {
         let place = try await PostgresStoreHarness.make()
         let bouncer = try await PgBouncer.start(inFrontOf: place.server, sessions: 1)
         let parameters = try ConnectionParameters(bouncer.connectionString())
@@ -42,8 +42,8 @@ struct PgBouncerTests {
         await bouncer.end()
     }
 
-    /// A pooler that dies takes the sessions with it; steps are written once all the same.
-    @Test func aPoolerThatDiesIsAServerThatCanBeTriedAgain() async throws {
+    /// Its sessions end with it; steps are written once nevertheless.
+    @Test func aCrashOfThePoolerIsRetriable() async throws {
         let place = try await PostgresStoreHarness.make()
         let bouncer = try await PgBouncer.start(inFrontOf: place.server, sessions: 20)
         try await place.withStore {

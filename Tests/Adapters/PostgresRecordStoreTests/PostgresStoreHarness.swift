@@ -5,20 +5,20 @@ import PostgresServer
 import RecordStore
 import SyncModel
 
-/// A schema of the shared server that a test has for itself.
+/// A schema of the shared server for one test.
 struct PostgresStoreHarness: Sendable {
     let server: PostgresServer
     let schema: String
     let database: String
 
-    /// An empty place.
+    /// In a new schema.
     static func make() async throws -> PostgresStoreHarness {
         let id = UUID().uuidString.lowercased().filter { $0 != "-" }.prefix(12)
         return PostgresStoreHarness(
             server: try await PostgresServer.shared(), schema: "weir \(id)", database: "postgres")
     }
 
-    /// An empty place in a database of its own, for tests that change more than their schema.
+    /// In a new database, for tests that change more than their schema.
     static func makeDatabase() async throws -> PostgresStoreHarness {
         let place = try await make()
         let name = place.schema.filter { $0 != " " }
@@ -26,7 +26,7 @@ struct PostgresStoreHarness: Sendable {
         return PostgresStoreHarness(server: place.server, schema: place.schema, database: name)
     }
 
-    /// The settings of a store here, with few sessions: tests open many stores.
+    /// With few sessions, since tests open many stores.
     var configuration: PostgresRecordStoreConfiguration {
         get throws {
             let parameters = try ConnectionParameters(server.connectionString(database: database))
@@ -34,7 +34,7 @@ struct PostgresStoreHarness: Sendable {
         }
     }
 
-    /// Opens a store for a closure and closes it afterwards.
+    /// Runs a closure with a store.
     func withStore<Value>(
         _ change: (inout PostgresRecordStoreConfiguration) throws -> Void = { _ in },
         _ body: (PostgresRecordStore) async throws -> Value
@@ -52,7 +52,7 @@ struct PostgresStoreHarness: Sendable {
         return try outcome.get()
     }
 
-    /// Opens a store whose one session goes through a proxy for a closure, and ends both afterwards.
+    /// Runs a closure with a store whose one session goes through a proxy.
     func withProxiedStore(_ body: (PostgresRecordStore, CuttingProxy) async throws -> Void) async throws {
         let proxy = try CuttingProxy(to: server)
         let outcome: Result<Void, any Error>
@@ -73,7 +73,7 @@ struct PostgresStoreHarness: Sendable {
         try outcome.get()
     }
 
-    /// Runs SQL as another application would, with this schema before others; the last statement's texts come back.
+    /// Runs SQL as another application would, with this schema in the search path, and returns the last statement's texts.
     @discardableResult
     func query(_ sql: String..., then last: String? = nil) async throws -> [[String?]] {
         let statements = sql + [last].compactMap { $0 }

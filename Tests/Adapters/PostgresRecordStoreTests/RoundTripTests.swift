@@ -9,7 +9,7 @@ import Seeded
 import SyncModel
 import Testing
 
-/// Values of every type come back as the bytes that were stored, as they do from the embedded store (I4).
+/// Values of every type are read as the bytes that were written, in both stores (I4).
 @Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
 struct RoundTripTests {
     private static let decimals = [
@@ -24,7 +24,7 @@ struct RoundTripTests {
     }()
 
     @Test(arguments: TestLength.seeds(3, long: 200))
-    func randomValuesOfEveryTypeComeBackFromBothStoresAlike(seed: UInt64) async throws {
+    func randomValuesRoundTripInBothStores(seed: UInt64) async throws {
         var random = SeededRandom(seed: seed)
         let columns = Self.schemas.entries[0].schema.tables[0].columns
         let rows = (0..<300).map { number in
@@ -51,12 +51,12 @@ struct RoundTripTests {
         return Dictionary(found.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// What is no canonical form of its type would come back otherwise.
+    /// A value that is not canonical would be read as different bytes.
     @Test(arguments: [
         (3, #""1.5""#), (3, #""1.500""#), (3, #""01.50""#), (3, #""-0.00""#), (3, #""1.5a""#), (3, #""""#),
         (3, #"".50""#), (3, #""12345.00""#), (3, #""--1.00""#), (4, "{"), (1, "1.5"), (0, "null"), (0, "x"),
     ])
-    func aValueThatIsNotCanonicalIsRefusedByName(column: Int, json: String) async throws {
+    func aValueThatIsNotCanonicalIsRejected(column: Int, json: String) async throws {
         var values = [#""name""#, "1", "null", "null", "null", "null"]
         values[column] = json
         let good = Samples.row("good")
@@ -68,13 +68,13 @@ struct RoundTripTests {
             }
             #expect(error?.code == .refusedRow(bad.key))
             #expect(error?.isRetriable == false)
-            #expect(error?.message.contains("table person refused the row with sync_id me and id bad") == true)
+            #expect(error?.message.contains("table person rejected the row with sync_id me and id bad") == true)
             #expect(try await store.position(of: 0) == nil)
         }
     }
 
-    /// Somebody else made it, or a restored database is ahead.
-    @Test func aRowThatStandsThoughItsFirstVersionIsWrittenIsOverwritten() async throws {
+    /// Another application created it, or a restored database is ahead.
+    @Test func anExistingRowIsOverwrittenByItsFirstVersion() async throws {
         let standing = Samples.row("a", [#""old""#, "1", "null", "null", "null", "null"])
         let rows = [Samples.row("a"), Samples.row("b"), Samples.row("c", version: 7)]
         try await PostgresStoreHarness.make().withStore { store in
@@ -87,7 +87,7 @@ struct RoundTripTests {
         }
     }
 
-    @Test func largeValuesAreCompressedByTheFasterMethodThatTheServerHas() async throws {
+    @Test func largeValuesAreCompressedWithLZ4IfAvailable() async throws {
         let place = try await PostgresStoreHarness.make()
         let long = "\"" + String(repeating: "river stone ", count: 1000) + "\""
         try await place.withStore { store in
@@ -108,7 +108,7 @@ struct RoundTripTests {
 }
 
 extension SeededRandom {
-    /// A random value of a type in canonical JSON, often at an edge.
+    /// A random value of a type in canonical JSON, often an edge case.
     fileprivate mutating func value(of type: SyncModel.ColumnType) -> String {
         switch type {
         case .text: quoted(text())

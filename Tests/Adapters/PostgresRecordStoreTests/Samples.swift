@@ -17,7 +17,7 @@ enum Samples {
 
     static let first = history(Schema(tables: [person]))
 
-    /// A version with a table and columns more.
+    /// Adds a table and columns.
     static let second: SchemaHistory = {
         let columns = [
             Column(name: "size", type: .integer, isNullable: false, defaultValue: Array("5".utf8)),
@@ -58,7 +58,7 @@ enum Samples {
             orderedOffset: number)
     }
 
-    /// The step of a partition to position `number`, which is 1 for its first.
+    /// The step of a partition to position `number`; the first is 1.
     static func step(
         _ number: Int64, _ rows: [OrderedRow] = [], _ outcomes: [StoredOutcome] = [], partition: Int = 0
     ) -> StoreStep {
@@ -78,7 +78,6 @@ enum Samples {
     }
 }
 
-/// The history of these tests.
 extension PostgresRecordStore {
     static let epoch = "00112233445566778899aabbccddeeff"
 

@@ -8,9 +8,8 @@ import Testing
 
 @Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
 struct ServerFailureTests {
-    /// A server that crashes and comes back: commits fail in a way that is worth trying again, and the tables stand at one
-    /// position with exactly its rows.
-    @Test func aServerThatIsStartedAgainIsFoundAtAPositionWithItsRows() async throws {
+    /// Commits fail as retriable, and after the restart the tables have one position with exactly its rows.
+    @Test func aCrashOfTheServerKeepsPositionAndRowsConsistent() async throws {
         // The disk is written to so rarely that a crash takes commits back.
         let server = try await PostgresServer.start(settings: ["wal_writer_delay": "10s"])
         let place = PostgresStoreHarness(server: server, schema: "weir", database: "postgres")
@@ -64,7 +63,7 @@ struct ServerFailureTests {
         #expect(!FileManager.default.fileExists(atPath: server.folder))
     }
 
-    @Test func aServerThatIsNotThereCanBeTriedAgainAndNoPasswordIsTold() async throws {
+    @Test func anUnreachableServerIsRetriableAndTheErrorHasNoPassword() async throws {
         let secret = "hunter2-\(UUID().uuidString)"
         let parameters = try ConnectionParameters("postgresql://me:\(secret)@%2Ftmp%2Fnobody-\(UUID().uuidString)/x")
         #expect(!"\(parameters)".contains(secret))
@@ -81,7 +80,7 @@ struct ServerFailureTests {
         await store.close()
     }
 
-    @Test func aDatabaseThatIsMissingIsNamed() async throws {
+    @Test func namesAMissingDatabase() async throws {
         let server = try await PostgresServer.shared()
         let place = PostgresStoreHarness(server: server, schema: "weir", database: "none")
         try await place.withStore { store in
@@ -92,7 +91,7 @@ struct ServerFailureTests {
         }
     }
 
-    @Test func aServerThatTakesNoWritesCanBeTriedAgain() async throws {
+    @Test func aReadOnlyServerIsRetriable() async throws {
         let place = try await PostgresStoreHarness.makeDatabase()
         try await place.withStore { store in
             try await store.prepare(Samples.first)
@@ -109,7 +108,7 @@ struct ServerFailureTests {
         }
     }
 
-    @Test func anOwnerCannotComeInAnotherPartition() async throws {
+    @Test func anOwnerCannotChangeItsPartition() async throws {
         let place = try await PostgresStoreHarness.make()
         try await place.withStore { store in
             try await store.prepare(Samples.first)

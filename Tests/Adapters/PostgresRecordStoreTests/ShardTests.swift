@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
 struct ShardTests {
-    @Test func aPartitionLivesInTheDatabaseOfItsRemainder() async throws {
+    @Test func aPartitionIsInTheDatabaseOfItsRemainder() async throws {
         let places = [
             try await PostgresStoreHarness.makeDatabase(), try await PostgresStoreHarness.makeDatabase(),
             try await PostgresStoreHarness.makeDatabase(),
@@ -49,7 +49,7 @@ struct ShardTests {
             let wrong = try await PostgresRecordStore.open(configuration(order))
             let error = await #expect(throws: RecordStoreError.self) { try await wrong.prepare(Samples.first) }
             #expect(error?.code == .incompatibleTables)
-            #expect(error?.message.contains("list the databases as they were") == true)
+            #expect(error?.message.contains("restore that list") == true)
             await wrong.close()
         }
     }

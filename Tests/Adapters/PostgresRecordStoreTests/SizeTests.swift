@@ -4,7 +4,7 @@ import RecordStore
 import SyncModel
 import Testing
 
-/// What a store says of a partition's size where its tables are too large to be counted for a number alone.
+/// The size of a partition whose tables are too large to count.
 @Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
 struct SizeTests {
     @Test func theSizeOfALargeTableIsEstimatedForEachPartition() async throws {

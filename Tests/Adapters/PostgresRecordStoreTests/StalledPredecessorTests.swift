@@ -5,12 +5,12 @@ import RecordStore
 import SyncModel
 import Testing
 
-/// A worker that was replaced and still holds a partition.
+/// A replaced worker that still holds the lock of a partition.
 @Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
 struct StalledPredecessorTests {
-    /// The predecessor has taken the lock and stalls with half of its rows sent, with its first step or a later one.
+    /// The predecessor stalls with the lock after sending half of its rows, in its first step or a later one.
     @Test(arguments: [1, 2] as [Int64])
-    func aSuccessorEndsTheSessionThatHoldsItsPartition(number: Int64) async throws {
+    func aSuccessorTerminatesTheSessionThatHoldsTheLock(number: Int64) async throws {
         let place = try await PostgresStoreHarness.make()
         try await place.withProxiedStore { predecessor, proxy in
             try await predecessor.prepare(Samples.first)
@@ -36,8 +36,8 @@ struct StalledPredecessorTests {
         }
     }
 
-    /// What holds up others' statements and is no predecessor stays.
-    @Test func anOperatorsLockIsWaitedForAndNotEnded() async throws {
+    /// Only a predecessor is terminated.
+    @Test func waitsForAnOperatorsLock() async throws {
         let place = try await PostgresStoreHarness.make()
         try await place.withStore {
             $0.stalledAfter = .milliseconds(100)
@@ -54,7 +54,7 @@ struct StalledPredecessorTests {
         }
     }
 
-    /// Another partition of the same store goes on meanwhile.
+    /// Other partitions of the same store.
     @Test func otherPartitionsDoNotWait() async throws {
         let place = try await PostgresStoreHarness.make()
         try await place.withProxiedStore { stalled, proxy in

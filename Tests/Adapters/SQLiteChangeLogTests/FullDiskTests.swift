@@ -16,32 +16,32 @@ import Testing
         NewRecord(to: place, value: [UInt8](repeating: 1, count: size))
     }
 
-    @Test func failsWhenThereIsNoRoomAndGoesOnWhenThereIs() async throws {
+    @Test func failsWhileTheFileIsFullAndRecovers() async throws {
         let directory = try SQLiteLogHarness()
         let log = try await open(directory)
-        var taken = 0
+        var count = 0
         var producer = try await log.producer()
         let error = await #expect(throws: ChangeLogError.self) {
             while true {
                 try await producer.append([record(100_000, to: place)])
-                taken += 1
+                count += 1
             }
         }
         #expect(error?.code == .storageFull)
         #expect(error?.isRetriable == true)
-        #expect(taken > 3)
-        #expect(try await log.range(of: place).end == Int64(taken))
+        #expect(count > 3)
+        #expect(try await log.range(of: place).end == Int64(count))
 
         try await log.removeRecords(of: .uploads, before: .max)
         producer = try await log.producer()
         let offsets = try await producer.append([record(100_000, to: place)])
-        #expect(offsets == [Int64(taken)])
+        #expect(offsets == [Int64(count)])
         try await log.close()
     }
 
-    @Test func uploadsAloneLeaveTheReserve() async throws {
+    @Test func onlyUploadsRespectTheReserve() async throws {
         let directory = try SQLiteLogHarness()
-        // More than any disk has.
+        // Above the size of any disk.
         let log = try await SQLiteChangeLog(
             SQLiteChangeLogConfiguration(path: directory.path, partitions: 2, reserveBytes: 1 << 60))
         let edge = try await log.producer()
@@ -55,8 +55,8 @@ import Testing
         try await log.close()
     }
 
-    /// One append that has no room fails alone, though it waits in the middle of others.
-    @Test func failsOnlyTheAppendThatHasNoRoom() async throws {
+    /// An append that does not fit fails alone, even between others.
+    @Test func failsOnlyTheAppendThatDoesNotFit() async throws {
         let directory = try SQLiteLogHarness()
         let log = try await open(directory)
         let small = try await log.producer()
@@ -84,7 +84,7 @@ import Testing
         #expect(try await largeTasks[0].value == [0])
         let full = await #expect(throws: ChangeLogError.self) { try await largeTasks[1].value }
         #expect(full?.code == .storageFull)
-        // Behind the one that failed nothing goes through, room or not.
+        // Behind the failed one every append fails.
         let behind = await #expect(throws: ChangeLogError.self) { try await largeTasks[2].value }
         #expect(behind?.code == .producerFailed)
         #expect(try await log.range(of: other).end == 1)

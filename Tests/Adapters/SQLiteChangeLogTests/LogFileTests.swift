@@ -25,18 +25,18 @@ import Testing
         #expect(try journal.text(at: 0) == "wal")
     }
 
-    @Test func refusesADatabaseOfSomethingElseAndLeavesItAsItWas() async throws {
+    @Test func rejectsADatabaseOfAnotherApplicationWithoutChangingIt() async throws {
         for sql in ["CREATE TABLE notes (text TEXT)", "PRAGMA application_id = 5", "PRAGMA user_version = 1"] {
             let directory = try SQLiteLogHarness()
             try await directory.edit(sql)
             let error = await #expect(throws: ChangeLogError.self) { try await directory.open(LogSettings()) }
-            #expect(error?.message.contains("database of something else") == true)
+            #expect(error?.message.contains("database of another application") == true)
             #expect(error?.message.contains(directory.path) == true)
             await #expect(throws: SQLiteError.self) { try await directory.edit("SELECT * FROM weir_log") }
         }
     }
 
-    @Test func refusesANewerFormatAndNamesBoth() async throws {
+    @Test func rejectsANewerFormatAndNamesBoth() async throws {
         let directory = try SQLiteLogHarness()
         try await directory.open(LogSettings()).close()
         try await directory.edit("PRAGMA user_version = 2")
@@ -45,7 +45,7 @@ import Testing
         #expect(error?.message.contains("knows 1") == true)
     }
 
-    @Test func refusesAFileThatIsNoDatabaseAndAFolderThatIsMissing() async throws {
+    @Test func rejectsAFileThatIsNoDatabaseAndAMissingFolder() async throws {
         let directory = try SQLiteLogHarness()
         try Data(repeating: 65, count: 5000).write(to: URL(filePath: directory.path))
         let error = await #expect(throws: ChangeLogError.self) { try await directory.open(LogSettings()) }
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [0, -1, 1025]) func refusesANumberOfPartitionsThatItCannotHave(count: Int) async throws {
+    @Test(arguments: [0, -1, 1025]) func rejectsAnInvalidNumberOfPartitions(count: Int) async throws {
         let directory = try SQLiteLogHarness()
         let error = await #expect(throws: ChangeLogError.self) {
             try await SQLiteChangeLog(SQLiteChangeLogConfiguration(path: directory.path, partitions: count))
@@ -63,7 +63,7 @@ import Testing
         #expect(error?.message.contains("1 to 1024") == true)
     }
 
-    @Test func leavesCancellationWhatItIs() async throws {
+    @Test func rethrowsCancellation() async throws {
         let directory = try SQLiteLogHarness()
         try await directory.open(LogSettings()).close()
         let files = try await LogFileReaders(path: directory.path, threads: 1)
@@ -79,7 +79,7 @@ import Testing
         #expect(error?.code == .closed)
     }
 
-    @Test func tellsOfRecordsThatAreMissingInTheFile() async throws {
+    @Test func reportsMissingRecords() async throws {
         let directory = try SQLiteLogHarness()
         var log = try await directory.open(LogSettings())
         try await log.producer().append((0..<5).map { NewRecord(to: place, value: [UInt8($0)]) })
@@ -92,8 +92,8 @@ import Testing
         try await log.close()
     }
 
-    /// Another process that appends makes this one's offsets wrong: it must not overwrite, nor invent an order.
-    @Test func failsRatherThanOverwriteWhatAnotherProcessAppended() async throws {
+    /// An append of another process makes this process's offsets wrong: it must not overwrite records or change their order.
+    @Test func failsInsteadOfOverwritingRecordsOfAnotherProcess() async throws {
         let directory = try SQLiteLogHarness()
         let log = try await directory.open(LogSettings())
         try await directory.edit("INSERT INTO uploads_0 VALUES (0, 0, x'', x'01')")

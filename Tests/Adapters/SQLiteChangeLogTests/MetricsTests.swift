@@ -3,12 +3,11 @@ import Metrics
 import SQLiteChangeLog
 import Testing
 
-/// What the log counts.
 @Suite(.timeLimit(.minutes(1))) struct MetricsTests {
     private let registry = MetricRegistry()
     private let place = TopicPartition(.uploads, 0)
 
-    @Test func countsTransactionsWithWhatTheyCarry() async throws {
+    @Test func countsTransactionsAndTheirRecords() async throws {
         let directory = try SQLiteLogHarness()
         let log = try await SQLiteChangeLog(
             SQLiteChangeLogConfiguration(path: directory.path), metrics: SQLiteLogMetrics(registry))
@@ -29,7 +28,7 @@ import Testing
         let records = registry.histogram(.logGroupRecords).snapshot
         #expect(records.sum == 4)
         #expect(registry.histogram(.logGroupBytes).snapshot.sum == 20)
-        // The first went alone or with others; none had a transaction of its own behind it.
+        // The first may have a transaction of its own; all others share one.
         let transactions = try #require(records.cumulative.last)
         #expect(transactions <= 2)
         #expect(transactions == log.statistics.transactions)
@@ -53,7 +52,7 @@ import Testing
         #expect(registry.histogram(.logGroupRecords).snapshot.sum == 0)
     }
 
-    @Test func givesASignOfLifeOpenOrClosed() async throws {
+    @Test func answersTheWatchdogOpenOrClosed() async throws {
         let directory = try SQLiteLogHarness()
         let log = try await SQLiteChangeLog(SQLiteChangeLogConfiguration(path: directory.path))
         await log.beat()

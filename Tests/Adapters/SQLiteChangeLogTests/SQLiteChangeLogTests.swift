@@ -7,11 +7,11 @@ import Testing
     private let place = TopicPartition(.uploads, 0)
 
     @Test(arguments: LogBehaviour<SQLiteLogHarness>.all)
-    func behavesAsEveryLog(_ behaviour: LogBehaviour<SQLiteLogHarness>) async throws {
+    func conforms(_ behaviour: LogBehaviour<SQLiteLogHarness>) async throws {
         try await behaviour.check(SQLiteLogHarness())
     }
 
-    /// What waits while the writer is held up goes into one transaction.
+    /// Appends that wait while the writer is blocked share a transaction.
     @Test func sharesTransactionsAmongProducers() async throws {
         let directory = try SQLiteLogHarness()
         let log = try await directory.open(LogSettings())
@@ -32,12 +32,12 @@ import Testing
         #expect(statistics.appends == 64)
         #expect(statistics.records == 64)
         #expect(statistics.bytes == 64)
-        // The first append may be on its way when the lock is taken.
+        // The first append may be ahead of the lock.
         #expect(statistics.transactions <= 3)
         try await log.close()
     }
 
-    @Test func givesTheTimeOfItsClock() async throws {
+    @Test func usesItsClockForTheTimeOfRecords() async throws {
         let directory = try SQLiteLogHarness()
         let log = try await SQLiteChangeLog(SQLiteChangeLogConfiguration(path: directory.path), clock: { 77 })
         try await log.producer().append([NewRecord(to: place, value: [])])
@@ -46,8 +46,8 @@ import Testing
         try await log.close()
     }
 
-    /// A tail of a few records: most reads come from the file, some cross over.
-    @Test(arguments: [1, 500, 1 << 20]) func readsFromTheFileWhatMemoryDoesNotHold(maximumBytes: Int) async throws {
+    /// With few records in memory, most reads come from the file.
+    @Test(arguments: [1, 500, 1 << 20]) func readsOlderRecordsFromTheFile(maximumBytes: Int) async throws {
         let directory = try SQLiteLogHarness()
         let log = try await SQLiteChangeLog(SQLiteChangeLogConfiguration(path: directory.path, tailBytes: 1000))
         let producer = try await log.producer()
@@ -59,7 +59,7 @@ import Testing
         try await log.close()
     }
 
-    @Test func closesTwiceAndAtOnce() async throws {
+    @Test func closesConcurrentlyAndTwice() async throws {
         let directory = try SQLiteLogHarness()
         let log = try await directory.open(LogSettings())
         let producer = try await log.producer()
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func removesMoreThanOneSliceWhileAppendsGoOn() async throws {
+    @Test func removesSeveralSlicesDuringAppends() async throws {
         let directory = try SQLiteLogHarness()
         let log = try await directory.open(LogSettings())
         let producer = try await log.producer()
@@ -94,5 +94,4 @@ import Testing
     }
 }
 
-/// What the log's producers are, without naming the adapter's type.
 typealias LogProducerOfTest = SQLiteChangeLog.Producer

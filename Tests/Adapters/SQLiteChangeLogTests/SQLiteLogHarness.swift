@@ -6,7 +6,7 @@ import SQLite
 import SQLiteChangeLog
 import ThreadExecutor
 
-/// A folder of its own with a log in it, and a second connection that gets in the log's way; removed at the end.
+/// A temporary folder with a log, and a second connection that blocks the log's writes.
 final class SQLiteLogHarness: LogUnderTest {
     private let folder = FileManager.default.temporaryDirectory.appending(path: "weir-log-\(UUID().uuidString)")
 
@@ -32,7 +32,7 @@ final class SQLiteLogHarness: LogUnderTest {
     func close(_ log: SQLiteChangeLog) async throws { try await log.close() }
 
     func whileWritesStall(_ log: SQLiteChangeLog, _ body: () async throws -> Void) async throws {
-        // The writer waits for the lock; it would give up after some seconds, which is more than the body takes.
+        // The writer waits for the lock; its timeout is longer than the body takes.
         try await OtherConnection.use(path) { other in
             try await other.execute("BEGIN IMMEDIATE")
             let result = await Result.capturing { try await body() }
@@ -63,7 +63,7 @@ final class SQLiteLogHarness: LogUnderTest {
     }
 }
 
-/// A connection of another party, on a thread of its own.
+/// A second connection, on a thread of its own.
 actor OtherConnection {
     private nonisolated let thread: DedicatedThread
     private let path: String
@@ -71,7 +71,7 @@ actor OtherConnection {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-    /// Lends a connection to a body, and closes it whatever comes of it.
+    /// Runs a body with a connection, and closes it.
     static func use(_ path: String, _ body: (OtherConnection) async throws -> Void) async throws {
         let other = try OtherConnection(path: path)
         let result = await Result.capturing { try await body(other) }

@@ -19,11 +19,11 @@ struct RealDefaultTests {
         return history
     }
 
-    /// SQLite 3.40 reads the last three with the last bit off; a version that reads them exactly may take them.
+    /// SQLite 3.40 parses the last three with a wrong last bit; a version that parses them exactly may accept them.
     @Test(arguments: [
         "0.1", "1", "1e+23", "5e-324", "1.7976931348623157e+308", "53.389208", "405.488664", "142.2574803964729",
     ])
-    func aDefaultIsReadExactlyOrRefused(json: String) async throws {
+    func aDefaultIsParsedExactlyOrRejected(json: String) async throws {
         try await withTemporaryFolder { folder in
             try await withStore(.init(path: folder + "/tables.db")) { store in
                 let first = Schema(tables: [Table(name: "person", columns: [])])

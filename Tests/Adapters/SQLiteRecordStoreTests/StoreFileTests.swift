@@ -45,7 +45,7 @@ struct StoreFileTests {
             rows: rows, outcomes: [])
     }
 
-    @Test func valuesCanBeQueriedAsWhatTheyAre() async throws {
+    @Test func valuesHaveTypesThatCanBeQueried() async throws {
         try await withTemporaryFolder { folder in
             let path = folder + "/tables.db"
             let store = try await SQLiteRecordStore.open(.init(path: path))
@@ -75,7 +75,7 @@ struct StoreFileTests {
         ("PRAGMA user_version = 3", "another application"),
         ("PRAGMA application_id = 1466258003; PRAGMA user_version = 3", "format 3 of a newer Weir"),
     ])
-    func refusesAFileThatIsNotItsOwnAndLeavesItAsItIs(sql: String, words: String) async throws {
+    func rejectsAForeignFileWithoutChangingIt(sql: String, text: String) async throws {
         try await withTemporaryFolder { folder in
             let path = folder + "/tables.db"
             try await execute(sql, path: path, journal: .delete)
@@ -84,12 +84,12 @@ struct StoreFileTests {
                 try await withStore(.init(path: path)) { _ in }
             }
             #expect(error?.code == .incompatibleTables)
-            #expect(error?.message.contains(words) == true, "\(error?.message ?? "")")
+            #expect(error?.message.contains(text) == true, "\(error?.message ?? "")")
             #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
         }
     }
 
-    @Test func tablesWithoutAHistoryAreAdoptedOnce() async throws {
+    @Test func tablesWithoutAnEpochGetOneOnce() async throws {
         try await withTemporaryFolder { folder in
             let path = folder + "/tables.db"
             let row = Self.row("a", [#""x""#, "null", "null", "null", "null", "null"])
@@ -107,11 +107,11 @@ struct StoreFileTests {
                 try await withStore(.init(path: path)) { try await $0.prepare(Self.schemas, epoch: "second") }
             }
             #expect(error?.code == .incompatibleTables)
-            #expect(error?.message.contains("the tables are of history first, the log is of history second") == true)
+            #expect(error?.message.contains("the tables have epoch first, the log has epoch second") == true)
         }
     }
 
-    @Test func refusesAFileThatIsNoDatabase() async throws {
+    @Test func rejectsAFileThatIsNoDatabase() async throws {
         try await withTemporaryFolder { folder in
             let path = folder + "/tables.db"
             try Data(repeating: 7, count: 10_000).write(to: URL(fileURLWithPath: path))
@@ -122,7 +122,7 @@ struct StoreFileTests {
         }
     }
 
-    @Test func saysThatAFolderIsMissing() async throws {
+    @Test func namesAMissingFolder() async throws {
         try await withTemporaryFolder { folder in
             let error = await #expect(throws: RecordStoreError.self) {
                 try await withStore(.init(path: folder + "/none/tables.db")) { _ in }
@@ -132,7 +132,7 @@ struct StoreFileTests {
         }
     }
 
-    @Test func aFullFileIsSaidAndCanBeTriedAgain() async throws {
+    @Test func aFullFileIsReportedAndCanBeRetried() async throws {
         try await withTemporaryFolder { folder in
             let path = folder + "/tables.db"
             let store = try await SQLiteRecordStore.open(.init(path: path, maximumBytes: 200_000))
@@ -144,7 +144,7 @@ struct StoreFileTests {
             let error = await #expect(throws: RecordStoreError.self) { try await store.commit([Self.step(2, rows)]) }
             #expect(error?.code == .storageFull)
             #expect(error?.isRetriable == true)
-            // Nothing was written, and the store goes on.
+            // Nothing was written, and the store stays usable.
             #expect(try await store.position(of: 0)?.orderedOffset == 1)
             #expect(try await store.rows(rows.map(\.key), in: 0, schemaOrdinal: 1).isEmpty)
             try await store.commit([Self.step(2, Array(rows.prefix(1)))])
@@ -157,7 +157,7 @@ struct StoreFileTests {
         }
     }
 
-    @Test func transactionsAndTheirFailuresAreCounted() async throws {
+    @Test func countsTransactionsAndFailures() async throws {
         try await withTemporaryFolder { folder in
             let registry = MetricRegistry()
             let store = try await SQLiteRecordStore.open(
@@ -178,21 +178,21 @@ struct StoreFileTests {
         }
     }
 
-    @Test func aFileThatAnotherProcessHoldsCanBeTriedAgain() async throws {
+    @Test func aFileThatAnotherProcessLocksCanBeRetried() async throws {
         try await withTemporaryFolder { folder in
             let path = folder + "/tables.db"
             let store = try await SQLiteRecordStore.open(.init(path: path, busyTimeoutMilliseconds: 0))
             try await store.prepare(Self.schemas)
             let other = try await DatabaseWriter.open(path: path)
             let row = Self.row("a", [#""x""#, "null", "null", "null", "null", "null"])
-            let held = ThreadGate()
+            let gate = ThreadGate()
             async let holding: Void = other.write { connection in
                 try connection.execute("CREATE TABLE notes (x)")
-                held.pass()
+                gate.pass()
             }
-            await held.isReached()
+            await gate.isReached()
             let error = await #expect(throws: RecordStoreError.self) { try await store.commit([Self.step(1, [row])]) }
-            held.open()
+            gate.open()
             try await holding
             #expect(error?.code == .unavailable)
             #expect(error?.isRetriable == true)
@@ -202,7 +202,7 @@ struct StoreFileTests {
         }
     }
 
-    @Test func anOwnerCannotComeInAnotherPartition() async throws {
+    @Test func anOwnerCannotChangeItsPartition() async throws {
         try await withTemporaryFolder { folder in
             let store = try await SQLiteRecordStore.open(.init(path: folder + "/tables.db"))
             try await store.prepare(Self.schemas)
@@ -222,7 +222,7 @@ struct StoreFileTests {
         [#""x""#, "null", "null", "null", "null", #""A""#], ["null", "null", "null", "null", "null", "null"],
         [#""x""#, "null", "null", "null", "null", "null", "null"],
     ])
-    func namesTheRowThatItCannotStore(json: [String]) async throws {
+    func namesTheRejectedRow(json: [String]) async throws {
         try await withTemporaryFolder { folder in
             let store = try await SQLiteRecordStore.open(.init(path: folder + "/tables.db"))
             try await store.prepare(Self.schemas)

@@ -7,11 +7,11 @@ struct ConnectionParametersTests {
         ("hostaddr=10.0.0.1", "verify-full"), ("host=db.example.org sslmode=require", "require"), ("dbname=x", nil),
         ("host=db.example.org hostaddr=127.0.0.1", nil), ("host=/run,db.example.org", "verify-full"),
     ])
-    func aServerOverANetworkMustProveWhoItIs(text: String, mode: String?) throws {
+    func aServerOnANetworkIsVerified(text: String, mode: String?) throws {
         #expect(try ConnectionParameters(text).verifyingServers()["sslmode"] == mode)
     }
 
-    @Test func namesTheDatabaseAndNoPassword() throws {
+    @Test func describesTheDatabaseWithoutThePassword() throws {
         let parameters = try ConnectionParameters("postgresql://me:hunter2@db.example.org:5433/tables?sslmode=require")
         #expect("\(parameters)" == "host=db.example.org port=5433 dbname=tables user=me")
         var dumped = ""
@@ -20,7 +20,7 @@ struct ConnectionParametersTests {
     }
 
     @Test(arguments: ["hunter2", "host=a hunter2", "password='hunter2", "postgresql://a:%zz@hunter2/"])
-    func aTextThatIsNoneIsRefusedWithoutQuotingIt(text: String) {
+    func anInvalidTextIsRejectedWithoutQuotingIt(text: String) {
         let error = #expect(throws: ConnectionStringError.self) { try ConnectionParameters(text) }
         #expect(error.map { "\($0)".contains("hunter2") } == false)
     }

@@ -65,7 +65,7 @@ struct ConnectionTests {
         "0", "1", "-1", "0.5", "-0.0001", "10000", "99999999", "10000.0001", "12345.678", "0.00001000", "100000000",
         "1.0", "0.000", "123456789012345678901234567890.123456789", "9999", "0.0000000000000000000000000001",
     ])
-    func numericsAreWhatTheServerTakesThemFor(text: String) async throws {
+    func numericsRoundTrip(text: String) async throws {
         try await withSession { connection in
             var numbers = BinaryArray(.numeric)
             let isNumber = numbers.append(numeric: text.utf8.span)
@@ -84,7 +84,7 @@ struct ConnectionTests {
     }
 
     @Test(arguments: ["NaN", "Infinity", "-Infinity"])
-    func numericsThatAreNoNumbersAreRefused(text: String) async throws {
+    func numericsThatAreNotFiniteAreRejected(text: String) async throws {
         try await withSession { connection in
             let rows = try connection.query("SELECT '\(text)'::numeric")
             var read: [UInt8] = []
@@ -99,7 +99,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test func copiedRowsAreThereTogetherOrNotAtAll() async throws {
+    @Test func aCopyIsAtomic() async throws {
         try await withSession { connection in
             try connection.execute("CREATE TEMP TABLE t (a bigint PRIMARY KEY, b text NOT NULL)")
             let copy = "COPY t FROM STDIN (FORMAT binary)"
@@ -108,7 +108,7 @@ struct ConnectionTests {
             #expect(before == 40_000)
             do throws(PostgresError) {
                 try connection.copy(copy, Self.rows(39_999...50_000))
-                Issue.record("rows with a key that is there were taken")
+                Issue.record("rows with an existing key were inserted")
             } catch {
                 #expect(error.sqlState?.code == "23505" && !error.isConnectionLost, "\(error)")
             }
@@ -120,7 +120,7 @@ struct ConnectionTests {
     }
 
     @Test(arguments: ["COPY nothing FROM STDIN (FORMAT binary)", "SELECT 1", "SELECT"])
-    func aStatementThatTakesNoRowsIsRefusedAndTheSessionGoesOn(sql: String) async throws {
+    func copyRejectsOtherStatementsAndTheSessionStaysUsable(sql: String) async throws {
         try await withSession { connection in
             #expect(throws: PostgresError.self) { try connection.copy(sql, Self.rows(1...1)) }
             let two = try connection.queryOnce("SELECT 2::bigint").bigint(0, 0)
@@ -139,7 +139,7 @@ struct ConnectionTests {
         return bytes.take()
     }
 
-    @Test func anErrorKeepsCodeAndPlaceAndTheSessionGoesOn() async throws {
+    @Test func anErrorHasCodeAndNamesAndTheSessionStaysUsable() async throws {
         try await withSession { connection in
             try connection.execute("CREATE TEMP TABLE t (a integer CONSTRAINT small CHECK (a < 5))")
             let error = #expect(throws: PostgresError.self) { try connection.execute("INSERT INTO t VALUES (7)") }
@@ -154,7 +154,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test func aStatementThatFailsInAPipelineIsNamedAndEndsIt() async throws {
+    @Test func aFailedStatementEndsThePipeline() async throws {
         try await withSession { connection in
             try connection.execute("CREATE TEMP TABLE t (a bigint PRIMARY KEY)")
             let insert = try connection.prepare("INSERT INTO t VALUES ($1::bigint) RETURNING a")
@@ -185,7 +185,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test func whatTheSenderOfAPipelineThrowsLeavesNothingBehind() async throws {
+    @Test func anErrorOfThePipelinesSenderWritesNothing() async throws {
         struct Enough: Error {}
         try await withSession { connection in
             try connection.execute("CREATE TEMP TABLE t (a bigint)")
@@ -203,7 +203,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test func aPipelineLargerThanTheSystemsBuffersGoesThrough() async throws {
+    @Test func aPipelineLargerThanTheSocketBuffersCompletes() async throws {
         try await withSession { connection in
             let echo = try connection.prepare("SELECT $1::text")
             let text = String(repeating: "x", count: 100_000)
@@ -221,7 +221,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test func manyStatementsAreForgottenAndPreparedAgain() async throws {
+    @Test func manyStatementsAreDeallocatedAndPreparedAgain() async throws {
         let parameters = try ConnectionParameters(try await PostgresServer.shared().connectionString())
         let pool = try await PostgresPool.start(parameters, count: 1)
         for round in 0..<5 {
@@ -240,7 +240,7 @@ struct ConnectionTests {
         await pool.close()
     }
 
-    @Test func aSessionThatTheServerEndedIsMadeAnew() async throws {
+    @Test func aSessionThatTheServerEndedIsReopened() async throws {
         let parameters = try ConnectionParameters(try await PostgresServer.shared().connectionString())
         let pool = try await PostgresPool.start(parameters, count: 1)
         let first = try await pool.perform { $0.backendID }
@@ -252,7 +252,7 @@ struct ConnectionTests {
         #expect(error?.isRetriable == true)
         let second = try await pool.perform { $0.backendID }
         #expect(second != first)
-        // One that is ended while nobody uses it is found out before it is used.
+        // A session that ended while it was idle is detected before its next use.
         _ = try await withSession { try $0.query("SELECT pg_terminate_backend(\(second), 5000)").boolean(0, 0) }
         let one = try await pool.perform { try $0.query("SELECT 1::bigint").bigint(0, 0) }
         #expect(one == 1)

@@ -1,7 +1,7 @@
 import Postgres
 import PostgresServer
 
-/// Runs a closure with a session of its own at the shared server.
+/// Runs a closure with a new session with the shared server.
 func withSession<Value: Sendable>(
     _ change: (inout ConnectionParameters) -> Void = { _ in },
     _ body: @escaping @Sendable (PostgresConnection) throws -> Value

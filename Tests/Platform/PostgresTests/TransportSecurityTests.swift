@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
 struct TransportSecurityTests {
-    /// A certificate for one name of the machine, and one that nobody signed with it.
+    /// A certificate for localhost, and another one that did not sign it.
     private static let certificates = """
         openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost \
         -keyout data/server.key -out data/server.crt 2> /dev/null && cp data/server.crt root.crt \
@@ -13,7 +13,7 @@ struct TransportSecurityTests {
         2> /dev/null && chmod 600 data/server.key && chmod 755 . && chmod 644 root.crt other.crt
         """
 
-    @Test func aServerIsTakenForWhatItProvesToBe() async throws {
+    @Test func theServersCertificateIsVerified() async throws {
         let server = try await PostgresServer.startOnNetwork(settings: ["ssl": "on"], setUp: Self.certificates)
         func connect(_ text: String) async throws -> String {
             let parameters = try ConnectionParameters("port=\(server.port) user=weir dbname=postgres \(text)")

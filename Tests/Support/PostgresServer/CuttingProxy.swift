@@ -1,13 +1,10 @@
 import Foundation
 import Synchronization
 
-/// Stands between a client and a server on a Unix socket, and cuts or holds a connection at a byte of the tests' choice.
+/// A proxy between a client and a server on a Unix socket that closes or stalls a connection at a given byte.
 package final class CuttingProxy: Sendable {
-    /// Which way bytes go.
     package enum Direction: Sendable {
-        /// What the client sends.
         case toServer
-        /// What the server answers.
         case toClient
     }
 
@@ -24,7 +21,7 @@ package final class CuttingProxy: Sendable {
 
     private struct State {
         var plan: Plan?
-        /// Who waits for a connection to be held.
+        /// The callers of `waitUntilHeld()`.
         var waiting: [CheckedContinuation<Void, Never>] = []
         var isHeld = false
         var wasHeld = false
@@ -37,10 +34,9 @@ package final class CuttingProxy: Sendable {
     private let target: String
     private let listener: Int32
     private let state = Mutex(State())
-    /// Passed by whatever goes on; closed while a connection is held.
+    /// Closed while a connection is held.
     private let gate = NSCondition()
 
-    /// Listens for a server.
     package init(to server: PostgresServer) throws {
         folder = try PostgresInstallation.makeFolder()
         target = "\(server.folder)/.s.PGSQL.\(server.port)"
@@ -53,18 +49,17 @@ package final class CuttingProxy: Sendable {
         }
     }
 
-    /// Cuts the connection that carries the byte behind the next `count` ones in a direction, counted over all
-    /// connections from now on.
+    /// Closes the connection that carries the byte after the next `count` bytes in a direction, counted over all connections.
     package func cut(_ direction: Direction, after count: Int) {
         state.withLock { $0.plan = Plan(direction: direction, action: .cut, bytesLeft: count) }
     }
 
-    /// Holds that connection and all new ones instead, until `letGo()`.
+    /// Stalls that connection and all new ones instead, until `letGo()`.
     package func hold(_ direction: Direction, after count: Int) {
         state.withLock { $0.plan = Plan(direction: direction, action: .hold, bytesLeft: count) }
     }
 
-    /// Whether the cut or hold was not reached yet; it is called off.
+    /// Cancels the cut or hold; whether it was not reached yet.
     package func disarm() -> Bool {
         state.withLock { state in
             defer { state.plan = nil }
@@ -83,7 +78,7 @@ package final class CuttingProxy: Sendable {
         }
     }
 
-    /// Lets what is held go on.
+    /// Resumes all connections.
     package func letGo() {
         gate.lock()
         state.withLock { $0.isHeld = false }
@@ -115,7 +110,7 @@ package final class CuttingProxy: Sendable {
             return state.isEnded
         }
         if isEnded { for socket in [client, server] { UnixSocket.end(socket) } }
-        // Both ends are closed when both directions are done with them.
+        // The last direction to end closes both sockets.
         let running = Mutex(2)
         for (direction, from, to) in [(Direction.toServer, client, server), (.toClient, server, client)] {
             Thread.detachNewThread { [self] in
@@ -153,7 +148,7 @@ package final class CuttingProxy: Sendable {
         }
     }
 
-    /// How many of these bytes may pass, and what happens then.
+    /// How many of the bytes may pass, and the action after them.
     private func admit(_ count: Int, _ direction: Direction) -> (Int, Action?) {
         state.withLock { state in
             guard let plan = state.plan, plan.direction == direction else { return (count, nil) }

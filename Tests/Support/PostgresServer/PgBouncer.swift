@@ -3,34 +3,30 @@ import ServerShell
 import Synchronization
 import ThreadExecutor
 
-/// A PgBouncer of the tests' own in session mode, in front of a server, reached over a Unix socket in a temporary folder.
+/// A PgBouncer in session mode in front of a server, with a Unix socket in a temporary folder.
 ///
-/// A shell started with it ends it and removes the folder when its input ends, which it does however the process of the tests
-/// ends.
+/// A shell that is started with it ends it and removes the folder when the shell's input ends, which happens even if the test
+/// process crashes.
 package final class PgBouncer: Sendable {
-    /// The program; `nil` where it is not installed, and then tests are skipped.
+    /// `nil` if it is not installed; its tests are then skipped.
     package static let program: String? = {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
         let folders = ["/usr/sbin"] + path.split(separator: ":").map(String.init)
         return folders.map { "\($0)/pgbouncer" }.first { FileManager.default.isExecutableFile(atPath: $0) }
     }()
 
-    /// Why tests that go through it are skipped.
     package static let skipReason = "no PgBouncer is installed here"
 
-    /// The folder with the socket; `host` for libpq.
+    /// Contains the socket; the `host` for libpq.
     package let folder: String
     private let thread: DedicatedThread
     private let shell: Mutex<ServerShell>
 
-    /// A connection string for a database of the server behind.
     package func connectionString(database: String = "postgres") -> String {
         "host=\(folder) port=6432 user=weir dbname=\(database)"
     }
 
-    /// Starts one in front of a server.
-    ///
-    /// - Parameter sessions: how many sessions with the server it has at most; more clients wait.
+    /// - Parameter sessions: the most sessions with the server; more clients wait.
     package static func start(inFrontOf server: PostgresServer, sessions: Int) async throws -> PgBouncer {
         guard let program else { throw ServerFailure(reason: skipReason) }
         let thread = try DedicatedThread(name: "pgbouncer")
@@ -60,10 +56,9 @@ package final class PgBouncer: Sendable {
         self.shell = Mutex(shell)
     }
 
-    /// Ends it at once, with the sessions that go through it.
+    /// Kills it, which ends its sessions.
     package func kill() async throws { try await command("kill") }
 
-    /// Starts it again.
     package func startAgain() async throws { try await command("start") }
 
     /// Ends it and removes its folder.
@@ -76,9 +71,7 @@ package final class PgBouncer: Sendable {
         try await thread.run { try shell.withLock { try $0.run(command) } }
     }
 
-    /// What the shell runs; it takes the folder, the program, and its settings.
-    ///
-    /// The program is up when it says so.
+    /// Arguments: the folder, the program, and its settings. The program is up when it logs so.
     private static let script = """
         folder=$1 program=$2
         cd "$folder" || exit 1

@@ -1,9 +1,8 @@
 import Foundation
 import ServerShell
 
-/// What of Postgres is installed on this machine.
 enum PostgresInstallation {
-    /// The folder of the newest version that Weir takes.
+    /// The programs of the newest supported version.
     static func find() -> String? {
         guard getuid() != 0 || serverUser != nil else { return nil }
         let versions = (14...20).reversed()
@@ -17,12 +16,12 @@ enum PostgresInstallation {
         }
     }
 
-    /// The user that servers run as where the tests run as root, which Postgres refuses.
+    /// The user of servers if the tests run as root, which Postgres rejects.
     static var serverUser: (id: uid_t, group: gid_t)? {
         getpwnam("postgres").map { ($0.pointee.pw_uid, $0.pointee.pw_gid) }
     }
 
-    /// A new folder that the server's user owns; its path is short, as those of sockets must be.
+    /// A new folder of the server's user, with a short path, since it will contain a socket.
     static func makeFolder() throws -> String {
         var template = Array("/tmp/weir-pg-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else {
@@ -30,7 +29,7 @@ enum PostgresInstallation {
         }
         let folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         if getuid() == 0, let user = serverUser, chown(folder, user.id, user.group) != 0 {
-            throw ServerFailure(reason: "\(folder) cannot be given to postgres")
+            throw ServerFailure(reason: "\(folder) cannot be owned by postgres")
         }
         return folder
     }

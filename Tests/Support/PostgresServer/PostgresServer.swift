@@ -3,40 +3,38 @@ import ServerShell
 import Synchronization
 import ThreadExecutor
 
-/// A Postgres server of the tests' own, in a temporary folder, reached over a Unix socket in that folder.
+/// A Postgres server in a temporary folder, with a Unix socket in that folder.
 ///
-/// A shell started with it stops the server and removes the folder when its input ends, which it does however the process
-/// of the tests ends.
+/// A shell that is started with it stops the server and removes the folder when the shell's input ends, which happens even if
+/// the test process crashes.
 package final class PostgresServer: Sendable {
-    /// Where the program `postgres` and its tools are; `nil` where none is installed, and then tests are skipped.
+    /// The folder of `postgres` and its tools; `nil` if Postgres is not installed; its tests are then skipped.
     package static let programs: String? = PostgresInstallation.find()
 
-    /// Why tests that need a server are skipped.
     package static let skipReason = "no Postgres server is installed here (initdb was not found)"
 
-    /// The server that tests share: each makes a schema or database of its own.
+    /// The server that tests share: each creates its own schema or database.
     package static func shared() async throws -> PostgresServer { try await sharedStart.value }
 
     private static let sharedStart = Task { try await PostgresServer.start() }
 
-    /// The folder with the socket; `host` for libpq.
+    /// Contains the socket; the `host` for libpq.
     package let folder: String
-    /// The port, which names the socket; also that on 127.0.0.1, where the server listens there.
+    /// Part of the socket's name, and the TCP port if the server listens on 127.0.0.1.
     package let port: Int
     private let thread: DedicatedThread
     private let shell: Mutex<ServerShell>
 
-    /// A connection string for a database of this server.
     package func connectionString(database: String = "postgres") -> String {
         "host=\(folder) port=\(port) user=weir dbname=\(database)"
     }
 
-    /// Makes a cluster and starts its server.
+    /// Creates a cluster and starts its server.
     ///
     /// - Parameters:
-    ///   - port: 0: the socket alone, under Postgres's usual port.
+    ///   - port: on 127.0.0.1; 0: only the socket, with the default port.
     ///   - settings: more settings of the server.
-    ///   - setUp: a shell command that is run in the folder before the start, as the server's user.
+    ///   - setUp: a shell command that runs in the folder before the start, as the server's user.
     package static func start(
         port: Int = 0, settings: [String: String] = [:], setUp: String = "true"
     ) async throws -> PostgresServer {
@@ -57,8 +55,7 @@ package final class PostgresServer: Sendable {
         }
     }
 
-    /// Makes a cluster whose server listens on a port of 127.0.0.1, too; should somebody else be given the port meanwhile, on
-    /// another one.
+    /// Starts a server that also listens on a free port of 127.0.0.1, and retries if another process takes the port first.
     package static func startOnNetwork(
         settings: [String: String] = [:], setUp: String = "true"
     ) async throws -> PostgresServer {
@@ -79,19 +76,19 @@ package final class PostgresServer: Sendable {
         self.shell = Mutex(shell)
     }
 
-    /// Ends the server as a crash would, without a last checkpoint.
+    /// An immediate shutdown, without a checkpoint.
     package func crash() async throws { try await command("crash") }
 
-    /// Ends the server as an operator does, with what it has written.
+    /// A fast shutdown, with a checkpoint.
     package func stop() async throws { try await command("stop") }
 
-    /// Ends every process of the server at once, whatever it is doing.
+    /// Kills every process of the server.
     package func kill() async throws { try await command("kill") }
 
-    /// Starts the server again, on the data that it has.
+    /// With its data.
     package func startAgain() async throws { try await command("start") }
 
-    /// Ends the server and removes its folder.
+    /// Stops the server and removes its folder.
     package func end() async {
         await thread.run { shell.withLock { $0.end() } }
         await thread.close()

@@ -1,12 +1,12 @@
-/// The script of the shell that has the server.
+/// The script of the shell that runs the server.
 enum ServerScript {
-    /// Arguments: the folder, the programs' folder, the server's options, and a command that is run before the first start.
+    /// Arguments: the folder, the programs' folder, the server's options, and a command that runs before the first start.
     ///
-    /// Everything of the server inherits the pipe `life`, so that its reader ends when nothing of the server is left.
+    /// All processes of the server inherit the pipe `life`, so that its reader ends when none of them is left.
     static let text = """
         folder=$1 bin=$2 options=$3 setup=$4
         cd "$folder" || exit 1
-        # Where nobody hears the answers any more, everything is taken away all the same.
+        # Cleans up even if the test process no longer reads the responses.
         trap : PIPE
         begin() {
             cat life > /dev/null &

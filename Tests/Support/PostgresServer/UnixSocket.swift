@@ -1,7 +1,7 @@
 import Foundation
 import ServerShell
 
-/// What the proxy needs of Unix sockets; every call blocks.
+/// Blocking calls of Unix sockets.
 enum UnixSocket {
     private static func make() -> Int32 {
         socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
@@ -63,7 +63,7 @@ enum UnixSocket {
         return true
     }
 
-    /// Ends the connection, so that whoever reads from it goes on.
+    /// Shuts the connection down, which wakes its readers.
     static func end(_ socket: Int32) { _ = shutdown(socket, Int32(SHUT_RDWR)) }
 
     static func close(_ socket: Int32) { _ = Foundation.close(socket) }

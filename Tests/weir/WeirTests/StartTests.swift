@@ -83,7 +83,7 @@ import Testing
         try connection.close()
         let before = try Data(contentsOf: URL(fileURLWithPath: path))
         let error = try await refusal()
-        #expect(error == "data/log.db is a database of something else: name another folder for the data")
+        #expect(error == "data/log.db is a database of another application; set another data folder")
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
 
         try Data("Dear diary, today I have learned about files.".utf8).write(to: URL(fileURLWithPath: path))

@@ -23,7 +23,8 @@ struct Reserve {
     var refusal: ChangeLogError {
         ChangeLogError(
             .storageFull,
-            message: "the free space on the disk of \(path) is down to the reserve of \(bytes) bytes for uploads that are "
+            message:
+                "the free space on the disk of \(path) is down to the reserve of \(bytes) bytes for uploads that are "
                 + "already acknowledged; free disk space",
             isRetriable: true)
     }
