@@ -58,7 +58,7 @@ package final class PostgresRecordStore: RecordStore {
             guard migratesAtStart, !isReadOnly else {
                 throw RecordStoreError.incompatible(
                     "the tables are not migrated to schema version \(schemas.entries.count); run `weir migrate`, which shows "
-                        + "its statements with --dry-run", place: incomplete.database)
+                        + "its statements with --dry-run", database: incomplete.database)
             }
             try await apply(schemas, epoch: epoch)
         }
@@ -146,7 +146,7 @@ package final class PostgresRecordStore: RecordStore {
             let filled = try await shard.read { connection in
                 try names.first { try connection.queryOnce("SELECT FROM \($0) LIMIT 1").count > 0 }
             }
-            if let filled { return "\(shard.place): table \(filled)" }
+            if let filled { return "\(shard.database): table \(filled)" }
         }
         return nil
     }

@@ -3,19 +3,19 @@ import RecordStore
 import RelationalTables
 
 extension RecordStoreError {
-    /// - Parameter place: the database, for messages; without a password.
-    init(_ error: any Error, place: String) {
+    /// - Parameter database: the database, for messages; without a password.
+    init(_ error: any Error, database: String) {
         if let error = error as? PostgresError {
-            self.init(error, place: place)
+            self.init(error, database: database)
         } else {
-            self.init(other: error, place: place)
+            self.init(other: error, database: database)
         }
     }
 
-    private init(_ error: PostgresError, place: String) {
+    private init(_ error: PostgresError, database: String) {
         // Postgres may quote a value in an error of bad data.
         let hidesMessage = error.sqlState?.category == "22" && error.sqlState != .divisionByZero
-        var message = "\(place): \(hidesMessage ? error.withoutMessage : error.description)"
+        var message = "\(database): \(hidesMessage ? error.withoutMessage : error.description)"
         if error.sqlState?.category == "28" {
             message +=
                 "; check the user in postgres.shards, postgres.password-file and the server's pg_hba.conf"

@@ -7,7 +7,7 @@ import SyncModel
 /// One database of the store: its sessions, and the calls of `commit` that wait for them.
 struct Shard: Sendable {
     /// The database, without a password.
-    let place: String
+    let database: String
     let settings: ShardSettings
     private let tables: CurrentTables<TableLayout>
     private let pool: PostgresPool
@@ -35,7 +35,8 @@ struct Shard: Sendable {
                 parameters, count: 1, connectTimeout: configuration.connectTimeout, name: "postgres-all-\(number)",
                 setUp: snapshotSession.apply)
             return Shard(
-                place: parameters.description, settings: ShardSettings(configuration, number: number), tables: tables,
+                database: parameters.description, settings: ShardSettings(configuration, number: number),
+                tables: tables,
                 pool: pool, snapshots: snapshots, parameters: parameters, connectTimeout: configuration.connectTimeout,
                 snapshotSession: snapshotSession,
                 // More transactions at once share the server's time and make each other's smaller; larger ones delay their
@@ -92,7 +93,7 @@ struct Shard: Sendable {
         in exported: ExportedSnapshot? = nil, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws {
         try await readSnapshot(for: body) {
-            RecordStoreError($0, place: place)
+            RecordStoreError($0, database: database)
         } reading: { body in
             try await (exported?.sessions ?? snapshots).perform { connection in
                 let snapshot = try PartitionSnapshot(
@@ -115,7 +116,7 @@ struct Shard: Sendable {
         do {
             return try await body()
         } catch {
-            throw RecordStoreError(error, place: place)
+            throw RecordStoreError(error, database: database)
         }
     }
 
@@ -136,10 +137,10 @@ struct Shard: Sendable {
             if first.error is PostgresError {
                 logger.warning(
                     "A session with the tables was lost; its commits are repeated in a new one",
-                    [.error: .string(RecordStoreError(first.error, place: place).message)])
+                    [.error: .string(RecordStoreError(first.error, database: database).message)])
             }
             guard let second = await attempt(first.commits) else { continue }
-            let failure = RecordStoreError(second.error, place: place)
+            let failure = RecordStoreError(second.error, database: database)
             for commit in second.commits { commit.resolve(.failure(failure)) }
         }
     }

@@ -5,19 +5,19 @@ import SyncModel
 package struct RecordedSchemas: Sendable {
     /// By rising ordinal, without gaps.
     package let entries: [SchemaHistory.Entry]
-    private let place: String
+    private let database: String
     private let remedy: String
 
     /// - Parameters:
-    ///   - place: the database, for messages.
+    ///   - database: the database, for messages.
     ///   - remedy: what to do about tables with a different epoch.
     /// - Throws: `corrupt` if the ordinals have a gap.
-    package init(_ entries: [SchemaHistory.Entry], place: String, remedy: String) throws(RecordStoreError) {
+    package init(_ entries: [SchemaHistory.Entry], database: String, remedy: String) throws(RecordStoreError) {
         for (index, entry) in entries.enumerated() where entry.version.ordinal != index + 1 {
-            throw RecordStoreError(.corrupt, message: "\(place): weir_schemas has a gap")
+            throw RecordStoreError(.corrupt, message: "\(database): weir_schemas has a gap")
         }
         self.entries = entries
-        self.place = place
+        self.database = database
         self.remedy = remedy
     }
 
@@ -41,7 +41,8 @@ package struct RecordedSchemas: Sendable {
     /// - Parameter recorded: the epoch in the tables.
     package func checkEpoch(_ recorded: String, is epoch: String) throws(RecordStoreError) {
         guard !recorded.utf8.elementsEqual(epoch.utf8) else { return }
-        throw .incompatible("the tables have epoch \(recorded), the log has epoch \(epoch); \(remedy)", place: place)
+        throw .incompatible(
+            "the tables have epoch \(recorded), the log has epoch \(epoch); \(remedy)", database: database)
     }
 
     /// Rejects the versions of a different epoch, and versions that do more than add.
@@ -52,14 +53,14 @@ package struct RecordedSchemas: Sendable {
         where !old.version.hash.utf8.elementsEqual(new.version.hash.utf8) || old.schema != new.schema {
             throw .incompatible(
                 "the tables were prepared for a different epoch, whose schema version \(old.version.ordinal) is "
-                    + "\(old.version.hash), not \(new.version.hash); \(remedy)", place: place)
+                    + "\(old.version.hash), not \(new.version.hash); \(remedy)", database: database)
         }
         for (old, new) in zip(schemas.entries, schemas.entries.dropFirst()) {
             if let problem = Self.problem(from: old.schema, to: new.schema) {
                 throw .incompatible(
                     "schema version \(new.version.ordinal) does more than add to version \(old.version.ordinal): "
                         + "\(problem); rows of older versions must stay readable, so restore the earlier declaration",
-                    place: place)
+                    database: database)
             }
         }
     }
@@ -71,15 +72,16 @@ package struct RecordedSchemas: Sendable {
                 return "table \(table.name) is missing or moved"
             }
             let columns = new.tables[index].columns
-            for (place, column) in table.columns.enumerated() {
-                guard place < columns.count, columns[place].name.utf8.elementsEqual(column.name.utf8) else {
+            for (number, column) in table.columns.enumerated() {
+                guard number < columns.count, columns[number].name.utf8.elementsEqual(column.name.utf8) else {
                     return "column \(table.name).\(column.name) is missing or moved"
                 }
-                if columns[place].type != column.type {
+                if columns[number].type != column.type {
                     return "column \(table.name).\(column.name) was \(column.type.name) and is "
-                        + columns[place].type.name
+                        + columns[number].type.name
                 }
-                if columns[place].isNullable != column.isNullable || columns[place].defaultValue != column.defaultValue
+                if columns[number].isNullable != column.isNullable
+                    || columns[number].defaultValue != column.defaultValue
                 {
                     return "column \(table.name).\(column.name) has another default, or takes NULL where it did not"
                 }

@@ -4,18 +4,18 @@ import RelationalTables
 import SQLite
 
 extension RecordStoreError {
-    /// - Parameter place: the file.
-    init(_ error: any Error, place: String) {
+    /// - Parameter database: the file.
+    init(_ error: any Error, database: String) {
         switch error {
         case let error as SQLiteError:
             self.init(error)
         case let error as RollbackFailure:
-            let cause = RecordStoreError(error.cause, place: place)
+            let cause = RecordStoreError(error.cause, database: database)
             let rollback = RecordStoreError(error.rollback)
             self.init(
                 rollback.code, message: "\(cause.message); then the rollback failed: \(rollback.message)")
         default:
-            self.init(other: error, place: place)
+            self.init(other: error, database: database)
         }
     }
 

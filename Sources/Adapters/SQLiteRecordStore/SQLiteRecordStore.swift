@@ -56,7 +56,7 @@ package final class SQLiteRecordStore: RecordStore {
             for close in close.reversed() {
                 do { try await close() } catch { failure = error }
             }
-            throw RecordStoreError(failure, place: configuration.path)
+            throw RecordStoreError(failure, database: configuration.path)
         }
     }
 
@@ -144,7 +144,7 @@ package final class SQLiteRecordStore: RecordStore {
     ) async throws {
         let tables = try tables.get()
         try await readSnapshot(for: body) {
-            RecordStoreError($0, place: path)
+            RecordStoreError($0, database: path)
         } reading: { body in
             try await snapshots.read { connection in
                 var snapshot = try PartitionSnapshot(
@@ -178,7 +178,7 @@ package final class SQLiteRecordStore: RecordStore {
             } catch {
                 let commits = queue.take()
                 isEmpty = commits.isEmpty
-                for commit in commits { commit.resolve(.failure(RecordStoreError(error, place: path))) }
+                for commit in commits { commit.resolve(.failure(RecordStoreError(error, database: path))) }
             }
         }
     }
@@ -217,7 +217,7 @@ package final class SQLiteRecordStore: RecordStore {
         do {
             return try await body()
         } catch {
-            throw RecordStoreError(error, place: path)
+            throw RecordStoreError(error, database: path)
         }
     }
 }

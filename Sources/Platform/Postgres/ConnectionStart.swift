@@ -4,11 +4,11 @@ import Glibc
 /// Completes a connection attempt by polling instead of one blocking call of libpq, whose errors would lack the SQLSTATE.
 struct ConnectionStart {
     private let handle: OpaquePointer
-    private let place: String
+    private let database: String
 
-    init(_ handle: OpaquePointer, place: String) {
+    init(_ handle: OpaquePointer, database: String) {
         self.handle = handle
-        self.place = place
+        self.database = database
     }
 
     func run(timeout: Duration) throws(PostgresError) {
@@ -21,7 +21,7 @@ struct ConnectionStart {
             let left = clock.now.duration(to: deadline)
             guard SocketWait.wait(PQsocket(handle), forWriting: state == PGRES_POLLING_WRITING, atMost: left) else {
                 throw PostgresError(
-                    message: "no session with \(place) within \(timeout); check that the server is reachable",
+                    message: "no session with \(database) within \(timeout); check that the server is reachable",
                     isConnectionLost: true)
             }
             state = PQconnectPoll(handle)

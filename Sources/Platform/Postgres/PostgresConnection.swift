@@ -8,7 +8,7 @@ package final class PostgresConnection {
     /// The process id of its backend.
     package let backendID: Int32
     /// The connection parameters, without a password.
-    package let place: String
+    package let database: String
 
     let handle: OpaquePointer
     private var isOpen = true
@@ -25,12 +25,12 @@ package final class PostgresConnection {
     /// - Parameter timeout: to connect and authenticate, without the DNS lookup.
     /// - Throws: `PostgresError`, with the SQLSTATE if the server rejected the session.
     package init(_ parameters: ConnectionParameters, timeout: Duration) throws(PostgresError) {
-        place = parameters.description
+        database = parameters.description
         let started = parameters.withCStrings { PQconnectStartParams($0, $1, 0) }
         guard let handle = started else { throw PostgresError(message: "out of memory", isConnectionLost: true) }
         self.handle = handle
         do throws(PostgresError) {
-            try ConnectionStart(handle, place: place).run(timeout: timeout)
+            try ConnectionStart(handle, database: database).run(timeout: timeout)
         } catch {
             PQfinish(handle)
             isOpen = false

@@ -7,12 +7,12 @@ import RelationalTables
 struct IndexCheck {
     private let connection: PostgresConnection
     private let schema: String
-    private let place: String
+    private let database: String
 
-    init(_ connection: PostgresConnection, schema: String, place: String) {
+    init(_ connection: PostgresConnection, schema: String, database: String) {
         self.connection = connection
         self.schema = schema
-        self.place = place
+        self.database = database
     }
 
     /// In bytes; Postgres limits a B-tree entry to about a third of a page.
@@ -83,6 +83,6 @@ struct IndexCheck {
     }
 
     private func refusal(_ table: String, _ message: String) -> RecordStoreError {
-        .incompatible("table \(schema).\(table) \(message)", place: place)
+        .incompatible("table \(schema).\(table) \(message)", database: database)
     }
 }

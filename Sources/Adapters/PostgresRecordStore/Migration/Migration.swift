@@ -38,7 +38,7 @@ struct Migration {
 
     /// Changes nothing.
     func plan() throws -> MigrationPlan {
-        try inTransaction { MigrationPlan(database: connection.place, statements: try statements()) }
+        try inTransaction { MigrationPlan(database: connection.database, statements: try statements()) }
     }
 
     /// Runs all statements or none.
@@ -46,7 +46,7 @@ struct Migration {
         try inTransaction {
             let statements = try statements()
             if !statements.isEmpty { try connection.execute((statements + ["COMMIT"]).joined(separator: ";\n")) }
-            return MigrationPlan(database: connection.place, statements: statements)
+            return MigrationPlan(database: connection.database, statements: statements)
         }
     }
 
@@ -82,7 +82,7 @@ struct Migration {
     private func statements() throws -> [String] {
         try checkDatabase()
         let check = TableCheck(
-            connection, schema: settings.schema, place: connection.place, isForReading: settings.isReadOnly)
+            connection, schema: settings.schema, database: connection.database, isForReading: settings.isReadOnly)
         var statements: [String] = []
         let recorded: RecordedSchemas
         if try check.exists(system.migrations.name) {
@@ -214,11 +214,11 @@ struct Migration {
 
     private func recordedSchemas(_ entries: [SchemaHistory.Entry]) throws(RecordStoreError) -> RecordedSchemas {
         try RecordedSchemas(
-            entries, place: connection.place,
+            entries, database: connection.database,
             remedy: "set another database or schema, or restore the log they belong to")
     }
 
     private func refusal(_ message: String) -> RecordStoreError {
-        .incompatible(message, place: connection.place)
+        .incompatible(message, database: connection.database)
     }
 }

@@ -6,14 +6,14 @@ import RelationalTables
 struct TableCheck {
     private let connection: PostgresConnection
     private let schema: String
-    private let place: String
+    private let database: String
     private let isForReading: Bool
 
     /// - Parameter isForReading: whether nothing will be written, so that no row can be rejected.
-    init(_ connection: PostgresConnection, schema: String, place: String, isForReading: Bool) {
+    init(_ connection: PostgresConnection, schema: String, database: String, isForReading: Bool) {
         self.connection = connection
         self.schema = schema
-        self.place = place
+        self.database = database
         self.isForReading = isForReading
     }
 
@@ -37,7 +37,7 @@ struct TableCheck {
         guard try query("SELECT 1 FROM pg_roles WHERE rolname = $1::text", role).count == 0 else { return }
         throw RecordStoreError.incompatible(
             "the role \(role) of postgres.readers-role does not exist; create it with CREATE ROLE, or set another",
-            place: place)
+            database: database)
     }
 
     func canRead(_ table: String, _ role: String) throws -> Bool {
@@ -71,7 +71,7 @@ struct TableCheck {
         guard !isForReading else { return try checkPrivileges(definition, ["SELECT"]) }
         try checkConstraints(definition)
         try checkTriggersAndRules(definition)
-        try IndexCheck(connection, schema: schema, place: place).run(definition)
+        try IndexCheck(connection, schema: schema, database: database).run(definition)
         try checkPublications(definition)
         try checkPrivileges(definition, ["SELECT", "INSERT", "UPDATE"])
     }
@@ -229,6 +229,6 @@ struct TableCheck {
     private func qualified(_ table: String) -> String { "\(SQLText.name(schema)).\(SQLText.name(table))" }
 
     private func refusal(_ table: String, _ message: String) -> RecordStoreError {
-        .incompatible("table \(schema).\(table) \(message)", place: place)
+        .incompatible("table \(schema).\(table) \(message)", database: database)
     }
 }

@@ -18,7 +18,7 @@ struct ExportedSnapshot: Sendable {
     ) async throws -> Value {
         let sessions = try await shard.snapshotSessions()
         do {
-            let value = try await export(sessions, place: shard.place, body)
+            let value = try await export(sessions, database: shard.database, body)
             await sessions.close()
             return value
         } catch {
@@ -28,7 +28,7 @@ struct ExportedSnapshot: Sendable {
     }
 
     private static func export<Value: Sendable>(
-        _ sessions: PostgresPool, place: String, _ body: @Sendable (ExportedSnapshot) async throws -> Value
+        _ sessions: PostgresPool, database: String, _ body: @Sendable (ExportedSnapshot) async throws -> Value
     ) async throws -> Value {
         let (names, exported) = AsyncStream.makeStream(of: String.self)
         let end = DispatchSemaphore(value: 0)
@@ -47,7 +47,7 @@ struct ExportedSnapshot: Sendable {
             return value
         } catch {
             end.signal()
-            throw (error as? PostgresError).map { RecordStoreError($0, place: place) } ?? error
+            throw (error as? PostgresError).map { RecordStoreError($0, database: database) } ?? error
         }
     }
 

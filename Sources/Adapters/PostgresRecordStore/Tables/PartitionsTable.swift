@@ -15,7 +15,7 @@ enum PartitionsTable {
         guard rows.count > 0 else { return nil }
         guard let timeStamp = TimeStamp(rawValue: try rows.bigint(0, 2)) else {
             throw RecordStoreError.corrupt(
-                "\(connection.place): the timeStamp of partition \(partition) is out of range")
+                "\(connection.database): the timeStamp of partition \(partition) is out of range")
         }
         let state = PartitionState(
             nextOffset: try rows.bigint(0, 1), timeStamp: timeStamp,

@@ -45,7 +45,7 @@ struct GroupCommit {
             case .failure(.lost(let error)): return (Array(commits[index...]), error)
             case .failure(.call(let error)): commit.resolve(.failure(error))
             case .failure(.blocked(let error)):
-                commit.resolve(.failure(RecordStoreError(error, place: connection.place)))
+                commit.resolve(.failure(RecordStoreError(error, database: connection.database)))
             }
         }
         return nil
@@ -77,7 +77,7 @@ struct GroupCommit {
                     [.partition: .integer(steps[0].partition), .count: .integer(Int(ended))])
             }
         } catch {
-            return .failure(Self.failure(error, connection.place))
+            return .failure(Self.failure(error, connection.database))
         }
         return attempt(steps)
     }
@@ -105,24 +105,24 @@ struct GroupCommit {
                 if isInserting, error.sqlState == .uniqueViolation {
                     return attempt(steps, isGroup: isGroup, isInserting: false)
                 }
-                if isGroup { return .failure(.call(RecordStoreError(error, place: connection.place))) }
+                if isGroup { return .failure(.call(RecordStoreError(error, database: connection.database))) }
                 return try explain(error, writer, steps)
             } catch {
-                return .failure(Self.failure(error, connection.place))
+                return .failure(Self.failure(error, connection.database))
             }
         } catch {
             do {
                 try connection.rollBack()
             } catch {
-                return .failure(Self.failure(error, connection.place))
+                return .failure(Self.failure(error, connection.database))
             }
-            return .failure(Self.failure(error, connection.place))
+            return .failure(Self.failure(error, connection.database))
         }
     }
 
-    private static func failure(_ error: any Error, _ place: String) -> Failure {
+    private static func failure(_ error: any Error, _ database: String) -> Failure {
         if let error = error as? PostgresError, error.isConnectionLost { return .lost(error) }
-        return .call(RecordStoreError(error, place: place))
+        return .call(RecordStoreError(error, database: database))
     }
 
     // MARK: Errors
@@ -142,7 +142,7 @@ struct GroupCommit {
                     .incompatible(
                         "an owner of partition \(steps.map { "\($0.partition)" }.joined(separator: ", ")) is recorded in "
                             + "another partition; the number of partitions must not change: set another database, or "
-                            + "restore the log these tables belong to", place: connection.place)))
+                            + "restore the log these tables belong to", database: connection.database)))
         case (.rows(let locators), let state?) where Self.mayBeARow(state):
             guard let (key, cause) = try writer.rejectedRow(among: locators) else { break }
             let table = tables.layouts[key.table].table.name
@@ -150,7 +150,7 @@ struct GroupCommit {
             return .failure(.call(.refusedRow(key, table: table, reason: reason)))
         default: break
         }
-        return .failure(.call(RecordStoreError(error, place: connection.place)))
+        return .failure(.call(RecordStoreError(error, database: connection.database)))
     }
 
     /// Whether the values of a row may cause the error: bad data, a constraint, a trigger, a size limit, a row policy.
@@ -165,7 +165,9 @@ struct GroupCommit {
         for step in steps {
             let found = try PartitionsTable.read(step.partition, connection, settings.statements)
             if found != step.position { areWritten = false }
-            if found != step.expected { failure = failure ?? .fenced(step, found: found, place: connection.place) }
+            if found != step.expected {
+                failure = failure ?? .fenced(step, found: found, database: connection.database)
+            }
         }
         if areWritten {
             history.recordWritten(steps)
@@ -173,6 +175,6 @@ struct GroupCommit {
         }
         history.recordFenced(steps)
         // Every position is as expected only if it was changed back in between.
-        return .failure(.call(failure ?? .fenced(steps[0], found: steps[0].expected, place: connection.place)))
+        return .failure(.call(failure ?? .fenced(steps[0], found: steps[0].expected, database: connection.database)))
     }
 }

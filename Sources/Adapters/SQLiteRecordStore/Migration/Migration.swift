@@ -53,7 +53,7 @@ struct Migration {
             entries.append(SchemaHistory.Entry(version: version, schema: schema))
         }
         return try RecordedSchemas(
-            entries, place: connection.path,
+            entries, database: connection.path,
             remedy: "restore the log they belong to, or move the tables away, which are then rebuilt from this log")
     }
 
@@ -103,6 +103,6 @@ struct Migration {
     }
 
     private func refusal(_ message: String) -> RecordStoreError {
-        .incompatible(message, place: connection.path)
+        .incompatible(message, database: connection.path)
     }
 }

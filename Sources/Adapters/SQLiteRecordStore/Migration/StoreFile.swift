@@ -43,12 +43,12 @@ enum StoreFile {
         guard application == Int64(SystemTables.applicationID) else {
             throw RecordStoreError.incompatible(
                 "the file is an SQLite database of another application; set another path for the tables",
-                place: connection.path)
+                database: connection.path)
         }
         guard format <= SystemTables.format else {
             throw RecordStoreError.incompatible(
                 "the file has format \(format) of a newer Weir, this one knows format \(SystemTables.format); run the newer "
-                    + "version, or set another path, where the tables are rebuilt", place: connection.path)
+                    + "version, or set another path, where the tables are rebuilt", database: connection.path)
         }
         return false
     }

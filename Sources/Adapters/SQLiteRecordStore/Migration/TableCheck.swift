@@ -82,6 +82,6 @@ struct TableCheck {
     }
 
     private func refusal(_ message: String) -> RecordStoreError {
-        .incompatible("table \(table) \(message)", place: connection.path)
+        .incompatible("table \(table) \(message)", database: connection.path)
     }
 }

@@ -31,7 +31,7 @@ enum PartitionsTable {
     static func update(_ step: StoreStep, _ connection: Connection) throws {
         let found = try read(step.partition, connection)
         guard found == step.expected else {
-            throw RecordStoreError.fenced(step, found: found, place: connection.path)
+            throw RecordStoreError.fenced(step, found: found, database: connection.path)
         }
         var statement = try connection.statement(
             """
@@ -60,7 +60,7 @@ enum PartitionsTable {
             throw RecordStoreError.incompatible(
                 "owner \(owner) is in partition \(known), and partition \(partition) has a row or outcome of it; the number "
                     + "of partitions must not change: set another path, or restore the log these tables belong to",
-                place: connection.path)
+                database: connection.path)
         }
         var statement = try connection.statement("INSERT INTO weir_owners (sync_id, partition) VALUES (?1, ?2)")
         try statement.bind(text: owner.text, at: 1)

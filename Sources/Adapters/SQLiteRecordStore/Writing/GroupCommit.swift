@@ -32,7 +32,7 @@ struct GroupCommit {
                 }
             }
         } catch {
-            let failure = RecordStoreError(error, place: connection.path)
+            let failure = RecordStoreError(error, database: connection.path)
             metrics.recordFailure(commits)
             for (index, commit) in commits.enumerated() {
                 let refusal = index < refusals.count ? refusals[index] : nil
