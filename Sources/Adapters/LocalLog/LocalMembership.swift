@@ -1,3 +1,4 @@
+import AsyncPrimitives
 import ChangeLog
 import Synchronization
 
@@ -5,8 +6,8 @@ import Synchronization
 package final class LocalMembership: LogMembership {
     private enum Phase {
         case joined
-        /// With the wakeup of ``run(_:)``, and the callers that wait for its end.
-        case running(AsyncStream<Void>.Continuation, leavers: [CheckedContinuation<Void, Never>])
+        /// With the wakeup of ``run(_:)``.
+        case running(AsyncStream<Void>.Continuation)
         case ended
     }
 
@@ -21,6 +22,8 @@ package final class LocalMembership: LogMembership {
     private let coordinator: GroupCoordinator
     private let queue: WorkQueue
     private let state = Mutex(State())
+    /// Fulfilled at the end of ``run(_:)``.
+    private let ended = Promise<Void>()
 
     package init(group: GroupName, coordinator: GroupCoordinator, queue: WorkQueue) {
         self.group = group
@@ -50,18 +53,15 @@ package final class LocalMembership: LogMembership {
     }
 
     package func leave() async {
-        await withCheckedContinuation { continuation in
-            let wakeup: AsyncStream<Void>.Continuation? = state.withLock { state in
-                state.isLeaving = true
-                guard case .running(let wakeup, let leavers) = state.phase else {
-                    state.phase = .ended
-                    return nil
-                }
-                state.phase = .running(wakeup, leavers: leavers + [continuation])
-                return wakeup
-            }
-            if let wakeup { wakeup.yield() } else { continuation.resume() }
+        let wakeup: AsyncStream<Void>.Continuation? = state.withLock { state in
+            state.isLeaving = true
+            if case .running(let wakeup) = state.phase { return wakeup }
+            state.phase = .ended
+            return nil
         }
+        guard let wakeup else { return }
+        wakeup.yield()
+        await ended.value()
     }
 
     private var shouldEnd: Bool {
@@ -72,7 +72,7 @@ package final class LocalMembership: LogMembership {
         let hasEnded = state.withLock { state in
             switch state.phase {
             case .joined:
-                state.phase = .running(wakeup, leavers: [])
+                state.phase = .running(wakeup)
                 return false
             case .running: preconditionFailure("a member of a group runs once")
             case .ended: return true
@@ -82,13 +82,11 @@ package final class LocalMembership: LogMembership {
     }
 
     private func finish() throws {
-        let (failure, isLeaving, leavers) = state.withLock { state in
-            var leavers: [CheckedContinuation<Void, Never>] = []
-            if case .running(_, let waiting) = state.phase { leavers = waiting }
+        let (failure, isLeaving) = state.withLock { state in
             state.phase = .ended
-            return (state.failure, state.isLeaving, leavers)
+            return (state.failure, state.isLeaving)
         }
-        for leaver in leavers { leaver.resume() }
+        ended.fulfil(())
         if let failure { throw failure }
         if !isLeaving, coordinator.isClosed { throw ChangeLogError.closed("the log") }
     }

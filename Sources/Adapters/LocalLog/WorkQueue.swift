@@ -6,7 +6,7 @@ import Synchronization
 /// Its capacity is in bytes of records, including those that the writer has not finished; producers wait in order of arrival
 /// while it is full. Requests need no limit: each has a caller that waits for it.
 package final class WorkQueue: Sendable {
-    /// An append that waits for capacity. The call that frees the capacity enqueues it, so that no later append overtakes it.
+    /// An append that waits for capacity; the call that frees the capacity enqueues it, so that no later append overtakes it.
     private struct Waiter {
         let append: Append
         let isAccepted: CheckedContinuation<Bool, Never>

@@ -127,7 +127,9 @@ struct Shard: Sendable {
         try await queue.commit(steps) { await writeQueue() }
     }
 
-    /// A session that is lost during a commit leaves its outcome unknown. The same steps are then written once more in another
+    /// A session that is lost during a commit leaves its outcome unknown.
+    ///
+    /// The same steps are then written once more in another
     /// session: if the commit succeeded, the partitions are already at the steps' own positions, which completes them.
     private func writeQueue() async {
         while true {

@@ -17,8 +17,9 @@ package final class Connection {
     /// Whether a closure of `transaction(_:_:)` runs.
     var isInsideTransaction = false
 
-    /// The path always names a file: SQLite's special names, such as `:memory:`, are taken literally. Foreign keys are
-    /// not enforced, double quotes never delimit a string, and SQL cannot change `sqlite_schema`.
+    /// The path always names a file: SQLite's special names, such as `:memory:`, are taken literally.
+    ///
+    /// Foreign keys are not enforced, double quotes never delimit a string, and SQL cannot change `sqlite_schema`.
     ///
     /// - Throws: `SQLiteError` with a message that says what to do.
     package init(path: String, access: Access, options: ConnectionOptions = ConnectionOptions()) throws(SQLiteError) {

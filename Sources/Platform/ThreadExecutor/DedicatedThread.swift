@@ -27,7 +27,7 @@ package final class DedicatedThread: SerialExecutor, TaskExecutor {
         if code != 0 { throw ThreadStartError(name: name, systemError: code) }
     }
 
-    /// In bytes: more than the C libraries need. It is address space, whose pages are allocated on first use.
+    /// In bytes: more than the C libraries need; pages are allocated on first use.
     private static let stackSize = 2 << 20
 
     /// Runs a closure on the thread, for a blocking call that belongs to no actor.

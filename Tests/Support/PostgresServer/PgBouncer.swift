@@ -71,7 +71,7 @@ package final class PgBouncer: Sendable {
         try await thread.run { try shell.withLock { try $0.run(command) } }
     }
 
-    /// Arguments: the folder, the program, and its settings. The program is up when it logs so.
+    /// Arguments: the folder, the program, and its settings.
     private static let script = """
         folder=$1 program=$2
         cd "$folder" || exit 1

@@ -7,8 +7,9 @@ import SyncModel
 ///
 /// The server's statistics cover tables, not the rows of each partition, and nothing before the first ANALYZE.
 struct PartitionCount {
-    /// About how many pages of a table are read: 8 MiB. The size of a partition with a quarter of the rows is then accurate to
-    /// some percent.
+    /// About how many pages of a table are read: 8 MiB.
+    ///
+    /// The estimate for a partition with a quarter of the rows is then accurate to some percent.
     private static let pages = 1000
 
     private let connection: PostgresConnection

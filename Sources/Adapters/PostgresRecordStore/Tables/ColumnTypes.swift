@@ -45,7 +45,7 @@ enum PostgresEpoch {
     /// Days from 1970 to 2000.
     static let days: Int64 = 10_957
 
-    /// Microseconds since 2000; `nil` if Postgres cannot represent the time. `Int64.min` is its `-infinity`.
+    /// Microseconds since 2000; `nil` if Postgres cannot represent the time, whose `-infinity` is `Int64.min`.
     static func since2000(_ since1970: Int64) -> Int64? {
         if since1970 == .min { return .min }
         let (time, overflow) = since1970.subtractingReportingOverflow(microseconds)
