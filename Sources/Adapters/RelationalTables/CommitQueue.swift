@@ -26,6 +26,27 @@ package final class CommitQueue: Sendable {
     private struct State {
         var waiting: [PendingCommit] = []
         var writers = 0
+
+        mutating func takeGroup(maximumSize: Int) -> [PendingCommit] {
+            var taken: [PendingCommit] = []
+            var left: [PendingCommit] = []
+            var partitions = Set<Int>()
+            var size = 0
+            for commit in waiting {
+                let own = Set(commit.steps.map(\.partition))
+                let fits = taken.isEmpty || size + commit.size <= maximumSize
+                // A later call of the same partition stays behind, and with it all that follow.
+                if fits, left.isEmpty, partitions.isDisjoint(with: own) {
+                    taken.append(commit)
+                    partitions.formUnion(own)
+                    size += commit.size
+                } else {
+                    left.append(commit)
+                }
+            }
+            waiting = left
+            return taken
+        }
     }
 
     /// How many transactions may run at once.
@@ -41,7 +62,8 @@ package final class CommitQueue: Sendable {
 
     /// Queues steps and returns when they are written.
     ///
-    /// - Parameter write: a new writer, started if one more may run: it calls `take()` until that returns nothing.
+    /// - Parameter write: a new writer, started if one more may run: it calls `take()` until that returns nothing, or `takeAll()`
+    ///   once.
     package func commit(
         _ steps: [StoreStep], startingWriter write: @escaping @Sendable () async -> Void
     ) async throws(RecordStoreError) {
@@ -61,25 +83,19 @@ package final class CommitQueue: Sendable {
     /// Takes the calls of one transaction, each partition once; nothing if none waits, which ends the writer.
     package func take() -> [PendingCommit] {
         state.withLock { state in
-            var taken: [PendingCommit] = []
-            var left: [PendingCommit] = []
-            var partitions = Set<Int>()
-            var size = 0
-            for commit in state.waiting {
-                let own = Set(commit.steps.map(\.partition))
-                let fits = taken.isEmpty || size + commit.size <= maximumSize
-                // A later call of the same partition stays behind, and with it all that follow.
-                if fits, left.isEmpty, partitions.isDisjoint(with: own) {
-                    taken.append(commit)
-                    partitions.formUnion(own)
-                    size += commit.size
-                } else {
-                    left.append(commit)
-                }
-            }
-            state.waiting = left
+            let taken = state.takeGroup(maximumSize: maximumSize)
             if taken.isEmpty { state.writers -= 1 }
             return taken
+        }
+    }
+
+    /// Takes all calls, grouped into transactions, and ends the writer.
+    package func takeAll() -> [[PendingCommit]] {
+        state.withLock { state in
+            var groups: [[PendingCommit]] = []
+            while !state.waiting.isEmpty { groups.append(state.takeGroup(maximumSize: maximumSize)) }
+            state.writers = max(state.writers - 1, 0)
+            return groups
         }
     }
 }

@@ -165,21 +165,15 @@ package final class SQLiteRecordStore: RecordStore {
     }
 
     private func writeQueue() async {
-        var isEmpty = false
-        while !isEmpty {
-            do {
-                isEmpty = try await writer.perform { connection in
-                    let tables = try tables.get()
-                    // On the writer's thread: calls that arrive while it is busy share the transaction.
-                    let commits = queue.take()
-                    if !commits.isEmpty { GroupCommit(connection, tables, metrics).run(commits) }
-                    return commits.isEmpty
-                }
-            } catch {
-                let commits = queue.take()
-                isEmpty = commits.isEmpty
-                for commit in commits { commit.resolve(.failure(RecordStoreError(error, database: path))) }
+        do {
+            try await writer.perform { connection in
+                let tables = try tables.get()
+                // On the writer's thread: calls that arrive while it is busy share the transaction.
+                for commits in queue.takeAll() { GroupCommit(connection, tables, metrics).run(commits) }
             }
+        } catch {
+            let failure = RecordStoreError(error, database: path)
+            for commit in queue.takeAll().joined() { commit.resolve(.failure(failure)) }
         }
     }
 
