@@ -80,7 +80,9 @@ struct Shard: Sendable {
         let tables = try tables.get()
         return try await translating {
             try await snapshots.perform { connection in
-                try PartitionCount(connection, tables, settings.system, of: partition).size()
+                let count = PartitionCount(
+                    connection: connection, tables: tables, system: settings.system, partition: partition)
+                return try count.size()
             }
         }
     }
@@ -152,7 +154,9 @@ struct Shard: Sendable {
         do {
             let tables = try tables.get()
             return try await pool.perform { connection in
-                GroupCommit(connection, tables, settings, history, logger).run(commits).map { ($0.commits, $0.error) }
+                let group = GroupCommit(
+                    connection: connection, tables: tables, settings: settings, history: history, logger: logger)
+                return group.run(commits).map { ($0.commits, $0.error) }
             }
         } catch {
             return (commits, error)

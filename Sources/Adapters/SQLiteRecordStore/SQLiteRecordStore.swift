@@ -129,7 +129,7 @@ package final class SQLiteRecordStore: RecordStore {
         let tables = try tables.get()
         return try await translating {
             try await snapshots.read { connection in
-                try PartitionCount(connection, tables, of: partition).size()
+                try PartitionCount(connection: connection, tables: tables, partition: partition).size()
             }
         }
     }
@@ -169,7 +169,8 @@ package final class SQLiteRecordStore: RecordStore {
             try await writer.perform { connection in
                 let tables = try tables.get()
                 // On the writer's thread: calls that arrive while it is busy share the transaction.
-                for commits in queue.takeAll() { GroupCommit(connection, tables, metrics).run(commits) }
+                let group = GroupCommit(connection: connection, tables: tables, metrics: metrics)
+                for commits in queue.takeAll() { group.run(commits) }
             }
         } catch {
             let failure = RecordStoreError(error, database: path)

@@ -5,15 +5,9 @@ import RelationalTables
 /// Rejects foreign indexes that could reject a row: unique ones, ones with expressions or conditions, which may fail, and
 /// B-trees over values too large for their pages.
 struct IndexCheck {
-    private let connection: PostgresConnection
-    private let schema: String
-    private let database: String
-
-    init(_ connection: PostgresConnection, schema: String, database: String) {
-        self.connection = connection
-        self.schema = schema
-        self.database = database
-    }
+    let connection: PostgresConnection
+    let schema: String
+    let database: String
 
     /// In bytes; Postgres limits a B-tree entry to about a third of a page.
     private static let maximumEntry = 2600

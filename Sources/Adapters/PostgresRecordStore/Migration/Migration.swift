@@ -82,7 +82,8 @@ struct Migration {
     private func statements() throws -> [String] {
         try checkDatabase()
         let check = TableCheck(
-            connection, schema: settings.schema, database: connection.database, isForReading: settings.isReadOnly)
+            connection: connection, schema: settings.schema, database: connection.database,
+            isForReading: settings.isReadOnly)
         var statements: [String] = []
         let recorded: RecordedSchemas
         if try check.exists(system.migrations.name) {

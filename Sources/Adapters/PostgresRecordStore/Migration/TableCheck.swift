@@ -4,18 +4,11 @@ import RelationalTables
 
 /// Compares tables of the database with their definitions, and rejects foreign objects that could reject a row (I4).
 struct TableCheck {
-    private let connection: PostgresConnection
-    private let schema: String
-    private let database: String
-    private let isForReading: Bool
-
-    /// - Parameter isForReading: whether nothing will be written, so that no row can be rejected.
-    init(_ connection: PostgresConnection, schema: String, database: String, isForReading: Bool) {
-        self.connection = connection
-        self.schema = schema
-        self.database = database
-        self.isForReading = isForReading
-    }
+    let connection: PostgresConnection
+    let schema: String
+    let database: String
+    /// Whether nothing will be written, so that no row can be rejected.
+    let isForReading: Bool
 
     // MARK: Existing objects
 
@@ -71,7 +64,7 @@ struct TableCheck {
         guard !isForReading else { return try checkPrivileges(definition, ["SELECT"]) }
         try checkConstraints(definition)
         try checkTriggersAndRules(definition)
-        try IndexCheck(connection, schema: schema, database: database).run(definition)
+        try IndexCheck(connection: connection, schema: schema, database: database).run(definition)
         try checkPublications(definition)
         try checkPrivileges(definition, ["SELECT", "INSERT", "UPDATE"])
     }

@@ -12,20 +12,10 @@ struct PartitionCount {
     /// The estimate for a partition with a quarter of the rows is then accurate to some percent.
     private static let pages = 1000
 
-    private let connection: PostgresConnection
-    private let tables: PreparedTables<TableLayout>
-    private let system: SystemTables
-    private let partition: Int
-
-    init(
-        _ connection: PostgresConnection, _ tables: PreparedTables<TableLayout>, _ system: SystemTables,
-        of partition: Int
-    ) {
-        self.connection = connection
-        self.tables = tables
-        self.system = system
-        self.partition = partition
-    }
+    let connection: PostgresConnection
+    let tables: PreparedTables<TableLayout>
+    let system: SystemTables
+    let partition: Int
 
     func size() throws -> PartitionSize {
         var size = PartitionSize(rows: 0, outcomes: 0)

@@ -6,22 +6,11 @@ import SyncModel
 
 /// Writes the waiting calls of `commit` in one transaction; each succeeds or fails separately.
 struct GroupCommit {
-    private let connection: PostgresConnection
-    private let tables: PreparedTables<TableLayout>
-    private let settings: ShardSettings
-    private let history: CommitHistory
-    private let logger: Logger
-
-    init(
-        _ connection: PostgresConnection, _ tables: PreparedTables<TableLayout>, _ settings: ShardSettings,
-        _ history: CommitHistory, _ logger: Logger
-    ) {
-        self.connection = connection
-        self.tables = tables
-        self.settings = settings
-        self.history = history
-        self.logger = logger
-    }
+    let connection: PostgresConnection
+    let tables: PreparedTables<TableLayout>
+    let settings: ShardSettings
+    let history: CommitHistory
+    let logger: Logger
 
     /// Writes and resolves calls.
     ///

@@ -21,7 +21,7 @@ struct Migration {
     }
 
     func run() throws {
-        for (name, sql) in SystemTables.all { try TableCheck(connection, table: name).run(creation: sql) }
+        for (name, sql) in SystemTables.all { try TableCheck(connection: connection, table: name).run(creation: sql) }
         let recordedEpoch = try recordedEpoch()
         if let recordedEpoch { try recorded.checkEpoch(recordedEpoch, is: epoch) }
         try recorded.check(schemas)
@@ -70,7 +70,7 @@ struct Migration {
     private func prepare(_ table: Table, before: Table?) throws {
         let layout = TableLayout(table)
         for column in table.columns { try checkDefault(of: column, table) }
-        let check = TableCheck(connection, table: table.name)
+        let check = TableCheck(connection: connection, table: table.name)
         if let before {
             try check.run(creation: try layout.creation(columns: before.columns.count))
             for column in table.columns.dropFirst(before.columns.count) {

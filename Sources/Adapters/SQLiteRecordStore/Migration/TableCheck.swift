@@ -5,13 +5,8 @@ import SQLite
 /// Compares a table of the file with the statement that creates it, and rejects triggers and indexes that could reject a row
 /// (I4).
 struct TableCheck {
-    private let connection: Connection
-    private let table: String
-
-    init(_ connection: Connection, table: String) {
-        self.connection = connection
-        self.table = table
-    }
+    let connection: Connection
+    let table: String
 
     /// Whether the file has a table or view of this name, ignoring case.
     func exists() throws -> Bool {

@@ -5,15 +5,9 @@ import SyncModel
 
 /// Counts the rows of a partition, by the index of their keys, and its outcomes.
 struct PartitionCount {
-    private let connection: Connection
-    private let tables: PreparedTables<TableLayout>
-    private let partition: Int
-
-    init(_ connection: Connection, _ tables: PreparedTables<TableLayout>, of partition: Int) {
-        self.connection = connection
-        self.tables = tables
-        self.partition = partition
-    }
+    let connection: Connection
+    let tables: PreparedTables<TableLayout>
+    let partition: Int
 
     func size() throws -> PartitionSize {
         var size = PartitionSize(rows: 0, outcomes: 0)

@@ -5,15 +5,9 @@ import SQLite
 
 /// Writes the waiting calls of `commit` in one transaction; each succeeds or fails separately.
 struct GroupCommit {
-    private let connection: Connection
-    private let tables: PreparedTables<TableLayout>
-    private let metrics: SQLiteStoreMetrics
-
-    init(_ connection: Connection, _ tables: PreparedTables<TableLayout>, _ metrics: SQLiteStoreMetrics) {
-        self.connection = connection
-        self.tables = tables
-        self.metrics = metrics
-    }
+    let connection: Connection
+    let tables: PreparedTables<TableLayout>
+    let metrics: SQLiteStoreMetrics
 
     /// Writes and resolves all calls.
     func run(_ commits: [PendingCommit]) {
