@@ -86,7 +86,7 @@ struct FailureTests {
             let stage = Stage(log, store)
             await stage.store.until(3)
             try await stage.stop()
-            #expect(stage.lines.all.facts.contains { $0.contains("another worker has moved it on") })
+            #expect(stage.lines.all.facts.contains { $0.contains("another worker has written it") })
             #expect(stage.clock.sleeps == [OrderingConfiguration().retryDelay])
             // What it had decided for the first two messages was not written: the other's position stands for them.
             #expect(try await store.tables(of: 0).rows.count == 1)
