@@ -193,8 +193,9 @@ let package = Package(
         program(
             "Assurance/Simulation",
             [
-                "ChangeLog", "CJobCapture", "Commands", "FanOut", "FanOutLink", "Gateway", "HTTP", "Ingest", "JSON",
-                "MemoryChangeLog", "MemoryRecordStore", "Observability", "Ordering", "RecordStore", "SyncModel",
+                "ChangeLog", "CJobCapture", "Commands", "Configuration", "FanOut", "FanOutLink", "Gateway", "HTTP",
+                "Ingest",
+                "JSON", "MemoryChangeLog", "MemoryRecordStore", "Observability", "Ordering", "RecordStore", "SyncModel",
                 "SyncWire", "ThreadExecutor",
             ]),
         program(
@@ -244,15 +245,15 @@ let package = Package(
         tests(
             "Pipeline/OrderingTests",
             [
-                "ChangeLog", "Control", "MemoryChangeLog", "Metrics", "Observability", "Ordering", "RecordStore",
-                "Seeded", "SQLiteRecordStore", "SyncModel", "SyncWire", "TestClocks",
+                "ChangeLog", "Configuration", "Control", "MemoryChangeLog", "Metrics", "Observability", "Ordering",
+                "RecordStore", "Seeded", "SQLiteRecordStore", "SyncModel", "SyncWire", "TestClocks",
             ]),
         tests(
             "Pipeline/StreamsFromPostgresTests",
             [
-                "ChangeLog", "FanOut", "FanOutLink", "MemoryChangeLog", "MemoryRecordStore", "Observability",
-                "Ordering", "Postgres", "PostgresRecordStore", "PostgresServer", "RecordStore", "Seeded",
-                "SyncModel", "SyncWire",
+                "ChangeLog", "Configuration", "FanOut", "FanOutLink", "MemoryChangeLog", "MemoryRecordStore",
+                "Observability", "Ordering", "Postgres", "PostgresRecordStore", "PostgresServer", "RecordStore",
+                "Seeded", "SyncModel", "SyncWire",
             ]),
         tests("Model/CanonicalValuesTests", ["CanonicalValues", "Fuzzing", "Seeded", "SyncModel"]),
         tests("Model/SchemaFileTests", ["Fuzzing", "SchemaFile", "Seeded", "SyncModel", "SyncWire"]),
@@ -289,14 +290,15 @@ let package = Package(
         tests(
             "Adapters/SQLiteChangeLogTests",
             [
-                "AsyncPrimitives", "ChangeLog", "ChangeLogConformance", "Metrics", "SQLite", "SQLiteChangeLog",
+                "AsyncPrimitives", "ChangeLog", "ChangeLogConformance", "Configuration", "Metrics", "SQLite",
+                "SQLiteChangeLog",
                 "ThreadExecutor",
             ]),
         tests(
             "Adapters/SQLiteRecordStoreTests",
             [
-                "Metrics", "RecordStore", "RecordStoreConformance", "SQLite", "SQLiteRecordStore", "SyncModel",
-                "SyncWire",
+                "Configuration", "Metrics", "RecordStore", "RecordStoreConformance", "SQLite", "SQLiteRecordStore",
+                "SyncModel", "SyncWire",
             ]),
         tests("Platform/AsyncPrimitivesTests", ["AsyncPrimitives", "TestClocks"]),
         tests("Platform/CommandsTests", ["Commands"]),
@@ -325,7 +327,8 @@ let package = Package(
         tests(
             "Assurance/VerificationTests",
             [
-                "AsyncPrimitives", "ChangeLog", "FanOut", "MemoryChangeLog", "Observability", "Ordering", "RecordStore",
+                "AsyncPrimitives", "ChangeLog", "Configuration", "FanOut", "MemoryChangeLog", "Observability",
+                "Ordering", "RecordStore",
                 "SQLite", "SQLiteRecordStore", "SyncModel", "SyncWire", "TestClocks", "Verification",
             ]),
         tests("weir/ArchitectureTests", []),

@@ -41,6 +41,8 @@ package final class FanOutServer: Sendable {
         clock: any Clock<Duration> = ContinuousClock()
     ) throws(LinkProblem) {
         try configuration.address.checkProtection(link.key)
+        configuration.requirePositiveBounds()
+        link.requirePositiveBounds()
         self.configuration = configuration
         self.link = link
         self.fanOut = fanOut

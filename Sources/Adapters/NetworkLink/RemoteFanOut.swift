@@ -45,6 +45,8 @@ package final class RemoteFanOut: Sendable {
         unserved: (@Sendable (Set<Int>) -> Void)? = nil
     ) throws(LinkProblem) {
         for address in configuration.fanOuts { try address.checkProtection(link.key) }
+        configuration.requirePositiveBounds()
+        link.requirePositiveBounds()
         self.configuration = configuration
         self.link = link
         self.epoch = epoch

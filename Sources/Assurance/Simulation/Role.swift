@@ -1,3 +1,4 @@
+import Configuration
 import FanOut
 import Gateway
 import Ingest
@@ -61,14 +62,15 @@ final class Role: @unchecked Sendable {
         case .ingest:
             let stage = IngestService(
                 log: log, history: scenario.history, limits: SyncLimits(),
-                configuration: IngestConfiguration(stepBytes: max(scenario.stepBytes, 16 << 10)), clock: world.clock,
+                configuration: IngestConfiguration().with(\.stepBytes, max(scenario.stepBytes, 16 << 10)),
+                clock: world.clock,
                 schemas: { schemas }, report: { _ in })
             run(process) { try await stage.run() }
         case .ordering:
             let stage = OrderingService(
                 log: log, store: store, history: scenario.history, schemas: { schemas },
-                configuration: OrderingConfiguration(
-                    stepBytes: scenario.stepBytes, overlayBytes: scenario.overlayBytes, retryDelay: .milliseconds(200)),
+                configuration: OrderingConfiguration().with(\.stepBytes, scenario.stepBytes)
+                    .with(\.overlayBytes, scenario.overlayBytes).with(\.retryDelay, .milliseconds(200)),
                 clock: world.clock, logger: .disabled)
             run(process) {
                 try await store.prepare(schemas, epoch: scenario.history.epoch)
@@ -78,9 +80,8 @@ final class Role: @unchecked Sendable {
             let folder = folder ?? world.folder.new()
             self.folder = folder
             let stage = FanOut(
-                configuration: FanOutConfiguration(
-                    directory: folder, batchBytes: scenario.batchBytes, readerThreads: 1,
-                    recentResults: scenario.recentResults, rebuildRows: 3),
+                configuration: FanOutConfiguration(directory: folder).with(\.batchBytes, scenario.batchBytes)
+                    .with(\.readerThreads, 1).with(\.recentResults, scenario.recentResults).with(\.rebuildRows, 3),
                 history: scenario.history, partitions: Array(0..<scenario.partitions), log: log, store: store,
                 schemas: { schemas }, clock: world.clock, observer: StreamWatch(world: world, process: process))
             self.stage = stage

@@ -1,4 +1,5 @@
 import ChangeLog
+import Configuration
 import FanOut
 import FanOutLink
 import MemoryChangeLog
@@ -117,7 +118,7 @@ extension World {
         let schemas = scenario.schemas
         let stage = OrderingService(
             log: again, store: tables, history: scenario.history, schemas: { schemas },
-            configuration: OrderingConfiguration(stepBytes: dice.pick([1024, 3000, 1 << 20])), clock: clock,
+            configuration: OrderingConfiguration().with(\.stepBytes, dice.pick([1024, 3000, 1 << 20])), clock: clock,
             logger: .disabled)
         var ends: [Int64] = []
         do {

@@ -60,6 +60,7 @@ package final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
     ) {
         precondition(
             partitions.allSatisfy { (0..<history.partitions).contains($0) }, "a history's partitions count from 0")
+        configuration.requirePositiveBounds()
         self.configuration = configuration
         epoch = history.epoch
         partitioning = Partitioning(count: history.partitions)

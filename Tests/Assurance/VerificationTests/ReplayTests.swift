@@ -1,4 +1,5 @@
 import ChangeLog
+import Configuration
 import MemoryChangeLog
 import Ordering
 import RecordStore
@@ -9,7 +10,7 @@ import Verification
 
 @Suite(.timeLimit(.minutes(1))) struct ReplayTests {
     /// Some messages a step, each written before the next is decided.
-    private static let smallSteps = OrderingConfiguration(stepBytes: 1024, overlayBytes: 1024)
+    private static let smallSteps = OrderingConfiguration().with(\.stepBytes, 1024).with(\.overlayBytes, 1024)
 
     /// Replays into tables of another file; the reports and how many messages were counted.
     private func replay(_ world: World, to name: String) async throws -> (reports: [Report], counted: Int) {
@@ -145,7 +146,8 @@ import Verification
                 }
                 return try await Replay(
                     log: world.log, into: watched, history: World.history, schemas: World.schemas,
-                    configuration: OrderingConfiguration(stepBytes: 32 << 10, overlayBytes: 1024), logger: World.logger
+                    configuration: OrderingConfiguration().with(\.stepBytes, 32 << 10).with(\.overlayBytes, 1024),
+                    logger: World.logger
                 ).run()
             }
             let ordered = try #require(reports.flatMap(\.lines).first { $0.subject == "ordered" })

@@ -17,7 +17,7 @@ import Testing
     ) -> Task<Void, any Error> {
         let service = IngestService(
             log: log, history: Fixture.history, limits: SyncLimits(),
-            configuration: IngestConfiguration(stepBytes: stepBytes), clock: clock ?? self.clock,
+            configuration: IngestConfiguration().with(\.stepBytes, stepBytes), clock: clock ?? self.clock,
             schemas: { schemas.now }, schemaWait: { try await schemas.wait(until: $0) }, report: events.add)
         return Task { try await service.run() }
     }

@@ -1,4 +1,5 @@
 import ChangeLog
+import Configuration
 import Ingest
 import Metrics
 import SyncModel
@@ -21,7 +22,8 @@ import Testing
         let stepsCommitted = Tally()
         let service = IngestService(
             log: log, history: Fixture.history, limits: SyncLimits(),
-            configuration: IngestConfiguration(stepBytes: 1 << 20), clock: TestClock(), schemas: { Fixture.schemas },
+            configuration: IngestConfiguration().with(\.stepBytes, 1 << 20), clock: TestClock(),
+            schemas: { Fixture.schemas },
             report: { event in
                 metrics.note(event)
                 if case .committed = event { stepsCommitted.add() }
