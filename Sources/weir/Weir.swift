@@ -18,7 +18,7 @@ import Glibc
         ])
 
     static func main() async {
-        let code = await command.run { invocation in
+        let code = await command.run { @Sendable invocation in
             do {
                 return try await invocation.action.run(invocation)
             } catch {

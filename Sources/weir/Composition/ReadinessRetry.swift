@@ -21,13 +21,13 @@ struct ReadinessRetry: Sendable {
     /// - Throws: `CancellationError`, and errors that no retry can fix.
     func open<Value>(_ body: () async throws -> Value) async throws -> Value {
         var backoff = Backoff(RetryPolicy(delays: Self.pauses))
-        var told: String?
+        var logged: String?
         while true {
             do {
                 return try await body()
             } catch {
                 try Task.checkCancellation()
-                try await rest(&backoff, &told, error)
+                try await rest(&backoff, &logged, error)
             }
         }
     }
@@ -37,44 +37,44 @@ struct ReadinessRetry: Sendable {
     /// - Throws: `CancellationError`, and errors that no retry can fix.
     func keep(_ body: () async throws -> Void) async throws {
         var backoff = Backoff(RetryPolicy(delays: Self.pauses))
-        var told: String?
+        var logged: String?
         while true {
-            let begun = ContinuousClock.now
-            if told == nil { condition.setReady() }
+            let start = ContinuousClock.now
+            if logged == nil { condition.setReady() }
             let probation = Task { [condition] in
                 try await Task.sleep(for: Self.probation)
                 condition.setReady()
             }
             let outcome = await Result.capturing { try await body() }
             probation.cancel()
-            // It has said its last word.
+            // It must not set the condition after this.
             _ = await probation.result
             do {
                 return try outcome.get()
             } catch {
                 try Task.checkCancellation()
-                // What went well for a while may go on soon.
-                if ContinuousClock.now - begun > Self.pauses.upperBound {
+                // A body that ran for a while is restarted soon.
+                if ContinuousClock.now - start > Self.pauses.upperBound {
                     backoff.reset()
-                    told = nil
+                    logged = nil
                 }
-                try await rest(&backoff, &told, error)
+                try await rest(&backoff, &logged, error)
             }
         }
     }
 
-    private func rest(_ backoff: inout Backoff, _ told: inout String?, _ error: any Error) async throws {
+    private func rest(_ backoff: inout Backoff, _ logged: inout String?, _ error: any Error) async throws {
         if Self.isFinal(error) { throw error }
         let reason = "\(error)"
         condition.setUnready(reason)
-        if told != reason {
+        if logged != reason {
             logger.error("\(what) failed and is tried again", error: error)
-            told = reason
+            logged = reason
         }
         try await backoff.pause()
     }
 
-    /// Whether the history is another than the one that is configured: to go on could mix the two.
+    /// Whether the log has another epoch than the configured one: retrying could mix their records.
     private static func isFinal(_ error: any Error) -> Bool {
         guard let error = error as? ControlError else { return false }
         return if case .noHistory = error { false } else { true }

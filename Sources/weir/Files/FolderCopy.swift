@@ -21,7 +21,9 @@ enum FolderCopy {
         let folder = scratch + "/verify-copy"
         // An interrupted run may have left one.
         try remove(folder)
-        try createFolder(folder)
+        guard mkdir(folder, 0o700) == 0 else {
+            throw FolderFailure(path: folder, reason: String(cString: strerror(errno)))
+        }
         let result = await Result.capturing {
             for name in names where DatabaseFiles(path: "\(settings.folder)/\(name)").exists {
                 try await DatabaseCopy.make(of: "\(settings.folder)/\(name)", at: "\(folder)/\(name)")
