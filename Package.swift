@@ -199,9 +199,9 @@ let package = Package(
         program(
             "Assurance/Simulation",
             [
-                "ChangeLog", "CJobCapture", "Commands", "FanOut", "FanOutLink", "Gateway", "HTTP", "Ingest", "JSON",
-                "MemoryChangeLog", "MemoryRecordStore", "Observability", "Ordering", "PartitionSupervision",
-                "RecordStore", "SyncModel", "SyncWire", "ThreadExecutor",
+                "ChangeLog", "CJobCapture", "Commands", "Configuration", "FanOut", "FanOutLink", "Gateway", "HTTP",
+                "Ingest", "JSON", "MemoryChangeLog", "MemoryRecordStore", "Observability", "Ordering",
+                "PartitionSupervision", "RecordStore", "SyncModel", "SyncWire", "ThreadExecutor",
             ]),
         program(
             "Assurance/Benchmark",
@@ -250,15 +250,16 @@ let package = Package(
         tests(
             "Pipeline/OrderingTests",
             [
-                "ChangeLog", "MemoryChangeLog", "Metrics", "Observability", "Ordering", "PartitionSupervision",
-                "RecordStore", "Seeded", "SQLiteRecordStore", "SyncModel", "SyncWire", "TestClocks",
+                "ChangeLog", "Configuration", "MemoryChangeLog", "Metrics", "Observability", "Ordering",
+                "PartitionSupervision", "RecordStore", "Seeded", "SQLiteRecordStore", "SyncModel", "SyncWire",
+                "TestClocks",
             ]),
         tests(
             "Pipeline/StreamsFromPostgresTests",
             [
-                "ChangeLog", "FanOut", "FanOutLink", "MemoryChangeLog", "MemoryRecordStore", "Observability",
-                "Ordering", "PartitionSupervision", "Postgres", "PostgresRecordStore", "PostgresServer", "RecordStore",
-                "Seeded", "SyncModel", "SyncWire",
+                "ChangeLog", "Configuration", "FanOut", "FanOutLink", "MemoryChangeLog", "MemoryRecordStore",
+                "Observability", "Ordering", "PartitionSupervision", "Postgres", "PostgresRecordStore",
+                "PostgresServer", "RecordStore", "Seeded", "SyncModel", "SyncWire",
             ]),
         tests(
             "Pipeline/PartitionSupervisionTests",
@@ -299,14 +300,14 @@ let package = Package(
         tests(
             "Adapters/SQLiteChangeLogTests",
             [
-                "AsyncPrimitives", "ChangeLog", "ChangeLogConformance", "Metrics", "SQLite", "SQLiteChangeLog",
-                "ThreadExecutor",
+                "AsyncPrimitives", "ChangeLog", "ChangeLogConformance", "Configuration", "Metrics", "SQLite",
+                "SQLiteChangeLog", "ThreadExecutor",
             ]),
         tests(
             "Adapters/SQLiteRecordStoreTests",
             [
-                "Metrics", "RecordStore", "RecordStoreConformance", "SQLite", "SQLiteRecordStore", "SyncModel",
-                "SyncWire", "TestResources",
+                "Configuration", "Metrics", "RecordStore", "RecordStoreConformance", "SQLite", "SQLiteRecordStore",
+                "SyncModel", "SyncWire", "TestResources",
             ]),
         tests("Platform/AsyncPrimitivesTests", ["AsyncPrimitives", "TestClocks"]),
         tests("Platform/CommandsTests", ["Commands"]),
@@ -335,9 +336,9 @@ let package = Package(
         tests(
             "Assurance/VerificationTests",
             [
-                "AsyncPrimitives", "ChangeLog", "FanOut", "MemoryChangeLog", "Observability", "Ordering",
-                "PartitionSupervision", "RecordStore", "SQLite", "SQLiteRecordStore", "SyncModel", "SyncWire",
-                "TestClocks", "Verification",
+                "AsyncPrimitives", "ChangeLog", "Configuration", "FanOut", "MemoryChangeLog", "Observability",
+                "Ordering", "PartitionSupervision", "RecordStore", "SQLite", "SQLiteRecordStore", "SyncModel",
+                "SyncWire", "TestClocks", "Verification",
             ]),
         tests("weir/ArchitectureTests", []),
         tests(

@@ -1,48 +1,112 @@
+import Configuration
 import Postgres
 
-/// The settings of tables in Postgres.
-package struct PostgresRecordStoreConfiguration: Sendable {
-    /// The databases, as connection strings of libpq; partition p lives in number p mod n.
+/// The settings of the tables in Postgres; the executable scopes them with `postgres.`.
+package struct PostgresRecordStoreConfiguration: ConfigurationComponent {
+    private var connectionStrings = ["dbname=weir"]
+    private var password: Secret?
+    /// The databases; partition p lives in number p mod n.
     ///
-    /// Their order and number are for ever: each database notes its place and refuses another.
-    package var shards: [ConnectionParameters]
-    /// The schema of Postgres that holds the tables; made where it is missing.
-    package var schema: String
-    /// Sessions with each database that read and write, each on a thread of its own; one more reads snapshots.
-    package var connections: Int
-    /// The role that may read all tables; `nil`: nobody but the owner.
+    /// Their order and number are permanent: each database records its number and refuses another.
+    package var shards: [ConnectionParameters] = []
+    /// Created where it is missing.
+    package var schema = "weir"
+    /// Each has a thread of its own; one more session reads snapshots.
+    package var connections = 8
+    /// `nil`: only the owner may read them.
     package var readersRole: String?
-    /// Whether columns that refer to other tables get an index each, for operators' queries; every write pays for them.
-    package var indexesReferences: Bool
+    package var indexesReferences = false
     /// Whether ``PostgresRecordStore/prepare(_:epoch:)`` makes and extends tables, or refuses where something is missing.
-    package var migratesAtStart: Bool
-    /// How long a commit waits for another worker that holds its partition before it ends that worker's session.
-    package var stalledAfter: Duration
-    /// How long a transaction may stand open without a statement before Postgres ends its session; below the time after
-    /// which the log gives a silent worker's partitions to another.
-    package var idleTransactionTimeout: Duration
-    /// How long it may take to reach a server and log in.
-    package var connectTimeout: Duration
-    /// Whether the store is only read, which takes no other right than to read the tables: what would write fails.
+    package var migratesAtStart = true
+    package var stalledAfter: Duration = .seconds(3)
+    package var idleTransactionTimeout: Duration = .seconds(10)
+    package var connectTimeout: Duration = .seconds(10)
+    /// Whether the store is only read, which needs no other right than to read the tables: what would write fails.
     ///
     /// ``PostgresRecordStore/prepare(_:epoch:)`` then looks only for what reading needs. For commands, no key sets it.
     package var isReadOnly = false
 
-    /// Makes settings.
-    package init(
-        shards: [ConnectionParameters], schema: String = "weir", connections: Int = 8, readersRole: String? = nil,
-        indexesReferences: Bool = false, migratesAtStart: Bool = true, stalledAfter: Duration = .seconds(3),
-        idleTransactionTimeout: Duration = .seconds(10), connectTimeout: Duration = .seconds(10)
-    ) {
+    package init() {}
+
+    package init(shards: [ConnectionParameters]) {
         precondition(!shards.isEmpty, "there is at least one database")
         self.shards = shards
-        self.schema = schema
-        self.connections = connections
-        self.readersRole = readersRole
-        self.indexesReferences = indexesReferences
-        self.migratesAtStart = migratesAtStart
-        self.stalledAfter = stalledAfter
-        self.idleTransactionTimeout = idleTransactionTimeout
-        self.connectTimeout = connectTimeout
+    }
+
+    package static var settings: [Setting<Self>] {
+        Setting(
+            "shards", \.connectionStrings, .connectionStrings,
+            "Databases as connection strings of libpq without passwords; partition p is in number p mod n, permanently."
+        )
+        Setting(
+            optional: "password", \.password, .secret(),
+            "Password for all databases; without it libpq uses its own sources (.pgpass).")
+        Setting("schema", \.schema, .postgresName, "Schema of Postgres that holds the tables.")
+        Setting(
+            "connections", \.connections, .integer(in: 1...64), "Sessions with each database that read and write.")
+        Setting(optional: "readers-role", \.readersRole, .postgresName, "Role that is granted to read all tables.")
+        Setting(
+            "index-references", \.indexesReferences, .boolean,
+            "Whether columns that refer to other tables get an index when they are created; every write maintains it."
+        )
+        Setting(
+            "migrate-at-start", \.migratesAtStart, .boolean,
+            "Whether ordering creates and extends tables where something is missing, or waits for weir migrate.")
+        Setting(
+            "stalled-after", \.stalledAfter, .duration(in: .milliseconds(100)...(.seconds(60))),
+            "How long a commit waits for a replaced worker that locks its partition before it ends that worker's session."
+        )
+        Setting(
+            "idle-transaction-timeout", \.idleTransactionTimeout, .duration(in: .seconds(1)...(.seconds(300))),
+            "Open transactions without a statement end after this; must be below kafka.session-timeout.")
+        Setting(
+            "connect-timeout", \.connectTimeout, .duration(in: .milliseconds(100)...(.seconds(60))),
+            "How long it may take to reach a server and log in.")
+    }
+
+    package mutating func validate(_ context: ValidationContext<Self>) throws(ConfigurationProblem) {
+        // The type of the key has parsed each of them once.
+        shards = connectionStrings.compactMap(connectionParameters)
+        guard let password else { return }
+        for index in shards.indices { shards[index]["password"] = password.reveal() }
+    }
+}
+
+extension ConfigurationType where Value == [String] {
+    /// Connection strings that hold no password: `weir config` shows them.
+    fileprivate static var connectionStrings: ConfigurationType {
+        let list = ConfigurationType.list(counts: 1...64)
+        return ConfigurationType(
+            placeholder: list.placeholder,
+            expected: "a list of 1 to 64 connection strings of libpq (postgresql://user@host:port/database, or host=… "
+                + "dbname=…), separated by commas, without passwords: those belong in the key password",
+            hidesRefused: true,
+            parse: { text in
+                guard let texts = list.parse(text) else { return nil }
+                let areFit = texts.allSatisfy { text in
+                    connectionParameters(text).map { $0["password"] == nil } ?? false
+                }
+                return areFit ? texts : nil
+            },
+            render: list.render)
+    }
+}
+
+extension ConfigurationType where Value == String {
+    /// A name of Postgres's objects.
+    fileprivate static var postgresName: ConfigurationType {
+        let text = ConfigurationType.string(lengths: 1...63)
+        return ConfigurationType(
+            placeholder: "NAME", expected: "a name of 1 to 63 bytes that does not start with pg_",
+            parse: { value in text.parse(value).flatMap { $0.hasPrefix("pg_") ? nil : $0 } }, render: text.render)
+    }
+}
+
+/// Parses a connection string; `nil` where it is none, since no message may quote it.
+private func connectionParameters(_ text: String) -> ConnectionParameters? {
+    do throws(ConnectionStringError) {
+        return try ConnectionParameters(text)
+    } catch {
+        return nil
     }
 }

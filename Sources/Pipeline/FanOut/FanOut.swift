@@ -50,6 +50,7 @@ package final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
         let history = context.history
         precondition(
             partitions.allSatisfy { (0..<history.partitions).contains($0) }, "a history's partitions count from 0")
+        configuration.requirePositiveBounds()
         self.context = context
         self.configuration = configuration
         partitioning = Partitioning(count: history.partitions)

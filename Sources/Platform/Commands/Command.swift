@@ -1,6 +1,6 @@
-/// A command of the program: one that does something, or a group of further commands.
+/// A command of the program, or a group of further commands.
 ///
-/// Declared as a value; `Action` is what the program does for it, mostly an enum to switch over:
+/// `Action` is what a program runs for the command, an enum to switch over or a closure:
 ///
 ///     let weir = Command("weir", "An offline-first sync backend.", subcommands: [
 ///         Command("run", "Run every role in this process.", .run, options: schema.options),
@@ -8,9 +8,7 @@
 ///             Command("check", "Check a schema file.", .checkSchema, arguments: [.one("FILE", "The schema file.")])
 ///         ]),
 ///     ])
-///     switch weir.parse(arguments) { … }
 package struct Command<Action: Sendable>: Sendable {
-    /// What a command is made of.
     enum Content: Sendable {
         case action(Action, arguments: [CommandArgument], options: [CommandOption])
         case group([Command])
@@ -18,16 +16,14 @@ package struct Command<Action: Sendable>: Sendable {
 
     /// The word that calls it; for the outermost command, the program's name.
     package let name: String
-
     /// One sentence on what it does.
     package let summary: String
-
-    /// More about it, shown in its own help; may be empty.
+    /// Shown in the command's own help; may be empty.
     package let discussion: String
 
     let content: Content
 
-    /// Declares a command that does something.
+    /// Declares a command.
     ///
     /// Only the last argument may be optional or repeat; options and arguments have different names. A breach traps.
     package init(
@@ -67,7 +63,6 @@ package struct Command<Action: Sendable>: Sendable {
 package struct CommandArgument: Sendable {
     /// How often an argument is given.
     package enum Count: Sendable, Hashable {
-        /// Exactly once.
         case one
         /// Once or not at all.
         case optional
@@ -77,24 +72,17 @@ package struct CommandArgument: Sendable {
 
     /// The name shown in help, in capitals: `FILE`.
     package let name: String
-
-    /// One sentence on what it is.
     package let help: String
-
-    /// How often it is given.
     package let count: Count
 
-    /// An argument given exactly once.
     package static func one(_ name: String, _ help: String) -> CommandArgument {
         CommandArgument(name: name, help: help, count: .one)
     }
 
-    /// An argument that may be left out.
     package static func optional(_ name: String, _ help: String) -> CommandArgument {
         CommandArgument(name: name, help: help, count: .optional)
     }
 
-    /// An argument given once or more.
     package static func many(_ name: String, _ help: String) -> CommandArgument {
         CommandArgument(name: name, help: help, count: .many)
     }
@@ -111,7 +99,7 @@ package struct CommandArgument: Sendable {
 
 /// An option of a command, written `--name`.
 package struct CommandOption: Sendable {
-    /// Whether an option has a value; the text is the placeholder shown in help.
+    /// The text is the placeholder shown in help.
     package enum Value: Sendable, Hashable {
         /// `--name` alone.
         case none
@@ -123,17 +111,12 @@ package struct CommandOption: Sendable {
 
     /// The name without the hyphens.
     package let name: String
-
-    /// Whether it has a value.
     package let value: Value
-
     /// One sentence on what it does.
     package let help: String
-
     /// The heading under which help lists it; empty for the general options, which come first.
     package let section: String
 
-    /// Declares an option.
     package init(_ name: String, _ value: Value, _ help: String, section: String = "") {
         precondition(!name.isEmpty && !name.utf8.starts(with: "-".utf8), "an option's name goes without hyphens")
         self.name = name

@@ -1,5 +1,5 @@
 extension Command {
-    /// Finds out what is asked for; this is the outermost command, and the arguments go without the program's name.
+    /// Parses a call of this outermost command; the arguments exclude the program's name.
     ///
     /// `--help` and `-h` work after every command, `help X Y` shows the help of `X Y`, `--version` the version. Options
     /// and positional arguments may be mixed; `--` ends the options. An option is given at most once.
@@ -35,7 +35,6 @@ extension Command {
         }
     }
 
-    /// The help that `help X Y` asks for.
     private func help(for words: ArraySlice<String>) throws(UsageFault) -> String {
         var command = self
         var path = [name]
@@ -56,7 +55,6 @@ extension Command {
     }
 }
 
-/// A call that does not fit the declarations.
 private struct UsageFault: Error {
     let message: String
 
@@ -70,7 +68,7 @@ private struct UsageFault: Error {
     }
 }
 
-/// Takes the arguments of one command apart.
+/// Parses the arguments of one command.
 private struct ArgumentReader {
     var arguments: ArraySlice<String>
     let options: [CommandOption]
@@ -84,7 +82,7 @@ private struct ArgumentReader {
         self.path = path
     }
 
-    /// Reads to the end; `false` as soon as help is asked for.
+    /// Returns `false` as soon as it reads an option for help.
     mutating func readAll() throws(UsageFault) -> Bool {
         while let argument = arguments.popFirst() {
             if argument.isHelpFlag { return false }
@@ -120,7 +118,7 @@ private struct ArgumentReader {
         case .optional:
             values.append(CommandOptionValue(option.name, inline))
         case .required(let placeholder):
-            // What looks like an option is taken for a forgotten value; `--name=--value` says that it is meant.
+            // A next argument that looks like an option means that the value is missing; `--name=--value` sets such a value.
             let next = arguments.first.flatMap { $0.utf8.starts(with: "--".utf8) ? nil : $0 }
             guard let value = inline ?? next else {
                 throw UsageFault(
@@ -143,7 +141,7 @@ private struct ArgumentReader {
 }
 
 extension String {
-    /// Compared byte by byte: canonically equivalent spellings are different words.
+    /// Compares bytes: canonically equivalent spellings are different words.
     fileprivate func isSame(as other: String) -> Bool {
         utf8.elementsEqual(other.utf8)
     }

@@ -1,25 +1,25 @@
-/// Finds the name that someone who mistyped may have meant.
+/// Suggests a known name for a mistyped one.
 package enum NearestName {
-    /// The known name with the fewest edits, the first of several; `nil` where all are too far to be meant.
+    /// The known name with the fewest edits, the first of several; `nil` where all are too different.
     ///
-    /// An edit inserts, deletes or replaces a byte or swaps two neighbours. A name counts as meant when at most two
-    /// fifths of the longer one differ, or two bytes.
+    /// An edit inserts, deletes or replaces a byte or swaps two neighbours. At most two fifths of the
+    /// longer name may differ, or two bytes.
     package static func find(_ name: String, among known: some Sequence<String>) -> String? {
         let name = Array(name.utf8)
-        // Nobody mistypes more; keeps the table small whatever is passed in.
+        // Bounds the table whatever is passed in.
         guard name.count <= 200 else { return nil }
         var best: (name: String, distance: Int)?
         for candidate in known {
             let distance = distance(name, Array(candidate.utf8))
             guard distance <= max(2, max(name.count, candidate.utf8.count) * 2 / 5) else { continue }
-            // Sharing nothing is no likeness, however short the names.
+            // Names that share nothing are not alike, however short they are.
             guard distance < max(name.count, candidate.utf8.count) else { continue }
             if distance < best?.distance ?? .max { best = (candidate, distance) }
         }
         return best?.name
     }
 
-    /// The edits between two names, each place edited once (optimal string alignment).
+    /// The edits between two names, each position edited once (optimal string alignment).
     private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
         var beforePrevious: [Int] = []
         var previous = Array(0...right.count)

@@ -1,18 +1,15 @@
 import Glibc
 import Synchronization
 
-/// How far a long command has come: a bar with rate and time left on a terminal, a line now and then elsewhere.
+/// The progress of a long command: a bar with rate and time left on a terminal, a line every ten seconds elsewhere.
 ///
-/// For commands that work for more than a few seconds. `advance` may be called from any thread and costs an addition
-/// where nothing is due to be drawn; drawing happens at most ten times a second on a terminal and every ten seconds
-/// elsewhere, so that a log of a build server stays short.
+/// `advance` may be called from any thread and costs an addition where nothing is due to be drawn; a terminal is drawn at
+/// most ten times a second.
 package final class ProgressBar: Sendable {
-    /// Where a bar is drawn.
     package struct Output: Sendable {
         let isTerminal: Bool
         let write: @Sendable (String) -> Void
 
-        /// An output that is told whether it can go back to a line's beginning.
         package init(isTerminal: Bool, write: @escaping @Sendable (String) -> Void) {
             self.isTerminal = isTerminal
             self.write = write
@@ -38,14 +35,10 @@ package final class ProgressBar: Sendable {
     private let nextDue: Atomic<Int>
     private let state: Mutex<State>
 
-    /// Begins at zero.
-    ///
     /// - Parameters:
-    ///   - title: what is being done, in a word or two.
-    ///   - total: how much there is to do; `nil` where nobody knows.
+    ///   - total: `nil` where it is not known yet.
     ///   - unit: what is counted, in the plural.
-    ///   - output: where to draw.
-    ///   - elapsed: the time since the start; a test's own where given.
+    ///   - elapsed: the time since the start, for tests.
     package init(
         _ title: String, total: Int?, unit: String, output: Output = .standardError,
         elapsed: (@Sendable () -> Duration)? = nil
@@ -60,7 +53,6 @@ package final class ProgressBar: Sendable {
         state = Mutex(State(total: total, lastDrawn: .zero))
     }
 
-    /// Counts work as done, and draws when that is due.
     package func advance(by count: Int = 1) {
         done.wrappingAdd(count, ordering: .relaxed)
         let now = elapsed()
@@ -72,12 +64,12 @@ package final class ProgressBar: Sendable {
         }
     }
 
-    /// Changes what there is to do, where that becomes known later.
+    /// Sets the total, where that becomes known later.
     package func expect(_ total: Int) {
         state.withLock { $0.total = total }
     }
 
-    /// Draws the end and leaves the line; what comes later is not drawn.
+    /// Draws the last state and ends the line; later calls draw nothing.
     package func finish() {
         state.withLock { state in
             guard !state.isFinished else { return }
@@ -146,7 +138,7 @@ extension Duration {
 private func writeToStandardError(_ text: String) {
     var text = text
     text.withUTF8 { bytes in
-        // A closed terminal is no reason to stop the work.
+        // The command continues when its terminal is closed.
         _ = write(STDERR_FILENO, bytes.baseAddress, bytes.count)
     }
 }

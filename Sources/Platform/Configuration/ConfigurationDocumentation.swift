@@ -2,26 +2,35 @@ import Commands
 
 extension ConfigurationSchema {
     /// The flags as options of a command: `--config` and the short ones first, then every key under its scope.
-    package var options: [CommandOption] {
+    package var options: [CommandOption] { options(of: Set(keys.indices)) }
+
+    /// The flags of the settings that a command reads: `body` reads them from empty sources.
+    package func options(readBy body: (ConfigurationReader) -> Void) -> [CommandOption] {
+        let reader = ConfigurationReader(self, ConfigurationSources())
+        body(reader)
+        return options(of: reader.keysRead)
+    }
+
+    private func options(of wanted: Set<Int>) -> [CommandOption] {
         let file = CommandOption(
             Self.fileKey, .required("PATH"), "The configuration file (\(variable(for: Self.fileKey))).")
-        let short = settings.compactMap { setting in
-            setting.shortFlag.map { flag in
-                CommandOption(
-                    flag, setting.declaration.flagValue,
-                    "\(setting.declaration.help) Short for --\(setting.name).")
+        let short = keys.indices.filter(wanted.contains).compactMap { index in
+            keys[index].shortFlag.map { flag in
+                let declaration = keys[index].declaration
+                return CommandOption(
+                    flag, declaration.flagValue, "\(declaration.help) Short for --\(keys[index].name).")
             }
         }
-        let long = scopes.flatMap { scope in
-            settings[scope.settings].map { setting in
-                let declaration = setting.declaration
-                let section = scope.name.isEmpty ? "" : "\(scope.about) (\(scope.name))"
+        let long = sections.flatMap { section in
+            section.keys.filter(wanted.contains).map { index in
+                let (key, declaration) = (keys[index], keys[index].declaration)
+                let heading = section.scope.isEmpty ? "" : "\(section.about) (\(section.scope))"
                 guard declaration.isSecret else {
-                    return CommandOption(setting.name, declaration.flagValue, declaration.help, section: section)
+                    return CommandOption(key.name, declaration.flagValue, declaration.help, section: heading)
                 }
                 return CommandOption(
-                    setting.fileName, .required("PATH"), "A file whose first line is: \(declaration.documentation)",
-                    section: section)
+                    key.fileName, .required("PATH"), "A file whose first line is: \(declaration.documentation)",
+                    section: heading)
             }
         }
         return [file] + short + long
@@ -40,25 +49,25 @@ extension ConfigurationSchema {
             - the variable `\(prefix)A_B_C`;
             - in the file (YAML), `b-c` in the mapping `a`, or `a.b-c`.
 
-            `--\(Self.fileKey) PATH` or `\(variable(for: Self.fileKey))` names the file. A key that is none is an error,
+            `--\(Self.fileKey) PATH` or `\(variable(for: Self.fileKey))` names the file. An unknown key is an error,
             in the file, among the flags and among the variables that begin with `\(prefix)`.
 
-            A secret has no flag, since everybody on the machine can read a command line; its companion `…-file` names a
+            A secret has no flag, since every user of the machine can read a command line; its companion `…-file` names a
             file whose first line is the secret.
 
-            Processes that do different things may share a file. Each uses the keys of what it does and opens the files of
-            their secrets alone; of all others it only checks that they are settings, with a value of their type.
+            Different processes may share a file. Each opens the files of the secrets that it uses, and no others; of keys that
+            it does not use it checks the name and the type of the value.
 
             `\(program) config` prints what is in force and where it comes from.
 
             """
-        for scope in scopes {
-            text += "\n## \(scope.about)\n\n| Key | Value | Default | Meaning |\n|---|---|---|---|\n"
-            for setting in settings[scope.settings] {
-                let declaration = setting.declaration
+        for section in sections {
+            text += "\n## \(section.about)\n\n| Key | Value | Default | Meaning |\n|---|---|---|---|\n"
+            for key in keys[section.keys] {
+                let declaration = key.declaration
                 let cells = [
-                    setting.names.map { "`\($0)`" }.joined(separator: ", ")
-                        + (setting.shortFlag.map { " (`--\($0)`)" } ?? ""),
+                    key.names.map { "`\($0)`" }.joined(separator: ", ")
+                        + (key.shortFlag.map { " (`--\($0)`)" } ?? ""),
                     declaration.expected, declaration.defaultCell, declaration.documentation,
                 ]
                 text += "| \(cells.map(Self.escape).joined(separator: " | ")) |\n"
@@ -72,7 +81,7 @@ extension ConfigurationSchema {
     }
 }
 
-extension ConfigurationDeclaration {
+extension SettingDeclaration {
     fileprivate var flagValue: CommandOption.Value {
         isBoolean ? .optional(placeholder) : .required(placeholder)
     }
@@ -96,10 +105,8 @@ extension ConfigurationDeclaration {
 
 extension Configuration {
     /// What is in force and where it comes from, as a configuration file would say it; secrets are masked.
-    ///
-    /// - Parameter isWanted: which keys are told of; all by default.
-    package func report(where isWanted: (_ key: String) -> Bool = { _ in true }) -> String {
-        let lines = inForce.filter { isWanted($0.key) }.map { entry in
+    package func report() -> String {
+        let lines = inForce.map { entry in
             switch entry.value {
             case .none: ("# \(entry.key):", "not set")
             case .some(let value) where entry.isSecret: ("# \(entry.key): \(value)", "\(entry.origin)")

@@ -2,19 +2,14 @@ import YAML
 
 /// Where a value comes from.
 package indirect enum ConfigurationOrigin: Sendable, Hashable, CustomStringConvertible {
-    /// The declaration.
     case `default`
-
-    /// The configuration file.
     case file(path: String, position: YAMLPosition)
-
     /// An environment variable.
     case variable(String)
 
     /// A flag, without its hyphens.
     case flag(String)
-
-    /// The first line of a file that something else names.
+    /// The first line of a file that another key names.
     case secretFile(path: String, namedBy: ConfigurationOrigin)
 
     /// The origin as messages show it: `weir.yaml:3:9`, `WEIR_GATEWAY_PORT`, `--gateway.port`.
@@ -29,14 +24,11 @@ package indirect enum ConfigurationOrigin: Sendable, Hashable, CustomStringConve
     }
 }
 
-/// One thing that is wrong with the configuration.
 package struct ConfigurationProblem: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The key concerned, in full, or what was written in place of one; `nil` where the whole file is meant.
+    /// The key in full, or the unknown name; `nil` for a problem of the whole file.
     package let key: String?
-
     /// Where the value comes from; `nil` where there is none.
     package let origin: ConfigurationOrigin?
-
     /// What is wrong and what is allowed; never holds a secret.
     package let explanation: String
 
@@ -46,13 +38,12 @@ package struct ConfigurationProblem: Error, Sendable, Hashable, CustomStringConv
     }
 }
 
-/// Everything that is wrong with the configuration, never empty.
+/// Every problem of a configuration, never empty.
 package struct ConfigurationProblems: Error, Sendable, CustomStringConvertible {
-    /// The problems: the file's in its order, then the environment's, the flags', keys that are missing, and rules
-    /// between keys.
+    /// Unknown names and wrong values of the file, the environment and the flags come before missing keys and rules between
+    /// keys.
     package let problems: [ConfigurationProblem]
 
-    /// One problem a line.
     package var description: String {
         problems.map(\.description).joined(separator: "\n")
     }

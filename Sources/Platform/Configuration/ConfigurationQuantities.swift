@@ -33,7 +33,7 @@ extension ConfigurationType where Value == Int {
 private struct Quantity: Sendable {
     /// From the smallest to the largest.
     let scale: [(unit: String, size: Int64)]
-    /// Whether a number may stand alone, meaning the smallest unit.
+    /// Whether a number without a unit is allowed, and counts the smallest unit.
     let allowsBareNumbers: Bool
 
     static let duration = Quantity(
@@ -48,7 +48,7 @@ private struct Quantity: Sendable {
 
     var units: String { scale.map(\.unit).joined(separator: ", ") }
 
-    /// The count in the smallest unit; `nil` where the text is no quantity or passes 64 bits.
+    /// The count in the smallest unit; `nil` where the text is no quantity or does not fit 64 bits.
     @Sendable func parse(_ text: String) -> Int64? {
         let digits = text.utf8.prefix { $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }
         let unit = text.utf8.dropFirst(digits.count)

@@ -13,9 +13,7 @@ struct ResolvedSetting: Sendable {
 struct ConfigurationResolver {
     /// The sources in ascending precedence.
     private enum Source {
-        case file
-        case environment
-        case flag
+        case file, environment, flag
     }
 
     /// What a source says about a key.
@@ -29,16 +27,20 @@ struct ConfigurationResolver {
 
     /// A key, or the companion that names its file.
     private struct Target {
-        let setting: Int
+        let index: Int
         let namesFile: Bool
     }
 
     let schema: ConfigurationSchema
     let sources: ConfigurationSources
     private(set) var problems: [ConfigurationProblem] = []
+    /// The values in force; `nil` where a required key is not set, a value is refused or in a file that was not opened yet.
+    private(set) var values: [ResolvedSetting?] = []
 
-    /// What was said of each setting, in ascending precedence.
+    /// What the sources say about each key, in ascending precedence.
     private var candidates: [[Candidate]]
+    /// The files that hold a secret, by key, until they are opened.
+    private var secretFiles: [Int: (path: String, candidate: Candidate)] = [:]
     // By bytes, since these names are compared with what comes from outside.
     private var names: [[UInt8]: Target] = [:]
     private var sections: Set<[UInt8]> = []
@@ -48,25 +50,23 @@ struct ConfigurationResolver {
     init(_ schema: ConfigurationSchema, _ sources: ConfigurationSources) {
         self.schema = schema
         self.sources = sources
-        candidates = Array(repeating: [], count: schema.settings.count)
-        for (place, setting) in schema.settings.enumerated() {
-            for name in setting.names {
-                let target = Target(setting: place, namesFile: name != setting.name)
+        candidates = Array(repeating: [], count: schema.keys.count)
+        for (index, key) in schema.keys.enumerated() {
+            for name in key.names {
+                let target = Target(index: index, namesFile: name != key.name)
                 let bytes = Array(name.utf8)
                 names[bytes] = target
                 variables[Array(schema.variable(for: name).utf8)] = target
-                if target.namesFile || !setting.declaration.isSecret { flags[bytes] = target }
+                if target.namesFile || !key.declaration.isSecret { flags[bytes] = target }
                 for (end, byte) in bytes.enumerated() where byte == UInt8(ascii: ".") {
                     sections.insert(Array(bytes[..<end]))
                 }
             }
-            if let short = setting.shortFlag {
-                flags[Array(short.utf8)] = Target(setting: place, namesFile: false)
-            }
+            if let short = key.shortFlag { flags[Array(short.utf8)] = Target(index: index, namesFile: false) }
         }
     }
 
-    /// Reads every source.
+    /// Reads every source and checks every value, also one that another overrides; opens no file of a secret.
     mutating func collect() {
         readFile()
         let prefix = schema.variable(for: "").utf8
@@ -77,7 +77,7 @@ struct ConfigurationResolver {
             if let target = variables[Array(name.utf8)] {
                 add(.environment, .one(value), .variable(name), to: target)
             } else {
-                let known = schema.settings.flatMap(\.names).map { schema.variable(for: $0) }
+                let known = schema.keys.flatMap(\.names).map { schema.variable(for: $0) }
                 report(
                     nil, .variable(name),
                     "is no setting" + Self.suggestion(NearestName.find(name, among: known)))
@@ -90,86 +90,88 @@ struct ConfigurationResolver {
                 report(nil, .flag(flag.name), "is no setting" + Self.suggestion(nearest))
                 continue
             }
-            let isSwitch = schema.settings[target.setting].declaration.isBoolean
-            if let value = flag.value ?? (isSwitch ? "true" : nil) {
+            let key = schema.keys[target.index]
+            if let value = flag.value ?? (key.declaration.isBoolean ? "true" : nil) {
                 add(.flag, .one(value), .flag(flag.name), to: target)
             } else {
-                report(schema.settings[target.setting].name, .flag(flag.name), "a value is missing")
+                report(key.name, .flag(flag.name), "a value is missing")
             }
         }
+        for index in schema.keys.indices { values.append(resolve(index)) }
     }
 
-    /// The values in force; every candidate is checked, also one that another overrides.
-    ///
-    /// - Parameter opensFile: whether the file that holds a setting's value is opened; else it stays unresolved.
-    mutating func resolve(_ opensFile: (_ setting: Int) -> Bool) -> [ResolvedSetting?] {
-        schema.settings.indices.map { place in
-            var winner: ResolvedSetting?
-            for (rank, candidate) in candidates[place].enumerated() {
-                let isLast = rank == candidates[place].count - 1
-                if !candidate.namesFile {
-                    winner = check(candidate, of: place)
-                } else if isLast {
-                    winner = readSecret(candidate, of: place, opens: opensFile(place))
-                }
-            }
-            guard candidates[place].isEmpty else { return winner }
-            switch schema.settings[place].declaration.default {
-            case .value(let text): return ResolvedSetting(value: nil, shown: text, origin: .default)
-            case .none: return ResolvedSetting(value: nil, shown: "", origin: .default)
-            case .required: return nil
+    private mutating func resolve(_ index: Int) -> ResolvedSetting? {
+        let key = schema.keys[index]
+        guard let last = candidates[index].last else {
+            return switch key.declaration.default {
+            case .value(let text): ResolvedSetting(value: nil, shown: text, origin: .default)
+            case .none: ResolvedSetting(value: nil, shown: "", origin: .default)
+            case .required: nil
             }
         }
+        var value: ResolvedSetting?
+        for candidate in candidates[index] where !candidate.namesFile { value = check(candidate, of: key) }
+        guard last.namesFile else { return value }
+        if let path = last.text.one.flatMap({ ConfigurationType.path.parse(.one($0)) }) {
+            secretFiles[index] = (path, last)
+        } else {
+            report(key.fileName, last.origin, "expected a path")
+        }
+        return nil
     }
 
-    /// Whether the value of a setting is in a file that its companion names.
-    func isInFile(_ setting: Int) -> Bool { candidates[setting].last?.namesFile ?? false }
+    /// The value in force; opens the file that holds it, if it is in one.
+    mutating func value(of index: Int) -> ResolvedSetting? {
+        if let (path, candidate) = secretFiles.removeValue(forKey: index) {
+            values[index] = readSecret(path, candidate, of: schema.keys[index])
+        }
+        return values[index]
+    }
 
-    /// Whether anything was said about a setting, be it right or wrong.
-    func isGiven(_ setting: Int) -> Bool { !candidates[setting].isEmpty }
+    /// Whether a source says anything about a key, be it right or wrong.
+    func isGiven(_ index: Int) -> Bool { !candidates[index].isEmpty }
 
-    mutating func report(_ key: String?, _ origin: ConfigurationOrigin?, _ explanation: String) {
-        problems.append(ConfigurationProblem(key: key, origin: origin, explanation: explanation))
+    /// Adds a problem, once.
+    mutating func report(_ problem: ConfigurationProblem) {
+        if !problems.contains(problem) { problems.append(problem) }
+    }
+
+    private mutating func report(_ key: String?, _ origin: ConfigurationOrigin?, _ explanation: String) {
+        report(ConfigurationProblem(key: key, origin: origin, explanation: explanation))
     }
 
     private mutating func add(
         _ source: Source, _ text: ConfigurationText, _ origin: ConfigurationOrigin, to target: Target
     ) {
-        if let last = candidates[target.setting].last, last.source == source {
-            report(schema.settings[target.setting].name, origin, "is given already, by \(last.origin)")
+        if let last = candidates[target.index].last, last.source == source {
+            report(schema.keys[target.index].name, origin, "is given already, by \(last.origin)")
             return
         }
-        candidates[target.setting].append(
+        candidates[target.index].append(
             Candidate(source: source, text: text, origin: origin, namesFile: target.namesFile))
     }
 
-    private mutating func check(_ candidate: Candidate, of place: Int) -> ResolvedSetting? {
-        let setting = schema.settings[place]
-        if let parsed = setting.declaration.parse(candidate.text) {
+    private mutating func check(_ candidate: Candidate, of key: ConfigurationSchema.Key) -> ResolvedSetting? {
+        if let parsed = key.declaration.parse(candidate.text) {
             return ResolvedSetting(value: parsed.value, shown: parsed.shown, origin: candidate.origin)
         }
         let written =
             switch candidate.text {
-            case _ where setting.declaration.hidesRefused: "the value"
+            case _ where key.declaration.hidesRefused: "the value"
             case .one(let text): "\"\(text.prefix(100))\""
             case .many: "the list"
             }
-        report(
-            setting.name, candidate.origin, "\(written) is not allowed; expected \(setting.declaration.expected)")
+        report(key.name, candidate.origin, "\(written) is not allowed; expected \(key.declaration.expected)")
         return nil
     }
 
-    /// Reads the first line of the file that a companion key names, if that is opened.
-    private mutating func readSecret(_ candidate: Candidate, of place: Int, opens: Bool) -> ResolvedSetting? {
-        let setting = schema.settings[place]
-        guard let path = candidate.text.one.flatMap({ ConfigurationType.path.parse(.one($0)) }) else {
-            report(setting.fileName, candidate.origin, "expected a path")
-            return nil
-        }
-        guard opens else { return nil }
+    /// Reads the first line of the file that a companion key names.
+    private mutating func readSecret(
+        _ path: String, _ candidate: Candidate, of key: ConfigurationSchema.Key
+    ) -> ResolvedSetting? {
         let origin = ConfigurationOrigin.secretFile(path: path, namedBy: candidate.origin)
         do throws(FileFault) {
-            // A secret takes one line; 64 KiB leave room for whatever a deployment writes after it.
+            // A secret takes one line; 64 KiB leave space for whatever a deployment writes after it.
             let bytes = try sources.readFile(path, 64 << 10)
             var line = bytes.prefix { $0 != UInt8(ascii: "\n") }
             if line.last == UInt8(ascii: "\r") { line.removeLast() }
@@ -177,9 +179,9 @@ struct ConfigurationResolver {
                 throw FileFault(code: 0, message: "the first line is not UTF-8")
             }
             let secret = Candidate(source: candidate.source, text: .one(text), origin: origin, namesFile: false)
-            return check(secret, of: place)
+            return check(secret, of: key)
         } catch {
-            report(setting.fileName, origin, "cannot be read: \(error.message)")
+            report(key.fileName, origin, "cannot be read: \(error.message)")
             return nil
         }
     }
@@ -253,7 +255,7 @@ extension ConfigurationResolver {
 
     /// The key or section that may be meant, also where only the scope was forgotten.
     private func nearestName(to name: String) -> String? {
-        let known = schema.settings.flatMap(\.names)
+        let known = schema.keys.flatMap(\.names)
         let suffix = Array(".\(name)".utf8)
         return known.first { $0.utf8.suffix(suffix.count).elementsEqual(suffix) }
             ?? NearestName.find(name, among: known + sections.map { String(decoding: $0, as: UTF8.self) }.sorted())

@@ -6,40 +6,33 @@ package enum ConfigurationText: Sendable {
     /// A sequence of the file.
     case many([String])
 
-    /// The text, where it is one.
     package var one: String? {
         if case .one(let text) = self { text } else { nil }
     }
 }
 
-/// What the values of a key are: how they are read, written and described.
+/// The type of a key's values: how they are parsed, written and described.
 ///
-/// The usual types are static members (`.integer(in:)`, `.duration(in:)`, …); a component makes its own with `init`.
+/// The usual types are static members (`.integer(in:)`, `.duration(in:)`, …); components define their own with `init`.
 package struct ConfigurationType<Value: Sendable>: Sendable {
-    /// What stands for the value in help: `SIZE`.
+    /// What represents the value in help: `SIZE`.
     package let placeholder: String
-
     /// What is allowed, to follow "expected" in a message: "an integer from 1 to 10".
     package let expected: String
-
-    /// Reads a value; `nil` where it is not allowed.
+    /// Returns `nil` where the text is not allowed.
     package let parse: @Sendable (ConfigurationText) -> Value?
-
     /// Writes a value so that `parse` reads it.
     package let render: @Sendable (Value) -> String
-
     /// Whether a flag without a value means `true`.
     let isBoolean: Bool
-
-    /// Whether values are never shown and may stand in a file of their own.
+    /// Whether values are never shown and may be in a file of their own.
     let isSecret: Bool
-
-    /// Whether a text that is refused is not shown either, since somebody may have put a secret into it.
+    /// Whether a text that is refused is not shown either, since it may hold a secret by mistake.
     private(set) var hidesRefused = false
 
-    /// Makes a type; `parse(.one(render(value)))` gives the value back.
+    /// `parse(.one(render(value)))` must return the value.
     ///
-    /// - Parameter hidesRefused: whether messages do not quote a text that is no value, since it may hold a secret.
+    /// - Parameter hidesRefused: whether messages do not quote a text that is refused, since it may hold a secret.
     package init(
         placeholder: String, expected: String, hidesRefused: Bool = false,
         parse: @escaping @Sendable (ConfigurationText) -> Value?, render: @escaping @Sendable (Value) -> String
@@ -105,7 +98,6 @@ extension ConfigurationType where Value == [String] {
 }
 
 extension ConfigurationType where Value == Int {
-    /// A decimal integer within a range.
     package static func integer(in range: ClosedRange<Int>) -> ConfigurationType {
         ConfigurationType(
             placeholder: "NUMBER", expected: "an integer from \(range.lowerBound) to \(range.upperBound)",
@@ -150,7 +142,6 @@ extension String {
 }
 
 extension Substring.UTF8View {
-    /// The text without spaces around it.
     fileprivate func trimmingSpaces() -> String {
         let space = UInt8(ascii: " ")
         let head = drop { $0 == space }

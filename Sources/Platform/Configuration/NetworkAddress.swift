@@ -2,11 +2,10 @@
 package struct NetworkAddress: Sendable, Hashable, CustomStringConvertible {
     /// A name, an IPv4 address or an IPv6 address without its brackets.
     package let host: String
-
-    /// The port; 0 lets the system choose where one listens.
+    /// 0 lets the system choose the port to listen on.
     package let port: UInt16
 
-    /// Puts an address together; `nil` where the host is empty or has characters that no host has.
+    /// Returns `nil` where the host is empty or has characters that no host has.
     package init?(host: String, port: UInt16) {
         let isFit = host.utf8.allSatisfy {
             ($0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9"))
@@ -17,7 +16,7 @@ package struct NetworkAddress: Sendable, Hashable, CustomStringConvertible {
         self.port = port
     }
 
-    /// Reads `host:port`; an IPv6 address stands in brackets.
+    /// Parses `host:port`; an IPv6 address is in brackets.
     package init?(_ text: String) {
         guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")) else { return nil }
         let digits = text.utf8[text.utf8.index(after: colon)...]
@@ -41,7 +40,6 @@ package struct NetworkAddress: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension ConfigurationType where Value == NetworkAddress {
-    /// A host and a port.
     package static var address: ConfigurationType {
         ConfigurationType(
             placeholder: "HOST:PORT", expected: "a host and a port from 0 to 65535, as host:port or [IPv6]:port",

@@ -1,11 +1,10 @@
 /// A text that must not be shown: printing, logging or dumping it gives `***`.
 package struct Secret: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// What stands for every secret.
+    /// What is shown for every secret.
     package static let mask = "***"
 
     private let text: String
 
-    /// Wraps a text.
     package init(_ text: String) {
         self.text = text
     }
@@ -13,21 +12,17 @@ package struct Secret: Sendable, CustomStringConvertible, CustomDebugStringConve
     /// The text itself, for the one place that needs it.
     package func reveal() -> String { text }
 
-    /// `***`.
     package var description: String { Self.mask }
-
-    /// `***`.
     package var debugDescription: String { Self.mask }
-
-    /// Nothing to look into.
+    /// Empty, so that `dump` shows nothing.
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 extension ConfigurationType where Value == Secret {
     /// A secret of `lengths` bytes, on one line.
     ///
-    /// It has a companion key `…-file` that names a file whose first line is the secret. It has no flag, since everybody
-    /// on the machine can read a command line; the companion has one.
+    /// It has a companion key `…-file` that names a file whose first line is the secret. It has no flag, since every user
+    /// of the machine can read a command line; the companion has one.
     package static func secret(lengths: ClosedRange<Int> = 1...4096) -> ConfigurationType {
         ConfigurationType(
             placeholder: "SECRET",

@@ -2,46 +2,28 @@ import Configuration
 
 /// Where the operations port listens; the executable scopes it with `operations.`.
 package struct OperationsConfiguration: ConfigurationComponent {
-    static let address = ConfigurationKey(
-        "address", .operationsAddress, default: .at(NetworkAddress(host: "127.0.0.1", port: 9464)!),
-        "Where /metrics, /healthz and /readyz are served, without authentication; off for nowhere.")
+    /// `nil`: nowhere.
+    package var address = NetworkAddress("127.0.0.1:9464")
 
-    /// Every key.
-    package static let keys: [any DeclaredConfigurationKey] = [address]
+    package init() {}
 
-    /// Where to listen; `nil` for nowhere.
-    package var address: NetworkAddress?
-
-    /// Sets the address; `nil` for nowhere.
-    package init(address: NetworkAddress?) { self.address = address }
-
-    /// Reads the settings.
-    package init(from reader: ConfigurationReader) throws(ConfigurationProblem) {
-        if case .at(let address) = try reader.read(Self.address) { self.address = address }
+    package static var settings: [Setting<Self>] {
+        Setting(
+            "address", \.address, .addressOrOff,
+            "Where /metrics, /healthz and /readyz are served, without authentication; off for nowhere.")
     }
 }
 
-/// An address, or none.
-enum OperationsAddress: Sendable, Hashable {
-    case off
-    case at(NetworkAddress)
-}
-
-extension ConfigurationType where Value == OperationsAddress {
-    /// `off`, or a host and a port.
-    static var operationsAddress: ConfigurationType {
+extension ConfigurationType where Value == NetworkAddress? {
+    /// A host and a port, or `off`.
+    fileprivate static var addressOrOff: ConfigurationType {
         let address = ConfigurationType<NetworkAddress>.address
         return ConfigurationType(
             placeholder: "HOST:PORT|off", expected: "\(address.expected), or off",
             parse: { text in
-                if let word = text.one, word.utf8.elementsEqual("off".utf8) { return .off }
-                return address.parse(text).map { .at($0) }
+                if let word = text.one, word.utf8.elementsEqual("off".utf8) { return .some(nil) }
+                return address.parse(text).map(Optional.some)
             },
-            render: { value in
-                switch value {
-                case .off: "off"
-                case .at(let place): address.render(place)
-                }
-            })
+            render: { $0.map(address.render) ?? "off" })
     }
 }

@@ -18,10 +18,7 @@ import Testing
                 guard let text = files[path] else { throw FileFault(code: 2, message: "no such file") }
                 return Array(text.utf8)
             })
-        let configuration = try Configuration.load(schema, from: sources)
-        let read = try configuration.read(KafkaChangeLogConfiguration.self, from: "kafka")
-        #expect(configuration.unread().isEmpty)
-        return read
+        return try schema.load(from: sources) { $0.read() }.settings
     }
 
     @Test func readsEveryKey() throws {

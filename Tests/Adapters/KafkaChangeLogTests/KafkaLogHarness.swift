@@ -40,9 +40,8 @@ final class KafkaLogHarness: LogUnderTest {
 
     /// Settings with short delays.
     func configuration(_ settings: LogSettings = LogSettings()) -> KafkaChangeLogConfiguration {
-        var configuration = KafkaChangeLogConfiguration(
-            servers: servers, topicPrefix: prefix, maximumRecordSize: settings.maximumRecordSize,
-            queueBytes: settings.queueBytes)
+        var configuration = KafkaChangeLogConfiguration(servers: servers, topicPrefix: prefix)
+            .with(\.maximumRecordSize, settings.maximumRecordSize).with(\.queueBytes, settings.queueBytes)
         for (name, value) in [
             ("reconnect.backoff.ms", "10"), ("reconnect.backoff.max.ms", "50"), ("retry.backoff.ms", "10"),
             ("heartbeat.interval.ms", "50"),

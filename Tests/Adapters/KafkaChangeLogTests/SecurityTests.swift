@@ -51,7 +51,7 @@ struct SecurityTests {
             "WEIR_KAFKA_SSL_CA_LOCATION": "\(folder)/\(authority).crt", "WEIR_KAFKA_SASL_MECHANISM": "PLAIN",
             "WEIR_KAFKA_SASL_USERNAME": "weir", "WEIR_KAFKA_SASL_PASSWORD_FILE": file,
         ])
-        return try Configuration.load(schema, from: sources).read(KafkaChangeLogConfiguration.self, from: "kafka")
+        return try schema.load(from: sources) { $0.read() }.settings
     }
 
     @Test func logWorksOverTLSWithPasswordAndRejectionsHaveReasons() async throws {

@@ -18,14 +18,7 @@ import Testing
                 guard let text = files[path] else { throw FileFault(code: 2, message: "no such file") }
                 return Array(text.utf8)
             })
-        let configuration = try Configuration.load(schema, from: sources)
-        let read = (
-            try configuration.read(LinkConfiguration.self, from: "link"),
-            try configuration.read(FanOutServerConfiguration.self, from: "link"),
-            try configuration.read(RemoteFanOutConfiguration.self, from: "link")
-        )
-        #expect(configuration.unread().isEmpty)
-        return read
+        return try schema.load(from: sources) { ($0.read(), $0.read(), $0.read()) }.settings
     }
 
     @Test func readsEveryKey() throws {

@@ -65,8 +65,9 @@ struct AccessTests {
                 "WEIR_POSTGRES_PASSWORD_FILE": file.path, "WEIR_POSTGRES_SCHEMA": place.schema,
                 "WEIR_POSTGRES_CONNECTIONS": "2",
             ])
-            let configuration = try Configuration.load(schema, from: sources)
-                .read(PostgresRecordStoreConfiguration.self, from: "postgres")
+            let configuration = try schema.load(from: sources) {
+                $0.read(PostgresRecordStoreConfiguration.self)
+            }.settings
             let store = try await PostgresRecordStore.open(configuration)
             let outcome: Result<Void, any Error>
             do {

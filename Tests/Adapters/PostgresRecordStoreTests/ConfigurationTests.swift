@@ -8,8 +8,7 @@ struct ConfigurationTests {
     private func load(_ environment: [String: String]) throws -> PostgresRecordStoreConfiguration {
         var schema = ConfigurationSchema(program: "weir")
         schema.add(PostgresRecordStoreConfiguration.self, as: "postgres", "The tables.")
-        let configuration = try Configuration.load(schema, from: ConfigurationSources(environment: environment))
-        return try configuration.read(PostgresRecordStoreConfiguration.self, from: "postgres")
+        return try schema.load(from: ConfigurationSources(environment: environment)) { $0.read() }.settings
     }
 
     @Test func addsThePasswordToEachDatabase() throws {

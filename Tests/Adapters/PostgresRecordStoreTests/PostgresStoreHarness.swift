@@ -1,3 +1,4 @@
+import Configuration
 import Foundation
 import Postgres
 import PostgresRecordStore
@@ -30,7 +31,7 @@ struct PostgresStoreHarness: Sendable {
     var configuration: PostgresRecordStoreConfiguration {
         get throws {
             let parameters = try ConnectionParameters(server.connectionString(database: database))
-            return PostgresRecordStoreConfiguration(shards: [parameters], schema: schema, connections: 3)
+            return PostgresRecordStoreConfiguration(shards: [parameters]).with(\.schema, schema).with(\.connections, 3)
         }
     }
 

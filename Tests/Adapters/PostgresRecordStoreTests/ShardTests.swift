@@ -1,3 +1,4 @@
+import Configuration
 import Postgres
 import PostgresRecordStore
 import PostgresServer
@@ -14,7 +15,7 @@ struct ShardTests {
         ]
         func configuration(_ order: [Int]) throws -> PostgresRecordStoreConfiguration {
             let shards = try order.map { try places[$0].configuration.shards[0] }
-            return PostgresRecordStoreConfiguration(shards: shards, schema: "weir", connections: 2)
+            return PostgresRecordStoreConfiguration(shards: shards).with(\.connections, 2)
         }
         let store = try await PostgresRecordStore.open(configuration([0, 1, 2]))
         try await store.prepare(Samples.first)

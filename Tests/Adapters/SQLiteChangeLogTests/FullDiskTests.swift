@@ -1,5 +1,6 @@
 import ChangeLog
 import ChangeLogConformance
+import Configuration
 import SQLiteChangeLog
 import Testing
 
@@ -9,7 +10,8 @@ import Testing
 
     private func open(_ directory: SQLiteLogHarness) async throws -> SQLiteChangeLog {
         try await SQLiteChangeLog(
-            SQLiteChangeLogConfiguration(path: directory.path, partitions: 2, maximumFileBytes: 1_600_000))
+            SQLiteChangeLogConfiguration(path: directory.path).with(\.partitions, 2)
+                .with(\.maximumFileBytes, 1_600_000))
     }
 
     private func record(_ size: Int, to place: TopicPartition) -> NewRecord {
@@ -43,7 +45,7 @@ import Testing
         let directory = try SQLiteLogHarness()
         // Above the size of any disk.
         let log = try await SQLiteChangeLog(
-            SQLiteChangeLogConfiguration(path: directory.path, partitions: 2, reserveBytes: 1 << 60))
+            SQLiteChangeLogConfiguration(path: directory.path).with(\.partitions, 2).with(\.reserveBytes, 1 << 60))
         let edge = try await log.producer()
         let stage = try await log.producer()
         let error = await #expect(throws: ChangeLogError.self) { try await edge.append([record(10, to: place)]) }

@@ -1,5 +1,6 @@
 import ChangeLog
 import ChangeLogConformance
+import Configuration
 import Foundation
 import SQLite
 import Testing
@@ -58,7 +59,7 @@ import Testing
     @Test(arguments: [0, -1, 1025]) func rejectsAnInvalidNumberOfPartitions(count: Int) async throws {
         let directory = try SQLiteLogHarness()
         let error = await #expect(throws: ChangeLogError.self) {
-            try await SQLiteChangeLog(SQLiteChangeLogConfiguration(path: directory.path, partitions: count))
+            try await SQLiteChangeLog(SQLiteChangeLogConfiguration(path: directory.path).with(\.partitions, count))
         }
         #expect(error?.message.contains("1 to 1024") == true)
     }

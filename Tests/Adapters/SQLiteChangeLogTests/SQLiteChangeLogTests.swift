@@ -1,5 +1,6 @@
 import ChangeLog
 import ChangeLogConformance
+import Configuration
 import SQLiteChangeLog
 import Testing
 
@@ -49,7 +50,7 @@ import Testing
     /// With few records in memory, most reads come from the file.
     @Test(arguments: [1, 500, 1 << 20]) func readsOlderRecordsFromTheFile(maximumBytes: Int) async throws {
         let directory = try SQLiteLogHarness()
-        let log = try await SQLiteChangeLog(SQLiteChangeLogConfiguration(path: directory.path, tailBytes: 1000))
+        let log = try await SQLiteChangeLog(SQLiteChangeLogConfiguration(path: directory.path).with(\.tailBytes, 1000))
         let producer = try await log.producer()
         for number in 0..<50 { try await producer.append([NewRecord(to: place, key: [UInt8(number)], value: [])]) }
         let reader = try await log.reader(of: place, from: 0)

@@ -1,6 +1,7 @@
 import AsyncPrimitives
 import ChangeLog
 import ChangeLogConformance
+import Configuration
 import Foundation
 import SQLite
 import SQLiteChangeLog
@@ -24,9 +25,8 @@ final class SQLiteLogHarness: LogUnderTest {
 
     func open(_ settings: LogSettings) async throws -> SQLiteChangeLog {
         try await SQLiteChangeLog(
-            SQLiteChangeLogConfiguration(
-                path: path, partitions: settings.partitions, maximumRecordSize: settings.maximumRecordSize,
-                queueBytes: settings.queueBytes))
+            SQLiteChangeLogConfiguration(path: path).with(\.partitions, settings.partitions)
+                .with(\.maximumRecordSize, settings.maximumRecordSize).with(\.queueBytes, settings.queueBytes))
     }
 
     func close(_ log: SQLiteChangeLog) async throws { try await log.close() }

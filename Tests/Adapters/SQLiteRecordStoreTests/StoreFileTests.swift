@@ -1,3 +1,4 @@
+import Configuration
 import Foundation
 import Metrics
 import RecordStore
@@ -135,7 +136,8 @@ struct StoreFileTests {
     @Test func aFullFileIsReportedAndCanBeRetried() async throws {
         try await withTemporaryFolder { folder in
             let path = folder + "/tables.db"
-            let store = try await SQLiteRecordStore.open(.init(path: path, maximumBytes: 200_000))
+            let store = try await SQLiteRecordStore.open(
+                SQLiteRecordStoreConfiguration(path: path).with(\.maximumBytes, 200_000))
             try await store.prepare(Self.schemas)
             let small = Self.row("small", [#""x""#, "null", "null", "null", "null", "null"])
             try await store.commit([Self.step(1, [small])])
@@ -181,7 +183,8 @@ struct StoreFileTests {
     @Test func aFileThatAnotherProcessLocksCanBeRetried() async throws {
         try await withTemporaryFolder { folder in
             let path = folder + "/tables.db"
-            let store = try await SQLiteRecordStore.open(.init(path: path, busyTimeoutMilliseconds: 0))
+            let store = try await SQLiteRecordStore.open(
+                SQLiteRecordStoreConfiguration(path: path).with(\.busyTimeoutMilliseconds, 0))
             try await store.prepare(Self.schemas)
             let other = try await DatabaseWriter.open(path: path)
             let row = Self.row("a", [#""x""#, "null", "null", "null", "null", "null"])

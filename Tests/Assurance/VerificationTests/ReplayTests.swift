@@ -1,4 +1,5 @@
 import ChangeLog
+import Configuration
 import MemoryChangeLog
 import Ordering
 import PartitionSupervision
@@ -10,7 +11,7 @@ import Verification
 
 @Suite(.timeLimit(.minutes(1))) struct ReplayTests {
     /// Some records a step, each written before the next is ordered.
-    private static let smallSteps = OrderingConfiguration(stepBytes: 1024, overlayBytes: 1024)
+    private static let smallSteps = OrderingConfiguration().with(\.stepBytes, 1024).with(\.overlayBytes, 1024)
 
     /// Replays into tables of another file; returns the reports and the progress.
     private func replay(_ world: World, to name: String) async throws -> (reports: [Report], counted: Int) {
@@ -142,7 +143,7 @@ import Verification
                         Issue.record(error)
                     }
                 }
-                let steps = OrderingConfiguration(stepBytes: 32 << 10, overlayBytes: 1024)
+                let steps = OrderingConfiguration().with(\.stepBytes, 32 << 10).with(\.overlayBytes, 1024)
                 return try await Replay(World.source(world.log, steps), into: watched).run()
             }
             let ordered = try #require(reports.flatMap(\.lines).first { $0.subject == "ordered" })

@@ -38,8 +38,7 @@ import Testing
         func read(_ text: String) throws -> PartitionSelection {
             let sources = ConfigurationSources(defaultFile: "weir.yaml") { (_, _) throws(FileFault) in Array(text.utf8)
             }
-            return try Configuration.load(schema, from: sources).read(FanOutConfiguration.self, from: "fanout")
-                .partitions
+            return try schema.load(from: sources) { $0.read(FanOutConfiguration.self) }.settings.partitions
         }
         #expect(try read("{}") == .all)
         #expect(try read("fanout: { partitions: 7 }").description == "7")

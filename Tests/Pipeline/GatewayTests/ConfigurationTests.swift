@@ -4,17 +4,15 @@ import HTTP
 import Testing
 
 @Suite struct ConfigurationTests {
-    private func load(_ environment: [String: String]) throws -> (GatewayConfiguration, Configuration) {
+    private func load(_ environment: [String: String]) throws -> GatewayConfiguration {
         var schema = ConfigurationSchema(program: "weir")
         schema.add(GatewayConfiguration.self, as: "gateway", "Gateway")
-        let configuration = try Configuration.load(schema, from: ConfigurationSources(environment: environment))
-        return (try configuration.read(GatewayConfiguration.self, from: "gateway"), configuration)
+        return try schema.load(from: ConfigurationSources(environment: environment)) { $0.read() }.settings
     }
 
     @Test func hasDefaultsForEverything() throws {
-        let (read, configuration) = try load([:])
+        let read = try load([:])
         let defaults = GatewayConfiguration()
-        #expect(configuration.unread() == [])
         #expect(read.address.description == "127.0.0.1:7777")
         #expect(read.outcomeWait == .seconds(10))
         #expect(read.keepAlive == .seconds(15))
@@ -25,7 +23,7 @@ import Testing
     }
 
     @Test func readsEveryKey() throws {
-        let (read, _) = try load([
+        let read = try load([
             "WEIR_GATEWAY_ADDRESS": "[::1]:9", "WEIR_GATEWAY_TLS_CERTIFICATE": "c.pem", "WEIR_GATEWAY_TLS_KEY": "k.pem",
             "WEIR_GATEWAY_THREADS": "3", "WEIR_GATEWAY_MAX_CONNECTIONS": "4",
             "WEIR_GATEWAY_MAX_CONNECTIONS_PER_ADDRESS": "0",
@@ -55,7 +53,7 @@ import Testing
         #expect(read.callerChangesPerSecond == 15)
         #expect(read.maxLag == .milliseconds(16))
         #expect(read.server.maxAnswerBytesInFlight == 17 << 20)
-        #expect(GatewayConfiguration.keys.count == 19)
+        #expect(GatewayConfiguration.settings.count == 19)
     }
 
     @Test(arguments: [

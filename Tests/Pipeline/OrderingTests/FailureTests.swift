@@ -1,4 +1,5 @@
 import ChangeLog
+import Configuration
 import MemoryChangeLog
 import Ordering
 import RecordStore
@@ -12,7 +13,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct FailureTests {
     private static let delay = Duration.milliseconds(1500)
-    private static let configuration = OrderingConfiguration(stepBytes: 1, retryDelay: delay)
+    private static let configuration = OrderingConfiguration().with(\.stepBytes, 1).with(\.retryDelay, delay)
     private static let busy = RecordStoreError(.unavailable, message: "busy", isRetriable: true)
 
     @Test

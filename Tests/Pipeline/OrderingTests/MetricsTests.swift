@@ -1,4 +1,5 @@
 import ChangeLog
+import Configuration
 import MemoryChangeLog
 import Metrics
 import Ordering
@@ -23,7 +24,7 @@ struct MetricsTests {
             // The same deliveries once more: dropped.
             try await log.append(Array(parts.prefix(2)))
             let stage = Stage(
-                log, WatchedStore(tables), configuration: OrderingConfiguration(stepBytes: stepBytes),
+                log, WatchedStore(tables), configuration: OrderingConfiguration().with(\.stepBytes, stepBytes),
                 metrics: OrderingMetrics(registry))
             await stage.store.until(7)
             try await stage.stop()

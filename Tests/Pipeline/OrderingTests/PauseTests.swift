@@ -1,4 +1,5 @@
 import ChangeLog
+import Configuration
 import MemoryChangeLog
 import Metrics
 import Ordering
@@ -51,7 +52,8 @@ struct PauseTests {
             await producer.close()
             try await log.append([maker.part([.edit("behind", ["1"])], batch: 5)])
             let others = maker.creations(4, owner: "ghi")
-            let stage = Stage(log, WatchedStore(tables), configuration: OrderingConfiguration(stepBytes: stepBytes))
+            let stage = Stage(
+                log, WatchedStore(tables), configuration: OrderingConfiguration().with(\.stepBytes, stepBytes))
             await stage.lines.until("paused", "changes[0] offset 3", obstacle.explanation)
 
             // The other partition goes on.
@@ -97,7 +99,8 @@ struct PauseTests {
             let known = KnownSchemas(Fixture.firstSchema)
             let registry = MetricRegistry()
             let stage = Stage(
-                log, WatchedStore(tables), configuration: OrderingConfiguration(stepBytes: stepBytes), schemas: known,
+                log, WatchedStore(tables), configuration: OrderingConfiguration().with(\.stepBytes, stepBytes),
+                schemas: known,
                 metrics: OrderingMetrics(registry))
             let paused = registry.gauge(.orderingPaused, [.partition: "0"])
             await stage.lines.until("paused until its schema version is known", "changes[0] offset 1")

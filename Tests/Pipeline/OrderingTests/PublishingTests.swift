@@ -1,4 +1,5 @@
 import ChangeLog
+import Configuration
 import MemoryChangeLog
 import Ordering
 import RecordStore
@@ -22,7 +23,7 @@ struct PublishingTests {
                     Issue.record(error)
                 }
             }
-            let stage = Stage(log, store, configuration: OrderingConfiguration(stepBytes: 1))
+            let stage = Stage(log, store, configuration: OrderingConfiguration().with(\.stepBytes, 1))
             await store.untilReads(30)
             #expect(try await store.position(of: 0) == nil)
             log.resume()
@@ -47,7 +48,8 @@ struct PublishingTests {
                 if number == 0 { await release.until { !$0.isEmpty } }
             }
             // A step of one row takes more than 1500 bytes, so the third fills the bound.
-            let stage = Stage(log, store, configuration: OrderingConfiguration(stepBytes: 1, overlayBytes: 4000))
+            let stage = Stage(
+                log, store, configuration: OrderingConfiguration().with(\.stepBytes, 1).with(\.overlayBytes, 4000))
             await store.untilReads(3)
             // While the tables of one partition hang, the other shows that there is time to read.
             for (number, part) in maker.creations(40, owner: "ghi").enumerated() {
@@ -73,7 +75,8 @@ struct PublishingTests {
             let store = WatchedStore(tables) { number in
                 if number == 0 { await release.until { !$0.isEmpty } }
             }
-            let stage = Stage(log, store, configuration: OrderingConfiguration(stepBytes: 1, overlayBytes: 4000))
+            let stage = Stage(
+                log, store, configuration: OrderingConfiguration().with(\.stepBytes, 1).with(\.overlayBytes, 4000))
             await store.untilReads(3)
             // The first partition has all the room: the second decides a message and writes it before it reads the next.
             try await log.append(maker.creations(40, owner: "ghi"), to: 1)
@@ -105,7 +108,7 @@ struct PublishingTests {
                 for await _ in AsyncStream<Never>.makeStream().stream {}
                 cancelled.add(true)
             }
-            let stage = Stage(log, store, configuration: OrderingConfiguration(stepBytes: 1))
+            let stage = Stage(log, store, configuration: OrderingConfiguration().with(\.stepBytes, 1))
             await store.untilReads(12)
             stage.cancel()
             await cancelled.until { !$0.isEmpty }

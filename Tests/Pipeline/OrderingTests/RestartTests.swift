@@ -1,4 +1,5 @@
 import ChangeLog
+import Configuration
 import MemoryChangeLog
 import Ordering
 import RecordStore
@@ -11,7 +12,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct RestartTests {
     /// With no room in the overlay each message is written before the next is read.
-    private static let oneByOne = OrderingConfiguration(stepBytes: 1, overlayBytes: 0)
+    private static let oneByOne = OrderingConfiguration().with(\.stepBytes, 1).with(\.overlayBytes, 0)
 
     @Test
     func repeatsTheSamePiecesAfterItDiedBetweenPublishingAndWriting() async throws {

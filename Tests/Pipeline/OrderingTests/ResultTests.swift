@@ -1,4 +1,5 @@
 import ChangeLog
+import Configuration
 import MemoryChangeLog
 import Ordering
 import RecordStore
@@ -16,7 +17,8 @@ struct ResultTests {
             let parts = randomParts(160, seed: seed, owners: ["abc", "def"])
             let byHand = try ByHand(parts)
             try await log.append(parts)
-            let stage = Stage(log, WatchedStore(tables), configuration: OrderingConfiguration(stepBytes: stepBytes))
+            let stage = Stage(
+                log, WatchedStore(tables), configuration: OrderingConfiguration().with(\.stepBytes, stepBytes))
             await stage.store.until(160)
             try await stage.stop()
             #expect(try await log.piecesOnce(in: 0) == byHand.pieces)
@@ -51,7 +53,7 @@ struct ResultTests {
             // Reads of rows of their own say how far the stage has come.
             parts += (1...3).map { maker.part([.edit("other\($0)", ["1"])], device: "k2", batch: Int64($0)) }
             try await log.append(parts)
-            let stage = Stage(log, .pausing(log, tables), configuration: OrderingConfiguration(stepBytes: 1))
+            let stage = Stage(log, .pausing(log, tables), configuration: OrderingConfiguration().with(\.stepBytes, 1))
             await stage.store.untilReads(4)
             log.resume()
             await stage.store.until(9)
@@ -82,7 +84,7 @@ struct ResultTests {
             try await log.append([newer, repeated, kept])
             parts += [newer, repeated, kept]
             let second = Stage(
-                log, .pausing(log, tables), configuration: OrderingConfiguration(stepBytes: stepBytes))
+                log, .pausing(log, tables), configuration: OrderingConfiguration().with(\.stepBytes, stepBytes))
             await second.store.untilReads(stepBytes == 1 ? 2 : 1)
             log.resume()
             await second.store.until(19)

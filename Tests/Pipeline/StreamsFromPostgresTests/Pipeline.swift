@@ -1,4 +1,5 @@
 import ChangeLog
+import Configuration
 import FanOut
 import FanOutLink
 import Foundation
@@ -37,7 +38,7 @@ final class Pipeline {
         schema = "streams \(UUID().uuidString.lowercased().prefix(8))"
         let parameters = try ConnectionParameters(server.connectionString())
         let store = try await PostgresRecordStore.open(
-            PostgresRecordStoreConfiguration(shards: [parameters], schema: schema, connections: 3))
+            PostgresRecordStoreConfiguration(shards: [parameters]).with(\.schema, schema).with(\.connections, 3))
         log = MemoryChangeLog(MemoryLogContents(partitionCount: Uploads.history.partitions), clock: { 1 })
         tables = HeldStore(store)
         let schemas = Uploads.schemas
@@ -51,7 +52,7 @@ final class Pipeline {
             configuration: FanOutConfiguration(directory: folder + "/reference"), observer: events)
         self.reference = reference
         let stage = OrderingService(
-            context, store: tables, configuration: OrderingConfiguration(stepBytes: 3000))
+            context, store: tables, configuration: OrderingConfiguration().with(\.stepBytes, 3000))
         uploads = Uploads(seed: seed)
         ordering = Task { try await stage.run() }
         following = Task { try await reference.run() }
@@ -147,9 +148,8 @@ final class Pipeline {
         let stream = Stream(
             StageContext(log: log, history: Uploads.history, schemas: KnownSchemas(Uploads.schemas)),
             partitions: served, store: tables,
-            configuration: FanOutConfiguration(
-                directory: folder, check: check, rebuildRows: 50,
-                retryDelay: .milliseconds(1)...(.milliseconds(1))),
+            configuration: FanOutConfiguration(directory: folder).with(\.check, check).with(\.rebuildRows, 50)
+                .with(\.retryDelay, .milliseconds(1)...(.milliseconds(1))),
             observer: events)
         async let run: Void = stream.run()
         let outcome: Result<Void, any Error>

@@ -7,7 +7,7 @@ import Testing
     @Test func listsEveryKeyInTheReference() {
         let text = Fixture.schema.markdown()
         let rows = text.split(separator: "\n").filter { $0.hasPrefix("| `") }
-        #expect(rows.count == ServerConfiguration.keys.count + StoreConfiguration.keys.count)
+        #expect(rows.count == ServerConfiguration.settings.count + StoreConfiguration.settings.count)
         #expect(
             rows.contains(
                 "| `server.max-batch-bytes` | a size from 1KiB to 64MiB, in bytes or with a unit (B, KiB, MiB, GiB, TiB) "
@@ -40,8 +40,19 @@ import Testing
             Issue.record("refused")
             return
         }
-        let server = try Fixture.server(flags: call.options)
+        let server = try Fixture.server(flags: call.options).settings
         #expect(server.workers == 9)
         #expect(server.compress)
+    }
+
+    @Test func offersTheKeysThatACommandReads() {
+        let options = Fixture.schema.options { reader in
+            _ = reader.read(\ServerConfiguration.workers)
+            _ = reader.read(StoreConfiguration.self)
+        }
+        #expect(
+            options.map(\.name) == [
+                "config", "data", "server.workers", "store.directory", "store.password-file", "store.token-file",
+            ])
     }
 }

@@ -7,59 +7,42 @@ enum Face: String, CaseIterable, Sendable {
 }
 
 struct ServerConfiguration: ConfigurationComponent {
-    static let address = ConfigurationKey(
-        "address", .address, default: NetworkAddress("127.0.0.1:8080")!, "Where requests are accepted.")
-    static let maxBatch = ConfigurationKey(
-        "max-batch-bytes", .byteSize(in: 1024...(64 << 20)), default: 4 << 20, "The largest request.")
-    static let wait = ConfigurationKey(
-        "limits.wait", .duration(in: .milliseconds(1)...(.seconds(50))), default: .seconds(10), "How long one waits.")
-    static let workers = ConfigurationKey("workers", .integer(in: 1...64), default: 2, "Threads.")
-    static let compress = ConfigurationKey("compress", .boolean, default: false, "Whether answers are compressed.")
-    static let face = ConfigurationKey("face", .choice(Face.self), default: .text, "How lines look: one | the other.")
-    static let brokers = ConfigurationKey("brokers", .list(counts: 1...3), default: ["a:1"], "Where the log is.")
-    static let title = ConfigurationKey(optional: "title", .string(lengths: 0...10), "A name.")
-    static let keys: [any DeclaredConfigurationKey] = [
-        address, maxBatch, wait, workers, compress, face, brokers, title,
-    ]
+    var address = NetworkAddress("127.0.0.1:8080")!
+    var maxBatch = 4 << 20
+    var wait: Duration = .seconds(10)
+    var workers = 2
+    var compress = false
+    var face = Face.text
+    var brokers = ["a:1"]
+    var title: String?
 
-    let address: NetworkAddress
-    let maxBatch: Int
-    let wait: Duration
-    let workers: Int
-    let compress: Bool
-    let face: Face
-    let brokers: [String]
-    let title: String?
+    static var settings: [Setting<Self>] {
+        Setting("address", \.address, .address, "Where requests are accepted.")
+        Setting("max-batch-bytes", \.maxBatch, .byteSize(in: 1024...(64 << 20)), "The largest request.")
+        Setting(
+            "limits.wait", \.wait, .duration(in: .milliseconds(1)...(.seconds(50))), "How long a request waits.")
+        Setting("workers", \.workers, .integer(in: 1...64), "Threads.")
+        Setting("compress", \.compress, .boolean, "Whether answers are compressed.")
+        Setting("face", \.face, .choice(Face.self), "How lines look: one | the other.")
+        Setting("brokers", \.brokers, .list(counts: 1...3), "Where the log is.")
+        Setting(optional: "title", \.title, .string(lengths: 0...10), "A name.")
+    }
 
-    init(from reader: ConfigurationReader) throws(ConfigurationProblem) {
-        address = try reader.read(Self.address)
-        maxBatch = try reader.read(Self.maxBatch)
-        wait = try reader.read(Self.wait)
-        workers = try reader.read(Self.workers)
-        compress = try reader.read(Self.compress)
-        face = try reader.read(Self.face)
-        brokers = try reader.read(Self.brokers)
-        title = try reader.read(Self.title)
-        if brokers.count > workers {
-            throw reader.problem(with: Self.brokers, "at most one for each of the \(workers) workers")
-        }
+    func validate(_ context: ValidationContext<Self>) throws(ConfigurationProblem) {
+        guard brokers.count > workers else { return }
+        throw context.problem(with: \.brokers, "at most one for each of the \(workers) workers")
     }
 }
 
 struct StoreConfiguration: ConfigurationComponent {
-    static let directory = ConfigurationKey(required: "directory", .path, "Where data is kept.")
-    static let password = ConfigurationKey(optional: "password", .secret(lengths: 4...20), "Who may enter.")
-    static let token = ConfigurationKey(required: "token", .secret(), "Who may speak.")
-    static let keys: [any DeclaredConfigurationKey] = [directory, password, token]
+    var directory = ""
+    var password: Secret?
+    var token = Secret("")
 
-    let directory: String
-    let password: Secret?
-    let token: Secret
-
-    init(from reader: ConfigurationReader) throws(ConfigurationProblem) {
-        directory = try reader.read(Self.directory)
-        password = try reader.read(Self.password)
-        token = try reader.read(Self.token)
+    static var settings: [Setting<Self>] {
+        Setting(required: "directory", \.directory, .path, "Where data is kept.")
+        Setting(optional: "password", \.password, .secret(lengths: 4...20), "Who may enter.")
+        Setting(required: "token", \.token, .secret(), "Who may speak.")
     }
 }
 
@@ -73,10 +56,10 @@ enum Fixture {
         return schema
     }()
 
-    static func load(
+    static func load<Settings>(
         file: String? = nil, environment: [String: String] = [:], flags: [CommandOptionValue] = [],
-        files: [String: String] = [:], for scopes: [String]? = ["server"]
-    ) throws(ConfigurationProblems) -> Configuration {
+        files: [String: String] = [:], reading body: (ConfigurationReader) -> Settings
+    ) throws(ConfigurationProblems) -> Configuration<Settings> {
         let sources = ConfigurationSources(environment: environment, flags: flags, defaultFile: "weir.yaml") {
             (path, _) throws(FileFault) in
             guard let text = path == "weir.yaml" ? file : files[path] else {
@@ -84,22 +67,25 @@ enum Fixture {
             }
             return Array(text.utf8)
         }
-        return try Configuration.load(schema, from: sources, for: scopes)
+        return try schema.load(from: sources, body)
     }
 
+    /// The settings of the server alone.
     static func server(
-        file: String? = nil, environment: [String: String] = [:], flags: [CommandOptionValue] = []
-    ) throws -> ServerConfiguration {
-        try load(file: file, environment: environment, flags: flags).read(ServerConfiguration.self, from: "server")
+        file: String? = nil, environment: [String: String] = [:], flags: [CommandOptionValue] = [],
+        files: [String: String] = [:]
+    ) throws(ConfigurationProblems) -> Configuration<ServerConfiguration> {
+        try load(file: file, environment: environment, flags: flags, files: files) { $0.read() }
     }
 
-    /// What loading complains of, one line each.
+    /// What loading reports, one line each.
     static func problems(
         file: String? = nil, environment: [String: String] = [:], flags: [CommandOptionValue] = [],
-        files: [String: String] = [:], for scopes: [String]? = ["server"]
+        files: [String: String] = [:],
+        reading body: (ConfigurationReader) -> Void = { _ = $0.read(ServerConfiguration.self) }
     ) -> [String] {
         do throws(ConfigurationProblems) {
-            _ = try load(file: file, environment: environment, flags: flags, files: files, for: scopes)
+            _ = try load(file: file, environment: environment, flags: flags, files: files, reading: body)
             return []
         } catch {
             return error.problems.map(\.description)

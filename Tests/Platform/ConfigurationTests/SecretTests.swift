@@ -10,9 +10,8 @@ import Testing
     private func store(
         file: String? = nil, environment: [String: String] = [:], flags: [CommandOptionValue] = [],
         files: [String: String] = [:]
-    ) throws -> Configuration {
-        try Fixture.load(
-            file: file, environment: environment, flags: directory + flags, files: files, for: ["store"])
+    ) throws -> Configuration<StoreConfiguration> {
+        try Fixture.load(file: file, environment: environment, flags: directory + flags, files: files) { $0.read() }
     }
 
     @Test(arguments: [
@@ -22,8 +21,7 @@ import Testing
     func readsTheFirstLineOfTheFileNamed(_ content: String, _ secret: String) throws {
         let configuration = try store(
             flags: [CommandOptionValue("store.token-file", "t")], files: ["t": content])
-        let token = try configuration.read(StoreConfiguration.self, from: "store").token
-        #expect(token.reveal() == secret)
+        #expect(configuration.settings.token.reveal() == secret)
         #expect(configuration.report().contains("# --store.token-file") == false)
         #expect(configuration.report().contains("t (named by --store.token-file)"))
     }
@@ -32,10 +30,10 @@ import Testing
         let file = "store: {token-file: t}\n"
         let files = ["t": "from-the-file"]
         let byFile = try store(file: file, files: files)
-        #expect(try byFile.read(StoreConfiguration.self, from: "store").token.reveal() == "from-the-file")
+        #expect(byFile.settings.token.reveal() == "from-the-file")
         // The file named is not even looked for once a variable overrides it.
         let byVariable = try store(file: file, environment: ["WEIR_STORE_TOKEN": "from-the-variable"])
-        #expect(try byVariable.read(StoreConfiguration.self, from: "store").token.reveal() == "from-the-variable")
+        #expect(byVariable.settings.token.reveal() == "from-the-variable")
     }
 
     @Test func refusesASecretAndItsFileFromOneSource() {
@@ -55,42 +53,28 @@ import Testing
 
     @Test func saysWhichFileOfASecretCannotBeRead() {
         #expect(
-            Fixture.problems(environment: ["WEIR_STORE_TOKEN_FILE": "t"], flags: directory, for: ["store"]) == [
-                "t (named by WEIR_STORE_TOKEN_FILE): store.token-file: cannot be read: No such file or directory"
-            ])
+            Fixture.problems(
+                environment: ["WEIR_STORE_TOKEN_FILE": "t"], flags: directory,
+                reading: { _ = $0.read(StoreConfiguration.self) }) == [
+                    "t (named by WEIR_STORE_TOKEN_FILE): store.token-file: cannot be read: No such file or directory"
+                ])
         #expect(Fixture.problems(environment: ["WEIR_STORE_TOKEN_FILE": ""]).count == 1)
     }
 
-    @Test func opensNoFileOfAScopeThatIsNotLoaded() throws {
+    @Test func opensNoFileOfAComponentThatIsNotRead() throws {
         let file = "store: {token-file: t}\nserver: {workers: 3}\n"
         let environment = ["WEIR_STORE_PASSWORD_FILE": "p"]
-        let configuration = try Fixture.load(file: file, environment: environment, for: ["server"])
-        #expect(try configuration.read(ServerConfiguration.self, from: "server").workers == 3)
+        let configuration = try Fixture.server(file: file, environment: environment)
+        #expect(configuration.settings.workers == 3)
         #expect(!configuration.report().contains("store."))
-        // Nor one whose scope another setting rules out.
-        #expect(Fixture.problems(file: file, environment: environment, for: []) == [])
-        // What stands beside the file's name is checked in any scope.
+        // Other values are checked whether they are read or not.
         #expect(Fixture.problems(file: file, environment: ["WEIR_STORE_PASSWORD": "abc"]).count == 1)
-    }
-
-    @Test func trapsWhereASecretIsReadWhoseFileWasNotOpened() async {
-        #if arch(x86_64)
-            let trap = ExitTest.Condition.signal(SIGILL)
-        #else
-            let trap = ExitTest.Condition.signal(SIGTRAP)
-        #endif
-        await #expect(processExitsWith: trap) {
-            let configuration = try Fixture.load(
-                environment: ["WEIR_STORE_TOKEN_FILE": "t"], flags: [CommandOptionValue("data", "/data")],
-                for: ["server"])
-            _ = try configuration.read(StoreConfiguration.self, from: "store")
-        }
     }
 
     @Test func isNeverShown() throws {
         let secret = "correct-horse"
         let configuration = try store(environment: ["WEIR_STORE_TOKEN": secret, "WEIR_STORE_PASSWORD": secret])
-        let store = try configuration.read(StoreConfiguration.self, from: "store")
+        let store = configuration.settings
         var dumped = ""
         dump(store, to: &dumped)
         dump(configuration, to: &dumped)

@@ -66,7 +66,7 @@ import Testing
         }
         #expect(Set(documented) == Set(embedded).union(cluster).union(roles))
         #expect(documented.count == Set(documented).count)
-        // What the one kind of process does not read has no place in its report.
+        // The report of a process lists only what it reads.
         #expect(Set(embedded).subtracting(cluster).allSatisfy { $0.hasPrefix("changelog.") || $0.hasPrefix("store.") })
         #expect(!embedded.contains { $0.hasPrefix("kafka.") || $0.hasPrefix("postgres.") })
     }
@@ -96,8 +96,8 @@ import Testing
         #expect(flags["log.level"]?.origin == "WEIR_LOG_LEVEL")
     }
 
-    /// A role opens the files of its own secrets alone, and what is wrong with the settings of others is told all the same.
-    @Test func aRoleReadsTheSecretsThatItUsesFromAFileThatAllShare() async throws {
+    /// A role opens only the files of the secrets that it uses; wrong settings of other roles are reported in any case.
+    @Test func aRoleOpensOnlyTheSecretsThatItUses() async throws {
         try folder.write(
             """
             kafka:
@@ -130,7 +130,7 @@ import Testing
                 let isShown = run.output.contains("# \(secret): ***")
                 #expect(isShown == used.contains(secret), "\(role): \(secret)")
             }
-            // The process itself opens no others than its report does: it gets as far as its own fault.
+            // The process opens the same files as its report.
             let start = try await CommandRun.run(
                 role, "--config", "shared.yaml", "--operations.address", "nowhere", in: own,
                 environment: ["WEIR_POSTGRES_CONNECTIONS": "none", "WEIR_LINK_KEYS": "x"])
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func unknownKeysAreNamedWithTheirPlaceAndTheNearest() async throws {
+    @Test func unknownKeysAreReportedWithTheirPositionAndTheNearestKey() async throws {
         try folder.write("schema: s.yaml\npartitons: 8\nlog:\n  levl: debug\n", to: "other.yaml")
         let run = try await CommandRun.run(
             "config", "--config", "other.yaml", in: folder, environment: ["WEIR_GATEWAY_ADRESS": "x"])
@@ -156,7 +156,7 @@ import Testing
             ])
     }
 
-    @Test func everyWrongValueIsNamedAtOnceWithWhatIsExpected() async throws {
+    @Test func allWrongValuesAreReportedTogetherWithWhatIsExpected() async throws {
         try folder.write("gateway:\n  threads: many\n", to: "weir.yaml")
         let run = try await CommandRun.run(
             "run", "--partitions", "2000", "--clock", "x", "--piece-bytes", "5", in: folder,

@@ -2,7 +2,7 @@ import Foundation
 import SQLite
 import Testing
 
-/// What `weir run` says when it cannot start, what it logs, and how it ends.
+/// What `weir run` reports when it cannot start, and what it logs.
 @Suite(.timeLimit(.minutes(2))) struct StartTests {
     private let folder: TestFolder
 
@@ -22,13 +22,13 @@ import Testing
         #expect(run.output.isEmpty)
         let last = try JSON.line(try #require(run.errorLines.last))
         #expect(last["level"].string == "critical")
-        #expect(last["message"].string == "Weir cannot go on")
+        #expect(last["message"].string == "Weir stops after an error")
         return try #require(last["error"].string)
     }
 
     private func exists(_ name: String) -> Bool { FileManager.default.fileExists(atPath: folder.path + "/" + name) }
 
-    @Test func aSchemaThatIsMissingOrBadIsNamedBeforeAnythingIsMade() async throws {
+    @Test func aMissingOrInvalidSchemaIsRefusedBeforeFilesAreCreated() async throws {
         #expect(
             try await refusal(schema: "none.yaml")
                 == "the schema file none.yaml cannot be read: No such file or directory")
@@ -39,7 +39,7 @@ import Testing
         #expect(!exists("data"))
     }
 
-    @Test func aFolderInUseIsRefusedAndItsUserGoesOn() async throws {
+    @Test func aFolderInUseIsRefusedAndItsProcessContinues() async throws {
         let weir = try await TestServer.start(in: folder)
         #expect(
             try await refusal()
@@ -51,13 +51,13 @@ import Testing
     }
 
     @Test(arguments: ["0.0.0.0:0", "[::]:0"])
-    func anAddressThatOthersReachIsRefusedWithoutAuthentication(address: String) async throws {
+    func anAddressBeyondLoopbackIsRefusedWithoutAuthentication(address: String) async throws {
         let error = try await refusal(address: address)
         #expect(error.contains("everybody who reaches \(address) could read and write everything"))
         #expect(error.contains("listen to this machine alone: 127.0.0.1:0"))
     }
 
-    @Test func anAddressInUseIsNamed() async throws {
+    @Test func anAddressInUseIsReported() async throws {
         let weir = try await TestServer.start()
         #expect(
             try await refusal(address: "127.0.0.1:\(weir.port)")
@@ -65,7 +65,7 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
-    @Test func aFolderThatCannotBeMadeOrWrittenIsNamed() async throws {
+    @Test func aFolderThatCannotBeCreatedOrWrittenIsReported() async throws {
         try folder.write("", to: "file")
         #expect(
             try await refusal(data: "file")
@@ -75,7 +75,7 @@ import Testing
                 == "the data folder no/folder cannot be made: No such file or directory; name another with --data")
     }
 
-    @Test func aFolderOfAnotherApplicationIsLeftAsItIs() async throws {
+    @Test func aFolderOfAnotherApplicationIsNotChanged() async throws {
         try FileManager.default.createDirectory(atPath: folder.path + "/data", withIntermediateDirectories: true)
         let path = folder.path + "/data/log.db"
         let connection = try Connection(path: path, access: .readWriteCreate())
@@ -91,7 +91,7 @@ import Testing
         #expect(text.contains("data/log.db: the file is no SQLite database"))
     }
 
-    @Test func tablesWhoseLogIsGoneAreNoStartOfANewHistory() async throws {
+    @Test func tablesWithoutTheirLogAreRefused() async throws {
         let weir = try await TestServer.start(in: folder)
         #expect(await weir.stop() == 0)
         try FileManager.default.removeItem(atPath: folder.path + "/data/log.db")
@@ -100,7 +100,7 @@ import Testing
         #expect(!exists("data/log.db"))
     }
 
-    @Test func whatAHistoryWasMadeWithCannotBeChanged() async throws {
+    @Test func theSettingsOfAHistoryCannotBeChanged() async throws {
         let weir = try await TestServer.start(in: folder)
         #expect(await weir.stop() == 0)
         let partitions = try await refusal("--partitions", "8", "--clock", "sequence(100)")
@@ -139,10 +139,10 @@ import Testing
             let form = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z (?:info|notice|warning|error|critical) +[a-z]+: \S.*/
             #expect(line.wholeMatch(of: form) != nil, "\(line)")
         }
-        #expect(run.errors.contains(" critical weir: Weir cannot go on error=\"port \(weir.port) "))
+        #expect(run.errors.contains(" critical weir: Weir stops after an error error=\"port \(weir.port) "))
     }
 
-    @Test func theFirstStartIsQuietAndALostStreamIsNot() async throws {
+    @Test func theFirstStartLogsNoStreamsAndALostStreamIsLogged() async throws {
         let first = try await TestServer.start(in: folder)
         #expect(try Self.streamLines(first).isEmpty)
         var device = TestDevice(first, syncID: "abc", knowledgeID: "k1")

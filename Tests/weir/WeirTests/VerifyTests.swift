@@ -17,7 +17,7 @@ import Testing
         try await CommandRun.run("verify", "--data", data, in: folder)
     }
 
-    /// Runs SQL on a file of the data folder, as nobody should.
+    /// Runs SQL on a file of the data folder.
     private func execute(_ sql: String, on name: String) async throws {
         let writer = try await DatabaseWriter.open(path: "\(data)/\(name)")
         let result = await Result.capturing {
@@ -27,7 +27,6 @@ import Testing
         try result.get()
     }
 
-    /// A number that SQL gives.
     private func integer(_ sql: String, on name: String) async throws -> Int64 {
         let reader = try await DatabaseReaderPool.open(path: "\(data)/\(name)", count: 1)
         let result = await Result.capturing {
@@ -50,7 +49,7 @@ import Testing
         return counts[0] >= counts[1] ? 0 : 1
     }
 
-    /// Devices of three owners that make, change, delete, revive and quarrel over rows of each other; the process stopped.
+    /// Has devices of three owners write rows with conflicts, and stops the process.
     private func fill(seed: UInt64, rounds: Int = 12) async throws -> [TestDevice] {
         let weir = try await TestServer.start(in: folder)
         let devices = try await play(weir, seed: seed, rounds: rounds)
@@ -64,7 +63,7 @@ import Testing
 
     // MARK: Verifying
 
-    @Test func whatARealProcessMadeIsEqual() async throws {
+    @Test func filesOfAStoppedProcessAreEqual() async throws {
         _ = try await fill(seed: 1)
         let run = try await verify()
         #expect(run.code == 0, "\(run.output)\(run.errors)")
@@ -75,17 +74,17 @@ import Testing
         }
         #expect(run.output.contains("  changes   equal: "))
         #expect(!FileManager.default.fileExists(atPath: data + "/verify-tables.db"))
-        // Nothing was changed: the process goes on.
+        // Nothing was changed: the process starts again.
         let weir = try await TestServer.start(in: folder)
         #expect(await weir.stop() == 0)
         #expect(try await verify().code == 0)
     }
 
-    @Test func aProcessThatWasKilledIsEqualWhereverItsPartsStand() async throws {
+    @Test func filesOfAKilledProcessAreEqual() async throws {
         for seed in UInt64(1)...3 {
             let weir = try await TestServer.start(in: folder)
             let device = try await play(weir, seed: seed, rounds: 6)[0]
-            // Durable, and not waited for.
+            // Acknowledged, but its outcome is not awaited.
             let changes = (0..<200).map { TestDevice.change("k\($0)", ["name": JSON("\(seed)")]).value }
             let accepted = try await device.client.post(
                 "/v1/upload",
@@ -100,8 +99,7 @@ import Testing
     @Test func aRunningProcessIsVerifiedByACopyOfItsFolder() async throws {
         let weir = try await TestServer.start(in: folder)
         var devices = try await play(weir, seed: 11, rounds: 8)
-        let scratch = folder.path + "/scratch"
-        try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: false)
+        let scratch = folder.path + "/missing/scratch"
         let copying = Task { [folder, data] in
             try await CommandRun.run("verify", "--data", data, "--copy", "--scratch", scratch, in: folder)
         }
@@ -119,7 +117,20 @@ import Testing
         #expect(flipped.output.contains("found \"flipped\""))
     }
 
-    @Test func aFlippedValueARowThatIsGoneAndOneTooManyAreNamed() async throws {
+    @Test func theScratchFolderIsCreatedWithItsParents() async throws {
+        _ = try await fill(seed: 13, rounds: 2)
+        let scratch = folder.path + "/missing/parent/scratch"
+        let run = try await CommandRun.run("verify", "--data", data, "--scratch", scratch, in: folder)
+        #expect(run.code == 0, "\(run.output)\(run.errors)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: scratch).isEmpty)
+        // A data folder that does not exist is an error, and is not created.
+        let other = folder.path + "/other"
+        let none = try await CommandRun.run("verify", "--data", other, in: folder)
+        #expect(none.code == 2)
+        #expect(!FileManager.default.fileExists(atPath: other))
+    }
+
+    @Test func changedMissingAndExtraRowsAreReported() async throws {
         _ = try await fill(seed: 2)
         try await execute(
             "UPDATE person SET name = 'flipped' WHERE rowid = (SELECT min(rowid) FROM person WHERE name IS NOT NULL)",
@@ -142,7 +153,7 @@ import Testing
         #expect(stray.output.contains("more)"))
     }
 
-    @Test func alteredProgressOfADeviceIsNamed() async throws {
+    @Test func changedProgressOfADeviceIsReported() async throws {
         _ = try await fill(seed: 3)
         try await execute(
             "UPDATE weir_devices SET highest_batch = highest_batch + 7 WHERE device = (SELECT min(device) FROM weir_devices)",
@@ -159,7 +170,7 @@ import Testing
         #expect(position.output.contains("(and 1 more)"))
     }
 
-    @Test func anAlteredStreamRowIsNamed() async throws {
+    @Test func aChangedStreamRowIsReported() async throws {
         _ = try await fill(seed: 4)
         let partition = try await busiest { ("SELECT count(*) FROM stream", "fanout-\($0).db") }
         try await execute(
@@ -178,7 +189,7 @@ import Testing
         #expect(gone.output.contains("found no such row"), "\(gone.output)")
     }
 
-    @Test func anAlteredResultIsNamed() async throws {
+    @Test func aChangedResultIsReported() async throws {
         _ = try await fill(seed: 5)
         let partition = try await busiest { ("SELECT count(*) FROM ordered_\($0)", "log.db") }
         // A name, which begins with n, as JSON: one byte of it.
@@ -198,7 +209,7 @@ import Testing
         #expect(try await CommandRun.run("replay", "--data", data, "--replace", in: folder).code == 1)
     }
 
-    @Test func changesThatUploadsDoNotGiveAreNamed() async throws {
+    @Test func changesThatDoNotFollowFromUploadsAreReported() async throws {
         _ = try await fill(seed: 6)
         let partition = try await busiest { ("SELECT count(*) FROM changes_\($0)", "log.db") }
         try await execute("UPDATE changes_\(partition) SET key = X'61' WHERE place = 0", on: "log.db")
@@ -209,7 +220,7 @@ import Testing
         )
     }
 
-    @Test func whatRetentionTookIsNotMissed() async throws {
+    @Test func recordsRemovedByRetentionAreNoDifference() async throws {
         _ = try await fill(seed: 12)
         for partition in 0..<2 {
             // As retention does, which leaves the newest.
@@ -233,7 +244,7 @@ import Testing
         #expect(try await verify().code == 0)
     }
 
-    @Test func whatCannotBeSaidEndsWithTwo() async throws {
+    @Test func verifyEndsWithTwoWhereItCannotCompare() async throws {
         let none = try await verify()
         #expect(none.code == 2)
         #expect(none.errors.contains("there is no log in"))
@@ -252,7 +263,7 @@ import Testing
 
     // MARK: Replaying
 
-    @Test func lostTablesAreMadeAgainAndDevicesGoOn() async throws {
+    @Test func lostTablesAreRebuiltAndDevicesContinue() async throws {
         let before = try await fill(seed: 7)
         let orderedBefore = try await integer("SELECT count(*) FROM ordered_0", on: "log.db")
         try FileManager.default.removeItem(atPath: data + "/tables.db")
@@ -304,7 +315,7 @@ import Testing
         }
         let again = try await CommandRun.run("replay", "--data", data, "--into", into, in: folder)
         #expect(again.code == 1)
-        #expect(again.errors.contains("tables.db is there already"))
+        #expect(again.errors.contains("tables.db exists already"))
         for arguments in [["replay", "--data", data], ["replay", "--data", data, "--replace", "--into", into]] {
             let wrong = try await CommandRun.run(arguments, in: folder)
             #expect(wrong.code == 64)
@@ -312,7 +323,7 @@ import Testing
         }
     }
 
-    @Test func tablesOfAnotherHistoryAreRefused() async throws {
+    @Test func tablesWithAnotherEpochAreRefused() async throws {
         _ = try await fill(seed: 10, rounds: 3)
         let other = try TestFolder()
         let weir = try await TestServer.start(in: other)
@@ -329,7 +340,7 @@ import Testing
         let run = try await verify()
         #expect(run.code == 2)
         #expect(run.errors.contains("the tables have epoch "))
-        // As the message says: moved away, they are made again.
+        // As the message advises: they are moved aside and rebuilt.
         #expect(try await CommandRun.run("replay", "--data", data, "--replace", in: folder).code == 0)
         #expect(try await verify().code == 0)
     }

@@ -39,6 +39,8 @@ package final class FanOutServer: Sendable {
         description: LinkDescription, logger: Logger, metrics: LinkMetrics = LinkMetrics(),
         clock: any Clock<Duration> = ContinuousClock()
     ) throws(LinkProblem) {
+        configuration.requirePositiveBounds()
+        link.requirePositiveBounds()
         try configuration.address.checkProtection(link.key)
         dependencies = Dependencies(
             configuration: configuration, link: link, fanOut: fanOut, logger: logger, metrics: metrics)

@@ -43,6 +43,8 @@ package final class RemoteFanOut: Sendable {
         passed: (@Sendable (UploadReference) -> Void)? = nil,
         unserved: (@Sendable (Set<Int>) -> Void)? = nil
     ) throws(LinkProblem) {
+        configuration.requirePositiveBounds()
+        link.requirePositiveBounds()
         for address in configuration.fanOuts { try address.checkProtection(link.key) }
         dependencies = Dependencies(
             configuration: configuration, link: link, epoch: epoch, logger: logger, metrics: metrics,

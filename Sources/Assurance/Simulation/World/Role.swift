@@ -1,3 +1,4 @@
+import Configuration
 import FanOut
 import Gateway
 import Ingest
@@ -62,13 +63,13 @@ final class Role: @unchecked Sendable {
         case .ingest:
             let stage = IngestService(
                 context, limits: SyncLimits(),
-                configuration: IngestConfiguration(stepBytes: max(scenario.stepBytes, 16 << 10)))
+                configuration: IngestConfiguration().with(\.stepBytes, max(scenario.stepBytes, 16 << 10)))
             run(process) { try await stage.run() }
         case .ordering:
             let stage = OrderingService(
                 context, store: store,
-                configuration: OrderingConfiguration(
-                    stepBytes: scenario.stepBytes, overlayBytes: scenario.overlayBytes, retryDelay: .milliseconds(200)))
+                configuration: OrderingConfiguration().with(\.stepBytes, scenario.stepBytes)
+                    .with(\.overlayBytes, scenario.overlayBytes).with(\.retryDelay, .milliseconds(200)))
             run(process) {
                 try await store.prepare(scenario.schemas, epoch: scenario.history.epoch)
                 try await stage.run()
@@ -78,9 +79,8 @@ final class Role: @unchecked Sendable {
             self.folder = folder
             let stage = FanOut(
                 context, partitions: Array(0..<scenario.partitions), store: store,
-                configuration: FanOutConfiguration(
-                    directory: folder, batchBytes: scenario.batchBytes, readerThreads: 1,
-                    recentResults: scenario.recentResults, rebuildRows: 3),
+                configuration: FanOutConfiguration(directory: folder).with(\.batchBytes, scenario.batchBytes)
+                    .with(\.readerThreads, 1).with(\.recentResults, scenario.recentResults).with(\.rebuildRows, 3),
                 observer: StreamEventRecorder(world: world, process: process))
             self.stage = stage
             run(process) { try await stage.run() }

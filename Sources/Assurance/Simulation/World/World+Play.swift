@@ -1,4 +1,5 @@
 import ChangeLog
+import Configuration
 import FanOut
 import FanOutLink
 import MemoryChangeLog
@@ -116,7 +117,7 @@ extension World {
         let schemas = scenario.schemas
         let stage = OrderingService(
             StageContext(log: again, history: scenario.history, schemas: KnownSchemas(schemas), clock: clock),
-            store: tables, configuration: OrderingConfiguration(stepBytes: random.pick([1024, 3000, 1 << 20])))
+            store: tables, configuration: OrderingConfiguration().with(\.stepBytes, random.pick([1024, 3000, 1 << 20])))
         var ends: [Int64] = []
         do {
             try await tables.prepare(schemas, epoch: scenario.history.epoch)

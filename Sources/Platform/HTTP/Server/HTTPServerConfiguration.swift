@@ -7,14 +7,13 @@ package struct HTTPTLSFiles: Sendable {
     /// Its private key, without a password.
     package var key: String
 
-    /// Names the files.
     package init(certificate: String, key: String) {
         self.certificate = certificate
         self.key = key
     }
 }
 
-/// Where a server listens and what it lets clients do.
+/// Where a server listens, and its limits for clients.
 ///
 /// The memory it can come to: for each of `maxConnections` some 5 KB and three quarters of `maxHeaderBytes`, or one and
 /// a half times that limit once it has served a second request; `maxBytesInFlight`; `maxAnswerBytesInFlight`, and 64
@@ -30,8 +29,8 @@ package struct HTTPServerConfiguration: Sendable {
 
     /// How many threads serve connections, 1-256; `nil` for one a processor, and at least two.
     ///
-    /// More cost a change of threads with almost every request. Waking a waiting answer walks over all that wait at its
-    /// thread, so that a hundred thousand waiting streams want more all the same.
+    /// More threads cost a thread switch with almost every request. Waking a waiting response scans all that wait on its thread,
+    /// so that a hundred thousand waiting streams need more threads.
     package var threads: Int?
 
     /// The most connections at a time, 1-1,000,000; further ones are closed at once.
@@ -48,12 +47,11 @@ package struct HTTPServerConfiguration: Sendable {
     package var maxURLBytes = 2048
     /// The most bytes of a body, before and after decompression.
     package var maxBodyBytes = 4 << 20
-    /// The most bytes of all bodies, those on the way and those that handlers hold.
+    /// The most bytes of all bodies, those being received and those that handlers hold.
     ///
-    /// The rule: memory is taken as a body grows, and nobody waits for it. A request whose body is declared larger than
-    /// what is left is refused with 503 before the body is read; one that does not get more on the way is refused with
-    /// 503 and gives up what it had, so that half-received bodies cannot block each other. Requests without a body take
-    /// nothing and are always served.
+    /// Memory is reserved as a body grows, without waiting. A request whose body is declared larger than what is left is
+    /// refused with 503 before the body is read; one that cannot reserve more is refused with 503 and releases what it had,
+    /// so that half-received bodies cannot block each other. Requests without a body reserve nothing and are always served.
     package var maxBytesInFlight = 256 << 20
     /// The most bytes of all answers' bodies that clients have not taken yet, those of at most 64 KiB and streams
     /// apart.
@@ -63,11 +61,11 @@ package struct HTTPServerConfiguration: Sendable {
     package var maxAnswerBytesInFlight = 256 << 20
 
     /// How long a whole request may take to arrive, from the connection or, for later requests, the request line to
-    /// the end of the body, however it trickles.
+    /// the end of the body.
     ///
     /// Within 1 ms to 1 day.
     package var requestTimeout: Duration = .seconds(30)
-    /// How long a connection may lie idle between requests, and a client may leave an answer unread.
+    /// How long a connection may be idle between requests, and a client may leave a response unread.
     ///
     /// Whole seconds, 1 s to 1 day. The first line of a further request has this and `requestTimeout` together.
     package var idleTimeout: Duration = .seconds(75)
@@ -79,22 +77,18 @@ package struct HTTPServerConfiguration: Sendable {
     /// The level of gzip, 1 (fast) to 9 (small).
     package var compressionLevel = 1
 
-    /// Makes the body of the answers that the server gives by itself.
+    /// Returns the body of the responses that the server sends without a handler.
     ///
-    /// The status and headers such as Retry-After are set by the server whatever this returns. The library under the
-    /// server answers by itself, with a page of its own, what it cannot read at all: request lines, header lines and
-    /// chunks that break the grammar.
+    /// The server sets the status and headers such as Retry-After. The library under the server responds with a page of its
+    /// own to what it cannot parse: request lines, header lines and chunks that break the grammar.
     package var formatRefusal: @Sendable (HTTPRefusal) -> HTTPResponse = HTTPRefusal.plainText
-    /// Hears of what an operator may want to know; called by the server's threads, so it must not wait.
+    /// Receives events for operators; called by the server's threads, so it must not wait.
     package var onEvent: @Sendable (HTTPServerEvent) -> Void = { _ in }
 
-    /// Makes the defaults.
     package init() {}
 
-    /// How many threads serve connections.
     var threadCount: Int { threads ?? max(2, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
-    /// Checks every range.
     func validate() throws(HTTPServerError) {
         if let threads { try Self.check("threads", threads, in: 1...256) }
         try Self.check("maxConnections", maxConnections, in: 1...1_000_000)

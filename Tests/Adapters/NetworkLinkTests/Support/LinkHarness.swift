@@ -49,7 +49,7 @@ struct ConnectedGateway {
         key: LinkKey? = nil, maximumRequests: Int = 1000
     ) async throws {
         remote = try RemoteFanOut(
-            RemoteFanOutConfiguration(fanOuts: addresses, maximumRequests: maximumRequests),
+            RemoteFanOutConfiguration(fanOuts: addresses).with(\.maximumRequests, maximumRequests),
             link: LinkConfiguration(key: key), epoch: epoch, partitions: partitions, logger: log.logger,
             metrics: LinkMetrics(registry), clock: clock, passed: { [passed] in passed.record($0) },
             unserved: { [unserved] in unserved.record($0) })

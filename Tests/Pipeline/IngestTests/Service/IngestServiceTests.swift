@@ -17,7 +17,7 @@ import Testing
     ) -> Task<Void, any Error> {
         let service = IngestService(
             StageContext(log: log, history: Fixture.history, schemas: schemas, clock: clock ?? self.clock),
-            limits: SyncLimits(), configuration: IngestConfiguration(stepBytes: stepBytes), report: events.add)
+            limits: SyncLimits(), configuration: IngestConfiguration().with(\.stepBytes, stepBytes), report: events.add)
         return Task { try await service.run() }
     }
 

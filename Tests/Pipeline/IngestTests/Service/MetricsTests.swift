@@ -1,4 +1,5 @@
 import ChangeLog
+import Configuration
 import Ingest
 import Metrics
 import PartitionSupervision
@@ -23,7 +24,7 @@ import Testing
         let service = IngestService(
             StageContext(
                 log: log, history: Fixture.history, schemas: KnownSchemas(Fixture.schemas), clock: TestClock()),
-            limits: SyncLimits(), configuration: IngestConfiguration(stepBytes: 1 << 20), metrics: metrics
+            limits: SyncLimits(), configuration: IngestConfiguration().with(\.stepBytes, 1 << 20), metrics: metrics
         ) { event in
             if case .committed = event { stepsCommitted.add() }
         }

@@ -81,7 +81,7 @@ struct AccessTests {
         // Running processes do not need this right; starting ones do.
         let denial = KafkaAccessRule(.topic(topics + "changes"), user: "weir", .describe, isAllowed: false)
         try await change(cluster, denial)
-        await ordering.expectLogged("A topic cannot be looked at")
+        await ordering.expectLogged("The end offsets of a topic cannot be read")
         let late = try cluster.launch(.ordering, named: "late")
         await late.expectLogged("Describe on the topic")
         try await late.untilUnready("Describe on the topic")

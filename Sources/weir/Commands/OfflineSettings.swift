@@ -1,0 +1,61 @@
+import Commands
+import Configuration
+import Ordering
+import Verification
+
+/// The settings of `weir verify` and `weir replay`; the schema file is none of them, since the log has every version.
+struct OfflineSettings: Sendable {
+    let log: LogConfiguration
+    let data: String
+    let limits: LimitsConfiguration
+    let ordering: OrderingConfiguration
+    var backend: BackendSettings
+
+    init(_ reader: ConfigurationReader) throws(ConfigurationProblem) {
+        self.init(reader, in: try reader.choice(\PipelineConfiguration.storage))
+    }
+
+    private init(_ reader: ConfigurationReader, in storage: PipelineConfiguration.Storage) {
+        backend = BackendSettings(reader, in: storage)
+        log = reader.read()
+        data = reader.read(\PipelineConfiguration.data)
+        ordering = reader.read()
+        // On a cluster ingest is not compared.
+        limits = storage == .embedded ? reader.read() : LimitsConfiguration()
+    }
+
+    /// The flags of such a command, whatever its storage.
+    static let options = Settings.schema.options { reader in
+        _ = reader.read(\PipelineConfiguration.storage)
+        for storage in PipelineConfiguration.Storage.allCases { _ = OfflineSettings(reader, in: storage) }
+    }
+}
+
+extension [Report] {
+    /// What all reports together come to.
+    enum Conclusion {
+        case equal, different, unknown
+    }
+
+    /// Prints what was found.
+    func write() -> Conclusion {
+        var conclusion = Conclusion.equal
+        for report in self {
+            Output.write(report.partition.map { "partition \($0)" } ?? "all partitions")
+            for line in report.lines {
+                let subject = line.subject + String(repeating: " ", count: Swift.max(0, 9 - line.subject.count))
+                switch line.finding {
+                case .equal(let text): Output.write("  \(subject) equal: \(text)")
+                case .different(let first, let count):
+                    let more = count > 1 ? " (and \(count - 1) more)" : ""
+                    Output.write("  \(subject) DIFFERENT: \(first)\(more)")
+                    conclusion = .different
+                case .unknown(let text):
+                    Output.write("  \(subject) cannot say: \(text)")
+                    if conclusion == .equal { conclusion = .unknown }
+                }
+            }
+        }
+        return conclusion
+    }
+}

@@ -1,0 +1,106 @@
+import ChangeLog
+import Commands
+import Configuration
+import FanOut
+import Gateway
+import Ingest
+import KafkaChangeLog
+import NetworkLink
+import Operations
+import Ordering
+import PostgresRecordStore
+import ServiceLifecycle
+
+/// A stage as a process of its own, on a log in Kafka.
+enum Role: String, Sendable, CaseIterable {
+    case gateway, ingest, ordering, fanout
+
+    /// What it does, for help.
+    fileprivate var summary: String {
+        switch self {
+        case .gateway: "Take requests of devices: uploads to Kafka, pulls from the fan-outs."
+        case .ingest: "Check uploads and append them to changes."
+        case .ordering: "Give changes their order, publish it and write the tables in Postgres."
+        case .fanout: "Keep the streams that devices pull, and serve them to the gateways."
+        }
+    }
+
+    /// The topics without which the role cannot work, besides `control`.
+    var topics: [Topic] {
+        switch self {
+        case .gateway: [.uploads]
+        case .ingest: [.uploads, .changes]
+        case .ordering: [.changes, .ordered]
+        case .fanout: [.ordered]
+        }
+    }
+}
+
+/// `weir gateway`, `ingest`, `ordering` and `fanout`: one role on Kafka and Postgres until SIGTERM or SIGINT.
+enum RoleCommand {
+    static let commands = Role.allCases.map { role in
+        Command(
+            role.rawValue, role.summary, Weir.Action { try await run(role, $0) },
+            options: Settings.schema.options { _ = RoleSettings($0, role) },
+            discussion: "One of any number of processes on one Kafka and one Postgres: see docs/operations.md.")
+    }
+
+    /// The settings that a role uses, and no others.
+    struct RoleSettings: Sendable {
+        enum Work: Sendable {
+            case gateway(GatewayConfiguration, LimitsConfiguration, RemoteFanOutConfiguration, LinkConfiguration)
+            case ingest(IngestConfiguration, LimitsConfiguration)
+            case ordering(OrderingConfiguration)
+            case fanOut(FanOutConfiguration, FanOutServerConfiguration, LinkConfiguration)
+        }
+
+        let log: LogConfiguration
+        let operations: OperationsConfiguration
+        private(set) var cluster: ClusterSettings
+        let work: Work
+
+        init(_ reader: ConfigurationReader, _ role: Role) {
+            log = reader.read()
+            operations = reader.read()
+            cluster = ClusterSettings(kafka: reader.read())
+            switch role {
+            case .gateway:
+                work = .gateway(reader.read(), reader.read(), reader.read(), reader.read())
+                switch reader.read(\PipelineConfiguration.authentication) {
+                case .none: break
+                }
+            case .ingest:
+                work = .ingest(reader.read(), reader.read())
+            case .ordering:
+                work = .ordering(reader.read())
+                cluster.postgres = reader.read(PostgresRecordStoreConfiguration.self)
+            case .fanout:
+                var fanOut = reader.read(FanOutConfiguration.self)
+                fanOut.directory = reader.read(\PipelineConfiguration.data)
+                work = .fanOut(fanOut, reader.read(), reader.read())
+                // Ordering or `weir migrate` makes the tables; a fan-out waits for that.
+                cluster.postgres = reader.read(PostgresRecordStoreConfiguration.self).with(\.migratesAtStart, false)
+            }
+        }
+    }
+
+    private static func run(_ role: Role, _ invocation: Invocation) async throws -> ExitCode {
+        let settings = try Settings.load(invocation) { RoleSettings($0, role) }.settings
+        return await ServiceRunner.run(settings.log, settings.operations) { process in
+            var folder: DataFolder?
+            if case .fanOut(let fanOut, _, _) = settings.work { folder = try DataFolder(path: fanOut.directory) }
+            try await process.serve { [logger = process.logger] condition in
+                try await ClusterBackend.open(settings.cluster, condition: condition, logger: logger)
+            } _: { services in
+                switch settings.work {
+                case .gateway(let gateway, let limits, let remote, let link):
+                    try services.gateway(gateway, limits, remote, link)
+                case .ingest(let ingest, let limits): services.ingest(ingest, limits)
+                case .ordering(let ordering): services.ordering(ordering)
+                case .fanOut(let fanOut, let server, let link): try services.fanOut(fanOut, server, link)
+                }
+            }
+            withExtendedLifetime(folder) {}
+        }
+    }
+}

@@ -1,0 +1,203 @@
+import AsyncPrimitives
+import ChangeLog
+import Control
+import KafkaChangeLog
+import Observability
+import PostgresRecordStore
+import RecordStore
+import ServiceLifecycle
+import SyncModel
+import Verification
+
+/// The log in Kafka, and the tables in Postgres where a role needs them.
+struct ClusterBackend: Backend {
+    let log: KafkaChangeLog
+    let control: ControlTopic
+    private let optionalTables: PostgresRecordStore?
+    private let settings: ClusterSettings
+
+    let startLimit: Duration = .seconds(86_400)
+    let reportsFailures = true
+
+    var keep: Duration { settings.kafka.keep }
+
+    var tables: PostgresRecordStore {
+        guard let optionalTables else { preconditionFailure("the role was opened without its tables") }
+        return optionalTables
+    }
+
+    /// What a process with all roles creates in empty topics; others wait for `weir migrate`.
+    struct Proposal: Sendable {
+        let pipeline: PipelineConfiguration
+        let limits: LimitsConfiguration
+    }
+
+    /// Opens log and tables, and retries until brokers and databases answer.
+    ///
+    /// - Parameter condition: says why they are not open yet.
+    /// - Throws: `CancellationError`, `ControlError` for another epoch than the configured one.
+    static func open(
+        _ settings: ClusterSettings, proposing proposal: Proposal? = nil, condition: ReadinessCondition, logger: Logger
+    ) async throws -> ClusterBackend {
+        func retrying(_ what: String) -> ReadinessRetry {
+            ReadinessRetry(what: what, condition: condition, logger: logger)
+        }
+        let log = try await retrying("Opening the log in Kafka").open {
+            try await KafkaChangeLog(settings.kafka, logger: logger.labeled("kafka"))
+        }
+        do {
+            let control = try await retrying("Reading the topic control").open {
+                try await Self.control(settings, proposal, log)
+            }
+            guard let postgres = settings.postgres else {
+                return ClusterBackend(log: log, control: control, optionalTables: nil, settings: settings)
+            }
+            let tables = try await PostgresRecordStore.open(postgres, logger: logger.labeled("postgres"))
+            do {
+                try await retrying("Opening the tables in Postgres").open {
+                    try await tables.prepare(control.schemas, epoch: control.history.epoch)
+                }
+            } catch {
+                await tables.close()
+                throw error
+            }
+            return ClusterBackend(log: log, control: control, optionalTables: tables, settings: settings)
+        } catch {
+            await log.close()
+            throw error
+        }
+    }
+
+    private static func control(
+        _ settings: ClusterSettings, _ proposal: Proposal?, _ log: KafkaChangeLog
+    ) async throws -> ControlTopic {
+        let shards = settings.postgres?.shards.count
+        guard let proposal, let shards else { return try await ControlTopic.existing(in: log, shards: shards) }
+        let declared = try SchemaFiles.read(
+            proposal.pipeline.schema, maximumValueBytes: proposal.limits.limits.maxValueBytes)
+        let control = try await ControlTopic.open(
+            in: log, proposed: History.proposed(proposal.pipeline, for: log, shards: shards))
+        try await control.register(declared, in: log)
+        return control
+    }
+
+    func addMonitoring(to monitoring: Monitoring) {
+        monitoring.readiness.addProbe("kafka") { [log] in
+            do throws(ChangeLogError) {
+                _ = try await log.range(of: TopicPartition(.control, 0))
+                return nil
+            } catch {
+                return "\(error)"
+            }
+        }
+        guard let optionalTables, let shards = settings.postgres?.shards.indices else { return }
+        monitoring.readiness.addProbe("postgres") {
+            do throws(RecordStoreError) {
+                // Partition n is in database n, as far as there are databases.
+                for shard in shards { _ = try await optionalTables.position(of: shard) }
+                return nil
+            } catch {
+                return "\(error)"
+            }
+        }
+    }
+
+    /// Follows `control`, and checks the topics.
+    func services(for topics: [Topic], _ monitoring: Monitoring, _ logger: Logger) -> [ServiceGroup.Member] {
+        let monitor = EpochMonitor(
+            log: log, control: control, tables: optionalTables, topics: topics,
+            interval: settings.kafka.checkInterval, condition: monitoring.conditions.history(),
+            logger: logger.labeled("control"))
+        return [.init("control", CancelledService(monitor.run))]
+    }
+
+    /// Restarts the stage when it fails, or when its topics lost records: a stage compares them with what it knows when it
+    /// starts.
+    func service(
+        of role: Role, _ monitoring: Monitoring, _ logger: Logger, run: @escaping @Sendable () async throws -> Void
+    ) -> CancelledService {
+        let retry = ReadinessRetry(
+            what: "The stage \(role.rawValue)", condition: monitoring.conditions.stage(role), logger: logger)
+        let topics = role.topics
+        return CancelledService { [log] in
+            try await retry.keep {
+                if let fault = log.fault(of: topics) { throw fault }
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    group.addTask(operation: run)
+                    group.addTask { if let loss = await log.nextLoss(of: topics) { throw loss } }
+                    defer { group.cancelAll() }
+                    try await group.next()
+                }
+            }
+        }
+    }
+
+    /// A record that the log appended at a lower offset later would count as seen.
+    func recordPassed(_ upload: UploadReference) {
+        log.recordOffset(upload.offset, of: TopicPartition(.uploads, upload.partition))
+    }
+
+    func close() async {
+        await optionalTables?.close()
+        await log.close()
+    }
+}
+
+extension ControlTopic {
+    /// The history that a log has.
+    ///
+    /// - Parameter shards: how many databases it must be spread over; `nil` where the caller uses none.
+    static func existing(in log: KafkaChangeLog, shards: Int?) async throws -> ControlTopic {
+        let control = try await existing(in: log)
+        let history = control.history
+        guard history.partitions == log.partitionCount else {
+            throw ControlError.otherPartitionCount(recorded: history.partitions, configured: log.partitionCount)
+        }
+        if let shards, history.shards != shards {
+            throw ControlError.otherShardCount(recorded: history.shards, configured: shards)
+        }
+        return control
+    }
+}
+
+/// Log, history and tables of a cluster for a command that ends by itself; what cannot be opened is an error at once.
+struct OpenedCluster: Sendable {
+    /// Retries, so that an outage of the brokers does not end what takes hours.
+    let log: RetryingLog<KafkaChangeLog>
+    let control: ControlTopic
+    let tables: PostgresRecordStore
+
+    /// Opens them for a body and closes them afterwards.
+    ///
+    /// - Parameter isReadOnly: whether the tables are only read; they are made where they are missing otherwise.
+    static func with<Value: Sendable>(
+        _ settings: ClusterSettings, isReadOnly: Bool, _ logger: Logger,
+        _ body: (OpenedCluster) async throws -> Value
+    ) async throws -> Value {
+        guard var postgres = settings.postgres else { preconditionFailure("the command reads no tables") }
+        postgres.isReadOnly = isReadOnly
+        postgres.migratesAtStart = !isReadOnly
+        return try await withUnprepared(settings.kafka, postgres, logger) { log, tables in
+            let control = try await ControlTopic.existing(in: log, shards: postgres.shards.count)
+            try await tables.prepare(control.schemas, epoch: control.history.epoch)
+            let retrying = RetryingLog(log, logger: logger.labeled("kafka"))
+            return try await body(OpenedCluster(log: retrying, control: control, tables: tables))
+        }
+    }
+
+    /// Opens the log and the databases for a body, whatever they hold, and closes them afterwards.
+    static func withUnprepared<Value: Sendable>(
+        _ kafka: KafkaChangeLogConfiguration, _ postgres: PostgresRecordStoreConfiguration, _ logger: Logger,
+        _ body: (KafkaChangeLog, PostgresRecordStore) async throws -> Value
+    ) async throws -> Value {
+        let log = try await KafkaChangeLog(kafka, logger: logger.labeled("kafka"))
+        let result = await Result.capturing {
+            let tables = try await PostgresRecordStore.open(postgres, logger: logger.labeled("postgres"))
+            let result = await Result.capturing { try await body(log, tables) }
+            await tables.close()
+            return try result.get()
+        }
+        await log.close()
+        return try result.get()
+    }
+}

@@ -1,0 +1,75 @@
+import ChangeLog
+import Control
+import FanOut
+import FanOutLink
+import Gateway
+import Ingest
+import Metrics
+import Observability
+import Ordering
+import PartitionSupervision
+import RecordStore
+import SyncModel
+
+/// Makes the stages of one process over its log and one history.
+struct Stages<Log: ChangeLog>: Sendable {
+    let log: Log
+    let control: ControlTopic
+    let metrics: MetricRegistry
+    let logger: Logger
+
+    private var schemas: @Sendable () -> SchemaHistory { { [control] in control.schemas } }
+    private var history: History { control.history }
+
+    private func context(_ label: String) -> StageContext<Log> {
+        StageContext(log: log, history: history, schemas: control.known, logger: logger.labeled(label))
+    }
+
+    func fanOut<Store: RecordStore>(
+        _ settings: FanOutConfiguration, of partitions: [Int], store: Store, observer: some FanOutObserver
+    ) -> FanOut<Log, Store> {
+        FanOut(
+            context("fanout"), partitions: partitions, store: store, configuration: settings, observer: observer,
+            metrics: FanOutMetrics(metrics))
+    }
+
+    /// - Parameter hasFailed: called for each failure that stops a partition from being ordered.
+    func ordering<Store: RecordStore>(
+        _ settings: OrderingConfiguration, store: Store,
+        hasFailed: @escaping @Sendable (Int, any Error) -> Void = { _, _ in }
+    ) -> OrderingService<Log, Store> {
+        OrderingService(
+            context("ordering"), store: store, configuration: settings, metrics: OrderingMetrics(metrics),
+            hasFailed: hasFailed)
+    }
+
+    /// - Parameter refused: called for each record of `uploads` that was refused as a whole.
+    func ingest(
+        _ settings: IngestConfiguration, _ limits: LimitsConfiguration,
+        refused: @escaping @Sendable (UploadReference) -> Void = { _ in }
+    ) -> IngestService<Log> {
+        IngestService(
+            context("ingest"), limits: limits.limits, configuration: settings,
+            metrics: IngestMetrics(metrics, partitions: history.partitions)
+        ) { event in
+            if case .recordRefused(let upload, _) = event { refused(upload) }
+        }
+    }
+
+    func gateway<Link: FanOutLink>(
+        _ settings: GatewayConfiguration, _ limits: LimitsConfiguration, link: Link, backlog: UploadBacklog
+    ) -> GatewayService<Log, Link, NoAuthentication> {
+        let logger = logger.labeled("gateway")
+        let handler = GatewayHandler(
+            log: log, link: link, authenticator: NoAuthentication(), history: history, schemas: schemas,
+            limits: limits.limits, configuration: settings, backlog: backlog, logger: logger,
+            metrics: GatewayMetrics(metrics))
+        let gateway = GatewayService(handler, logger: logger)
+        metrics.collect { [gateway] in gateway.counters }
+        return gateway
+    }
+
+    func backlog(_ settings: GatewayConfiguration) -> UploadBacklog {
+        UploadBacklog(partitions: history.partitions, maximumLag: settings.maxLag)
+    }
+}

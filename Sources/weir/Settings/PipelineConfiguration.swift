@@ -1,0 +1,77 @@
+import Configuration
+import Control
+import SyncModel
+
+/// What the whole process needs: where its data is, and what a new history is created with.
+struct PipelineConfiguration: ConfigurationComponent {
+    /// Where log and tables are.
+    enum Storage: String, Sendable, CaseIterable {
+        case embedded, cluster
+    }
+
+    /// How callers prove who they are.
+    enum Authentication: String, Sendable, CaseIterable {
+        case none
+    }
+
+    var data = "weir-data"
+    var schema = ""
+    var storage = Storage.embedded
+    var partitions: Int?
+    var clock = TimeStampClock.logTime
+    var pieceBytes = 512 << 10
+    var authentication = Authentication.none
+
+    static var settings: [Setting<Self>] {
+        Setting("data", \.data, .path, "Folder of the log, the tables and the streams; created when missing.")
+        Setting(required: "schema", \.schema, .path, "The schema file: the tables that devices sync.")
+        Setting(
+            "storage", \.storage, .choice(Storage.self),
+            "Where weir run keeps log and tables: in files of the data folder, or in Kafka and Postgres.")
+        Setting(
+            optional: "partitions", \.partitions, .integer(in: 1...1024),
+            "Partitions of a new history, permanently: an owner belongs to one; 4 in files and 64 in Kafka where not set."
+        )
+        Setting(
+            "clock", \.clock, .timeStampClock,
+            "How timeStamps grow in a new history: with the log's time, or by one from a number on.")
+        Setting(
+            "piece-bytes", \.pieceBytes, .byteSize(in: 1024...(16 << 20)),
+            "Size above which a new history splits the result of a batch into several records.")
+        Setting(
+            "auth", \.authentication, .choice(Authentication.self),
+            "How callers are authenticated; none trusts the header X-Sync-Id, on loopback only.")
+    }
+}
+
+/// What a batch may hold, for the gateway and ingest alike.
+struct LimitsConfiguration: ConfigurationComponent {
+    var limits = SyncLimits()
+
+    static var settings: [Setting<Self>] {
+        Setting(
+            "max-batch-bytes", \.limits.maxBatchBytes, .byteSize(in: 1024...(16 << 20)),
+            "Size of a whole request, decompressed.")
+        Setting("max-changes", \.limits.maxChanges, .integer(in: 1...100_000), "Changes of a batch.")
+        Setting(
+            "max-value-bytes", \.limits.maxValueBytes, .byteSize(in: 16...(16 << 20)),
+            "Size of a value's canonical JSON.")
+    }
+}
+
+extension ConfigurationType where Value == TimeStampClock {
+    /// `log-time` or `sequence(N)`.
+    fileprivate static var timeStampClock: ConfigurationType {
+        ConfigurationType(
+            placeholder: "CLOCK", expected: "log-time, or sequence(N) with N from 1 to 2^53-1",
+            parse: { text in
+                guard let text = text.one else { return nil }
+                if text.utf8.elementsEqual("log-time".utf8) { return .logTime }
+                guard text.hasPrefix("sequence("), text.hasSuffix(")"),
+                    let first = Int64(text.dropFirst(9).dropLast()), first >= 1, TimeStamp(rawValue: first) != nil
+                else { return nil }
+                return .sequence(first: first)
+            },
+            render: { $0.name })
+    }
+}

@@ -1,0 +1,116 @@
+import Commands
+import Configuration
+import FanOut
+import Gateway
+import Ingest
+import KafkaChangeLog
+import NetworkLink
+import Operations
+import Ordering
+import PostgresRecordStore
+import SQLiteChangeLog
+import SQLiteRecordStore
+
+/// Every setting of the program, under the scopes by which files, variables and flags name them.
+enum Settings {
+    static var schema: ConfigurationSchema {
+        var schema = ConfigurationSchema(program: "weir")
+        schema.add(PipelineConfiguration.self, as: "", "The process")
+        schema.add(LogConfiguration.self, as: "log", "Logging")
+        schema.add(OperationsConfiguration.self, as: "operations", "The operations port")
+        schema.add(LimitsConfiguration.self, as: "limits", "What a batch may hold")
+        schema.add(GatewayConfiguration.self, as: "gateway", "The gateway")
+        schema.add(IngestConfiguration.self, as: "ingest", "Ingest")
+        schema.add(OrderingConfiguration.self, as: "ordering", "Ordering")
+        schema.add(FanOutConfiguration.self, as: "fanout", "Fan-out")
+        schema.add(SQLiteChangeLogConfiguration.self, as: "changelog", "The embedded log")
+        schema.add(SQLiteRecordStoreConfiguration.self, as: "store", "The embedded tables")
+        schema.add(KafkaChangeLogConfiguration.self, as: "kafka", "The log in Kafka")
+        schema.add(PostgresRecordStoreConfiguration.self, as: "postgres", "The tables in Postgres")
+        schema.add(LinkConfiguration.self, as: "link", "The link between gateways and fan-outs")
+        schema.add(FanOutServerConfiguration.self, as: "link", "The link's end at a fan-out")
+        schema.add(RemoteFanOutConfiguration.self, as: "link", "The link's end at a gateway")
+        schema.addShortFlag("log-format", for: "log.format")
+        schema.addShortFlag("address", for: "gateway.address")
+        return schema
+    }
+
+    /// The configuration file that is read, if it exists, when none is named.
+    private static let defaultFile = "weir.yaml"
+
+    /// Loads the settings of a command.
+    ///
+    /// - Parameter own: options of the command that are no settings.
+    static func load<Value>(
+        _ invocation: Invocation, except own: [CommandOption] = [],
+        _ body: (ConfigurationReader) throws(ConfigurationProblem) -> Value
+    ) throws(ConfigurationProblems) -> Configuration<Value> {
+        let sources = ConfigurationSources(
+            environment: Environment.variables,
+            flags: invocation.options.filter { option in !own.contains { $0.name == option.name } },
+            defaultFile: defaultFile)
+        return try schema.load(from: sources, body)
+    }
+}
+
+/// Where the log and the tables are.
+enum BackendSettings: Sendable {
+    case embedded(EmbeddedSettings)
+    case cluster(ClusterSettings)
+
+    init(_ reader: ConfigurationReader) throws(ConfigurationProblem) {
+        self.init(reader, in: try reader.choice(\PipelineConfiguration.storage))
+    }
+
+    init(_ reader: ConfigurationReader, in storage: PipelineConfiguration.Storage) {
+        switch storage {
+        case .embedded: self = .embedded(EmbeddedSettings(reader))
+        case .cluster: self = .cluster(ClusterSettings(kafka: reader.read(), postgres: reader.read()))
+        }
+    }
+}
+
+/// Log and tables in the SQLite files of one folder.
+struct EmbeddedSettings: Sendable {
+    private(set) var folder: String
+    var changeLog: SQLiteChangeLogConfiguration
+    var store: SQLiteRecordStoreConfiguration
+
+    init(_ reader: ConfigurationReader) {
+        folder = reader.read(\PipelineConfiguration.data)
+        changeLog = reader.read()
+        store = reader.read()
+        move(to: folder)
+    }
+
+    mutating func move(to folder: String) {
+        self.folder = folder
+        changeLog.path = folder + "/log.db"
+        store.path = folder + "/tables.db"
+    }
+}
+
+/// The log in Kafka and the tables in Postgres.
+struct ClusterSettings: Sendable {
+    var kafka: KafkaChangeLogConfiguration
+    /// `nil` for a process that neither reads nor writes tables.
+    var postgres: PostgresRecordStoreConfiguration?
+}
+
+/// The settings of all stages.
+struct StageSettings: Sendable {
+    var limits: LimitsConfiguration
+    var gateway: GatewayConfiguration
+    var ingest: IngestConfiguration
+    var ordering: OrderingConfiguration
+    var fanOut: FanOutConfiguration
+
+    init(_ reader: ConfigurationReader) {
+        limits = reader.read()
+        gateway = reader.read()
+        ingest = reader.read()
+        ordering = reader.read()
+        fanOut = reader.read()
+        fanOut.directory = reader.read(\PipelineConfiguration.data)
+    }
+}
