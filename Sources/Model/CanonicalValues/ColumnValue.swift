@@ -12,7 +12,9 @@ package enum ColumnValue: ~Escapable {
     case bytes(Span<UInt8>)
 }
 
-/// The JSON is not a canonical value of its column. Ingest admits only canonical values, so the reader stops (I4).
+/// The JSON is not a canonical value of its column.
+///
+/// Ingest admits only canonical values, so the reader stops (I4).
 package struct CanonicalValueError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The expected type; never the value.
     package let type: String

@@ -35,7 +35,9 @@ package enum SchemaFile {
     }
 }
 
-/// A schema file was rejected. Lists every problem in the order of the lines.
+/// A schema file was rejected.
+///
+/// Lists every problem in the order of the lines.
 package struct SchemaFileError: Error, Sendable, Hashable, CustomStringConvertible {
     package struct Problem: Sendable, Hashable {
         /// `nil` for a problem of the whole file.

@@ -84,7 +84,9 @@ extension ChangePart: WireDecodable {
             hasOtherEpoch: hasOtherEpoch, changes: [], summary: summary)
     }
 
-    /// The record of `changes`. Equal parts have equal bytes.
+    /// The record of `changes`.
+    ///
+    /// Equal parts have equal bytes.
     ///
     /// - Parameter schema: the part's schema version, which has all tables of the changes. Their names are included for
     ///   readers without the schema.

@@ -38,7 +38,9 @@ extension OrderedPiece: WireDecodable {
         }
     }
 
-    /// The record of `ordered`. Equal pieces have equal bytes.
+    /// The record of `ordered`.
+    ///
+    /// Equal pieces have equal bytes.
     ///
     /// Traps for a row that the piece's own batch did not write: owner, writer and writer's batch must be the piece's.
     ///

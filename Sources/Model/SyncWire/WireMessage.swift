@@ -37,7 +37,9 @@ package enum WireFormat {
 
 extension WireReader {
     /// Validates the format of a topic's message before any other field, since other fields may have another meaning in
-    /// a newer format. Does not advance the reader.
+    /// a newer format.
+    ///
+    /// Does not advance the reader.
     func requireFormat() throws(WireError) {
         var scan = self
         var format: UInt64 = 0

@@ -16,7 +16,9 @@ package struct PartitionSelection: Sendable, Hashable, CustomStringConvertible {
 
     private init(ranges: [ClosedRange<Int>]?) { self.ranges = ranges }
 
-    /// Parses `all`, or numbers and ranges separated by commas, as in `0-31,40`. Duplicates are allowed.
+    /// Parses `all`, or numbers and ranges separated by commas, as in `0-31,40`.
+    ///
+    /// Duplicates are allowed.
     ///
     /// - Returns: `nil` for any other text.
     package init?(_ text: String) {

@@ -1,7 +1,8 @@
 import SyncModel
 
-/// The tables: rows, device progress and each partition's position, committed together. Postgres, or SQLite on one
-/// machine.
+/// The tables: rows, device progress and each partition's position, committed together.
+///
+/// Postgres, or SQLite on one machine.
 ///
 /// Every adapter passes the same conformance suite. A store creates its tables and extends them for schema versions
 /// that only add; it rejects any other change with an explanation.
@@ -54,7 +55,9 @@ package struct ProgressRequest: Sendable, Hashable {
     }
 }
 
-/// An outcome to store. The store removes those beyond a device's newest 16.
+/// An outcome to store.
+///
+/// The store removes those beyond a device's newest 16.
 package struct StoredOutcome: Sendable, Hashable {
     package let key: DeviceKey
     package let outcome: Outcome

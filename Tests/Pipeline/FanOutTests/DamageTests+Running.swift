@@ -92,8 +92,9 @@ extension DamageTests {
         }
     }
 
-    /// A rebuilt stream starts at the tables' position, possibly behind results that were reported. Their rows are
-    /// not there yet, and nothing is damaged.
+    /// A rebuilt stream starts at the tables' position, possibly behind results that were reported.
+    ///
+    /// Their rows are not there yet, and nothing is damaged.
     @Test func aStreamBehindReportedResultsIsNotDamaged() async throws {
         let world = try filled()
         world.writeTables()

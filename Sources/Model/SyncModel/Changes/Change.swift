@@ -37,7 +37,9 @@ package struct Change: Sendable, Hashable {
     }
 }
 
-/// Why a change was refused. The raw values are the codes of the client contract.
+/// Why a change was refused.
+///
+/// The raw values are the codes of the client contract.
 package enum RefusalCode: String, Sendable, Hashable, CaseIterable {
     /// The caller has no write grant for the owner.
     case notGranted = "not_granted"
@@ -59,12 +61,16 @@ package enum RefusalCode: String, Sendable, Hashable, CaseIterable {
     case batchAborted = "batch_aborted"
 }
 
-/// A change that ingest refused. Ordering does not see it; the batch's outcome contains it.
+/// A change that ingest refused.
+///
+/// Ordering does not see it; the batch's outcome contains it.
 package struct Refusal: Sendable, Hashable {
     /// The index in the request, from 0.
     package let index: Int
     package let code: RefusalCode
-    /// For developers: what was wrong. Names columns and limits, never values.
+    /// For developers: what was wrong.
+    ///
+    /// Names columns and limits, never values.
     package let message: String
 
     package init(index: Int, code: RefusalCode, message: String) {
@@ -186,7 +192,9 @@ package struct BatchSummary: Sendable, Hashable {
     }
 }
 
-/// The limits of a batch, checked by gateways and by ingest. Clients read them from `/v1/schema`.
+/// The limits of a batch, checked by gateways and by ingest.
+///
+/// Clients read them from `/v1/schema`.
 package struct SyncLimits: Sendable, Hashable {
     /// The whole request, decompressed.
     package var maxBatchBytes: Int

@@ -19,7 +19,9 @@ package struct DeadLetter: Sendable, Hashable {
     }
 }
 
-/// Why ingest refused a whole record of `uploads`. Nothing of it is applied.
+/// Why ingest refused a whole record of `uploads`.
+///
+/// Nothing of it is applied.
 package struct RecordRefusal: Sendable, Hashable {
     package enum Code: String, Sendable, Hashable, CaseIterable {
         /// The value is not a valid `ChangeBatch`.

@@ -36,7 +36,9 @@ package struct RowKey: Sendable, Hashable {
     }
 }
 
-/// The position of a record in `uploads`. Callers wait for its outcome; ordering drops repeated deliveries by it (I2).
+/// The position of a record in `uploads`.
+///
+/// Callers wait for its outcome; ordering drops repeated deliveries by it (I2).
 package struct UploadReference: Sendable, Hashable {
     package let partition: Int
     package let offset: Int64
@@ -53,7 +55,9 @@ package enum Access: String, Sendable, Hashable, CaseIterable {
     case write
 }
 
-/// A verified right of a caller to one owner's data. A caller's grants include its own syncId.
+/// A verified right of a caller to one owner's data.
+///
+/// A caller's grants include its own syncId.
 package struct Grant: Sendable, Hashable {
     package let owner: SyncID
     package let access: Access
@@ -64,7 +68,9 @@ package struct Grant: Sendable, Hashable {
     }
 }
 
-/// The version of the rules that ingest and ordering apply to a record (I4). Old rules stay in the code.
+/// The version of the rules that ingest and ordering apply to a record (I4).
+///
+/// Old rules stay in the code.
 package enum RulesVersion {
     /// The newest that this code implements; a record with a greater one pauses its partition.
     package static let current = 1

@@ -29,7 +29,9 @@ package struct TimeStamp: RawRepresentable, Sendable, Hashable, Comparable, Cust
     private static func isValid(_ value: Int64) -> Bool { value >= 0 && value < 1 << 53 }
 }
 
-/// The rule by which ordering assigns timeStamps (I3). It is fixed when the topics are created.
+/// The rule by which ordering assigns timeStamps (I3).
+///
+/// It is fixed when the topics are created.
 package enum TimeStampClock: Sendable, Hashable {
     /// max(previous + 1, log timestamp of the `uploads` record in microseconds). Used in production.
     case logTime

@@ -13,7 +13,9 @@ struct ChangeRules {
     private var rows: [Written] = []
     /// The index in `rows`.
     private var written: [RowKey: Int] = [:]
-    /// Whether a change is a conflict or refused. For an atomic part, refusals by ingest count too.
+    /// Whether a change is a conflict or refused.
+    ///
+    /// For an atomic part, refusals by ingest count too.
     private var hasRejection = false
     /// Indexes of the results that wrote a row, and of the row in `rows`.
     private var writes: [(result: Int, row: Int)] = []
@@ -45,7 +47,9 @@ struct ChangeRules {
         hasRejection = part.isAtomic && part.hasIngestRefusal
     }
 
-    /// Applies rules 3 to 6 to one change. An atomic part that will abort still evaluates its remaining changes.
+    /// Applies rules 3 to 6 to one change.
+    ///
+    /// An atomic part that will abort still evaluates its remaining changes.
     mutating func apply(_ change: Change, row lookup: (RowKey) -> OrderedRow?) throws(OrderingMachine.Pause) {
         guard schema.tables.indices.contains(change.table) else {
             throw .invalidPart("a change names table \(change.table) of \(schema.tables.count)")
@@ -64,7 +68,9 @@ struct ChangeRules {
         }
     }
 
-    /// The results and rows of the part. An atomic part with a conflict or a refusal writes nothing.
+    /// The results and rows of the part.
+    ///
+    /// An atomic part with a conflict or a refusal writes nothing.
     mutating func finish(
         row lookup: (RowKey) -> OrderedRow?
     ) -> (results: [ChangeResult], written: [WrittenRow], timeStamp: TimeStamp) {

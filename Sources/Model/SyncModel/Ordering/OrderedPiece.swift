@@ -42,7 +42,9 @@ package struct OrderedPiece: Sendable, Hashable {
     package var rows: [WrittenRow]
     /// The results of the admitted changes.
     package var results: [ChangeResult]
-    /// Part 0 only. Size and owners of the batch are repeated in every piece; refusals are distributed over the pieces.
+    /// Part 0 only.
+    ///
+    /// Size and owners of the batch are repeated in every piece; refusals are distributed over the pieces.
     package var summary: BatchSummary?
 
     package init(

@@ -9,7 +9,9 @@ package struct History: Sendable, Hashable {
     package var clock: TimeStampClock
     /// The size in bytes at which ordering splits a result; fixed so that a repeated result has the same pieces.
     package var pieceSize: Int
-    /// The number of databases that hold the tables. Partition p is stored in database p modulo this, permanently.
+    /// The number of databases that hold the tables.
+    ///
+    /// Partition p is stored in database p modulo this, permanently.
     package var shards: Int
 
     package init(

@@ -118,8 +118,9 @@ package struct Schema: Sendable, Hashable {
     /// The index of the table with this name, compared byte by byte.
     package func table(named name: RawSpan) -> Int? { tableIndex[name] }
 
-    /// For each table the length of the longest chain of references to parents, 0 without references. A client that
-    /// writes tables by rising rank writes parents first.
+    /// For each table the length of the longest chain of references to parents, 0 without references.
+    ///
+    /// A client that writes tables by rising rank writes parents first.
     ///
     /// References of a table to itself are ignored. Cycles of several tables are rejected when a schema is validated.
     package var ranks: [Int] {
@@ -138,7 +139,9 @@ package struct Schema: Sendable, Hashable {
     private let tableIndex: NameIndex
 }
 
-/// Indexes by name, compared as bytes. A sorted list suffices: a schema has few names.
+/// Indexes by name, compared as bytes.
+///
+/// A sorted list suffices: a schema has few names.
 struct NameIndex: Sendable, Hashable {
     private let entries: [(name: [UInt8], position: Int)]
 

@@ -172,7 +172,9 @@ package struct SchemaProblem: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// A declaration was rejected. Lists every problem, at least one, in the order of the declaration.
+/// A declaration was rejected.
+///
+/// Lists every problem, at least one, in the order of the declaration.
 package struct SchemaRefusal: Error, Sendable, Hashable, CustomStringConvertible {
     package let problems: [SchemaProblem]
 

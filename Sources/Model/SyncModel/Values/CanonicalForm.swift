@@ -167,7 +167,9 @@ package struct CanonicalForm: Sendable {
         return number == 0 && number.sign == .minus
     }
 
-    /// Appends exactly `scale` digits after the point. A number with more digits is refused, never rounded.
+    /// Appends exactly `scale` digits after the point.
+    ///
+    /// A number with more digits is refused, never rounded.
     private func append(
         _ number: borrowing JSONDecimal, precision: Int, scale: Int, to bytes: inout [UInt8]
     ) throws(ValueRefusal) {
@@ -233,7 +235,9 @@ extension ColumnType {
     }
 }
 
-/// Why a value cannot be stored in its column. Messages name limits, never the value.
+/// Why a value cannot be stored in its column.
+///
+/// Messages name limits, never the value.
 package enum ValueRefusal: Error, Sendable, Hashable {
     /// Wrong type, out of range, too long, contains NUL, or null in a column that is not nullable.
     case invalid(String)

@@ -144,7 +144,9 @@ struct OutcomePiece {
 }
 
 extension StreamFile {
-    /// Stores a piece of a device's newest outcome. The first piece replaces the outcome 16 before it.
+    /// Stores a piece of a device's newest outcome.
+    ///
+    /// The first piece replaces the outcome 16 before it.
     func keep(_ piece: OutcomePiece, _ transaction: inout FileTransaction) throws {
         let owner = transaction.number(of: piece.key.owner)
         let isFirst = piece.number == 0

@@ -62,7 +62,9 @@ struct RowJSON {
         json.append(contentsOf: "}}".utf8)
     }
 
-    /// Appends the row's columns. A row written under an older version lacks later columns.
+    /// Appends the row's columns.
+    ///
+    /// A row written under an older version lacks later columns.
     private func appendValues(_ values: RowValues, _ table: TableParts, to json: inout [UInt8]) throws(LogFault) {
         try values.forEachColumn { (column, value) throws(LogFault) in
             guard column < table.columns.count, !value.isEmpty else {
@@ -81,7 +83,9 @@ extension [UInt8] {
         text.withUTF8 { appendJSONString($0.span) }
     }
 
-    /// Appends a time in its canonical form. Times outside the years 1 to 9999, which ingest rejects, are clamped.
+    /// Appends a time in its canonical form.
+    ///
+    /// Times outside the years 1 to 9999, which ingest rejects, are clamped.
     fileprivate mutating func appendTime(_ microseconds: Int64) {
         CanonicalTimestamp.append(Swift.min(Swift.max(microseconds, Self.minimumTime), Self.maximumTime), to: &self)
     }

@@ -66,7 +66,9 @@ extension StreamFile {
         }
     }
 
-    /// Writes the meta record of a transaction. The first one completes the file.
+    /// Writes the meta record of a transaction.
+    ///
+    /// The first one completes the file.
     ///
     /// - Returns: its checksum, for ``metaChecksum`` after the commit.
     func writeMeta(_ state: FileState) throws -> Int64 {

@@ -74,7 +74,9 @@ extension FanOut: FanOutLink {
         return heads
     }
 
-    /// Heads of owners that are not served here never advance. `moved` must not cancel the subscription itself.
+    /// Heads of owners that are not served here never advance.
+    ///
+    /// `moved` must not cancel the subscription itself.
     package func subscribe(
         to owners: [SyncID], moved: @escaping @Sendable (SyncID, TimeStamp) -> Void
     ) -> any FanOutSubscription {

@@ -35,7 +35,9 @@ extension FanOut {
         }
     }
 
-    /// The stored outcome of a device's batch with an owner. Waits for one at most `within`, then returns `nil`.
+    /// The stored outcome of a device's batch with an owner.
+    ///
+    /// Waits for one at most `within`, then returns `nil`.
     ///
     /// It is a repeat, which leaves no row out of a pull.
     package func keptOutcome(

@@ -67,8 +67,9 @@ final class OutcomeRegistry: Sendable {
         return await waiter.value(within: limit, clock: clock, late: .late, cancelled: .closed)
     }
 
-    /// Returns the result of `find` if there is one, else waits until the device's batch is ordered. After a timeout
-    /// calls `find` again, since a rebuild may have loaded the outcome.
+    /// Returns the result of `find` if there is one, else waits until the device's batch is ordered.
+    ///
+    /// After a timeout calls `find` again, since a rebuild may have loaded the outcome.
     func outcome<Outcome>(
         of batch: Int64, for key: DeviceKey, within limit: Duration, clock: any Clock<Duration>,
         find: () async throws(FanOutError) -> Outcome?

@@ -35,7 +35,9 @@ struct OwnerHeads: Sendable, Hashable {
         return devices[position]
     }
 
-    /// Advances the head of a device. Heads never fall.
+    /// Advances the head of a device.
+    ///
+    /// Heads never fall.
     mutating func move(_ device: KnowledgeID, number: Int64, to timeStamp: TimeStamp) {
         head = max(head, timeStamp)
         let position = position(of: device)

@@ -3,7 +3,9 @@ import FanOutLink
 import Synchronization
 import ThreadExecutor
 
-/// The threads that read stream files. Each has its own connection to every file that it reads.
+/// The threads that read stream files.
+///
+/// Each has its own connection to every file that it reads.
 final class ReaderPool: Sendable {
     private struct State {
         /// The running and queued reads of each thread; in total at most ``FanOutConfiguration/maximumReads``.

@@ -1,7 +1,9 @@
 import SQLite
 import SyncModel
 
-/// Merges the rows of several creating devices by timeStamp. Costs the rows read, and one search per device.
+/// Merges the rows of several creating devices by timeStamp.
+///
+/// Costs the rows read, and one search per device.
 ///
 /// The first devices have a cursor each. The others share one, which searches again for each run of rows of one
 /// device.

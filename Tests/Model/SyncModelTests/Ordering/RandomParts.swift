@@ -7,8 +7,9 @@ extension SeededRandom {
     }
 }
 
-/// Makes parts of a partition as ingest might append them, with repeats and late deliveries. Few rows and
-/// devices, so that they conflict often.
+/// Makes parts of a partition as ingest might append them, with repeats and late deliveries.
+///
+/// Few rows and devices, so that they conflict often.
 struct RandomParts {
     var generator: SeededRandom
     private var sent: [ChangePart] = []
