@@ -9,6 +9,7 @@ import NetworkLink
 import Observability
 import Operations
 import Ordering
+import PartitionSupervision
 import ServiceLifecycle
 import SyncModel
 
