@@ -70,7 +70,8 @@ import Testing
                 #expect(answer.status == 200)
                 #expect(
                     answer.text == #"{"batch":{\#(number)"refused":{"code":"history_changed","message":"#
-                        + #""the epoch is not the server's: its history was begun anew; nothing was applied"}}}"#)
+                        + #""the epoch differs from the server's, whose history was recreated; "#
+                        + #"nothing was applied"}}}"#)
             }
             #expect(gateway.log.records.isEmpty)
         }

@@ -30,7 +30,7 @@ struct FailureTests {
             await store.until(30)
             try await stage.stop()
             #expect(stage.clock.sleeps == [Self.delay, Self.delay, Self.delay])
-            #expect(stage.lines.all.facts.contains { $0.contains("tried again") && $0.contains("busy") })
+            #expect(stage.lines.all.facts.contains { $0.contains("trying again") && $0.contains("busy") })
             // Writes that fail are told of, too: the process is not ready then.
             #expect(stage.failures.all.count == 3)
             #expect(stage.failures.all.allSatisfy { $0.hasPrefix("0: ") && $0.contains("busy") })
@@ -50,7 +50,7 @@ struct FailureTests {
             let stage = Stage(log, WatchedStore(tables), configuration: Self.configuration)
             await stage.store.until(30)
             try await stage.stop()
-            #expect(stage.clock.sleeps == [Self.delay])
+            #expect(stage.clock.sleeps == [Self.delay], "\(stage.lines.all.facts)")
             let byHand = try ByHand(parts)
             #expect(try await stage.store.tables(of: 0) == byHand.tables)
             #expect(try await log.piecesOnce(in: 0) == byHand.pieces)

@@ -105,7 +105,7 @@ struct RestartTests {
             let error = await #expect(throws: OrderingError.self) {
                 try await Stage(anew, WatchedStore(tables)).ended()
             }
-            #expect("\(try #require(error))".contains("changes[0]: the message before offset 3 is not the one"))
+            #expect("\(try #require(error))".contains("changes[0]: the record before offset 3 is not the one"))
             #expect(try await anew.records(of: TopicPartition(.ordered, 0)).isEmpty)
             #expect(try await tables.position(of: 0)?.state.nextOffset == 3)
             await anew.close()
