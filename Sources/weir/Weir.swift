@@ -18,9 +18,11 @@ import Glibc
         ])
 
     static func main() async {
-        let code = await command.run { @Sendable invocation in
+        let code = await command.run { @Sendable (invocation) throws(UsageError) in
             do {
                 return try await invocation.action.run(invocation)
+            } catch let error as UsageError {
+                throw error
             } catch {
                 Output.complain("\(error)")
                 return .usage
@@ -32,11 +34,9 @@ import Glibc
 
 typealias Invocation = CommandInvocation<Weir.Action>
 
-/// A call of a command that does not fit its options, whatever the settings.
-struct UsageError: Error, CustomStringConvertible {
-    let description: String
-
+extension UsageError {
+    /// An error that refers to the help of a command.
     init(_ message: String, of command: String) {
-        description = "Error: \(message)\nSee \"weir \(command) --help\"."
+        self.init("\(message)\nSee \"weir \(command) --help\".")
     }
 }

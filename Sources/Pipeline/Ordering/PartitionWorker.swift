@@ -165,7 +165,8 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         }
         // A worker that takes over while this one still writes would read rows with results of parts that it has yet to
         // decide, and publish what follows from them before the position's compare-and-set could fence it (I4).
-        guard ordering.isOwn(try await store.position(of: partition)) else {
+        let position = try await store.position(of: partition)
+        guard ordering.isOwn(position) else {
             throw RecordStoreError(.fenced, message: "another worker has written results of partition \(partition)")
         }
         return known

@@ -1,5 +1,8 @@
+import ChangeLog
 import Commands
 import Configuration
+import Control
+import Observability
 import Ordering
 import Verification
 
@@ -29,6 +32,26 @@ struct OfflineSettings: Sendable {
         _ = reader.read(\PipelineConfiguration.storage)
         for storage in PipelineConfiguration.Storage.allCases { _ = OfflineSettings(reader, in: storage) }
     }
+}
+
+extension OfflineSettings {
+    /// What a log is ordered again from.
+    func source<Log: ChangeLog>(
+        _ log: Log, _ control: ControlTopic, _ logger: Logger, _ bar: ProgressBar
+    ) -> ReplaySource<Log> {
+        ReplaySource(
+            log: log, history: control.history, schemas: control.schemas, configuration: ordering, logger: logger
+        ) { bar.advance(by: $0) }
+    }
+}
+
+/// Shows how far a command is while a body runs.
+func withProgress<Value: Sendable>(
+    _ title: String, total: Int? = nil, _ body: (ProgressBar) async throws -> Value
+) async throws -> Value {
+    let bar = ProgressBar(title, total: total, unit: "records")
+    defer { bar.finish() }
+    return try await body(bar)
 }
 
 extension [Report] {

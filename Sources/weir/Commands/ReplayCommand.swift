@@ -4,7 +4,6 @@ import Configuration
 import Control
 import Glibc
 import Observability
-import Ordering
 import PostgresRecordStore
 import RecordStore
 import SQLiteRecordStore
@@ -42,7 +41,7 @@ enum ReplayCommand {
         let replaces = invocation.option(replace.name) != nil
         let resumes = invocation.option(resume.name) != nil
         return try await settings.log.withLogger { logger in
-            let replay = Replaying(ordering: settings.ordering, logger: logger)
+            let replay = Replaying(settings: settings, logger: logger)
             switch settings.backend {
             case .embedded(let folder):
                 if resumes { throw UsageError("--resume is for a cluster (storage: cluster)", of: "replay") }
@@ -153,7 +152,7 @@ enum ReplayCommand {
 
 /// Orders `changes` into tables, from the position that they have.
 private struct Replaying: Sendable {
-    let ordering: OrderingConfiguration
+    let settings: OfflineSettings
     let logger: Logger
 
     func callAsFunction(_ stopped: StoppedFolder, into files: DatabaseFiles) async throws -> [Report] {
@@ -170,10 +169,7 @@ private struct Replaying: Sendable {
             total += range.end - (try await tables.position(of: partition)?.state.nextOffset ?? 0)
         }
         return try await withProgress("Replaying", total: Int(max(total, 0))) { bar in
-            let source = ReplaySource(
-                log: log, history: control.history, schemas: control.schemas, configuration: ordering, logger: logger
-            ) { bar.advance(by: $0) }
-            return try await Replay(source, into: tables).run()
+            try await Replay(settings.source(log, control, logger, bar), into: tables).run()
         }
     }
 

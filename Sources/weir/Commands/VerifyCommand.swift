@@ -100,10 +100,7 @@ enum VerifyCommand {
                 try await folder.withTables(at: files.path) { recomputed in
                     func verify(_ tables: SQLiteRecordStore?) async throws -> [Report] {
                         try await withProgress("Recomputing") { bar in
-                            let source = ReplaySource(
-                                log: folder.log, history: folder.control.history, schemas: folder.control.schemas,
-                                configuration: settings.ordering, logger: logger
-                            ) { bar.advance(by: $0) }
+                            let source = settings.source(folder.log, folder.control, logger, bar)
                             let verifier = Verifier(
                                 source, tables: tables, scratch: recomputed, streams: embedded.folder,
                                 limits: settings.limits.limits)
@@ -134,10 +131,7 @@ enum VerifyCommand {
             let numbers = try selection.numbers(in: control.history, namedBy: "--partitions")
             for partition in 0..<control.history.partitions { try files(of: partition).remove() }
             return try await withProgress("Recomputing") { bar in
-                let source = ReplaySource(
-                    log: cluster.log, history: control.history, schemas: control.schemas,
-                    configuration: settings.ordering, logger: logger
-                ) { bar.advance(by: $0) }
+                let source = settings.source(cluster.log, control, logger, bar)
                 let verifier = LiveVerifier(source, tables: cluster.tables) { partition, body in
                     let files = files(of: partition)
                     return try await files.whileTemporary {
@@ -149,13 +143,4 @@ enum VerifyCommand {
             }
         }
     }
-}
-
-/// Shows how far a command is while a body runs.
-func withProgress<Value: Sendable>(
-    _ title: String, total: Int? = nil, _ body: (ProgressBar) async throws -> Value
-) async throws -> Value {
-    let bar = ProgressBar(title, total: total, unit: "messages")
-    defer { bar.finish() }
-    return try await body(bar)
 }

@@ -63,7 +63,7 @@ struct PauseTests {
             let byHand = try ByHand(parts)
             #expect(try await log.piecesOnce(in: 0) == byHand.pieces)
             #expect(try await stage.store.tables(of: 0) == byHand.tables)
-            #expect(stage.clock.sleeps.isEmpty, "\(stage.lines.all.facts)")
+            #expect(stage.clock.sleeps.isEmpty)
         }
     }
 

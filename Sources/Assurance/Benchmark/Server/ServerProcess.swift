@@ -74,7 +74,7 @@ final class ServerProcess: Sendable {
             try await program.run(["migrate", "--schema", schema] + space.logFlags + space.tableFlags)
             let fanOut = try process(
                 "fanout", ["--data", data, "--link.address", "127.0.0.1:0"] + space.logFlags + space.tableFlags)
-            let link = try await port(of: fanOut, containing: "The link's server listens")
+            let link = try await port(of: fanOut, containing: "Listening for gateways")
             let ordering = try process("ordering", space.logFlags + space.tableFlags)
             ordering.lines.readOn()
             let ingest = try process("ingest", space.logFlags)

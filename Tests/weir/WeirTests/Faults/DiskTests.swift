@@ -19,11 +19,11 @@ import Testing
         #expect(refusal.headers["retry-after"] != nil)
         #expect(uploader.acknowledged > 0)
         #expect(await weir.hasLogged("Uploads cannot be appended"))
-        #expect(await weir.hasLogged("room than the reserve"))
+        #expect(await weir.hasLogged("is down to the reserve"))
         // Everything acknowledged is processed although there is no more space than before.
         try await uploader.expectEverything()
         #expect(disk.freeBytes > 0)
-        #expect(!weir.log.contains { $0.contains("tried again") || $0.contains("starts again") })
+        #expect(!weir.log.contains { $0.contains("trying again") || $0.contains("restarts from") })
 
         disk.freeBytes = .max
         #expect(try await uploader.upload().status == 202)
