@@ -40,31 +40,6 @@ struct FailureTests {
         }
     }
 
-    /// The worker's check for another worker reads the tables' position, while its own writing task may move it.
-    @Test
-    func ownWriteDuringTheCheckOfThePositionFencesNothing() async throws {
-        try await withLogAndTables { log, tables in
-            var maker = PartMaker()
-            try await log.append(maker.creations(2))
-            let written = Signal<Int64>()
-            let store = WatchedStore(
-                tables, beforeRead: { number in if number == 0 { log.pause() } },
-                beforePosition: { number in
-                    // Read at the start and after the rows of each step. The first step is written while the second is checked.
-                    guard number == 2 else { return }
-                    log.resume()
-                    await written.until { !$0.isEmpty }
-                })
-            let stage = Stage(log, store, configuration: OrderingConfiguration().with(\.stepBytes, 1))
-            await store.until(1)
-            written.add(1)
-            await store.until(2)
-            try await stage.stop()
-            #expect(stage.clock.sleeps.isEmpty)
-            #expect(stage.failures.all.isEmpty)
-        }
-    }
-
     @Test(arguments: [true, false])
     func triesAgainWhenTheLogFailsForAWhile(isStored: Bool) async throws {
         try await withLogAndTables { log, tables in

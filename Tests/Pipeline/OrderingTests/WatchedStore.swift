@@ -20,21 +20,17 @@ final class WatchedStore: RecordStore {
     private let base: SQLiteRecordStore
     private let beforeCommit: Hook
     private let beforeRead: Hook
-    private let beforePosition: Hook
-    private let counts = Mutex((commits: 0, reads: 0, positions: 0))
+    private let counts = Mutex((commits: 0, reads: 0))
 
     /// - Parameters:
     ///   - beforeCommit: called with the commit's number, from 0.
     ///   - beforeRead: called with the number of the read of rows, from 0.
-    ///   - beforePosition: called with the number of the read of a position, from 0.
     init(
-        _ base: SQLiteRecordStore, beforeCommit: @escaping Hook = { _ in }, beforeRead: @escaping Hook = { _ in },
-        beforePosition: @escaping Hook = { _ in }
+        _ base: SQLiteRecordStore, beforeCommit: @escaping Hook = { _ in }, beforeRead: @escaping Hook = { _ in }
     ) {
         self.base = base
         self.beforeCommit = beforeCommit
         self.beforeRead = beforeRead
-        self.beforePosition = beforePosition
     }
 
     /// Tables with whose first read of rows the log begins to withhold what is written to it.
@@ -78,12 +74,7 @@ final class WatchedStore: RecordStore {
     }
 
     func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition? {
-        let number = counts.withLock { counts in
-            counts.positions += 1
-            return counts.positions - 1
-        }
-        try await beforePosition(number)
-        return try await base.position(of: partition)
+        try await base.position(of: partition)
     }
 
     func rows(

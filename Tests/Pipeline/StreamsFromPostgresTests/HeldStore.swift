@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import RecordStore
 import SyncModel
 import Synchronization
@@ -10,8 +11,8 @@ final class HeldStore<Base: RecordStore>: RecordStore {
         var waiting: [CheckedContinuation<Void, Never>] = []
         /// What the next snapshot waits for before its first rows.
         var hold: DispatchSemaphore?
-        var open = 0
-        var mostOpen = 0
+        /// The threads on which snapshots were read: each session of the database has one.
+        var threads: Set<pthread_t> = []
     }
 
     private let base: Base
@@ -23,8 +24,8 @@ final class HeldStore<Base: RecordStore>: RecordStore {
 
     init(_ base: Base) { self.base = base }
 
-    /// The maximum number of concurrent snapshots.
-    var mostSnapshots: Int { state.withLock { $0.mostOpen } }
+    /// How many sessions of the database read snapshots, and so how many snapshots could be read at a time.
+    var snapshotSessions: Int { state.withLock { $0.threads.count } }
 
     /// Blocks commits.
     func holdCommits() { state.withLock { $0.holdsCommits = true } }
@@ -90,8 +91,7 @@ final class HeldStore<Base: RecordStore>: RecordStore {
         try await base.snapshot(of: partition, schemaOrdinal: schemaOrdinal) { [self] piece in
             let hold = state.withLock { state -> DispatchSemaphore? in
                 guard case .position = piece else { return nil }
-                state.open += 1
-                state.mostOpen = max(state.mostOpen, state.open)
+                state.threads.insert(pthread_self())
                 defer { state.hold = nil }
                 return state.hold
             }
@@ -102,7 +102,6 @@ final class HeldStore<Base: RecordStore>: RecordStore {
                 hold.wait()
             }
         }
-        state.withLock { $0.open -= 1 }
     }
 
     func close() async { await base.close() }

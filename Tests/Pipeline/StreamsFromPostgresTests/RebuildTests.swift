@@ -117,7 +117,7 @@ struct RebuildTests {
                     try await pipeline.expectSame(other, seed: 2)
                 }
             }
-            #expect(pipeline.tables.mostSnapshots == 1)
+            #expect(pipeline.tables.snapshotSessions == 1)
         }
     }
 

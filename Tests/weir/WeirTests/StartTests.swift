@@ -53,8 +53,8 @@ import Testing
     @Test(arguments: ["0.0.0.0:0", "[::]:0"])
     func anAddressBeyondLoopbackIsRefusedWithoutAuthentication(address: String) async throws {
         let error = try await refusal(address: address)
-        #expect(error.contains("everybody who reaches \(address) could read and write everything"))
-        #expect(error.contains("listen to this machine alone: 127.0.0.1:0"))
+        #expect(error.contains("every client that can reach \(address) could read and write all data"))
+        #expect(error.contains("listen on loopback only: 127.0.0.1:0"))
     }
 
     @Test func anAddressInUseIsReported() async throws {
