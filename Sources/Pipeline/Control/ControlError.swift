@@ -41,12 +41,12 @@ package enum ControlError: Error, Sendable, CustomStringConvertible {
             "control does not hold the history that was written to it just now: the log loses records; check its retention"
         case .historyGone(let reason):
             """
-            control does not hold this history any more (\(reason)): topics were removed or made anew, or other brokers \
+            control does not hold this history any more (\(reason)): topics were deleted or recreated, or other brokers \
             answer at this address; nothing is appended until the topics are restored
             """
         case .otherHistory(let found, let own):
             """
-            control names history \(found), this process began with \(own): topics were made anew, or other brokers answer at \
+            control names history \(found), this process began with \(own): topics were recreated, or other brokers answer at \
             this address; restore the topics or the address, or start this process again to take part in the new history, \
             whose databases must be new, too
             """
@@ -57,14 +57,14 @@ package enum ControlError: Error, Sendable, CustomStringConvertible {
         case .otherPartitionCount(let recorded, let configured):
             """
             this history was made with \(recorded) partitions, \(configured) are configured: an owner lives in one partition \
-            for ever, so set partitions to \(recorded) or begin a new history in an empty place
+            permanently, so set partitions to \(recorded) or begin a new history in an empty place
             """
         case .otherPartitionFunction(let recorded):
             "this history gives owners their partition by \(recorded), which this version of Weir does not know: upgrade it"
         case .otherShardCount(let recorded, let configured):
             """
             this history was made with its tables in \(recorded) databases, \(configured) are configured: a partition lives in \
-            one database for ever, so name the \(recorded) databases in the order they had, or begin a new history in an \
+            one database permanently, so name the \(recorded) databases in the order they had, or begin a new history in an \
             empty place
             """
         case .otherClock(let recorded, let configured):

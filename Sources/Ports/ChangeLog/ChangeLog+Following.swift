@@ -1,8 +1,8 @@
 extension ChangeLog {
-    /// Reads a partition from an offset on, once the record before it was looked at, where the log still holds that.
+    /// Reads a partition from an offset, after checking the record before it where the log still holds that.
     ///
-    /// A topic made anew may have grown beyond an offset that was reached in the one before: to begin there would skip what
-    /// came before it.
+    /// A recreated topic may have grown beyond an offset that was reached in its predecessor: starting there would skip
+    /// the records before it.
     ///
     /// - Parameter isKnown: whether a record is the one that the caller worked on last.
     /// - Returns: `nil` where it is another one.

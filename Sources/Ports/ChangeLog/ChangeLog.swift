@@ -47,7 +47,7 @@ package protocol LogProducer: AnyObject, Sendable {
     /// Cancellation does not cut the wait for room short.
     ///
     /// - Throws: ``ChangeLogError/Code/recordTooLarge(maximum:)`` or ``ChangeLogError/Code/unknownPartition`` for one of the
-    ///   records: then none was taken, and the producer goes on. ``ChangeLogError/Code/producerFailed`` and
+    ///   records: then none was accepted, and the producer continues. ``ChangeLogError/Code/producerFailed`` and
     ///   ``ChangeLogError/Code/closed`` for a producer that has ended.
     func enqueue(_ records: [NewRecord]) async throws(ChangeLogError) -> AppendReceipt
 

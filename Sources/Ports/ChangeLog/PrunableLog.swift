@@ -1,12 +1,12 @@
 /// A log from which old records can be removed; every adapter is one.
 package protocol PrunableLog: ChangeLog {
-    /// Removes records of a topic that are older than a moment; appends go on meanwhile.
+    /// Removes records of a topic that are older than a moment; appends continue meanwhile.
     ///
-    /// Kept all the same: what stands at or above its partition's floor, what a group of the topic has not worked on, each
-    /// partition's newest record, and everything of the topics that are kept for ever, for which this traps.
+    /// Kept all the same: records at or above their partition's floor, those that a group of the topic has not committed, each
+    /// partition's newest record, and everything of the topics that are kept permanently, for which this traps.
     ///
     /// - Parameters:
-    ///   - topic: one that is not kept for ever.
+    ///   - topic: one that is not kept permanently.
     ///   - time: in microseconds since 1970; records from this moment on stay.
     ///   - floors: by partition, the offset from which on records stay however old they are; a partition without one has
     ///     none.

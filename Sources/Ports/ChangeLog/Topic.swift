@@ -14,7 +14,7 @@ package enum Topic: String, Sendable, Hashable, CaseIterable, CustomStringConver
     /// The topic's name.
     package var description: String { rawValue }
 
-    /// Whether records are kept for ever: `changes`, the truth, and `control`.
+    /// Whether records are kept permanently: `changes`, the truth, and `control`.
     package var isKeptForEver: Bool { self == .changes || self == .control }
 }
 

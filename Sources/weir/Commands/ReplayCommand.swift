@@ -22,12 +22,12 @@ enum ReplayCommand {
     private static let options = [into, replace, resume]
 
     static let command = Command(
-        "replay", "Make the tables anew from the log.", Weir.Action(run), options: options + OfflineSettings.options,
+        "replay", "Rebuild the tables from the log.", Weir.Action(run), options: options + OfflineSettings.options,
         discussion: """
-            Orders the topic changes anew, up to the newest result that was published; weir run or weir ordering goes on from
-            there. Works on a data folder whose process has stopped, and needs one of --into and --replace: with --replace the old
-            tables and streams move to the folder replaced-1 (2, 3, ...) beside them, and the streams are made again at the next
-            start. With storage cluster, while no ordering process runs, makes the tables in empty databases.
+            Orders the topic changes again, up to the newest published result, from which weir run or weir ordering continues.
+            Works on a data folder whose process has stopped, and needs one of --into and --replace: with --replace the old
+            tables and streams are moved to the folder replaced-1 (2, 3, ...) beside them, and the streams are rebuilt at the
+            next start. With storage cluster, while no ordering process runs, rebuilds the tables in empty databases.
             """)
 
     /// Why the tables were not made, or not replaced.
@@ -145,7 +145,7 @@ enum ReplayCommand {
             return try await replay(cluster.log, cluster.control, into: cluster.tables)
         }
         let conclusion = reports.write()
-        Output.write("The tables are made; weir ordering goes on from there.")
+        Output.write("The tables are complete; weir ordering continues from there.")
         return conclude(conclusion)
     }
 }

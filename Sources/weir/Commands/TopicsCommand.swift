@@ -31,8 +31,8 @@ enum TopicsCommand {
                 },
                 options: [replication, minimumInSync] + Settings.schema.options { _ = CreateSettings($0) },
                 discussion: """
-                    Makes the topics that are missing; those that are there stay as they are. The setting partitions says how many they
-                    have, 64 by default, for ever. Ends with what `weir topics check` finds.
+                    Creates missing topics and leaves existing ones as they are. The setting partitions is their number of
+                    partitions, 64 by default, which never changes. Ends with the findings of `weir topics check`.
                     """),
             Command(
                 "check", "Say what is wrong with the topics.",

@@ -25,11 +25,11 @@ enum VerifyCommand {
         "verify", "Recompute from the log what the pipeline made, and compare.", Weir.Action(run),
         options: options + OfflineSettings.options,
         discussion: """
-            Works on a data folder whose process has stopped, or on a backup; with --copy on one whose process runs, up to the
-            moment of the copy, which takes as much room as the folder and is removed afterwards. Nothing is changed. Compares changes with
-            the uploads that are still kept, ordered with changes, and tables and streams with what ordering makes of changes
-            up to the message where each stands. With storage cluster compares ordered and the tables in Postgres while all
-            processes go on. Exit codes: 0 equal, 1 different, 2 cannot say.
+            Works on a data folder whose process has stopped, or on a backup; with --copy on the folder of a running process, up to
+            the moment of the copy, which needs as much space as the folder and is removed afterwards. Nothing is changed.
+            Compares changes with the uploads that are still kept, ordered with changes, and tables and streams with what
+            ordering derives from changes up to the position of each. With storage cluster compares ordered and the tables in
+            Postgres while all processes run. Exit codes: 0 equal, 1 different, 2 undecided.
             """)
 
     private static func run(_ invocation: Invocation) async throws -> ExitCode {
@@ -56,7 +56,7 @@ enum VerifyCommand {
             case .cluster(let cluster):
                 guard !isCopied else {
                     throw UsageError(
-                        "--copy is for a data folder; tables in Postgres are read as of one moment while all goes on",
+                        "--copy is for a data folder; tables in Postgres are compared while all processes run",
                         of: "verify")
                 }
                 guard let selection = PartitionSelection(list ?? "all") else {

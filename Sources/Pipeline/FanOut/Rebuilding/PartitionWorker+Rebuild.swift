@@ -6,7 +6,7 @@ import SyncWire
 import ThreadExecutor
 
 extension PartitionWorker {
-    /// Makes the file anew from the tables; `ordered` is followed from their position on.
+    /// Rebuilds the file from the tables; `ordered` is followed from their position on.
     ///
     /// - Returns: how many rows it has.
     func rebuild() async throws -> Int {
