@@ -116,6 +116,19 @@ enum Loopback {
         return parts.count == 4 && parts[0].elementsEqual("127".utf8)
             && parts.allSatisfy { (1...3).contains($0.count) && UInt8(Substring($0)) != nil }
     }
+
+    /// Whether the header `Host` names loopback, with or without a port; also by a name below `localhost` (RFC 6761, 6.3).
+    static func isNamed(by header: String) -> Bool {
+        let closing = header.hasPrefix("[") ? header.firstIndex(of: "]") : nil
+        let end = closing.map { header.index(after: $0) } ?? header.firstIndex(of: ":") ?? header.endIndex
+        let port = header[end...]
+        guard port.isEmpty || (port.first == ":" && port.utf8.dropFirst().allSatisfy { (0x30...0x39).contains($0) })
+        else { return false }
+        if closing != nil { return header[..<end].dropFirst().dropLast().utf8.elementsEqual("::1".utf8) }
+        // The root may be written: `localhost.`.
+        let name = header[..<end].hasSuffix(".") ? header[..<end].dropLast() : header[..<end]
+        return contains(String(name)) || name.lowercased().utf8.reversed().starts(with: ".localhost".utf8.reversed())
+    }
 }
 
 /// A clock whose times count from the gateway's creation, so that they are plain durations.

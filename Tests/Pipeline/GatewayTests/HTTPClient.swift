@@ -58,7 +58,8 @@ final class HTTPClient: Sendable {
     func send(
         _ method: String, _ target: String, headers: [String] = [], body: [UInt8]? = nil
     ) async throws {
-        var lines = ["\(method) \(target) HTTP/1.1", "Host: localhost"] + headers
+        let isNamed = headers.contains { $0.hasPrefix("Host:") }
+        var lines = ["\(method) \(target) HTTP/1.1"] + (isNamed ? [] : ["Host: localhost"]) + headers
         if let body { lines.append("Content-Length: \(body.count)") }
         try await send(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8) + (body ?? []))
     }

@@ -47,6 +47,23 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("localhost", true), ("LOCALHOST:7777", true), ("weir.localhost", true), ("localhost.:7", true),
+        ("127.0.0.1:80", true), ("127.8.9.1", true), ("[::1]", true), ("[::1]:7777", true), ("", false),
+        ("attacker.example", false), ("attacker.example:7777", false), ("localhost.attacker.example", false),
+        ("notlocalhost", false), ("127.0.0.1.attacker.example", false), ("127.0.0.1x", false), ("[::2]", false),
+        ("[::1].attacker.example", false), ("localhost:80x", false), ("::1", false),
+    ])
+    func answersOnlyLoopbackNamesWhereNobodyProvesAnIdentity(host: String, isAnswered: Bool) async throws {
+        try await withGateway { gateway in
+            for (method, target, body) in [("GET", "/v1/schema", nil), ("POST", "/v1/pull", #"{"knowledgeId":"k1"}"#)] {
+                let answer = try await gateway.exchange(method, target, headers: ["Host: \(host)"], body)
+                #expect((answer.status == 403) == !isAnswered, "\(answer.status)")
+                #expect(answer.text.contains("the header Host must name loopback") == !isAnswered)
+            }
+        }
+    }
+
     @Test func respondsToHeadLikeGetWithoutTheBody() async throws {
         try await withGateway { gateway in
             for target in ["/v1/schema", "/openapi.json", "/docs/errors.md"] {

@@ -141,6 +141,8 @@ import Testing
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabcd\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length : 53\r\n\r\nGET /inside HTTP/1.1\r\nHost: a\r\nX-Filled-Up: to 53 by\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nX(y): 1\r\n\r\n",
         "nonsense\r\n\r\n",
         "GET / HTTP/1.1\r\nno colon\r\n\r\n",
         "\u{0}\u{1}\u{2}\r\n\r\n",

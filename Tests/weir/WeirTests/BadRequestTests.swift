@@ -170,7 +170,7 @@ import Testing
     @Test func aBodyWithoutAnAnnouncedLengthIsBoundedAsWell() async throws {
         let weir = try await TestServer.start()
         var bystander = HealthyDevice(weir)
-        let head = "POST /v1/sync HTTP/1.1\r\nHost: a\r\nX-Sync-Id: abc\r\nConnection: close\r\n"
+        let head = "POST /v1/sync HTTP/1.1\r\nHost: localhost\r\nX-Sync-Id: abc\r\nConnection: close\r\n"
         let port = weir.port
         for (name, headers, chunk) in [
             ("chunks", "", Data(repeating: UInt8(ascii: " "), count: 100_000)),
@@ -199,7 +199,7 @@ import Testing
         var bystander = HealthyDevice(weir)
         let port = weir.port
         let body = #"{"knowledgeId":"k1","batch":1,"changes":[{"table":"person","id":"p1","values":{"name":"A"}}]}"#
-        let head = "POST /v1/sync HTTP/1.1\r\nHost: a\r\nX-Sync-Id: abc\r\n"
+        let head = "POST /v1/sync HTTP/1.1\r\nHost: localhost\r\nX-Sync-Id: abc\r\n"
         for cut in [
             head, head + "Content-Length: \(body.utf8.count)\r\n\r\n",
             head + "Content-Length: \(body.utf8.count + 1)\r\n\r\n" + body,
@@ -218,12 +218,12 @@ import Testing
     /// (docs/errors.md, invalid_request).
     private static let noHTTP: [(String, Int?)] = [
         ("GET /\r\n\r\n", 400), ("\u{1}\u{2}\u{3}\r\n\r\n", nil), ("GET / HTTP/9.9\r\n\r\n", 505),
-        ("GET / HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n", 400),
-        ("POST /v1/sync HTTP/1.1\r\nHost: a\r\nX-Sync-Id: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
-        ("POST /v1/sync HTTP/1.1\r\nHost: a\r\nX-Sync-Id: a\r\nContent-Length: -5\r\n\r\n", 400),
-        ("POST /v1/sync HTTP/1.1\r\nHost: a\r\nX-Sync-Id: a\r\nContent-Length: 99999999999999999999\r\n\r\n", 413),
-        ("GET / HTTP/1.1\r\nHost: a\r\nX: \(pad(9000))\r\n\r\n", 431),
-        ("GET /\(pad(9000)) HTTP/1.1\r\nHost: a\r\n\r\n", 414),
+        ("GET / HTTP/1.1\r\nHost: localhost\r\nno colon\r\n\r\n", 400),
+        ("POST /v1/sync HTTP/1.1\r\nHost: localhost\r\nX-Sync-Id: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        ("POST /v1/sync HTTP/1.1\r\nHost: localhost\r\nX-Sync-Id: a\r\nContent-Length: -5\r\n\r\n", 400),
+        ("POST /v1/sync HTTP/1.1\r\nHost: localhost\r\nX-Sync-Id: a\r\nContent-Length: 99999999999999999999\r\n\r\n", 413),
+        ("GET / HTTP/1.1\r\nHost: localhost\r\nX: \(pad(9000))\r\n\r\n", 431),
+        ("GET /\(pad(9000)) HTTP/1.1\r\nHost: localhost\r\n\r\n", 414),
     ]
 
     @Test func whatIsNoHTTPIsRefusedAndItsConnectionEnds() async throws {

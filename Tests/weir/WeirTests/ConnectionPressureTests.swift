@@ -4,7 +4,7 @@ import Testing
 
 /// Clients that hold idle connections cost the documented memory, and do not affect others.
 @Suite struct ConnectionPressureTests {
-    private static let head = "POST /v1/sync HTTP/1.1\r\nHost: a\r\nX-Sync-Id: abc\r\n"
+    private static let head = "POST /v1/sync HTTP/1.1\r\nHost: localhost\r\nX-Sync-Id: abc\r\n"
 
     @Test func requestsThatTrickleAreCutAfterTheTimeout() async throws {
         let weir = try await TestServer.start(settings: ["gateway.request-timeout": "2s"])
@@ -73,7 +73,7 @@ import Testing
 
     private static func get(_ port: UInt16) throws -> Data {
         let connection = try RawConnection(port: port)
-        connection.send("GET /v1/schema HTTP/1.1\r\nHost: a\r\nX-Sync-Id: abc\r\nConnection: close\r\n\r\n".utf8)
+        connection.send("GET /v1/schema HTTP/1.1\r\nHost: localhost\r\nX-Sync-Id: abc\r\nConnection: close\r\n\r\n".utf8)
         return try connection.rest()
     }
 

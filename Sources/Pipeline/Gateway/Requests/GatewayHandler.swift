@@ -78,6 +78,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     /// Refuses requests that cannot succeed before their body is read.
     package func bodyPolicy(for request: HTTPRequest) -> HTTPBodyPolicy {
         do throws(Problem) {
+            try checkHost(request)
             let route = try route(of: request)
             // HTTP allows a body with every method, so one that is not used is read, too.
             guard route.method == .post, request.method == .post else { return .acceptUpTo(limits.maxBatchBytes) }
@@ -93,6 +94,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     /// Responds at once if nothing must be awaited, otherwise in a task.
     package func respond(to request: HTTPRequest) -> HTTPHandlerResult {
         do throws(Problem) {
+            try checkHost(request)
             if request.method == .options, let allow = Self.allowedMethods(request) {
                 return .response(HTTPResponse(status: 204, headers: [HTTPField("Allow", allow)]))
             }
@@ -137,6 +139,15 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         if route == .sync { return inTask { try await self.sync(caller, device, envelope) } }
         let wait = Preference.wait(of: request)
         return inTask { try await self.upload(caller, device, envelope, wait: wait) }
+    }
+
+    /// Refuses other names than loopback's where nobody has to prove an identity: a web page whose name resolves to this machine
+    /// could else send requests (DNS rebinding).
+    private func checkHost(_ request: HTTPRequest) throws(Problem) {
+        guard authenticator.trustsEveryCaller, let host = request.headers.text(of: "host") else { return }
+        guard Loopback.isNamed(by: host) else {
+            throw Problem(.forbidden, "with auth none the header Host must name loopback, as localhost does")
+        }
     }
 
     private func route(of request: HTTPRequest) throws(Problem) -> Route {

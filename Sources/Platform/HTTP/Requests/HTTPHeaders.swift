@@ -10,6 +10,8 @@ package struct HTTPHeaders: Sendable {
 
     private var bytes: [UInt8] = []
     private var entries: [Entry] = []
+    /// Whether every name is a token, as HTTP requires (RFC 9110, 5.1).
+    private(set) var namesAreTokens = true
 
     /// - Parameter byteCount: the expected bytes of all names and values.
     init(byteCount: Int = 0) {
@@ -20,7 +22,9 @@ package struct HTTPHeaders: Sendable {
     /// Appends a header, without the white space around the value (RFC 9110, 5.5).
     mutating func append(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
         let nameStart = bytes.count
+        if name.isEmpty { namesAreTokens = false }
         for byte in name {
+            if !HTTPToken.contains(byte) { namesAreTokens = false }
             bytes.append(HTTPToken.lowercased(byte))
         }
         let valueStart = bytes.count

@@ -26,6 +26,9 @@ struct BodyFraming {
 
     /// Refuses ambiguous framing.
     init(_ headers: HTTPHeaders, version: HTTPVersion) throws(RefusedRequest) {
+        // A proxy may read `Content-Length : 53` as the length, so what follows could be the body or another request (RFC 9112,
+        // 5.1).
+        guard headers.namesAreTokens else { throw RefusedRequest(.malformed, "a header's name must be a token") }
         let encodings = headers.all("transfer-encoding")
         let lengths = headers.all("content-length")
         if let encoding = encodings.first {
