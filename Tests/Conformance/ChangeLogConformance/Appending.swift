@@ -4,8 +4,32 @@ import Testing
 private let uploads = TopicPartition(.uploads, 0)
 
 extension LogBehaviour {
+    /// A queue with space for a few records.
+    private static var smallQueue: LogSettings {
+        var settings = LogSettings()
+        settings.queueBytes = 4096
+        return settings
+    }
+
     static var appending: [LogBehaviour] {
         [
+            LogBehaviour(
+                "takes an append that is many times larger than its queue, and others around it", settings: smallQueue
+            ) {
+                _, log in
+                let producer = try await log.producer()
+                // More than any log keeps beyond its queue: 12 MB.
+                let value = Array(repeating: 7 as UInt8, count: 200_000)
+                let records = (0..<60).map { NewRecord(to: uploads, key: [UInt8($0)], value: value) }
+                let first = Task.immediate { try await producer.append(records) }
+                let second = Task.immediate {
+                    try await producer.append([NewRecord(to: uploads, key: [60], value: [])])
+                }
+                #expect(try await first.value.count == 60)
+                #expect(try await second.value.count == 1)
+                #expect(try await log.records(of: uploads, count: 61).map(\.key) == (0...60).map { [UInt8($0)] })
+                await producer.close()
+            },
             LogBehaviour("keeps the order of each partition, with increasing offsets") { _, log in
                 let producer = try await log.producer()
                 var offsets: [Int: [Int64]] = [:]

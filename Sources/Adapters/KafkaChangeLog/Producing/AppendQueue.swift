@@ -5,6 +5,7 @@ import Kafka
 /// wait for the brokers.
 ///
 /// Only one caller enqueues at a time, so that the records of an append stay together and appends keep the order of their calls.
+/// An append larger than the queue is enqueued in slices, each when there is space for it.
 /// Every change returns actions, which the caller performs after it has released its lock.
 struct AppendQueue {
     /// A caller that waits to enqueue: resumed with `nil` when it may, or with the error that refuses it.
@@ -25,6 +26,7 @@ struct AppendQueue {
         }
     }
 
+    /// A slice of what a caller appends; most are the whole.
     private struct Append {
         let promise: LogPromise<[Int64]>
         let size: Int
@@ -50,6 +52,8 @@ struct AppendQueue {
     private var firstWaiting = 0
     /// Whether a caller is enqueuing.
     private var isEnqueuing = false
+    /// That caller, while it waits for space for its next slice.
+    private var waitingForSlice: (waiter: Waiter, size: Int)?
     /// The error of the first record that failed; nothing is appended after it.
     private var failure: ChangeLogError?
     /// Whether an append has failed with that error, and not only with `producerFailed`.
@@ -81,6 +85,18 @@ struct AppendQueue {
         return true
     }
 
+    /// Waits for space for the next slice of the caller that is enqueuing, which has the turn until ``release()``.
+    mutating func waitForSlice(_ waiter: Waiter, size: Int) -> Actions {
+        var actions = Actions()
+        if let refusal = failure == nil && fatal == nil ? nil : refusal {
+            actions.resumed.append((waiter, refusal))
+        } else {
+            waitingForSlice = (waiter, size)
+            resumeNext(&actions)
+        }
+        return actions
+    }
+
     mutating func wait(_ waiter: Waiter, size: Int) -> Actions {
         var actions = Actions()
         if let refusal {
@@ -93,7 +109,7 @@ struct AppendQueue {
     }
 
     /// Adds an append whose records are about to be enqueued; returns the tag of the first record.
-    mutating func begin(_ records: [NewRecord], size: Int, _ promise: LogPromise<[Int64]>) -> UInt {
+    mutating func begin(_ records: ArraySlice<NewRecord>, size: Int, _ promise: LogPromise<[Int64]>) -> UInt {
         let append = Append(
             promise: promise, size: size, firstTag: nextTag, destinations: records.map(\.destination),
             offsets: Array(repeating: -1, count: records.count), undelivered: records.count)
@@ -103,7 +119,7 @@ struct AppendQueue {
         return append.firstTag
     }
 
-    /// Ends enqueuing: the first `count` records are enqueued, and the others are not because of the error.
+    /// Records that the first `count` records of a slice are enqueued, and the others are not because of the error.
     mutating func end(firstTag: UInt, count: Int, error: KafkaError?) -> Actions {
         var actions = Actions()
         // An append can be resolved by now only if all its records were enqueued.
@@ -112,12 +128,11 @@ struct AppendQueue {
                 report(index, number, offset: -1, error, &actions)
             }
         }
-        isEnqueuing = false
         finishResolved(&actions)
         return actions
     }
 
-    /// Ends enqueuing without an append.
+    /// Ends the turn of the caller that was enqueuing.
     mutating func release() -> Actions {
         var actions = Actions()
         isEnqueuing = false
@@ -184,7 +199,7 @@ struct AppendQueue {
     // MARK: Implementation
 
     private func hasSpace(_ size: Int) -> Bool {
-        // An append larger than the queue is accepted when the queue is empty.
+        // A record larger than the queue is accepted when the queue is empty.
         bytes == 0 || bytes + size <= maximumBytes
     }
 
@@ -238,6 +253,7 @@ struct AppendQueue {
     }
 
     private mutating func refuseWaiting(_ error: ChangeLogError, _ actions: inout Actions) {
+        if let (waiter, _) = waitingForSlice.take() { actions.resumed.append((waiter, error)) }
         actions.resumed += waiting[firstWaiting...].compactMap { $0 }.map { ($0.waiter, error) }
         waiting = []
         firstWaiting = 0
@@ -262,6 +278,10 @@ struct AppendQueue {
 
     /// Lets the next waiting caller enqueue, if there is space.
     private mutating func resumeNext(_ actions: inout Actions) {
+        if let (waiter, size) = waitingForSlice, hasSpace(size) {
+            waitingForSlice = nil
+            actions.resumed.append((waiter, nil))
+        }
         guard !isEnqueuing, firstWaiting < waiting.count, let next = waiting[firstWaiting], hasSpace(next.size) else {
             return
         }

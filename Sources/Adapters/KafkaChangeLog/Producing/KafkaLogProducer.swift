@@ -42,10 +42,13 @@ package final class KafkaLogProducer: LogProducer {
                 throw .tooLarge(record, maximum: maximumRecordSize)
             }
         }
-        let size = records.reduce(0) { $0 + $1.size }
-        try await queue.acquire(size: size)
+        let slices = queue.slices(of: records)
+        try await queue.acquire(size: slices[0].size)
         // Without records there is no delivery report.
-        if records.isEmpty { return queue.release().receipt }
+        if records.isEmpty {
+            queue.release()
+            return AppendReceipt { .success([]) }
+        }
         let ticket: TopicGuard.Ticket
         do throws(ChangeLogError) {
             ticket = try topicGuard.admit(records, cluster: service.client.clusterID)
@@ -53,10 +56,11 @@ package final class KafkaLogProducer: LogProducer {
             queue.release()
             throw error
         }
-        let receipt = queue.enqueue(records, size: size, topics).receipt
+        let receipts = try await queue.enqueue(slices, topics)
         return AppendReceipt { [topicGuard, client = service.client] in
             do throws(ChangeLogError) {
-                let offsets = try await receipt.offsets()
+                var offsets: [Int64] = []
+                for receipt in receipts { offsets += try await receipt.offsets() }
                 try topicGuard.check(offsets, ticket, cluster: client.clusterID)
                 return .success(offsets)
             } catch {
@@ -94,15 +98,42 @@ package final class KafkaLogProducer: LogProducer {
 
 /// The queue of a producer's appends, with the client that delivers them.
 private final class ProducerQueue: Sendable {
+    struct Slice {
+        let records: ArraySlice<NewRecord>
+        let size: Int
+    }
+
     private let appends: Mutex<AppendQueue>
+    private let maximumBytes: Int
     /// Set before the first append.
     private let client = Mutex<KafkaClient?>(nil)
 
-    init(maximumBytes: Int) { appends = Mutex(AppendQueue(maximumBytes: maximumBytes)) }
+    init(maximumBytes: Int) {
+        self.maximumBytes = maximumBytes
+        appends = Mutex(AppendQueue(maximumBytes: maximumBytes))
+    }
+
+    /// An append as a whole where it fits into the queue; else in slices that do, so that the next is enqueued while the brokers
+    /// write the last. A slice has at least one record.
+    func slices(of records: [NewRecord]) -> [Slice] {
+        let size = records.reduce(0) { $0 + $1.size }
+        if size <= maximumBytes { return [Slice(records: records[...], size: size)] }
+        var slices: [Slice] = []
+        var (first, bytes) = (0, 0)
+        for (index, record) in records.enumerated() {
+            if index > first, bytes + record.size > maximumBytes / 4 {
+                slices.append(Slice(records: records[first..<index], size: bytes))
+                (first, bytes) = (index, 0)
+            }
+            bytes += record.size
+        }
+        slices.append(Slice(records: records[first...], size: bytes))
+        return slices
+    }
 
     func attach(_ client: KafkaClient) { self.client.withLock { $0 = client } }
 
-    /// Waits until the caller may enqueue; ``enqueue(_:size:_:)`` or ``release()`` must follow.
+    /// Waits until the caller may enqueue; ``enqueue(_:_:)`` or ``release()`` must follow.
     func acquire(size: Int) async throws(ChangeLogError) {
         let result: Result<Bool, ChangeLogError> = appends.withLock { appends in
             Result { () throws(ChangeLogError) in try appends.acquire(size: size) }
@@ -114,9 +145,26 @@ private final class ProducerQueue: Sendable {
         if let refusal { throw refusal }
     }
 
-    func enqueue(_ records: [NewRecord], size: Int, _ topics: TopicNames) -> LogPromise<[Int64]> {
+    /// Enqueues slices one after the other, the first at once, each further one when there is space for it.
+    ///
+    /// - Throws: when the producer fails meanwhile; what was enqueued is then delivered or not.
+    func enqueue(_ slices: [Slice], _ topics: TopicNames) async throws(ChangeLogError) -> [AppendReceipt] {
+        defer { release() }
+        var receipts = [enqueue(slices[0], topics).receipt]
+        for slice in slices.dropFirst() {
+            let refusal = await withCheckedContinuation { waiter in
+                appends.withLock { $0.waitForSlice(waiter, size: slice.size) }.perform(purge: purge)
+            }
+            if let refusal { throw refusal }
+            receipts.append(enqueue(slice, topics).receipt)
+        }
+        return receipts
+    }
+
+    private func enqueue(_ slice: Slice, _ topics: TopicNames) -> LogPromise<[Int64]> {
+        let records = slice.records
         let promise = LogPromise<[Int64]>()
-        let firstTag = appends.withLock { $0.begin(records, size: size, promise) }
+        let firstTag = appends.withLock { $0.begin(records, size: slice.size, promise) }
         let messages = records.lazy.map { record in
             KafkaRecord(
                 topic: topics.name(of: record.destination.topic), partition: Int32(record.destination.partition),
@@ -128,14 +176,8 @@ private final class ProducerQueue: Sendable {
         return promise
     }
 
-    /// Enqueues nothing.
-    @discardableResult
-    func release() -> LogPromise<[Int64]> {
-        let promise = LogPromise<[Int64]>()
-        appends.withLock { $0.release() }.perform(purge: purge)
-        promise.fulfil(.success([]))
-        return promise
-    }
+    /// Ends the caller's turn.
+    func release() { appends.withLock { $0.release() }.perform(purge: purge) }
 
     /// Handles the client's delivery reports and fatal errors.
     func handle(_ event: borrowing KafkaEvent) {
