@@ -1,6 +1,6 @@
 import CRdkafka
 
-/// Calls of a consumer group member; they return at once unless they say that they block.
+/// Calls of a consumer group member; they wait for librdkafka's own thread at most, unless they say that they block.
 extension KafkaClient {
     /// Joins the client's group for a topic.
     package func subscribe(to topic: String) throws(KafkaError) {

@@ -63,6 +63,11 @@ struct ClientProperties: Sendable {
         if properties["heartbeat.interval.ms"] == nil {
             properties.set("heartbeat.interval.ms", "\(min(3000, session / 3))")
         }
+        // librdkafka 2.0 may drop the metadata request after which a member joins its group. The next one comes with this
+        // interval, whose default is five minutes.
+        if properties["topic.metadata.refresh.interval.ms"] == nil {
+            properties.set("topic.metadata.refresh.interval.ms", "10000")
+        }
         properties.set("auto.offset.reset", "earliest")
         properties.set("queued.max.messages.kbytes", "1")
         properties.set("queued.min.messages", "1")

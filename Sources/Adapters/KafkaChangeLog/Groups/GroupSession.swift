@@ -7,7 +7,8 @@ import ThreadExecutor
 /// One membership in a consumer group: the client, and the thread that polls it.
 ///
 /// The thread polls whatever the workers do, so a member that is busy, paused or retrying stays in its group. It accepts
-/// assigned partitions at once, and releases revoked ones when their workers have ended.
+/// assigned partitions at once, and releases revoked ones when their workers have ended. The client is used for membership and
+/// commits only; records are read by others.
 final class GroupSession: Sendable {
     /// A partition as it was assigned once; the next assignment of the same partition has another number.
     struct HeldPartition: Sendable, Hashable {
@@ -109,11 +110,14 @@ final class GroupSession: Sendable {
     ///
     /// - Parameter error: the error of later commits.
     func leave(_ error: ChangeLogError?) async {
-        state.withLock { $0.isLeaving = true }
-        client.wake()
+        // Under the lock, so that the thread cannot be past its polls by then: `leaveGroup()` would end with the wake-up.
+        state.withLock { state in
+            state.isLeaving = true
+            client.wake()
+        }
         await serving.withLock({ $0 })?.value
         let left = state.withLock { state in
-            state.end = error ?? .fenced(TopicPartition(topic, 0))
+            state.end = error ?? state.end ?? .fenced(TopicPartition(topic, 0))
             state.held = [:]
             defer { state.commits = [] }
             return state.commits
@@ -151,16 +155,17 @@ final class GroupSession: Sendable {
 
     // MARK: On the thread
 
-    private struct ThreadState {
+    /// What the thread has not finished.
+    private struct Pending {
         var commits = PendingCommits()
         /// Revoked partitions whose workers may still run.
         var revoked: Set<HeldPartition> = []
-        /// Whether a revocation was answered: an assignment follows, which may be empty.
+        /// True from the answer to a revocation until the next assignment, which may be empty.
         var expectsAssignment = false
     }
 
     private func serve() {
-        var thread = ThreadState()
+        var pending = Pending()
         do throws(KafkaError) {
             try client.subscribe(to: dependencies.topics.name(of: topic))
             while true {
@@ -168,48 +173,57 @@ final class GroupSession: Sendable {
                     defer { (state.releases, state.commits) = ([], []) }
                     return (state.releases, state.commits, state.isLeaving)
                 }
-                for commit in commits + thread.commits.removeDue() { send(commit, &thread) }
-                for commit in thread.commits.removeOverdue() {
-                    finish(commit, KafkaError(.timedOut, message: "no response from the coordinator"), &thread)
+                for commit in commits + pending.commits.removeDue() { send(commit, &pending) }
+                for commit in pending.commits.removeOverdue() {
+                    finish(commit, KafkaError(.timedOut, message: "no response from the coordinator"), &pending)
                 }
-                if !releases.isEmpty { try releaseNow(releases, &thread) }
-                if isLeaving, thread.commits.isEmpty { break }
-                guard let event = try client.poll(milliseconds: thread.commits.millisecondsToNext) else { continue }
-                try handle(event, &thread)
+                if !releases.isEmpty { try releaseNow(releases, &pending) }
+                if isLeaving, pending.commits.isEmpty { break }
+                guard let event = try client.poll(milliseconds: pending.commits.millisecondsToNext) else { continue }
+                try handle(event, &pending)
             }
-            try leave(&thread)
+            try leaveGroup(&pending)
         } catch {
             let cause = ChangeLogError(error, needing: .read, group: dependencies.group)
-            thread.commits.fail(where: { _ in true }, with: { _ in cause })
+            pending.commits.fail(where: { _ in true }, with: { _ in cause })
+            // The workers, which are stopped now, may still commit.
+            let unsent = state.withLock { state in
+                state.end = cause
+                defer { state.commits = [] }
+                return state.commits
+            }
+            for commit in unsent { commit.promise.fulfil(.failure(cause)) }
             changed(.failed(cause))
         }
     }
 
-    private func handle(_ event: borrowing KafkaEvent, _ thread: inout ThreadState) throws(KafkaError) {
+    private func handle(_ event: borrowing KafkaEvent, _ pending: inout Pending) throws(KafkaError) {
         dependencies.logger.write(event)
         switch event.kind {
         case .rebalance:
             switch event.rebalance() {
             case .assigned(let positions):
-                thread.expectsAssignment = false
+                pending.expectsAssignment = false
                 try client.accept(positions)
                 let held = hold(positions)
                 if !held.isEmpty { changed(.assigned(held)) }
             case .revoked(let positions):
                 let held = state.withLock { state in positions.compactMap { state.held[Int($0.partition)] } }
-                thread.revoked.formUnion(held)
+                // Each revocation must be answered, or the group waits for this member.
+                if held.isEmpty { return try client.release(positions) }
+                pending.revoked.formUnion(held)
                 if try client.hasLostAssignment() {
                     // Other members may have the partitions already: no commit may follow.
                     state.withLock { state in for held in held { state.held[held.partition] = nil } }
                     let lost = Set(held)
-                    thread.commits.fail(where: lost.contains, with: { .fenced(partition($0)) })
+                    pending.commits.fail(where: lost.contains, with: { .fenced(partition($0)) })
                 }
                 changed(.revoked(held))
             case .failed(let error): throw error
             }
         case .commit:
-            guard let commit = thread.commits.remove(event.tag) else { return }
-            finish(commit, event.commitError, &thread)
+            guard let commit = pending.commits.remove(event.tag) else { return }
+            finish(commit, event.commitError, &pending)
         case .error:
             // Waiting does not help: an operator has to change something.
             if let error = event.error, error.isFatal || Self.endsMembership.contains(error.code) { throw error }
@@ -230,64 +244,64 @@ final class GroupSession: Sendable {
         }
     }
 
-    private func releaseNow(_ released: [HeldPartition], _ thread: inout ThreadState) throws(KafkaError) {
+    private func releaseNow(_ released: [HeldPartition], _ pending: inout Pending) throws(KafkaError) {
         state.withLock { state in
             for held in released where state.held[held.partition] == held { state.held[held.partition] = nil }
         }
-        thread.revoked.subtract(released)
+        pending.revoked.subtract(released)
         // After a lost assignment the client joins the group again, without an assignment to answer.
-        thread.expectsAssignment = try !client.hasLostAssignment()
+        pending.expectsAssignment = try !client.hasLostAssignment()
         try client.release(released.map { dependencies.topics.position(partition($0)) })
     }
 
-    private func send(_ commit: Commit, _ thread: inout ThreadState) {
+    private func send(_ commit: Commit, _ pending: inout Pending) {
         guard state.withLock({ $0.held[commit.held.partition] == commit.held }) else {
             return commit.promise.fulfil(.failure(.fenced(partition(commit.held))))
         }
-        let tag = thread.commits.add(commit)
+        let tag = pending.commits.add(commit)
         do throws(KafkaError) {
             let position = dependencies.topics.position(partition(commit.held), offset: commit.offset)
             try client.commit(position, tag: tag)
         } catch {
-            if let commit = thread.commits.remove(tag) { finish(commit, error, &thread) }
+            if let commit = pending.commits.remove(tag) { finish(commit, error, &pending) }
         }
     }
 
     /// Completes a commit, or schedules a retry.
-    private func finish(_ commit: Commit, _ error: KafkaError?, _ thread: inout ThreadState) {
+    private func finish(_ commit: Commit, _ error: KafkaError?, _ pending: inout Pending) {
         guard let error else { return commit.promise.fulfil(.success(())) }
         // A rebalance may have changed the generation while this member keeps the partition; if it lost the partition, the
         // revocation arrives before the retry.
-        if error.isRetriable || error.code == .illegalGeneration, thread.commits.retry(commit) { return }
+        if error.isRetriable || error.code == .illegalGeneration, pending.commits.retry(commit) { return }
         commit.promise.fulfil(
             .failure(
                 ChangeLogError(
                     error, partition: partition(commit.held), needing: .read, group: dependencies.group)))
     }
 
-    /// Leaves the group in the only order that librdkafka 2.0 supports: finish the current rebalance, unsubscribe, release all
-    /// partitions, close.
-    private func leave(_ thread: inout ThreadState) throws(KafkaError) {
+    /// Leaves the group: finishes the current rebalance, unsubscribes, releases all partitions, closes. In another order, or with
+    /// an assignment that was not accepted, librdkafka 2.0 may wait forever.
+    private func leaveGroup(_ pending: inout Pending) throws(KafkaError) {
         let deadline = ContinuousClock.now + .seconds(5)
-        if !thread.revoked.isEmpty { try releaseNow(Array(thread.revoked), &thread) }
-        while thread.expectsAssignment, ContinuousClock.now < deadline {
-            if let event = try client.poll(milliseconds: 1000) { try handleWhileLeaving(event, &thread) }
+        if !pending.revoked.isEmpty { try releaseNow(Array(pending.revoked), &pending) }
+        while pending.expectsAssignment, ContinuousClock.now < deadline {
+            if let event = try client.poll(milliseconds: 1000) { try handleWhileLeaving(event, &pending) }
         }
         try client.unsubscribe()
         while try !client.assignment().isEmpty, ContinuousClock.now < deadline {
-            if let event = try client.poll(milliseconds: 1000) { try handleWhileLeaving(event, &thread) }
+            if let event = try client.poll(milliseconds: 1000) { try handleWhileLeaving(event, &pending) }
         }
-        while let event = try client.poll(milliseconds: 0) { try handleWhileLeaving(event, &thread) }
+        while let event = try client.poll(milliseconds: 0) { try handleWhileLeaving(event, &pending) }
         try client.leaveGroup()
     }
 
     /// Handles a rebalance after the workers have ended.
-    private func handleWhileLeaving(_ event: borrowing KafkaEvent, _ thread: inout ThreadState) throws(KafkaError) {
+    private func handleWhileLeaving(_ event: borrowing KafkaEvent, _ pending: inout Pending) throws(KafkaError) {
         dependencies.logger.write(event)
         guard case .rebalance = event.kind else { return }
         switch event.rebalance() {
         case .assigned(let positions):
-            thread.expectsAssignment = false
+            pending.expectsAssignment = false
             try client.accept(positions)
         case .revoked(let positions): try client.release(positions)
         case .failed(let error): throw error

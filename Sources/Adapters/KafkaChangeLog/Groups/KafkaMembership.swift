@@ -16,7 +16,7 @@ package final class KafkaMembership: LogMembership {
     }
 
     private enum Phase {
-        case joined
+        case notStarted
         /// With the callers of `leave()`.
         case running(AsyncStream<Signal>.Continuation, leavers: [CheckedContinuation<Bool, Never>])
         case ended
@@ -29,7 +29,7 @@ package final class KafkaMembership: LogMembership {
     }
 
     private struct State {
-        var phase = Phase.joined
+        var phase = Phase.notStarted
         var isLeaving = false
         /// The error of the first worker that failed, or of the group.
         var failure: (any Error)?
@@ -84,13 +84,13 @@ package final class KafkaMembership: LogMembership {
     func close() async { await leave(.closed("the log")) }
 
     private func leave(_ logError: ChangeLogError?) async {
-        let wasIdle = await withCheckedContinuation { (leaver: CheckedContinuation<Bool, Never>) in
+        let hasNeverRun = await withCheckedContinuation { (leaver: CheckedContinuation<Bool, Never>) in
             let (continuation, hasEnded): (AsyncStream<Signal>.Continuation?, Bool) = state.withLock { state in
                 state.isLeaving = true
                 if state.logError == nil { state.logError = logError }
                 guard case .running(let continuation, let leavers) = state.phase else {
                     defer { state.phase = .ended }
-                    if case .joined = state.phase { return (nil, true) }
+                    if case .notStarted = state.phase { return (nil, true) }
                     return (nil, false)
                 }
                 state.phase = .running(continuation, leavers: leavers + [leaver])
@@ -102,7 +102,7 @@ package final class KafkaMembership: LogMembership {
             }
             leaver.resume(returning: hasEnded)
         }
-        guard wasIdle else { return }
+        guard hasNeverRun else { return }
         await dependencies.closeOffsetsClient()
         dependencies.hasEnded()
     }
@@ -118,7 +118,7 @@ package final class KafkaMembership: LogMembership {
     private func start(_ continuation: AsyncStream<Signal>.Continuation) throws {
         let refusal: ChangeLogError? = state.withLock { state in
             switch state.phase {
-            case .joined:
+            case .notStarted:
                 state.phase = .running(continuation, leavers: [])
                 return nil
             case .running: preconditionFailure("a membership runs only once")
