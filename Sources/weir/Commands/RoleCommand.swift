@@ -25,6 +25,15 @@ enum Role: String, Sendable, CaseIterable {
         }
     }
 
+    /// What keeps a process of this role from being ready, besides its storage.
+    fileprivate var conditions: [Condition] {
+        switch self {
+        case .gateway: [.history, .fanOuts, .gateway]
+        case .ingest, .ordering: [.history, .stage(self)]
+        case .fanout: [.history, .streams]
+        }
+    }
+
     /// The topics without which the role cannot work, besides `control`.
     var topics: [Topic] {
         switch self {
@@ -89,7 +98,7 @@ enum RoleCommand {
         return await ServiceRunner.run(settings.log, settings.operations) { process in
             var folder: DataFolder?
             if case .fanOut(let fanOut, _, _) = settings.work { folder = try DataFolder(path: fanOut.directory) }
-            try await process.serve { [logger = process.logger] condition in
+            try await process.serve(conditions: role.conditions) { [logger = process.logger] condition in
                 try await ClusterBackend.open(settings.cluster, condition: condition, logger: logger)
             } _: { services in
                 switch settings.work {

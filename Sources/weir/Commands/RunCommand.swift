@@ -34,7 +34,8 @@ enum RunCommand {
         return await ServiceRunner.run(settings.log, settings.operations) { process in
             switch settings.backend {
             case .embedded(let embedded):
-                try await process.serve { [logger = process.logger, monitoring = process.monitoring] condition in
+                try await process.serve(conditions: [.streams, .gateway]) {
+                    [logger = process.logger, monitoring = process.monitoring] _ in
                     try await EmbeddedBackend.open(
                         embedded, pipeline, stages, logger: logger, monitoring: monitoring)
                 } _: {
@@ -43,7 +44,9 @@ enum RunCommand {
             case .cluster(let cluster):
                 // The lock on the folder of the streams is held until the process ends.
                 let folder = try DataFolder(path: pipeline.data)
-                try await process.serve { [logger = process.logger] condition in
+                try await process.serve(
+                    conditions: [.history, .streams, .stage(.ordering), .stage(.ingest), .gateway]
+                ) { [logger = process.logger] condition in
                     try await ClusterBackend.open(
                         cluster, proposing: .init(pipeline: pipeline, limits: stages.limits), condition: condition,
                         logger: logger)

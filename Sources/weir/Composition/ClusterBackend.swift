@@ -106,7 +106,7 @@ struct ClusterBackend: Backend {
     func services(for topics: [Topic], _ monitoring: Monitoring, _ logger: Logger) -> [ServiceGroup.Member] {
         let monitor = EpochMonitor(
             log: log, control: control, tables: optionalTables, topics: topics,
-            interval: settings.kafka.checkInterval, condition: monitoring.conditions.history(),
+            interval: settings.kafka.checkInterval, condition: monitoring.conditions[.history],
             logger: logger.labeled("control"))
         return [.init("control", CancelledService(monitor.run))]
     }
@@ -117,7 +117,7 @@ struct ClusterBackend: Backend {
         of role: Role, _ monitoring: Monitoring, _ logger: Logger, run: @escaping @Sendable () async throws -> Void
     ) -> CancelledService {
         let retry = ReadinessRetry(
-            what: "The stage \(role.rawValue)", condition: monitoring.conditions.stage(role), logger: logger)
+            what: "The stage \(role.rawValue)", condition: monitoring.conditions[.stage(role)], logger: logger)
         let topics = role.topics
         return CancelledService { [log] in
             try await retry.keep {

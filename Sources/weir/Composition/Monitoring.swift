@@ -5,15 +5,17 @@ import HTTP
 import Metrics
 import Operations
 import ServiceLifecycle
+import Synchronization
 
 /// The metrics, readiness and liveness of the process.
 struct Monitoring: Sendable {
     let metrics = MetricRegistry()
     let readiness = Readiness()
     let liveness = Liveness()
-    var conditions: Conditions { Conditions(readiness) }
+    let conditions: Conditions
 
     init() {
+        conditions = Conditions(readiness)
         metrics.gauge(.buildInfo, [.version: Version.text]).set(1)
         let start = Double(WallClock.microseconds()) / 1_000_000
         metrics.collect { [readiness] samples in
@@ -28,39 +30,57 @@ struct Monitoring: Sendable {
     }
 }
 
-/// The conditions that keep a process from being ready; a process has those of its roles.
-struct Conditions: Sendable {
+/// What keeps a process from being ready; a process has the conditions of its roles.
+enum Condition: Hashable, Sendable {
+    /// Log and tables are open.
+    case storage
+    /// The topics have the epoch and hold all their records.
+    case history
+    /// The streams of all partitions serve.
+    case streams
+    /// Every partition has a fan-out that serves it.
+    case fanOuts
+    /// Requests are accepted.
+    case gateway
+    case stage(Role)
+
+    fileprivate var name: String {
+        switch self {
+        case .storage: "storage"
+        case .history: "history"
+        case .streams: "streams"
+        case .fanOuts: "fanouts"
+        case .gateway: "gateway"
+        case .stage(let role): role.rawValue
+        }
+    }
+
+    fileprivate var firstReason: String {
+        switch self {
+        case .storage: "the log and the tables are being opened"
+        case .history: "the topics have not been checked yet"
+        case .streams: "the streams are being opened"
+        case .fanOuts: "no fan-out is connected yet"
+        case .gateway: "the gateway does not listen yet"
+        case .stage: "the stage has not started yet"
+        }
+    }
+}
+
+/// The conditions of a process, each added to its readiness once.
+final class Conditions: Sendable {
     private let readiness: Readiness
+    private let added = Mutex<[Condition: ReadinessCondition]>([:])
 
     init(_ readiness: Readiness) { self.readiness = readiness }
 
-    /// Log and tables are open.
-    func storage() -> ReadinessCondition {
-        readiness.addCondition("storage", unready: "the log and the tables are being opened")
-    }
-
-    /// The topics have the epoch and hold all their records.
-    func history() -> ReadinessCondition {
-        readiness.addCondition("history", unready: "the topics have not been checked yet")
-    }
-
-    /// The streams of all partitions serve.
-    func streams() -> ReadinessCondition {
-        readiness.addCondition("streams", unready: "the streams are being opened")
-    }
-
-    /// Every partition has a fan-out that serves it.
-    func fanOuts() -> ReadinessCondition {
-        readiness.addCondition("fanouts", unready: "no fan-out is connected yet")
-    }
-
-    /// Requests are accepted.
-    func gateway() -> ReadinessCondition {
-        readiness.addCondition("gateway", unready: "the gateway does not listen yet")
-    }
-
-    func stage(_ role: Role) -> ReadinessCondition {
-        readiness.addCondition(role.rawValue, unready: "the stage has not started yet")
+    subscript(_ condition: Condition) -> ReadinessCondition {
+        added.withLock { added in
+            if let existing = added[condition] { return existing }
+            let new = readiness.addCondition(condition.name, unready: condition.firstReason)
+            added[condition] = new
+            return new
+        }
     }
 }
 

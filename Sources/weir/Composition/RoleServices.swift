@@ -87,7 +87,7 @@ struct RoleServices<B: Backend>: Sendable {
         _ link: LinkConfiguration
     ) throws -> [ServiceGroup.Member] {
         let backlog = stages.backlog(settings)
-        let condition = monitoring.conditions.fanOuts()
+        let condition = monitoring.conditions[.fanOuts]
         let history = backend.control.history
         let fanOuts = try RemoteFanOut(
             remote, link: link, epoch: history.epoch, partitions: history.partitions,
@@ -111,7 +111,7 @@ struct RoleServices<B: Backend>: Sendable {
         let gateway = stages.gateway(settings, limits, link: link, backlog: backlog)
         if backend.reportsFailures { monitoring.readiness.addProbe("uploads") { gateway.uploadFailure } }
         let runner = GatewayRunner(
-            gateway: gateway, condition: monitoring.conditions.gateway(),
+            gateway: gateway, condition: monitoring.conditions[.gateway],
             scheme: settings.server.tls == nil ? "http" : "https", data: data, logger: logger, canServe: canServe)
         return .init("gateway", runner, startLimit: startLimit)
     }
@@ -129,7 +129,7 @@ struct RoleServices<B: Backend>: Sendable {
 
     private func fanOutMonitor(of partitions: [Int]) -> FanOutMonitor {
         FanOutMonitor(
-            partitions: partitions, logger: logger.labeled("fanout"), condition: monitoring.conditions.streams())
+            partitions: partitions, logger: logger.labeled("fanout"), condition: monitoring.conditions[.streams])
     }
 
     private func retention(

@@ -57,11 +57,14 @@ struct ServiceRunner: Sendable {
     }
 
     /// Opens a backend, runs services on it until the process is asked to stop, and closes it.
+    ///
+    /// - Parameter conditions: those of the services, which keep the process from being ready from the start.
     func serve<B: Backend>(
-        _ open: @escaping @Sendable (ReadinessCondition) async throws -> B,
+        conditions: [Condition], _ open: @escaping @Sendable (ReadinessCondition) async throws -> B,
         _ services: (RoleServices<B>) throws -> [ServiceGroup.Member]
     ) async throws {
-        let condition = monitoring.conditions.storage()
+        let condition = monitoring.conditions[.storage]
+        for condition in conditions { _ = monitoring.conditions[condition] }
         let opening = Task { try await open(condition) }
         stop.handle { _ in opening.cancel() }
         let backend: B

@@ -31,7 +31,7 @@ import Testing
             let ready = try await operations.get("/readyz")
             #expect(ready.status == 503)
             let reasons = try ready.json()["reasons"].object
-            #expect(Set(reasons.keys) == ["storage"])
+            #expect(Set(reasons.keys) == ["storage", "streams", "gateway"])
             #expect(reasons["storage"]?.string == "the log and the tables are being opened")
             #expect(try await operations.get("/healthz").status == 200)
             let metrics = String(decoding: try await operations.get("/metrics").body, as: UTF8.self)
