@@ -60,7 +60,7 @@ extension ChangeResult {
         var wireNumber: UInt64 { rawValue }
     }
 
-    /// - Parameter device: stands for an omitted knowledgeId, if the enclosing message has one.
+    /// - Parameter device: its knowledgeId is that of changes without one, if the enclosing message has one.
     package init(from reader: inout WireReader, device: KnowledgeID?) throws(WireError) {
         var index = 0
         var table = 0

@@ -5,11 +5,11 @@ extension JSONValue {
     /// Appends the value without white space and with the members of every object in the order of their names' bytes: two
     /// spellings of the same content are the same bytes.
     ///
-    /// For content that is compared and not stored: a client that sends a batch again may spell it anew, and libraries
-    /// write members in any order. A repeated name keeps its order.
+    /// For content that is compared and not stored: a client may serialize a batch differently when it sends it again,
+    /// and libraries write members in any order. A repeated name keeps its order.
     ///
-    /// - Parameter depth: how many arrays and objects may stand inside each other: each level may copy what is in it, and
-    ///   takes room on the stack. What lies deeper counts as it is spelled.
+    /// - Parameter depth: how deep arrays and objects may be nested: each level may copy its content, and needs stack space.
+    ///   What is nested deeper is compared as it is written.
     func appendSorted(to bytes: inout [UInt8], depth: Int = CanonicalForm.maximumDepth) {
         guard depth > 0 || isScalar else { return bytes.append(sourceBytes) }
         if var elements {

@@ -16,23 +16,23 @@ package struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
     private let configuration: OrderingConfiguration
     private let budget: OverlayBudget
     private let metrics: OrderingMetrics
-    private let hasFailed: @Sendable (Int, any Error) -> Void
+    private let reportFailure: @Sendable (Int, any Error) -> Void
 
     /// - Parameters:
     ///   - context: its log holds `changes` and `ordered`.
     ///   - store: the tables, prepared for every schema version known.
-    ///   - hasFailed: called with each partition that cannot be ordered at the moment and the reason, at each attempt.
+    ///   - reportFailure: called with each partition that cannot be ordered at the moment and the reason, at each attempt.
     package init(
         _ context: StageContext<Log>, store: Store, configuration: OrderingConfiguration,
         metrics: OrderingMetrics = OrderingMetrics(),
-        hasFailed: @escaping @Sendable (Int, any Error) -> Void = { _, _ in }
+        reportFailure: @escaping @Sendable (Int, any Error) -> Void = { _, _ in }
     ) {
         self.context = context
         self.store = store
         self.configuration = configuration
         budget = OverlayBudget(limit: configuration.overlayBytes)
         self.metrics = metrics
-        self.hasFailed = hasFailed
+        self.reportFailure = reportFailure
     }
 
     /// Works until the task is cancelled; what was published by then is written first.
@@ -56,7 +56,7 @@ package struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
     package func order(_ partition: Int) async throws {
         try await PartitionWorker(
             partition: partition, context: context, store: store, configuration: configuration, budget: budget,
-            metrics: metrics, hasFailed: hasFailed
+            metrics: metrics, reportFailure: reportFailure
         ).run()
     }
 
@@ -74,16 +74,16 @@ package struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
         let (logger, metadata): (Logger, LogMetadata) = (context.logger, [.partition: .integer(partition)])
         switch event {
         case .retrying(let error, _):
-            hasFailed(partition, error)
+            reportFailure(partition, error)
             logger.error("Ordering a partition failed; trying again", metadata, error: error)
         case .awaitingSchema(let error):
-            hasFailed(partition, error)
+            reportFailure(partition, error)
             logger.warning("The partition is paused until its schema version is known", metadata, error: error)
         case .schemaKnown: logger.notice("The partition resumes: its schema version is known", metadata)
         case .partitionStopped(let error):
-            hasFailed(partition, error)
+            reportFailure(partition, error)
             logger.critical("The partition is paused: its next record cannot be processed", metadata, error: error)
-        case .stageStopped(let error): hasFailed(partition, error)
+        case .stageStopped(let error): reportFailure(partition, error)
         // The partition was taken away: its next worker reports what fails.
         case .cancelled: break
         }
@@ -92,7 +92,7 @@ package struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
     @Sendable private static func response(to error: any Error) -> FailureResponse {
         switch error {
         case let error as ChangeLogError where error.isRetriable || error.code == .producerFailed: .retry
-        // Fenced: another worker has the partition; either this one is about to lose it, or that one was told to stop.
+        // Fenced: another worker has the partition; either this one is about to lose it, or that one is stopping.
         case let error as RecordStoreError where error.isRetriable || error.code == .fenced: .retry
         case let error as RecordStoreError: if case .refusedRow = error.code { .stopPartition } else { .stopStage }
         case OrderingError.paused(_, _, .unknownSchema(let hash)): .awaitSchema { $0[hash] != nil }

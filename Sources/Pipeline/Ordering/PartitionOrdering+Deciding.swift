@@ -42,8 +42,8 @@ extension PartitionOrdering {
         return (parts, nil)
     }
 
-    /// The parts that one step may take: up to one whose device's progress depends on those before it in a way that only the
-    /// tables show once they hold those.
+    /// The parts that one step may take: up to one whose batch number is below one that the same device has in the parts before
+    /// it or in unwritten steps. Whether such a batch is a repeat is known only once the tables hold those.
     func prefix(of parts: ArraySlice<PartAtOffset>) -> ArraySlice<PartAtOffset> {
         var highest: [DeviceKey: Int64] = [:]
         for (index, part) in zip(parts.indices, parts.lazy.map(\.part)) {
@@ -80,14 +80,14 @@ extension PartitionOrdering {
 
     /// Runs the machine over the parts, each after the results of those before it, and removes the decided ones.
     ///
-    /// - Returns: the step, `nil` when not even the first part could be decided; and why a part cannot be. Without such a
-    ///   reason the next part waits until the tables hold all that comes before it.
+    /// - Returns: the step, `nil` when not even the first part could be decided; and why the next part cannot be. Without such
+    ///   an obstacle the next part waits until the tables hold all that comes before it.
     mutating func decide(
         _ parts: inout ArraySlice<PartAtOffset>, _ known: ReadAhead, schemas: SchemaHistory
-    ) -> (step: PendingStep?, pause: OrderingError?) {
+    ) -> (step: PendingStep?, obstacle: OrderingError?) {
         stepNumber += 1
         var step = PendingStep(number: stepNumber, state: state)
-        var pause: OrderingError?
+        var obstacle: OrderingError?
         let first = parts.startIndex
         while let next = parts.first {
             let part = next.part
@@ -104,14 +104,14 @@ extension PartitionOrdering {
                 step.add(result, records, key: part.deviceKey)
                 overlay.add(result.written, result.outcome, of: part.deviceKey, step: stepNumber)
             } catch {
-                pause = .paused(TopicPartition(.changes, partition), offset: next.offset, reason: error)
+                obstacle = .paused(TopicPartition(.changes, partition), offset: next.offset, reason: error)
                 break
             }
             parts.removeFirst()
         }
-        guard parts.startIndex > first else { return (nil, pause) }
+        guard parts.startIndex > first else { return (nil, obstacle) }
         state = step.state
-        return (step, pause)
+        return (step, obstacle)
     }
 
     /// A device's progress after the parts before this one; `nil` when only the tables show it, once they hold all of those.

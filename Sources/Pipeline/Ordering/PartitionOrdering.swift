@@ -2,9 +2,9 @@ import ChangeLog
 import RecordStore
 import SyncModel
 
-/// The state of one partition between deciding and writing: a value without effects.
+/// The state of one partition between deciding and writing: a value that does no I/O.
 ///
-/// ``PartitionWorker`` executes what it returns. Steps pass through it in order: decided over the overlay, enqueued to
+/// ``PartitionWorker`` executes the effects that it returns. Steps pass through it in order: decided over the overlay, enqueued to
 /// `ordered`, written to the tables (I5).
 struct PartitionOrdering {
     /// What the worker does after a change of this state.
@@ -120,8 +120,8 @@ struct PartitionOrdering {
         return Effects(wakesReader: true, wakesWriter: true)
     }
 
-    /// Forgets the steps that were not written.
-    mutating func dropUnwritten() -> Effects {
+    /// Gives back the bytes of the steps that were not written, once both tasks have ended.
+    mutating func releaseUnwritten() -> Effects {
         defer { unwrittenBytes = 0 }
         return Effects(unwrittenBytes: -unwrittenBytes)
     }

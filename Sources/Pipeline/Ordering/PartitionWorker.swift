@@ -9,9 +9,10 @@ import SyncWire
 
 /// Orders one partition of `changes`: reads, decides, publishes to `ordered`, writes the tables, in this order (I5).
 ///
-/// Two tasks share the actor. One reads and decides, and continues over the overlay as soon as its results are enqueued; the
-/// other waits until `ordered` has them and writes rows and position in one transaction. What they share is the state
-/// ``PartitionOrdering``; the actor executes what that returns.
+/// Two tasks share the actor. One reads, decides and enqueues the results, and goes on at once: it decides the next records
+/// with the ``Overlay``, the rows that are published and not yet written. The other waits until `ordered` has the results,
+/// and writes rows and position in one transaction. What they share is ``PartitionOrdering``, which does no I/O: the actor
+/// executes the effects that it returns.
 actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     private let partition: Int
     private let context: StageContext<Log>
@@ -19,8 +20,8 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     private let configuration: OrderingConfiguration
     private let budget: OverlayBudget
     private let metrics: OrderingMetrics
-    private let hasFailed: @Sendable (Int, any Error) -> Void
-    private let position: Gauge
+    private let reportFailure: @Sendable (Int, any Error) -> Void
+    private let positionGauge: Gauge
     private var ordering: PartitionOrdering
     /// Wakes the reading task when steps were written.
     private let stepsWritten = Wakeup()
@@ -31,7 +32,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
 
     init(
         partition: Int, context: StageContext<Log>, store: Store, configuration: OrderingConfiguration,
-        budget: OverlayBudget, metrics: OrderingMetrics, hasFailed: @escaping @Sendable (Int, any Error) -> Void
+        budget: OverlayBudget, metrics: OrderingMetrics, reportFailure: @escaping @Sendable (Int, any Error) -> Void
     ) {
         self.partition = partition
         self.context = context
@@ -39,8 +40,8 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         self.configuration = configuration
         self.budget = budget
         self.metrics = metrics
-        self.hasFailed = hasFailed
-        position = metrics.position(in: partition)
+        self.reportFailure = reportFailure
+        positionGauge = metrics.position(in: partition)
         ordering = PartitionOrdering(partition: partition, history: context.history, stored: nil)
     }
 
@@ -51,10 +52,10 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         let start = OrderingStart(partition: partition, context: context, store: store)
         ordering = PartitionOrdering(
             partition: partition, history: context.history, stored: try await store.position(of: partition))
-        position.set(Int(ordering.state.nextOffset))
         if let moved = try await start.checkedPosition(ordering.stored, state: ordering.state) {
             ordering = PartitionOrdering(partition: partition, history: context.history, stored: moved)
         }
+        positionGauge.set(Int(ordering.state.nextOffset))
         let reader = try await start.reader(from: ordering.state)
         let producer: Log.Producer
         do {
@@ -66,7 +67,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         let (ordered, written) = await work(reader, producer)
         await reader.close()
         await producer.close()
-        execute(ordering.dropUnwritten())
+        execute(ordering.releaseUnwritten())
         // A failure to write came first in the log's order, and may be the cause of the failure to order.
         try written.get()
         try ordered.get()
@@ -78,7 +79,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     private func work(_ reader: Log.Reader, _ producer: Log.Producer) async -> (ordered: Ending, written: Ending) {
         let orderingTask = Task {
             defer { endOrdering() }
-            try await order(from: reader, to: producer)
+            try await readAndPublish(from: reader, to: producer)
         }
         // Not cancelled with the worker: what was published is written. It ends once ordering has.
         let writingTask = Task {
@@ -110,14 +111,14 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
 
     // MARK: Reading and publishing
 
-    private func order(from reader: Log.Reader, to producer: Log.Producer) async throws {
+    private func readAndPublish(from reader: Log.Reader, to producer: Log.Producer) async throws {
         do {
             while !Task.isCancelled {
                 while ordering.mustWait(isBudgetFull: budget.isFull) { await stepsWritten.wait() }
                 let records = try await reader.next(maximumBytes: configuration.stepBytes)
                 let (parts, unreadable) = ordering.decode(records)
                 var rest = parts[...]
-                while !rest.isEmpty { try await orderNext(&rest, producer) }
+                while !rest.isEmpty { try await publishNext(&rest, producer) }
                 if let unreadable { throw unreadable }
             }
         } catch  where Task.isCancelled {
@@ -127,12 +128,12 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     }
 
     /// Decides and publishes as many parts as one step can take.
-    private func orderNext(_ parts: inout ArraySlice<PartAtOffset>, _ producer: Log.Producer) async throws {
+    private func publishNext(_ parts: inout ArraySlice<PartAtOffset>, _ producer: Log.Producer) async throws {
         let schemas = context.schemas.now
         var taken = ordering.prefix(of: parts)
         let watch = Stopwatch()
         let known = try await readAhead(taken)
-        let (decided, pause) = ordering.decide(&taken, known, schemas: schemas)
+        let (decided, obstacle) = ordering.decide(&taken, known, schemas: schemas)
         metrics.decideDuration.record(watch.nanoseconds)
         parts = parts[taken.startIndex...]
         if var step = decided {
@@ -140,12 +141,12 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
             if !step.records.isEmpty { step.receipt = try await producer.enqueue(step.records) }
             step.records = []
             execute(ordering.add(step))
-        } else if pause == nil {
+        } else if obstacle == nil {
             // Only the tables show the next part's progress, once they hold all that came before it.
             while ordering.mustWaitUntilWritten { await stepsWritten.wait() }
             try Task.checkCancellation()
         }
-        if let pause { throw pause }
+        if let obstacle { throw obstacle }
     }
 
     /// Reads in bulk what the parts touch.
@@ -163,8 +164,9 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
             let progress = try await store.progress(requests, in: partition)
             for (request, progress) in zip(requests, progress) { known.progress[request] = progress }
         }
-        // A worker that takes over while this one still writes would read rows with results of parts that it has yet to
-        // decide, and publish what follows from them before the position's compare-and-set could fence it (I4).
+        // After a rebalance the partition's previous worker may still write: the rows read here may then have results of parts
+        // that this worker has yet to decide, and what follows from them must not be published (I4). The position shows it;
+        // the compare-and-set of the write would come too late.
         let position = try await store.position(of: partition)
         guard ordering.isOwn(position) else {
             throw RecordStoreError(.fenced, message: "another worker has written results of partition \(partition)")
@@ -188,26 +190,26 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
                 }
                 let transaction = ordering.beginWrite(steps, orderedOffset: orderedOffset)
                 try await commit(transaction)
-                position.set(Int(transaction.position.state.nextOffset))
+                positionGauge.set(Int(transaction.position.state.nextOffset))
                 execute(ordering.endWrite(steps, at: transaction.position))
                 for step in steps { metrics.writeDuration.record(step.watch.nanoseconds) }
             }
         }
     }
 
-    /// Writes a step, again while the failure may pass.
+    /// Writes the rows and the position of some steps, again while the failure may pass.
     ///
-    /// The results are published, and a new worker would publish them again with every attempt. Meanwhile the overlay fills
-    /// to its limit, and the backlog stays in the log.
-    private func commit(_ step: StoreStep) async throws {
+    /// Retried here, since a new worker would publish the results again with every attempt. Meanwhile the overlay
+    /// fills to its limit, and the backlog stays in the log.
+    private func commit(_ transaction: StoreStep) async throws {
         let supervision = metrics.supervision(of: partition)
         try await configuration.retries(context.clock).run { () throws(RecordStoreError) in
-            try await store.commit([step])
+            try await store.commit([transaction])
         } retryIf: {
             $0.isRetriable && ordering.isOrdering
         } willRetry: { error, _ in
             supervision.retries.add()
-            hasFailed(partition, error)
+            reportFailure(partition, error)
             context.logger.error(
                 "Writing the tables failed; trying again", [.partition: .integer(partition)], error: error)
         }

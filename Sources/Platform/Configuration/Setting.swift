@@ -111,7 +111,7 @@ struct SettingDeclaration: Sendable {
 
     /// The name without a scope: words in lower case with hyphens, groups of them joined by dots.
     let name: String
-    /// What stands for the value in help.
+    /// The placeholder of the value in help.
     let placeholder: String
     /// What is allowed, to follow "expected".
     let expected: String

@@ -15,7 +15,7 @@ extension ChangeLog {
         do {
             reader = try await self.reader(of: partition, from: offset - 1)
         } catch {
-            guard error.tells(ofStartAt: offset) else { throw error }
+            guard error.reports(startAt: offset) else { throw error }
             return try await self.reader(of: partition, from: offset)
         }
         do {
@@ -23,7 +23,7 @@ extension ChangeLog {
             if records.count == 1, records[0].offset == offset - 1, try await isKnown(records[0]) { return reader }
         } catch {
             await reader.close()
-            guard let error = error as? ChangeLogError, error.tells(ofStartAt: offset) else { throw error }
+            guard let error = error as? ChangeLogError, error.reports(startAt: offset) else { throw error }
             return try await self.reader(of: partition, from: offset)
         }
         await reader.close()
@@ -33,7 +33,7 @@ extension ChangeLog {
 
 extension ChangeLogError {
     /// Whether retention has meanwhile taken everything before an offset.
-    fileprivate func tells(ofStartAt offset: Int64) -> Bool {
+    fileprivate func reports(startAt offset: Int64) -> Bool {
         if case .outOfRange(let range) = code { range.start == offset } else { false }
     }
 }

@@ -140,7 +140,7 @@ enum ReplayCommand {
                 throw Failure(
                     description:
                         "\(table) holds something, and tables are made from nothing: name an empty database or "
-                        + "schema, or go on from where these tables stand with --resume")
+                        + "schema, or continue at the position of these tables with --resume")
             }
             return try await replay(cluster.log, cluster.control, into: cluster.tables)
         }

@@ -33,14 +33,14 @@ struct Stages<Log: ChangeLog>: Sendable {
             metrics: FanOutMetrics(metrics))
     }
 
-    /// - Parameter hasFailed: called for each failure that stops a partition from being ordered.
+    /// - Parameter reportFailure: called for each failure that stops a partition from being ordered.
     func ordering<Store: RecordStore>(
         _ settings: OrderingConfiguration, store: Store,
-        hasFailed: @escaping @Sendable (Int, any Error) -> Void = { _, _ in }
+        reportFailure: @escaping @Sendable (Int, any Error) -> Void = { _, _ in }
     ) -> OrderingService<Log, Store> {
         OrderingService(
             context("ordering"), store: store, configuration: settings, metrics: OrderingMetrics(metrics),
-            hasFailed: hasFailed)
+            reportFailure: reportFailure)
     }
 
     /// - Parameter refused: called for each record of `uploads` that was refused as a whole.

@@ -95,6 +95,35 @@ struct FailureTests {
     }
 
     @Test
+    func isNotFencedByItsOwnWriteDuringARead() async throws {
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            let parts = maker.creations(2)
+            try await log.append(parts)
+            let written = Signal<Bool>()
+            // After the position at the start, each read of rows is followed by one of the position.
+            let store = WatchedStore(tables) { _ in
+            } beforePosition: { number in
+                switch number {
+                case 1: log.pause()
+                case 2:
+                    // The first part's results are acknowledged, and so written, while the second part's rows are read.
+                    log.resume()
+                    await written.until { !$0.isEmpty }
+                default: break
+                }
+            }
+            let stage = Stage(log, store, configuration: Self.configuration)
+            await store.until(1)
+            written.add(true)
+            await store.until(2)
+            try await stage.stop()
+            #expect(stage.clock.sleeps.isEmpty)
+            #expect(try await log.records(of: TopicPartition(.ordered, 0)).map(\.value) == ByHand(parts).pieces)
+        }
+    }
+
+    @Test
     func stopsWhenTheTablesStandWhereChangesDoesNot() async throws {
         try await withLogAndTables { log, tables in
             var maker = PartMaker()

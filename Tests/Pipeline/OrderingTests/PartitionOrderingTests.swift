@@ -98,7 +98,7 @@ import Testing
             return
         }
         let size = ordering.unwrittenBytes
-        #expect(ordering.dropUnwritten().unwrittenBytes == -size)
+        #expect(ordering.releaseUnwritten().unwrittenBytes == -size)
         #expect(ordering.unwrittenBytes == 0)
     }
 

@@ -33,7 +33,7 @@ struct Stage {
                 log: log, history: Fixture.history, schemas: schemas, clock: clock,
                 logger: Logger(label: "ordering", output: LogOutput(format: .text, to: lines))),
             store: store, configuration: configuration, metrics: metrics,
-            hasFailed: { [failures] in failures.note($0, $1) })
+            reportFailure: { [failures] in failures.note($0, $1) })
         running = Task {
             defer { store.events.add(.ended) }
             try await service.run()

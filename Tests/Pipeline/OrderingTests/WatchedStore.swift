@@ -20,17 +20,21 @@ final class WatchedStore: RecordStore {
     private let base: SQLiteRecordStore
     private let beforeCommit: Hook
     private let beforeRead: Hook
-    private let counts = Mutex((commits: 0, reads: 0))
+    private let beforePosition: Hook
+    private let counts = Mutex((commits: 0, reads: 0, positions: 0))
 
     /// - Parameters:
     ///   - beforeCommit: called with the commit's number, from 0.
     ///   - beforeRead: called with the number of the read of rows, from 0.
+    ///   - beforePosition: called with the number of the read of the first partition's position, from 0.
     init(
-        _ base: SQLiteRecordStore, beforeCommit: @escaping Hook = { _ in }, beforeRead: @escaping Hook = { _ in }
+        _ base: SQLiteRecordStore, beforeCommit: @escaping Hook = { _ in }, beforeRead: @escaping Hook = { _ in },
+        beforePosition: @escaping Hook = { _ in }
     ) {
         self.base = base
         self.beforeCommit = beforeCommit
         self.beforeRead = beforeRead
+        self.beforePosition = beforePosition
     }
 
     /// Tables with whose first read of rows the log begins to withhold what is written to it.
@@ -74,7 +78,14 @@ final class WatchedStore: RecordStore {
     }
 
     func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition? {
-        try await base.position(of: partition)
+        if partition == 0 {
+            let number = counts.withLock { counts in
+                counts.positions += 1
+                return counts.positions - 1
+            }
+            try await beforePosition(number)
+        }
+        return try await base.position(of: partition)
     }
 
     func rows(

@@ -83,7 +83,7 @@ struct RebuildTests {
                 await events.all.until { events in
                     events.contains { partition, event in
                         guard case .retrying(let reason, _) = event else { return false }
-                        return partition == place && reason.contains("waits until ordering has gone on")
+                        return partition == place && reason.contains("the stream waits for ordering")
                     }
                 }
                 let owner = try #require(Uploads.owners.first { Uploads.partition(of: $0) == place })

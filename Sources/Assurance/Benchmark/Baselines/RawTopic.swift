@@ -94,8 +94,8 @@ struct RawTopic: Sendable {
 
     private static func consume(_ offsets: Offsets, of topic: String, _ client: KafkaClient) async throws -> Double {
         let wakeup = try KafkaWakeup()
-        let rung = DispatchSemaphore(value: 0)
-        let listener = wakeup.add { rung.signal() }
+        let fetched = DispatchSemaphore(value: 0)
+        let listener = wakeup.add { fetched.signal() }
         let result: Result<Double, any Error>
         do {
             result = .success(
@@ -109,7 +109,7 @@ struct RawTopic: Sendable {
                                 client, topic: topic, partition: partition, from: range.lowerBound, wakeup: wakeup,
                                 listener: listener))
                     }
-                    try read(offsets.values.reduce(0) { $0 + Int($1.count) }, from: fetches, rung)
+                    try read(offsets.values.reduce(0) { $0 + Int($1.count) }, from: fetches, fetched)
                     return SystemCall.seconds(since: start)
                 })
         } catch {
@@ -120,7 +120,7 @@ struct RawTopic: Sendable {
         return try result.get()
     }
 
-    private static func read(_ count: Int, from fetches: [KafkaFetch], _ rung: DispatchSemaphore) throws {
+    private static func read(_ count: Int, from fetches: [KafkaFetch], _ fetched: DispatchSemaphore) throws {
         var taken = 0
         var bytes = 0
         var failure: KafkaError?
@@ -135,7 +135,7 @@ struct RawTopic: Sendable {
             }
             if let failure { throw failure }
             if taken >= count { return }
-            rung.wait()
+            fetched.wait()
         }
     }
 }

@@ -18,11 +18,12 @@ extension PartitionWorker {
                 if Task.isCancelled { throw error }
                 switch error {
                 case StreamFailure.missing(let reason), StreamFailure.damaged(let reason): return .damage(reason)
+                // Thrown, so that the file is reopened after the supervisor's pause: its other writer may still run.
                 case StreamFailure.foreignWriter: mustReopen = true
                 case let failure as ChangeLogError:
                     if case .outOfRange(let range) = failure.code {
                         return .damage(
-                            "ordered holds offsets \(range.start) to \(range.end), not \(partition.nextOffset)")
+                            "the next offset is \(partition.nextOffset), and ordered holds \(range.start) to \(range.end)")
                     }
                 default: break
                 }
@@ -33,7 +34,7 @@ extension PartitionWorker {
 
     /// Applies what one reader of the log returns, until something fails.
     private func applyRecords(_ backoff: inout Backoff) async throws -> Never {
-        let reader = try await reader()
+        let reader = try await openReader()
         do {
             while true {
                 let records = try await reader.next(maximumBytes: configuration.batchBytes)
@@ -48,9 +49,9 @@ extension PartitionWorker {
 
     /// A reader after the record that was applied last.
     ///
-    /// Results are appended in order, and are repeated from one of them up to the newest, so nothing is missing after a record
-    /// whose result the stream holds.
-    private func reader() async throws -> Log.Reader {
+    /// After a crash, ordering appends its newest results once more, from one of them on. So nothing is missing between the
+    /// stream and the reader if the record before the next offset is the one applied last, which the log is asked to verify.
+    private func openReader() async throws -> Log.Reader {
         let ordered = TopicPartition(.ordered, partition.number)
         let next = partition.nextOffset
         let reader = try await log.reader(of: ordered, from: next) { [writer] in try await writer.holds($0) }
@@ -65,23 +66,24 @@ extension PartitionWorker {
         var decoded: [OrderedRecord] = []
         decoded.reserveCapacity(records.count)
         var fault: LogFault?
-        for record in records {
+        decoding: for record in records {
             do throws(WireError) {
                 let piece = try OrderedPiece(decoding: record.value)
                 decoded.append(OrderedRecord(offset: record.offset, time: record.time, piece: piece))
             } catch {
                 fault = .invalidRecord("offset \(record.offset): \(error)")
-                break
+                break decoding
             }
         }
         let applied = try await writer.apply(decoded, schemas: context.schemas.now)
         if !applied.pieces.isEmpty, let newest = decoded.last {
-            record(
+            report(
                 .applied(
                     records: applied.pieces.count, rows: applied.rowCount, nextOffset: applied.position.nextOffset,
                     logTime: newest.time))
             reportPassed(applied.position)
         }
+        // A fault found when applying has the lower offset.
         if let fault = applied.fault ?? fault { throw fault }
     }
 }

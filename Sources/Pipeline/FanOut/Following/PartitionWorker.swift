@@ -29,7 +29,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
             switch await serve(from: start, after: pause.take(), until: interruption) {
             case .stop: partition.stop()
             case .damage(let reason):
-                record(.damaged(reason: reason))
+                report(.damaged(reason: reason))
                 partition.markNotReady("the stream is being rebuilt: \(reason)")
                 start = .rebuild
                 // A file that is damaged again at the same offset may be damaged after every rebuild.
@@ -48,9 +48,9 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
     func close() async {
         do {
             try await writer.close()
-            record(.stopped(problem: nil))
+            report(.stopped(problem: nil))
         } catch {
-            record(.stopped(problem: "\(error)"))
+            report(.stopped(problem: "\(error)"))
         }
         await writer.thread.close()
     }
@@ -63,12 +63,13 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
         case rebuild
     }
 
-    func record(_ event: FanOutEvent) {
+    func report(_ event: FanOutEvent) {
         partitionMetrics.record(event)
         observer.record(event, partition: partition.number)
     }
 
-    /// Reports up to which upload results can be pulled: the callers' own parts are in the partition of the same number.
+    /// Reports up to which record of `uploads` results can be pulled. An owner's records are in the partition of the same number
+    /// of every topic.
     func reportPassed(_ position: StreamPosition) {
         guard let progress = position.uploads[partition.number] else { return }
         observer.passed(UploadReference(partition: partition.number, offset: progress.offset))
@@ -98,16 +99,17 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
 
     private var retries: RetryPolicy { RetryPolicy(delays: configuration.retryDelay, clock: context.clock) }
 
-    /// Retries every failure: what the file holds is still a point of each owner's order, so pulls continue.
+    /// Retries every failure, but waits for a schema version that is not known. Pulls continue meanwhile: the file holds what
+    /// was applied so far.
     var supervisor: PartitionSupervisor {
         PartitionSupervisor(
             retries: retries, schemas: context.schemas, metrics: partitionMetrics.supervision
         ) { failure in
-            if let isKnown = (failure as? LogFault)?.schemaAwaited { .awaitSchema(isKnown) } else { .retry }
+            if let schemaIsKnown = (failure as? LogFault)?.schemaAwaited { .awaitSchema(schemaIsKnown) } else { .retry }
         } report: { event in
             switch event {
-            case .retrying(let reason, let pause): record(.retrying(reason: "\(reason)", after: pause))
-            case .awaitingSchema(let reason): record(.waiting(reason: "\(reason)"))
+            case .retrying(let reason, let pause): report(.retrying(reason: "\(reason)", after: pause))
+            case .awaitingSchema(let reason): report(.waiting(reason: "\(reason)"))
             case .schemaKnown, .partitionStopped, .stageStopped, .cancelled: break
             }
         }
@@ -117,20 +119,26 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
     private func openFile(_ start: Start) async throws {
         var mustRebuild = start == .rebuild
         try await supervisor.run { _ in
+            var isNew = false
             while true {
                 do {
-                    if mustRebuild { record(.rebuilt(rows: try await rebuild())) }
+                    if mustRebuild {
+                        report(.rebuilt(rows: try await rebuild()))
+                        (mustRebuild, isNew) = (false, true)
+                    }
                     // A file that was just built needs no full check.
                     let check: FanOutConfiguration.Check =
-                        if case .open(let check) = start, !mustRebuild { check } else { .heads }
+                        if case .open(let check) = start, !isNew { check } else { .heads }
                     let opened = try await writer.open(check: check)
                     partition.markReady(opened.owners, position: opened.position)
-                    record(.ready(owners: opened.owners.count, nextOffset: opened.position.nextOffset))
+                    report(.ready(owners: opened.owners.count, nextOffset: opened.position.nextOffset))
                     return reportPassed(opened.position)
-                } catch let failure as StreamFailure where failure.needsRebuild && !mustRebuild {
-                    record(.damaged(reason: failure.description))
-                    partition.markNotReady("the stream is being rebuilt: \(failure)")
+                } catch let failure as StreamFailure where failure.needsRebuild {
                     mustRebuild = true
+                    // Rebuilt again after the supervisor's pause.
+                    if isNew { throw failure }
+                    report(.damaged(reason: failure.description))
+                    partition.markNotReady("the stream is being rebuilt: \(failure)")
                 }
             }
         }

@@ -21,8 +21,8 @@ extension PartitionWorker {
         let range = try await log.range(of: ordered)
         guard range.start <= position.orderedOffset, position.orderedOffset <= range.end else {
             throw StreamFailure.unavailable(
-                "the tables stand at offset \(position.orderedOffset) of ordered, which holds \(range.start) to "
-                    + "\(range.end): the stream waits until ordering has gone on")
+                "the tables are at offset \(position.orderedOffset) of ordered, which holds \(range.start) to "
+                    + "\(range.end): the stream waits for ordering")
         }
         let ordinal = position.state.schemaOrdinal
         let schema = context.schemas.now[ordinal]
@@ -47,7 +47,7 @@ extension PartitionWorker {
     private func makeRebuild(schema: SchemaHistory.Entry?, size: PartitionSize) -> Rebuild {
         Rebuild(identity, schema: schema, size: size, configuration, clock: context.clock) { progress, isReport in
             partitionMetrics.record(progress)
-            if isReport { record(.rebuilding(progress)) }
+            if isReport { report(.rebuilding(progress)) }
         }
     }
 
@@ -66,10 +66,10 @@ extension PartitionWorker {
         }
     }
 
-    /// Where `ordered` begins to tell everything, while the tables hold nothing.
+    /// The offset of `ordered` from which on a stream is complete without tables, while those hold nothing.
     ///
-    /// That is its start if nothing was ever taken away before it: it starts at 0, or with what became of the first message
-    /// of `changes`. Else ordering has to write the tables first.
+    /// That is its start if no record before it was deleted: it starts at 0, or with the result of the first record of
+    /// `changes`. Else ordering has to write the tables first.
     private func emptyStart() async throws -> Int64 {
         let range = try await log.range(of: ordered)
         if range.start == 0 || range.start == range.end { return range.start }
@@ -80,7 +80,7 @@ extension PartitionWorker {
             let piece = try OrderedPiece(decoding: first.value)
             guard piece.changesOffset == changes.start, piece.piece == 0 else {
                 throw StreamFailure.unavailable(
-                    "ordered begins behind its first results, and the tables hold none of them: the stream waits until "
+                    "the first results in ordered were deleted, and the tables do not hold them yet: the stream waits until "
                         + "ordering has written the tables")
             }
         } catch {
