@@ -42,8 +42,10 @@ extension PartitionOrdering {
         return (parts, nil)
     }
 
-    /// The parts that one step may take: up to one whose batch number is below one that the same device has in the parts before
-    /// it or in unwritten steps. Whether such a batch is a repeat is known only once the tables hold those.
+    /// The parts that one step may take: up to one with a lower batch number than its device has in the parts before it or in
+    /// unwritten steps.
+    ///
+    /// Whether such a batch is a repeat is known only once the tables hold those.
     func prefix(of parts: ArraySlice<PartAtOffset>) -> ArraySlice<PartAtOffset> {
         var highest: [DeviceKey: Int64] = [:]
         for (index, part) in zip(parts.indices, parts.lazy.map(\.part)) {

@@ -221,7 +221,10 @@ import Testing
         ("GET / HTTP/1.1\r\nHost: localhost\r\nno colon\r\n\r\n", 400),
         ("POST /v1/sync HTTP/1.1\r\nHost: localhost\r\nX-Sync-Id: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
         ("POST /v1/sync HTTP/1.1\r\nHost: localhost\r\nX-Sync-Id: a\r\nContent-Length: -5\r\n\r\n", 400),
-        ("POST /v1/sync HTTP/1.1\r\nHost: localhost\r\nX-Sync-Id: a\r\nContent-Length: 99999999999999999999\r\n\r\n", 413),
+        (
+            "POST /v1/sync HTTP/1.1\r\nHost: localhost\r\nX-Sync-Id: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
+            413
+        ),
         ("GET / HTTP/1.1\r\nHost: localhost\r\nX: \(pad(9000))\r\n\r\n", 431),
         ("GET /\(pad(9000)) HTTP/1.1\r\nHost: localhost\r\n\r\n", 414),
     ]

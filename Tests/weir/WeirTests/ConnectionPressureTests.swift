@@ -73,7 +73,8 @@ import Testing
 
     private static func get(_ port: UInt16) throws -> Data {
         let connection = try RawConnection(port: port)
-        connection.send("GET /v1/schema HTTP/1.1\r\nHost: localhost\r\nX-Sync-Id: abc\r\nConnection: close\r\n\r\n".utf8)
+        connection.send(
+            "GET /v1/schema HTTP/1.1\r\nHost: localhost\r\nX-Sync-Id: abc\r\nConnection: close\r\n\r\n".utf8)
         return try connection.rest()
     }
 

@@ -279,8 +279,9 @@ final class GroupSession: Sendable {
                     error, partition: partition(commit.held), needing: .read, group: dependencies.group)))
     }
 
-    /// Leaves the group: finishes the current rebalance, unsubscribes, releases all partitions, closes. In another order, or with
-    /// an assignment that was not accepted, librdkafka 2.0 may wait forever.
+    /// Leaves the group: finishes the current rebalance, unsubscribes, releases all partitions, closes.
+    ///
+    /// In another order, or with an assignment that was not accepted, librdkafka 2.0 may wait forever.
     private func leaveGroup(_ pending: inout Pending) throws(KafkaError) {
         let deadline = ContinuousClock.now + .seconds(5)
         if !pending.revoked.isEmpty { try releaseNow(Array(pending.revoked), &pending) }

@@ -113,8 +113,9 @@ private final class ProducerQueue: Sendable {
         appends = Mutex(AppendQueue(maximumBytes: maximumBytes))
     }
 
-    /// An append as a whole where it fits into the queue; else in slices that do, so that the next is enqueued while the brokers
-    /// write the last. A slice has at least one record.
+    /// An append as a whole where it fits into the queue, else in slices of at least one record.
+    ///
+    /// Several slices fit into the queue, so that one is enqueued while the brokers write another.
     func slices(of records: [NewRecord]) -> [Slice] {
         let size = records.reduce(0) { $0 + $1.size }
         if size <= maximumBytes { return [Slice(records: records[...], size: size)] }

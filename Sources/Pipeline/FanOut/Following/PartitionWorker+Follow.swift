@@ -23,7 +23,8 @@ extension PartitionWorker {
                 case let failure as ChangeLogError:
                     if case .outOfRange(let range) = failure.code {
                         return .damage(
-                            "the next offset is \(partition.nextOffset), and ordered holds \(range.start) to \(range.end)")
+                            "the next offset is \(partition.nextOffset), and ordered holds \(range.start) to \(range.end)"
+                        )
                     }
                 default: break
                 }

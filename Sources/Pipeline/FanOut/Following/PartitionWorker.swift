@@ -68,8 +68,9 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
         observer.record(event, partition: partition.number)
     }
 
-    /// Reports up to which record of `uploads` results can be pulled. An owner's records are in the partition of the same number
-    /// of every topic.
+    /// Reports up to which record of `uploads` results can be pulled.
+    ///
+    /// An owner's records are in the partition of the same number of every topic.
     func reportPassed(_ position: StreamPosition) {
         guard let progress = position.uploads[partition.number] else { return }
         observer.passed(UploadReference(partition: partition.number, offset: progress.offset))
@@ -99,8 +100,9 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
 
     private var retries: RetryPolicy { RetryPolicy(delays: configuration.retryDelay, clock: context.clock) }
 
-    /// Retries every failure, but waits for a schema version that is not known. Pulls continue meanwhile: the file holds what
-    /// was applied so far.
+    /// Retries every failure, but waits for a schema version that is not known.
+    ///
+    /// Pulls continue meanwhile: the file holds what was applied so far.
     var supervisor: PartitionSupervisor {
         PartitionSupervisor(
             retries: retries, schemas: context.schemas, metrics: partitionMetrics.supervision
