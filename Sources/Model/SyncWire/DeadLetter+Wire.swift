@@ -16,7 +16,7 @@ extension DeadLetter: WireEncodable, WireDecodable {
             case 4: logTime = try reader.signed(field)
             case 5, 6:
                 guard subject == nil else { throw reader.failure(.repeated, field) }
-                subject = try reader.message(field, field.number == 5 ? Self.change : Self.record)
+                subject = try reader.message(field, field.number == 5 ? Self.changes : Self.record)
             default: try reader.skip(field)
             }
         }
@@ -31,13 +31,24 @@ extension DeadLetter: WireEncodable, WireDecodable {
         writer.number(3, upload.offset)
         writer.signed(4, logTime)
         switch subject {
-        case .change(let device, let batch, let refusal, let json):
+        case .changes(let refused):
             writer.message(5) {
-                $0.id(1, device.caller)
-                $0.id(2, device.knowledgeID)
-                $0.present(3, batch)
-                $0.message(4) { refusal.write(to: &$0) }
-                $0.bytes(5, json)
+                $0.id(1, refused.device.caller)
+                $0.id(2, refused.device.knowledgeID)
+                $0.present(3, refused.batch)
+                for change in refused.changes {
+                    $0.message(4) { writer in
+                        writer.message(1) { change.refusal.write(to: &$0) }
+                        writer.bytes(2, change.json)
+                    }
+                }
+                // In the order of the codes' numbers, so that equal values are equal bytes.
+                for (code, count) in refused.others.sorted(by: { $0.key.wireNumber < $1.key.wireNumber }) {
+                    $0.message(5) { writer in
+                        writer.member(1, code)
+                        writer.number(2, count)
+                    }
+                }
             }
         case .record(let refusal, let value):
             writer.message(6) {
@@ -48,30 +59,61 @@ extension DeadLetter: WireEncodable, WireDecodable {
         }
     }
 
-    /// Reads `weir.v1.RefusedChange`.
-    private static func change(from reader: inout WireReader) throws(WireError) -> Subject {
+    /// Reads `weir.v1.RefusedChanges`.
+    private static func changes(from reader: inout WireReader) throws(WireError) -> Subject {
         var caller: SyncID?
         var knowledgeID: KnowledgeID?
         var batch: Int64?
-        var refusal: Refusal?
-        var json: [UInt8] = []
+        var changes: [RefusedChanges.Change] = []
+        var others: [RefusalCode: Int] = [:]
         while let field = try reader.next() {
             switch field.number {
             case 1: caller = try reader.id(field)
             case 2: knowledgeID = try reader.device(field)
             case 3: batch = try reader.positive(field)
-            case 4:
-                guard refusal == nil else { throw reader.failure(.repeated, field) }
-                refusal = try reader.message(field, Refusal.init(from:))
-            case 5: json = try reader.bytes(field)
+            case 4: changes.append(try reader.message(field, change))
+            case 5:
+                let (code, count) = try reader.message(field, self.count)
+                guard others.updateValue(count, forKey: code) == nil else { throw reader.failure(.repeated, field) }
             default: try reader.skip(field)
             }
         }
         guard let caller else { throw reader.missing(1) }
         guard let knowledgeID else { throw reader.missing(2) }
-        guard let refusal else { throw reader.missing(4) }
-        return .change(
-            device: Device(caller: caller, knowledgeID: knowledgeID), batch: batch, refusal: refusal, json: json)
+        let device = Device(caller: caller, knowledgeID: knowledgeID)
+        return .changes(RefusedChanges(device: device, batch: batch, changes: changes, others: others))
+    }
+
+    /// Reads `weir.v1.RefusedChange`.
+    private static func change(from reader: inout WireReader) throws(WireError) -> RefusedChanges.Change {
+        var refusal: Refusal?
+        var json: [UInt8] = []
+        while let field = try reader.next() {
+            switch field.number {
+            case 1:
+                guard refusal == nil else { throw reader.failure(.repeated, field) }
+                refusal = try reader.message(field, Refusal.init(from:))
+            case 2: json = try reader.bytes(field)
+            default: try reader.skip(field)
+            }
+        }
+        guard let refusal else { throw reader.missing(1) }
+        return RefusedChanges.Change(refusal, json: json)
+    }
+
+    /// Reads `weir.v1.RefusalCount`.
+    private static func count(from reader: inout WireReader) throws(WireError) -> (RefusalCode, Int) {
+        var code: RefusalCode?
+        var count = 0
+        while let field = try reader.next() {
+            switch field.number {
+            case 1: code = try reader.member(field)
+            case 2: count = try reader.count(field)
+            default: try reader.skip(field)
+            }
+        }
+        guard let code else { throw reader.missing(1) }
+        return (code, count)
     }
 
     /// Reads `weir.v1.BrokenRecord`.

@@ -34,7 +34,7 @@ package struct Admission: ~Copyable {
 
     /// The result of a record.
     package struct Admitted: Sendable, Hashable {
-        /// What to append, in this order: part 0, the other parts, the dead letters.
+        /// What to append, in this order: part 0, the other parts, the dead letter.
         package internal(set) var records: [NewRecord] = []
         package internal(set) var changeCount = 0
         /// How many changes were refused, by code.
@@ -124,10 +124,11 @@ package struct Admission: ~Copyable {
             let destination = TopicPartition(.changes, partitioning.partition(of: part.owner))
             admitted.records.append(NewRecord(to: destination, key: Array(part.owner.text.utf8), value: part.value))
         }
-        for refusal in splitter.refusals {
-            admitted.refusals[refusal.code, default: 0] += 1
-            admitted.records.append(
-                deadLetters.record(refusal, json: splitter.json(of: refusal), of: batch, upload, at: logTime))
+        for refusal in splitter.refusals { admitted.refusals[refusal.code, default: 0] += 1 }
+        if let record = deadLetters.record(
+            splitter.refusals, json: splitter.json(of:), of: batch, upload, at: logTime)
+        {
+            admitted.records.append(record)
         }
         return admitted
     }

@@ -4,6 +4,7 @@ import Configuration
 package struct IngestConfiguration: ConfigurationComponent {
     /// Steps grow with the backlog up to this size.
     package var stepBytes = 1 << 20
+    package var deadLetterBytes = 1 << 20
 
     package init() {}
 
@@ -11,5 +12,8 @@ package struct IngestConfiguration: ConfigurationComponent {
         Setting(
             "step-bytes", \.stepBytes, .byteSize(in: (16 << 10)...(256 << 20)),
             "Size of the records of uploads that are checked and appended together; one is taken whatever its size.")
+        Setting(
+            "dead-letter-bytes", \.deadLetterBytes, .byteSize(in: 0...(1 << 40)),
+            "Size of the dead letters that one owner may cause in an hour; further ones are counted and not appended.")
     }
 }

@@ -30,6 +30,8 @@ package struct IngestCounts: Sendable, Hashable {
     package internal(set) var changes = 0
     /// Changes refused, by code.
     package internal(set) var refusals: [RefusalCode: Int] = [:]
+    /// Dead letters beyond their owner's quota.
+    package internal(set) var droppedDeadLetters = 0
 
     package init() {}
 

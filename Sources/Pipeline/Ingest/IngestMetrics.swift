@@ -8,6 +8,7 @@ package struct IngestMetrics: Sendable {
     private let changes: Counter
     private let refusedChanges: [RefusalCode: Counter]
     private let refusedRecords: [RecordRefusal.Code: Counter]
+    private let droppedDeadLetters: Counter
     private let stepRecords: Histogram
     private let stepDuration: Histogram
     private let positions: [Gauge]
@@ -25,6 +26,7 @@ package struct IngestMetrics: Sendable {
             uniqueKeysWithValues: RecordRefusal.Code.allCases.map {
                 ($0, registry.counter(.ingestRefusedRecords, [.reason: $0.rawValue]))
             })
+        droppedDeadLetters = registry.counter(.ingestDroppedDeadLetters)
         stepRecords = registry.histogram(.ingestStepRecords)
         stepDuration = registry.histogram(.ingestStepDuration)
         let retries = registry.retries(of: .ingest)
@@ -43,6 +45,7 @@ package struct IngestMetrics: Sendable {
         case .admitted(_, let counts):
             records.add(counts.records)
             changes.add(counts.changes)
+            droppedDeadLetters.add(counts.droppedDeadLetters)
             stepRecords.record(counts.records)
             for (code, count) in counts.refusals { refusedChanges[code]?.add(count) }
         case .committed(let partition, let nextOffset, let duration):

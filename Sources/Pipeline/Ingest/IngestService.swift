@@ -56,7 +56,7 @@ package struct IngestService<Log: ChangeLog>: Sendable {
     private func work(on assignment: Assignment) async throws {
         let partition = assignment.partition.partition
         let run = PartitionRun(
-            context: context, assignment: assignment, limits: limits, stepBytes: configuration.stepBytes,
+            context: context, assignment: assignment, limits: limits, configuration: configuration,
             report: report)
         let supervisor = PartitionSupervisor(
             retries: RetryPolicy(delays: Self.restartDelay, clock: context.clock), schemas: context.schemas,

@@ -56,7 +56,7 @@ extension PartitionRun {
         var newest: Int64?
         var next: Int64 = 0
         while next < end {
-            for record in try await reader.next(maximumBytes: stepBytes) {
+            for record in try await reader.next(maximumBytes: configuration.stepBytes) {
                 next = record.offset + 1
                 let part: ChangePart
                 // Ordering reports a record that cannot be read.

@@ -30,7 +30,7 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
     let context: StageContext<Log>
     let assignment: Assignment
     let limits: SyncLimits
-    let stepBytes: Int
+    let configuration: IngestConfiguration
     let report: @Sendable (IngestEvent) -> Void
 
     var log: Log { context.log }
@@ -96,11 +96,12 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
         from reader: Log.Reader, to producer: Log.Producer, taking permits: AsyncStream<Void>,
         _ enqueued: (Step) -> Void
     ) async throws {
+        var quota = DeadLetterQuota(bytesPerHour: configuration.deadLetterBytes)
         var admission = Admission(history: context.history, limits: limits, maximumRecordSize: log.maximumRecordSize)
         for await _ in permits {
-            let records = try await reader.next(maximumBytes: stepBytes)
+            let records = try await reader.next(maximumBytes: configuration.stepBytes)
             let start = ContinuousClock.now
-            let (appended, count, stop) = admit(records, &admission)
+            let (appended, count, stop) = admit(records, &admission, &quota)
             if count > 0 {
                 let receipt = try await producer.enqueue(appended)
                 enqueued(Step(receipt: receipt, next: records[count - 1].offset + 1, start: start))
@@ -111,7 +112,7 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
 
     /// Checks records up to the first that must wait: those before it need not.
     private func admit(
-        _ records: [LogRecord], _ admission: inout Admission
+        _ records: [LogRecord], _ admission: inout Admission, _ quota: inout DeadLetterQuota
     ) -> (appended: [NewRecord], count: Int, stop: IngestError?) {
         let schemas = context.schemas.now
         var appended: [NewRecord] = []
@@ -120,8 +121,14 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
         do throws(IngestError) {
             for record in records {
                 let admitted = try admission.admit(record, of: partition.partition, schemas: schemas)
-                appended += admitted.records
                 counts.add(admitted)
+                for appending in admitted.records {
+                    // A record that was refused as a whole has no other copy that names the reason.
+                    let isAllowed =
+                        appending.destination.topic != .deadLetters || admitted.recordRefusal != nil
+                        || quota.allows(appending, at: record.time)
+                    if isAllowed { appended.append(appending) } else { counts.droppedDeadLetters += 1 }
+                }
                 if let refusal = admitted.recordRefusal {
                     let upload = UploadReference(partition: partition.partition, offset: record.offset)
                     report(.recordRefused(upload, refusal))

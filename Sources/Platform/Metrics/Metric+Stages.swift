@@ -27,6 +27,9 @@ extension Metric {
     package static let ingestRefusedRecords = Metric(
         "ingest_refused_records_total", .counter, [.reason],
         "Records refused as a whole for violating the contract of uploads and sent to dead-letters, by code.")
+    package static let ingestDroppedDeadLetters = Metric(
+        "ingest_dropped_dead_letters_total", .counter,
+        "Dead letters that were not appended, since their owner had caused ingest.dead-letter-bytes in the hour.")
     package static let ingestStepRecords = Metric(
         "ingest_step_records", .histogram(.counts), "Records that were checked and appended together.")
     package static let ingestStepDuration = Metric(
@@ -38,8 +41,8 @@ extension Metric {
         "1 while the partition is paused at a record that needs a newer schema or program version, else 0.")
 
     static let ingest = [
-        ingestRecords, ingestChanges, ingestRefusedChanges, ingestRefusedRecords, ingestStepRecords, ingestStepDuration,
-        ingestPaused,
+        ingestRecords, ingestChanges, ingestRefusedChanges, ingestRefusedRecords, ingestDroppedDeadLetters,
+        ingestStepRecords, ingestStepDuration, ingestPaused,
     ]
 
     package static let orderingMessages = Metric(

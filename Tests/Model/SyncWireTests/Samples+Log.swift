@@ -108,16 +108,24 @@ extension Sample {
     static let deadLetters: [Sample] =
         [
             Sample(
-                "a refused change", "DeadLetter",
+                "refused changes", "DeadLetter",
                 DeadLetter(
                     upload: UploadReference(partition: 1, offset: 2), logTime: -1,
-                    subject: .change(
-                        device: device, batch: 1, refusal: Refusal(index: 0, code: .rowGone, message: "m"), json: [0x7B]
-                    )),
+                    subject: .changes(
+                        RefusedChanges(
+                            device: device, batch: 1,
+                            changes: [
+                                .init(Refusal(index: 0, code: .rowGone, message: "m"), json: [0x7B]),
+                                .init(Refusal(index: 3, code: .invalidChange, message: ""), json: []),
+                            ], others: [.rowGone: 2, .invalidChange: 9_999]))),
                 json: """
                     {"format": 1, "upload_partition": 1, "upload_offset": "2", "log_time": "-1",
-                     "change": {"caller": "abc", "knowledge_id": "k1", "batch": "1",
-                       "refusal": {"code": "REFUSAL_CODE_ROW_GONE", "message": "m"}, "json": "\(base64("{"))"}}
+                     "changes": {"caller": "abc", "knowledge_id": "k1", "batch": "1",
+                       "changes": [
+                         {"refusal": {"code": "REFUSAL_CODE_ROW_GONE", "message": "m"}, "json": "\(base64("{"))"},
+                         {"refusal": {"index": 3, "code": "REFUSAL_CODE_INVALID_CHANGE"}}],
+                       "others": [{"code": "REFUSAL_CODE_INVALID_CHANGE", "count": 9999},
+                         {"code": "REFUSAL_CODE_ROW_GONE", "count": 2}]}}
                     """),
             Sample(
                 "a broken record", "DeadLetter",

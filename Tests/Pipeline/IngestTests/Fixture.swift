@@ -2,6 +2,7 @@ import ChangeLog
 import Ingest
 import SyncModel
 import SyncWire
+import Testing
 
 /// A history of two schema versions; the second has longer titles, one more column and one more table.
 enum Fixture {
@@ -122,6 +123,19 @@ struct Decoded {
         }
     }
 
+    /// The refused changes of the only dead letter.
+    func refusedChanges() throws -> RefusedChanges {
+        try #require(letters.count == 1)
+        guard case .changes(let refused) = letters[0].subject else {
+            throw Unexpected(description: "\(letters[0].subject)")
+        }
+        return refused
+    }
+
+    struct Unexpected: Error, CustomStringConvertible {
+        let description: String
+    }
+
     /// The refusals that part 0 tells the device.
     var refusals: [Refusal] { parts.first?.summary?.refusals ?? [] }
 
@@ -136,4 +150,9 @@ struct Decoded {
 extension Change {
     /// The JSON of each column, empty where it is absent.
     var json: [String] { values.ranges.map { String(decoding: values.bytes[$0], as: UTF8.self) } }
+}
+
+extension DeadLetter.Subject {
+    /// Whether changes of a batch were refused, and not a record as a whole.
+    var isOfChanges: Bool { if case .changes = self { true } else { false } }
 }

@@ -1,8 +1,8 @@
 /// A record of `dead-letters`: what ingest refused.
 package struct DeadLetter: Sendable, Hashable {
     package enum Subject: Sendable, Hashable {
-        /// One change of a batch, with its JSON as sent.
-        case change(device: Device, batch: Int64?, refusal: Refusal, json: [UInt8])
+        /// Changes of a batch.
+        case changes(RefusedChanges)
         /// A record of `uploads` that violates the contract.
         case record(RecordRefusal, value: [UInt8])
     }
@@ -16,6 +16,35 @@ package struct DeadLetter: Sendable, Hashable {
         self.upload = upload
         self.logTime = logTime
         self.subject = subject
+    }
+}
+
+/// The refused changes of one batch: the first ones with their JSON, the others counted, so that a batch causes no more than it
+/// brought.
+package struct RefusedChanges: Sendable, Hashable {
+    package struct Change: Sendable, Hashable {
+        package let refusal: Refusal
+        /// As it was sent; empty where a record of the log cannot hold it.
+        package var json: [UInt8]
+
+        package init(_ refusal: Refusal, json: [UInt8]) {
+            self.refusal = refusal
+            self.json = json
+        }
+    }
+
+    package let device: Device
+    package let batch: Int64?
+    /// In the order of the request.
+    package var changes: [Change]
+    /// How many further changes were refused, by code.
+    package var others: [RefusalCode: Int]
+
+    package init(device: Device, batch: Int64?, changes: [Change], others: [RefusalCode: Int] = [:]) {
+        self.device = device
+        self.batch = batch
+        self.changes = changes
+        self.others = others
     }
 }
 

@@ -57,10 +57,15 @@ import Testing
         }
         for refusal in decoded.refusals { verdicts[refusal.index] += 1 }
         guard verdicts.allSatisfy({ $0 == 1 }) else { throw Fuzzer.BrokenPromise("verdicts \(verdicts)") }
-        guard decoded.parts.first?.owner.text == "ann", decoded.letters.count == decoded.refusals.count,
+        guard decoded.parts.first?.owner.text == "ann", decoded.letters.count == (decoded.refusals.isEmpty ? 0 : 1),
             decoded.parts.dropFirst().allSatisfy({ !$0.changes.isEmpty && $0.summary == nil }),
             decoded.parts.dropFirst().map(\.owner) == decoded.parts[0].summary?.otherOwners
         else { throw Fuzzer.BrokenPromise("parts \(decoded.outline), \(decoded.letters.count) letters") }
+        guard !decoded.refusals.isEmpty else { return }
+        let refused = try decoded.refusedChanges()
+        guard refused.changes.count + refused.others.values.reduce(0, +) == decoded.refusals.count else {
+            throw Fuzzer.BrokenPromise("\(decoded.refusals.count) refusals, others in the dead letter: \(refused)")
+        }
     }
 
     private static let corpus: [[UInt8]] = {

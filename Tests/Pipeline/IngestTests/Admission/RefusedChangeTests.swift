@@ -123,9 +123,8 @@ import Testing
         #expect(letter.upload == UploadReference(partition: 2, offset: 42))
         #expect(letter.logTime == 1_767_323_045_000_000)
         let device = Device(caller: SyncID(unchecked: "ann"), knowledgeID: KnowledgeID(unchecked: "k1"))
-        let subject = DeadLetter.Subject.change(
-            device: device, batch: 7, refusal: decoded.refusals[0], json: Array(refused.change.utf8))
-        #expect(letter.subject == subject)
+        let change = RefusedChanges.Change(decoded.refusals[0], json: Array(refused.change.utf8))
+        #expect(letter.subject == .changes(RefusedChanges(device: device, batch: 7, changes: [change])))
     }
 
     @Test func refusesEachChangeThatIsNotGranted() throws {

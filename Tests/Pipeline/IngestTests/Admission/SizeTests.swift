@@ -27,12 +27,13 @@ import Testing
         #expect(decoded.refusals.allSatisfy { $0.code == .valueTooLarge })
         #expect(decoded.admitted.refusals == [.valueTooLarge: 100])
         #expect(sizes(decoded).allSatisfy { $0 <= limit })
-        // Dead letters have the changes as they were sent.
-        guard case .change(_, _, let refusal, let json) = decoded.letters[99].subject else {
-            Issue.record("a letter of a change")
-            return
+        // The dead letter has the first changes as they were sent, as far as there is space, and counts the others.
+        let refused = try decoded.refusedChanges()
+        #expect(refused.changes.count > 5 && refused.others == [.valueTooLarge: 100 - refused.changes.count])
+        for (number, change) in refused.changes.enumerated() {
+            #expect(change.refusal.index == number + 2)
+            #expect(change.json == Array(changes(100, owner: "bob")[number].utf8))
         }
-        #expect(refusal.index == 101 && json == Array(changes(100, owner: "bob")[99].utf8))
     }
 
     @Test func refusesTheCallersOwnPartTogether() throws {
@@ -42,13 +43,11 @@ import Testing
         #expect(decoded.refusals.map(\.index) == Array(0...100))
         #expect(decoded.refusals[100].code == .invalidChange)
         #expect(sizes(decoded).allSatisfy { $0 <= limit })
-        // Where messages do not fit they are left out of part 0; the letters have them.
+        // Where messages do not fit they are left out of part 0; the dead letter has the first ones.
         #expect(decoded.refusals.allSatisfy { $0.message.isEmpty })
-        guard case .change(_, _, let refusal, _) = try #require(decoded.letters.first).subject else {
-            Issue.record("a letter of a change")
-            return
-        }
-        #expect(!refusal.message.isEmpty)
+        let refused = try decoded.refusedChanges()
+        #expect(refused.changes.allSatisfy { !$0.refusal.message.isEmpty })
+        #expect(refused.others == [.valueTooLarge: 100 - refused.changes.count, .invalidChange: 1])
     }
 
     @Test func leavesMessagesOutBeforeItRefusesChanges() throws {
@@ -66,8 +65,20 @@ import Testing
         let changes = (0..<10_000).map { #"{"table":"note","id":"\#($0)","values":{"\#(name)":1}}"# }
         let decoded = try Upload(changes).admitted(maximumRecordSize: 1 << 20)
         #expect(decoded.outline == ["ann !"] && decoded.refusals.count == 10_000)
-        #expect(decoded.letters.count == 10_000)
         #expect(sizes(decoded).allSatisfy { $0 <= 1 << 20 })
+    }
+
+    /// 10,000 refused changes of a few bytes, of an owner with a long name.
+    @Test func aBatchOfRefusedChangesCausesOneBoundedDeadLetter() throws {
+        let upload = Upload(Array(repeating: "0", count: 10_000))
+        let decoded = try upload.admitted(maximumRecordSize: 32 << 20)
+        let refused = try decoded.refusedChanges()
+        #expect(refused.changes.map(\.refusal) == Array(decoded.refusals.prefix(refused.changes.count)))
+        #expect(refused.changes.count > 500 && refused.changes.allSatisfy { $0.json == Array("0".utf8) })
+        #expect(refused.others == [.invalidChange: 10_000 - refused.changes.count])
+        #expect(try #require(sizes(decoded).last) < 80 << 10)
+        // All that the batch causes, part 0 with the reasons included.
+        #expect(sizes(decoded).reduce(0, +) < 25 * upload.record.value.count + 80 << 10)
     }
 
     @Test func refusesTheRecordWhenNotEvenTheRefusalsFit() throws {
@@ -87,11 +98,8 @@ import Testing
     @Test func sendsALetterWithoutWhatDoesNotFit() throws {
         let filler = String(repeating: "x", count: limit)
         let decoded = try Upload([#"{"table":"nothing","id":"1","x":"\#(filler)"}"#]).admitted(maximumRecordSize: limit)
-        guard case .change(_, _, let refusal, let json)? = decoded.letters.first?.subject else {
-            Issue.record("a letter of a change")
-            return
-        }
-        #expect(refusal == decoded.refusals[0] && json.isEmpty)
+        let refused = try decoded.refusedChanges()
+        #expect(refused.changes == [RefusedChanges.Change(decoded.refusals[0], json: [])] && refused.others.isEmpty)
         #expect(sizes(decoded).allSatisfy { $0 <= limit })
 
         var admission = Admission(history: Fixture.history, limits: SyncLimits(), maximumRecordSize: limit)

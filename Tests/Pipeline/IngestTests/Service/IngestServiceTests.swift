@@ -1,6 +1,7 @@
 import ChangeLog
 import Configuration
 import Ingest
+import Metrics
 import PartitionSupervision
 import SyncModel
 import SyncWire
@@ -42,6 +43,31 @@ import Testing
         #expect(log.committed(2) == 5 && log.committed(0) == 1 && log.committed(1) == nil)
         // A producer and a reader for each partition.
         #expect(log.producersMade.count == 4 && log.closed.count == 8)
+    }
+
+    @Test func anOwnersDeadLettersStayWithinItsQuota() async throws {
+        // Each of these causes a dead letter of about 100 bytes.
+        for _ in 0..<100 { log.upload(Upload("[17]")) }
+        log.upload(Upload("[17]").with(\.caller, "eve"))
+        log.upload(Upload("{}"))
+        let registry = MetricRegistry()
+        let service = IngestService(
+            StageContext(log: log, history: Fixture.history, schemas: KnownSchemas(Fixture.schemas), clock: clock),
+            limits: SyncLimits(),
+            configuration: IngestConfiguration().with(\.stepBytes, 1).with(\.deadLetterBytes, 1000),
+            metrics: IngestMetrics(registry, partitions: 4), report: events.add)
+        let running = Task { try await service.run() }
+        await log.commits.reach(102)
+        running.cancel()
+        try await running.value
+        let letters = log.records(of: .deadLetters)
+        #expect(letters.count { $0.key == Array("eve".utf8) } == 1)
+        let anns = letters.filter { $0.key == Array("ann".utf8) }
+        let refused = try anns.map { try DeadLetter(decoding: $0.value) }.count { $0.subject.isOfChanges }
+        #expect((5...15).contains(refused) && anns.count == refused + 1)
+        #expect(registry.counter(.ingestDroppedDeadLetters).value == 100 - refused)
+        // Nothing else is missing: each batch has its part 0.
+        #expect(log.records(of: .changes).count == 101)
     }
 
     @Test func commitsNothingThatTheLogHasNotAcknowledged() async throws {
