@@ -35,7 +35,7 @@ package struct KafkaChangeLogConfiguration: ConfigurationComponent {
     package var fetchBytes = 16 << 20
     package var lingerMilliseconds = 0
     package var compression = KafkaCompression.lz4
-    /// See ``KafkaChangeLog/removeRecords(of:before:floors:)``.
+    /// See ``KafkaChangeLog/removeRecords(of:before:floors:consumers:)``.
     package var keep: Duration = .seconds(7 * 86_400)
     package var closeTimeout: Duration = .seconds(10)
     package var sessionTimeout: Duration = .seconds(10)

@@ -41,7 +41,7 @@ package struct LogRequest: Sendable {
         /// Stores a group's offset, unless the partition was revoked meanwhile.
         case store(GroupName, partition: Int, offset: Int64, isCurrent: @Sendable () -> Bool)
         /// Removes records of a topic that are older than a time and below their partition's floor.
-        case remove(Topic, before: Int64, floors: [Int: Int64])
+        case remove(Topic, before: Int64, floors: [Int: Int64], consumers: [GroupName])
     }
 
     package let action: Action

@@ -61,10 +61,12 @@ package final class MemoryChangeLog: PrunableLog {
     /// Kept are records at or above their partition's floor, records that a group of the topic has not committed, and each
     /// partition's newest. Traps for a topic that is kept permanently.
     package func removeRecords(
-        of topic: Topic, before time: Int64, floors: [Int: Int64]
+        of topic: Topic, before time: Int64, floors: [Int: Int64], consumers: [String]
     ) async throws(ChangeLogError) {
         precondition(!topic.isKeptForEver, "\(topic) is kept permanently")
-        try await queue.request(.remove(topic, before: time, floors: floors))
+        try await queue.request(
+            .remove(
+                topic, before: time, floors: floors, consumers: consumers.map { GroupName($0, topic: topic) }))
     }
 
     /// Writes what is queued, also while paused, then closes.

@@ -61,12 +61,14 @@ actor MemoryWriter {
         case .store(let group, let partition, let offset, let isCurrent):
             guard isCurrent() else { return .failure(.fenced(TopicPartition(group.topic, partition))) }
             offsets[group, default: [:]][partition] = offset
-        case .remove(let topic, let time, let floors): remove(topic, before: time, floors)
+        case .remove(let topic, let time, let floors, let consumers): remove(topic, before: time, floors, consumers)
         }
         return .success(nil)
     }
 
-    private func remove(_ topic: Topic, before time: Int64, _ floors: [Int: Int64]) {
+    private func remove(_ topic: Topic, before time: Int64, _ floors: [Int: Int64], _ consumers: [GroupName]) {
+        var offsets = offsets
+        for consumer in consumers where offsets[consumer] == nil { offsets[consumer] = [:] }
         for (index, partition) in partitions.all.enumerated() where partition.topic == topic {
             let tail = tails[index]
             // A group without a committed offset starts at 0.

@@ -113,10 +113,12 @@ package final class SQLiteChangeLog: PrunableLog {
     /// It keeps records at or above their partition's floor, records that a group of the topic has not committed, and each
     /// partition's newest record. It traps for topics that are kept permanently. The file does not shrink; its space is reused.
     package func removeRecords(
-        of topic: Topic, before time: Int64, floors: [Int: Int64]
+        of topic: Topic, before time: Int64, floors: [Int: Int64], consumers: [String]
     ) async throws(ChangeLogError) {
         precondition(!topic.isKeptForEver, "\(topic) is kept for ever")
-        try await queue.request(.remove(topic, before: time, floors: floors))
+        try await queue.request(
+            .remove(
+                topic, before: time, floors: floors, consumers: consumers.map { GroupName($0, topic: topic) }))
     }
 
     /// Returns when the writer has handled an empty request, or has ended: shows that it is not stuck.

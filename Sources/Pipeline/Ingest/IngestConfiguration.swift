@@ -2,6 +2,9 @@ import Configuration
 
 /// The settings of the ingest stage; the executable scopes them with `ingest.`.
 package struct IngestConfiguration: ConfigurationComponent {
+    /// The consumer group of `uploads`.
+    package static let group = "ingest"
+
     /// Steps grow with the backlog up to this size.
     package var stepBytes = 1 << 20
     package var deadLetterBytes = 1 << 20

@@ -45,7 +45,7 @@ package struct IngestService<Log: ChangeLog>: Sendable {
     /// - Throws: ``IngestError/positionOutOfRange(_:_:)``, ``IngestError/uploadsLost(_:_:)``, and `ChangeLogError` where a
     ///   retry cannot help.
     package func run() async throws {
-        try await context.consume(.uploads, group: "ingest") { try await work(on: $0) }
+        try await context.consume(.uploads, group: IngestConfiguration.group) { try await work(on: $0) }
     }
 
     /// From about the time of a broker's leader change, to a pause that spares a log that is down and still notices its

@@ -39,7 +39,7 @@ struct RoleServices<B: Backend>: Sendable {
         let fanOut = stages.fanOut(
             settings.fanOut, of: backend.partitions, store: backend.tables, observer: streams)
         return backend.services(for: [.uploads, .changes, .ordered], monitoring, logger) + [
-            retention(of: Topic.prunable, floors: tableFloors),
+            retention(of: Topic.prunable, floors: floors),
             .init("fanout", CancelledService(fanOut.run)),
             stage(ordering: settings.ordering),
             stage(.ingest, stages.ingest(settings.ingest, settings.limits) { backlog.refused($0) }.run),
@@ -53,13 +53,14 @@ struct RoleServices<B: Backend>: Sendable {
 
     func ingest(_ settings: IngestConfiguration, _ limits: LimitsConfiguration) -> [ServiceGroup.Member] {
         backend.services(for: Role.ingest.topics, monitoring, logger) + [
-            retention(of: [.uploads, .deadLetters]), stage(.ingest, stages.ingest(settings, limits).run),
+            retention(of: [.uploads, .deadLetters], floors: floors),
+            stage(.ingest, stages.ingest(settings, limits).run),
         ]
     }
 
     func ordering(_ settings: OrderingConfiguration) -> [ServiceGroup.Member] {
         backend.services(for: Role.ordering.topics, monitoring, logger) + [
-            retention(of: [.ordered], floors: tableFloors), stage(ordering: settings),
+            retention(of: [.ordered], floors: floors), stage(ordering: settings),
         ]
     }
 
@@ -133,15 +134,22 @@ struct RoleServices<B: Backend>: Sendable {
     }
 
     private func retention(
-        of topics: [Topic], floors: @escaping @Sendable (Topic) async throws -> [Int: Int64] = { _ in [:] }
+        of topics: [Topic], floors: @escaping @Sendable (Topic) async throws -> [Int: Int64]
     ) -> ServiceGroup.Member {
         .init(
             "retention",
             Retention(log: backend.log, topics: topics, keep: backend.keep, floors: floors, logger: logger))
     }
 
-    private var tableFloors: @Sendable (Topic) async throws -> [Int: Int64] {
-        { [backend] in try await backend.tables.floors(of: $0, partitions: backend.partitions.count) }
+    /// The offsets of a topic, by partition, from which on retention keeps records.
+    private var floors: @Sendable (Topic) async throws -> [Int: Int64] {
+        { [backend] topic in
+            switch topic {
+            case .uploads: try await backend.log.uploadFloors(backend.control.history)
+            case .ordered: try await backend.tables.orderedFloors(partitions: backend.partitions.count)
+            case .changes, .control, .deadLetters: [:]
+            }
+        }
     }
 
     private func recordPassed(_ upload: UploadReference, _ backlog: UploadBacklog) {

@@ -109,9 +109,9 @@ final class KafkaLogHarness: LogUnderTest {
     }
 
     func removeRecords(
-        of topic: Topic, before time: Int64, floors: [Int: Int64], from log: KafkaChangeLog
+        of topic: Topic, before time: Int64, floors: [Int: Int64], consumers: [String], from log: KafkaChangeLog
     ) async throws {
-        try await log.removeRecords(of: topic, before: time, floors: floors)
+        try await log.removeRecords(of: topic, before: time, floors: floors, consumers: consumers)
     }
 
     /// Deletes the topics from a shared cluster.

@@ -31,8 +31,8 @@ final class MemoryLogHarness: LogUnderTest {
     }
 
     func removeRecords(
-        of topic: Topic, before time: Int64, floors: [Int: Int64], from log: MemoryChangeLog
+        of topic: Topic, before time: Int64, floors: [Int: Int64], consumers: [String], from log: MemoryChangeLog
     ) async throws {
-        try await log.removeRecords(of: topic, before: time, floors: floors)
+        try await log.removeRecords(of: topic, before: time, floors: floors, consumers: consumers)
     }
 }

@@ -52,9 +52,9 @@ final class SQLiteLogHarness: LogUnderTest {
     }
 
     func removeRecords(
-        of topic: Topic, before time: Int64, floors: [Int: Int64], from log: SQLiteChangeLog
+        of topic: Topic, before time: Int64, floors: [Int: Int64], consumers: [String], from log: SQLiteChangeLog
     ) async throws {
-        try await log.removeRecords(of: topic, before: time, floors: floors)
+        try await log.removeRecords(of: topic, before: time, floors: floors, consumers: consumers)
     }
 
     /// Changes the file while no log has it open.

@@ -16,13 +16,17 @@ package protocol LogUnderTest: Sendable {
     func whileAppendsFail(_ log: Log, _ body: () async throws -> Void) async throws
 
     /// Applies retention to a topic: deletes records older than a time and below their partition's floor.
-    func removeRecords(of topic: Topic, before time: Int64, floors: [Int: Int64], from log: Log) async throws
+    func removeRecords(
+        of topic: Topic, before time: Int64, floors: [Int: Int64], consumers: [String], from log: Log
+    ) async throws
 }
 
 extension LogUnderTest {
-    /// Applies retention without floors.
-    func removeRecords(of topic: Topic, before time: Int64, from log: Log) async throws {
-        try await removeRecords(of: topic, before: time, floors: [:], from: log)
+    /// Applies retention to a topic whose groups the log knows.
+    func removeRecords(
+        of topic: Topic, before time: Int64, floors: [Int: Int64] = [:], from log: Log
+    ) async throws {
+        try await removeRecords(of: topic, before: time, floors: floors, consumers: [], from: log)
     }
 }
 

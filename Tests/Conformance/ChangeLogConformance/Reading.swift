@@ -137,6 +137,25 @@ extension LogBehaviour {
                 #expect(try await log.range(of: partition).start == 4)
                 #expect(try await log.values(of: partition, from: 4, count: 1).first == "4")
             },
+            LogBehaviour(
+                "keeps everything of a partition of which a named consumer has committed nothing, known or not"
+            ) {
+                subject, log in
+                let (partition, other) = (TopicPartition(.uploads, 0), TopicPartition(.uploads, 1))
+                for partition in [partition, other] { try await log.append((0..<10).map { "\($0)" }, to: partition) }
+                func remove() async throws -> [LogRange] {
+                    try await subject.removeRecords(
+                        of: .uploads, before: .max, floors: [:], consumers: ["first"], from: log)
+                    return [try await log.range(of: partition), try await log.range(of: other)]
+                }
+                let full = LogRange(start: 0, end: 10)
+                #expect(try await remove() == [full, full])
+                let tracker = WorkerTracker()
+                try await running(try await log.join(group: "first", topic: .uploads), as: 1, on: tracker) {
+                    try await tracker.assignment(of: 0, by: 1).commit(7)
+                }
+                #expect(try await remove() == [LogRange(start: 7, end: 10), full])
+            },
         ]
     }
 }

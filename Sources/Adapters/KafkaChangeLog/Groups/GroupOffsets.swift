@@ -49,7 +49,7 @@ extension KafkaChangeLog {
     /// Kept are records at or above their partition's floor, records that a group of the topic has not committed, the newest
     /// record of each partition, and all records of permanent topics, for which this traps. Several processes may call it at once.
     package func removeRecords(
-        of topic: Topic, before time: Int64, floors: [Int: Int64]
+        of topic: Topic, before time: Int64, floors: [Int: Int64], consumers: [String]
     ) async throws(ChangeLogError) {
         precondition(!topic.isKeptForEver, "\(topic) is permanent")
         let positions = topics.positions(of: topic)
@@ -64,7 +64,8 @@ extension KafkaChangeLog {
             return (ends, try client.groups(milliseconds: limit).filter { topics.isGroup($0, on: topic) })
         }
         var ends = found
-        for group in groups {
+        // A group that Kafka does not know has committed nothing.
+        for group in Set(groups).union(consumers.map { topics.group($0, on: topic) }) {
             for committed in try await committed(positions, of: group) {
                 let partition = Int(committed.partition)
                 // A group that has committed nothing needs every record.

@@ -28,7 +28,7 @@ struct LogFileGroups {
         try insert.run()
     }
 
-    private func offset(of group: GroupName, _ partition: Int) throws -> Int64? {
+    func offset(of group: GroupName, _ partition: Int) throws -> Int64? {
         var select = try connection.statement(
             "SELECT next_offset FROM weir_offsets WHERE name = ?1 AND topic = ?2 AND partition = ?3")
         try select.bind(text: group.utf8.span.bytes, at: 1)

@@ -8,6 +8,8 @@ struct Removal {
     let before: Int64
     /// By partition: records from this offset on are kept.
     let floors: [Int: Int64]
+    /// Groups whose offsets must be known.
+    let consumers: [GroupName]
     /// The indexes of the remaining partitions.
     var partitions: [Int]
     /// Fulfilled at the end.
@@ -41,7 +43,7 @@ extension LogWriter {
         let partition = partitions.all[index]
         let range = tails[index].range
         let end = try min(
-            consumed(partition), range.end - 1, removal.floors[partition.partition] ?? .max,
+            consumed(partition, removal.consumers), range.end - 1, removal.floors[partition.partition] ?? .max,
             oldEnd(of: partition, from: range.start, before: removal.before))
         guard end > range.start else { return 0 }
         // Before the deletion, so that no reader gets only a part of the records.
@@ -69,7 +71,8 @@ extension LogWriter {
     }
 
     /// The lowest offset that the groups of the topic have committed; 0 for a group that has not committed yet.
-    private func consumed(_ partition: TopicPartition) throws -> Int64 {
+    private func consumed(_ partition: TopicPartition, _ consumers: [GroupName]) throws -> Int64 {
+        for consumer in consumers where try groups.offset(of: consumer, partition.partition) == nil { return 0 }
         var select = try connection.statement(
             """
             SELECT min(coalesce(next_offset, 0)) FROM weir_groups AS g

@@ -17,7 +17,7 @@ actor LogWriter {
     let partitions: LogPartitions
     let tails: [PartitionTail]
     let reserve: Reserve
-    private let groups: LogFileGroups
+    let groups: LogFileGroups
     /// The next offset of each partition, by its index.
     private var ends: [Int64]
     private var inserts: [InsertStatement?]
@@ -81,9 +81,11 @@ actor LogWriter {
     private func startingRemovals(of work: LogWork) -> LogWork {
         var work = work
         work.requests.removeAll { request in
-            guard case .remove(let topic, let time, let floors) = request.action else { return false }
+            guard case .remove(let topic, let time, let floors, let consumers) = request.action else { return false }
             let indexes = partitions.all.indices.filter { partitions.all[$0].topic == topic }
-            removals.append(Removal(before: time, floors: floors, partitions: indexes, promise: request.promise))
+            removals.append(
+                Removal(
+                    before: time, floors: floors, consumers: consumers, partitions: indexes, promise: request.promise))
             return true
         }
         return work
