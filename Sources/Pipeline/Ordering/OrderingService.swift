@@ -35,7 +35,7 @@ package struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
         self.reportFailure = reportFailure
     }
 
-    /// Works until the task is cancelled; what was published by then is written first.
+    /// Works until the task is cancelled; what was published by then is written first, unless the tables fail.
     ///
     /// A partition whose next record names an unknown schema version is paused until the version is known. One whose next
     /// record cannot be ordered, or whose tables refuse a row, is stopped; the log has the reason, and the other partitions
@@ -50,7 +50,7 @@ package struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
     /// Orders one partition outside of any group until something fails or the task is cancelled: for a replay, whose log
     /// fails at its end.
     ///
-    /// What was published by then is written first. Nothing else may order the partition meanwhile.
+    /// What was published by then is written first, unless the tables fail. Nothing else may order the partition meanwhile.
     ///
     /// - Throws: what ended it; ``OrderingError`` for a record that cannot be ordered, too.
     package func order(_ partition: Int) async throws {

@@ -27,6 +27,8 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     private let stepsWritten = Wakeup()
     /// Wakes the writing task when there is a step.
     private let stepAdded = Wakeup()
+    /// The writing task's pause before it tries again.
+    private var retryPause: Task<Void, any Error>?
 
     private var log: Log { context.log }
 
@@ -45,7 +47,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         ordering = PartitionOrdering(partition: partition, history: context.history, stored: nil)
     }
 
-    /// Orders until the task is cancelled; what is published by then is written before this returns.
+    /// Orders until the task is cancelled; what is published by then is written before this returns, unless the tables fail.
     ///
     /// Called once.
     func run() async throws {
@@ -81,7 +83,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
             defer { endOrdering() }
             try await readAndPublish(from: reader, to: producer)
         }
-        // Not cancelled with the worker: what was published is written. It ends once ordering has.
+        // Not cancelled with the worker: what was published is written, if the tables take it at once. It ends once ordering has.
         let writingTask = Task {
             do {
                 try await write()
@@ -107,7 +109,10 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         if effects.wakesWriter { stepAdded.signal() }
     }
 
-    private func endOrdering() { execute(ordering.endOrdering()) }
+    private func endOrdering() {
+        execute(ordering.endOrdering())
+        retryPause?.cancel()
+    }
 
     // MARK: Reading and publishing
 
@@ -197,21 +202,29 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         }
     }
 
-    /// Writes the rows and the position of some steps, again while the failure may pass.
+    /// Writes the rows and the position of some steps, again while the failure may pass and ordering goes on.
     ///
-    /// Retried here, since a new worker would publish the results again with every attempt. Meanwhile the overlay
-    /// fills to its limit, and the backlog stays in the log.
+    /// Retried here, since a new worker would publish the results again with every attempt. Meanwhile the overlay fills to its
+    /// limit, and the backlog stays in the log. Once ordering has ended, tables that fail are left to the partition's next worker,
+    /// so that they do not delay the release of the partition.
     private func commit(_ transaction: StoreStep) async throws {
-        let supervision = metrics.supervision(of: partition)
-        try await configuration.retries(context.clock).run { () throws(RecordStoreError) in
-            try await store.commit([transaction])
-        } retryIf: {
-            $0.isRetriable && ordering.isOrdering
-        } willRetry: { error, _ in
-            supervision.retries.add()
-            reportFailure(partition, error)
-            context.logger.error(
-                "Writing the tables failed; trying again", [.partition: .integer(partition)], error: error)
+        var backoff = Backoff(configuration.retries(context.clock))
+        while true {
+            do throws(RecordStoreError) {
+                return try await store.commit([transaction])
+            } catch {
+                guard error.isRetriable, ordering.isOrdering else { throw error }
+                metrics.supervision(of: partition).retries.add()
+                reportFailure(partition, error)
+                context.logger.error(
+                    "Writing the tables failed; trying again", [.partition: .integer(partition)], error: error)
+                let pause = Task { [delay = backoff.next(), clock = context.clock] in try await clock.sleep(for: delay) }
+                retryPause = pause
+                // Cancelled when ordering ends.
+                _ = await pause.result
+                retryPause = nil
+                guard ordering.isOrdering else { throw error }
+            }
         }
     }
 }

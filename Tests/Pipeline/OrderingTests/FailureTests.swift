@@ -40,6 +40,28 @@ struct FailureTests {
         }
     }
 
+    /// A partition of tables that are away is released at once: a rebalance waits for it, with all partitions revoked together.
+    @Test
+    func endsWithoutAnotherAttemptWhereTheTablesAreAway() async throws {
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            try await log.append(maker.creations(3))
+            let store = WatchedStore(tables) { _ throws(RecordStoreError) in throw Self.busy }
+            let clock = ManualClock()
+            let stage = Stage(log, store, configuration: Self.configuration, clock: clock)
+            await clock.sleeper(for: Self.delay)
+            // Its time never comes.
+            try await stage.stop()
+            #expect(stage.failures.all.count == 1)
+            #expect(try await store.position(of: 0) == nil)
+            // The next worker repeats what was published.
+            let next = Stage(log, WatchedStore(tables), configuration: Self.configuration)
+            await next.store.until(3)
+            try await next.stop()
+            #expect(try await next.store.tables(of: 0).rows.count == 3)
+        }
+    }
+
     @Test(arguments: [true, false])
     func triesAgainWhenTheLogFailsForAWhile(isStored: Bool) async throws {
         try await withLogAndTables { log, tables in

@@ -24,13 +24,13 @@ struct Stage {
         _ log: MemoryChangeLog, _ store: WatchedStore,
         configuration: OrderingConfiguration = OrderingConfiguration(),
         schemas: KnownSchemas = KnownSchemas(Fixture.schemas),
-        metrics: OrderingMetrics = OrderingMetrics()
+        metrics: OrderingMetrics = OrderingMetrics(), clock: (any Clock<Duration>)? = nil
     ) {
         self.log = log
         self.store = store
         let service = OrderingService(
             StageContext(
-                log: log, history: Fixture.history, schemas: schemas, clock: clock,
+                log: log, history: Fixture.history, schemas: schemas, clock: clock ?? self.clock,
                 logger: Logger(label: "ordering", output: LogOutput(format: .text, to: lines))),
             store: store, configuration: configuration, metrics: metrics,
             reportFailure: { [failures] in failures.note($0, $1) })
