@@ -11,8 +11,8 @@ package protocol FanOutLink: Sendable {
 
     /// Reads one page of each owner's stream, owner after owner, until the page's limits are reached.
     ///
-    /// When a vector or the head of its last cut page is above a stream's head, waits for the stream at most `within`,
-    /// then throws ``FanOutError/notReady(_:)``. If it is also above the end of the log, the owner's page is
+    /// When a vector, the head of its last cut page or ``OwnerPull/leastHead`` is above a stream's head, waits for the stream at
+    /// most `within`, then throws ``FanOutError/notReady(_:)``. If it is also above the end of the log, the owner's page is
     /// ``OwnerPage/Content/historyChanged``.
     func pull(_ request: PagePull, within: Duration) async throws(FanOutError) -> [OwnerPage]
 
@@ -47,12 +47,20 @@ package struct OwnerPull: Sendable, Hashable {
     /// TimeStamps of rows that the device holds although its vector does not contain them: results of the same answer
     /// (I6).
     package var held: Set<TimeStamp>
+    /// The head of the stream from which the same answer has an outcome: the page must not be older (I7).
+    package var leastHead: TimeStamp
 
-    package init(owner: SyncID, knowledge: OwnerKnowledge, held: Set<TimeStamp> = []) {
+    package init(
+        owner: SyncID, knowledge: OwnerKnowledge, held: Set<TimeStamp> = [], leastHead: TimeStamp = .zero
+    ) {
         self.owner = owner
         self.knowledge = knowledge
         self.held = held
+        self.leastHead = leastHead
     }
+
+    /// The head that the stream must have reached to answer.
+    package var requiredHead: TimeStamp { max(knowledge.requiredHead, leastHead) }
 }
 
 /// A pull of several owners' streams into one page.
@@ -160,11 +168,14 @@ package struct PartOutcome: Sendable, Hashable {
     /// The server's current rows for conflicts and refusals, by the index of the change; none for a row that did not
     /// exist after the part.
     package var rows: [Int: [UInt8]]
+    /// The newest timeStamp of the owner's stream that has the results and the rows.
+    package var head: TimeStamp
 
     package init(
         refusal: BatchRefusal? = nil, isRepeat: Bool = false, results: [ChangeResult] = [],
-        summary: BatchSummary? = nil, rows: [Int: [UInt8]] = [:]
+        summary: BatchSummary? = nil, rows: [Int: [UInt8]] = [:], head: TimeStamp = .zero
     ) {
+        self.head = head
         self.refusal = refusal
         self.isRepeat = isRepeat
         self.results = results

@@ -38,6 +38,27 @@ import Testing
         }
     }
 
+    @Test func waitsForTheStreamThatTheOutcomeIsFrom() async throws {
+        let world = World()
+        try world.upload([.person("p1")])
+        try world.upload([.person("p2")])
+        try await withStandingStream(world) { behind, clock in
+            // The device's vector is empty, so nothing else says that another stream was ahead.
+            let request = PagePull(
+                owners: [OwnerPull(owner: "abc", knowledge: OwnerKnowledge(), leastHead: world.head(of: "abc"))],
+                limit: 10, maximumBytes: 1 << 20)
+            #expect(behind.fanOut.idlePage(request.owners[0]) == nil)
+            async let pages = behind.fanOut.pull(request, within: .seconds(1000))
+            await clock.sleepers(2)
+            clock.advance(by: .seconds(100))
+            guard case .rows(let rows)? = try await pages.first?.content else {
+                Issue.record("a page of rows")
+                return
+            }
+            #expect(rows.count == 2 && !rows.hasMore && rows.head == world.head(of: "abc"))
+        }
+    }
+
     @Test func waitsForTheHeadOfTheLastCutPage() async throws {
         let world = World()
         // Two rows of one device, and a third; then the first is written again, unknown to the fan-out that serves the

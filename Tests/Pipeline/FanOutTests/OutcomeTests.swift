@@ -23,7 +23,8 @@ import Testing
             let result = ChangeResult(
                 index: 0, table: 0, id: "p1",
                 status: .applied(timeStamp: TimeStamp(100), version: 1, knowledgeID: "k1"), heldFrom: .zero)
-            let expected = PartOutcome(results: [result], summary: BatchSummary(changeCount: 2, refusals: [refusal]))
+            let expected = PartOutcome(
+                results: [result], summary: BatchSummary(changeCount: 2, refusals: [refusal]), head: TimeStamp(100))
             #expect(try await [first, second] == [expected, expected])
             #expect(try await fanOut.outcome(of: waited, within: .zero) == expected)
         }

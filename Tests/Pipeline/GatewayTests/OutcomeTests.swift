@@ -44,6 +44,27 @@ import Testing
         }
     }
 
+    /// A page of a stream that is behind the outcome's would have older rows, and could be called drained.
+    @Test func pullsFromStreamsThatHaveWhatTheOutcomeShows() async throws {
+        try await withGateway { gateway in
+            let summary = BatchSummary(changeCount: 2, otherOwners: [.xyz])
+            gateway.link.set(.results([(0, .conflict, nil)], summary: summary, head: 30), ofPart: 0)
+            gateway.link.set(.results([(1, .applied(20), nil)], head: 40), ofPart: 1)
+            let sync = try await gateway.exchange(
+                "POST", "/v1/sync", links: "xyz:write", #"{"knowledgeId":"k1","batch":7,"changes":[1,2]}"#)
+            #expect(sync.status == 200)
+            gateway.link.keep(.results([(0, .applied(50), nil)], head: 50), of: 8, with: .abc)
+            gateway.link.keep(.results([(0, .applied(45), nil)], head: 45), of: 9, with: .abc)
+            let pull = try await gateway.exchange(
+                "POST", "/v1/pull", links: "xyz:write", #"{"knowledgeId":"k1","include":[8,9]}"#)
+            #expect(pull.status == 200)
+            #expect(
+                gateway.link.pulls.map { $0.owners.map(\.leastHead) } == [
+                    [TimeStamp(30), TimeStamp(40)], [TimeStamp(50), .zero],
+                ])
+        }
+    }
+
     @Test func writesZerosAndNullForADeleteOfAnAbsentRow() async throws {
         try await withGateway { gateway in
             gateway.link.set(

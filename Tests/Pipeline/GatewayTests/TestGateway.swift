@@ -160,7 +160,7 @@ extension PartOutcome {
     /// Results by their index in the request.
     static func results(
         _ results: [(Int, ChangeResult.Status, heldFrom: Int64?)], summary: BatchSummary? = nil,
-        isRepeat: Bool = false, rows: [Int: String] = [:]
+        isRepeat: Bool = false, rows: [Int: String] = [:], head: Int64 = 0
     ) -> PartOutcome {
         PartOutcome(
             isRepeat: isRepeat,
@@ -169,7 +169,7 @@ extension PartOutcome {
                     index: $0.0, table: 0, id: RowID(unchecked: "r\($0.0)"), status: $0.1,
                     heldFrom: $0.heldFrom.map { TimeStamp($0) })
             },
-            summary: summary, rows: rows.mapValues { Array($0.utf8) })
+            summary: summary, rows: rows.mapValues { Array($0.utf8) }, head: TimeStamp(head))
     }
 }
 

@@ -31,6 +31,7 @@ extension OwnerPull {
         var owner: SyncID?
         var knowledge = OwnerKnowledge()
         var held: Set<TimeStamp> = []
+        var leastHead = TimeStamp.zero
         while let field = try reader.next() {
             switch field.number {
             case 1: owner = try reader.id(field)
@@ -42,11 +43,12 @@ extension OwnerPull {
                 }
             case 4: held.insert(try reader.timeStamp(field))
             case 5: knowledge.cutFrom = try reader.timeStamp(field)
+            case 6: leastHead = try reader.timeStamp(field)
             default: try reader.skip(field)
             }
         }
         guard let owner else { throw reader.missing(1) }
-        self.init(owner: owner, knowledge: knowledge, held: held)
+        self.init(owner: owner, knowledge: knowledge, held: held, leastHead: leastHead)
     }
 
     func writeLink(to writer: inout WireWriter) {
@@ -56,6 +58,7 @@ extension OwnerPull {
         for (device, timeStamp) in knowledge.entries { writer.entry(3, device, timeStamp) }
         for timeStamp in held.sorted() { writer.present(4, timeStamp.rawValue) }
         writer.present(5, knowledge.cutFrom?.rawValue)
+        writer.timeStamp(6, leastHead)
     }
 }
 

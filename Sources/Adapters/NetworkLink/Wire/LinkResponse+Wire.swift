@@ -79,6 +79,7 @@ extension PartOutcome {
                     return (index, json)
                 }
                 guard rows.updateValue(json, forKey: index) == nil else { throw reader.failure(.repeated, field) }
+            case 6: head = try reader.timeStamp(field)
             default: try reader.skip(field)
             }
         }
@@ -95,6 +96,7 @@ extension PartOutcome {
                 $0.bytes(2, json)
             }
         }
+        writer.timeStamp(6, head)
     }
 }
 

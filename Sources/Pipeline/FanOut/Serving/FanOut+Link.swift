@@ -37,11 +37,11 @@ extension FanOut: FanOutLink {
         for (position, pull) in request.owners.enumerated() {
             let partition = try served(pull.owner)
             let snapshot = try partition.headSnapshot(of: pull.owner)
-            if changed.contains(position), snapshot.heads.head < pull.knowledge.requiredHead {
+            if changed.contains(position), snapshot.heads.head < pull.requiredHead {
                 pages[position] = OwnerPage(owner: pull.owner, content: .historyChanged)
             } else if let page = idlePage(pull, snapshot.heads) {
                 pages[position] = page
-            } else if snapshot.heads.head < pull.knowledge.requiredHead {
+            } else if snapshot.heads.head < pull.requiredHead {
                 throw .notReady("the stream was rebuilt in the meantime")
             } else {
                 reads.append(OwnerRead(position: position, pull: pull, partition: partition, snapshot: snapshot))
@@ -85,7 +85,7 @@ extension FanOut: FanOutLink {
     }
 
     private func idlePage(_ pull: OwnerPull, _ heads: OwnerHeads) -> OwnerPage? {
-        guard pull.knowledge.requiredHead <= heads.head else { return nil }
+        guard pull.requiredHead <= heads.head else { return nil }
         let plan = PullPlan(pull.knowledge, heads: heads)
         guard plan.sources.isEmpty else { return nil }
         return OwnerPage(owner: pull.owner, content: .rows(OwnerRows(entries: plan.drainedEntries, head: heads.head)))
@@ -98,7 +98,7 @@ extension FanOut: FanOutLink {
         var ahead: [(position: Int, pull: OwnerPull)] = []
         for (position, pull) in pulls.enumerated() {
             let head = try served(pull.owner).headSnapshot(of: pull.owner).heads.head
-            if pull.knowledge.requiredHead > head { ahead.append((position, pull)) }
+            if pull.requiredHead > head { ahead.append((position, pull)) }
         }
         if ahead.isEmpty { return [] }
         let waiter = Promise<Result<Set<Int>, FanOutError>>()
@@ -131,7 +131,7 @@ extension FanOut: FanOutLink {
         } catch {
             throw .notReady("the end offset of ordered could not be read: \(error)")
         }
-        let reach = pull.knowledge.requiredHead
+        let reach = pull.requiredHead
         guard try await partition.catchUp(pull.owner, to: reach, or: end, within: limit, clock: clock) else {
             throw .notReady("the stream is behind the device's knowledge vector")
         }

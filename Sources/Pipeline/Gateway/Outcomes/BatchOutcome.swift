@@ -42,6 +42,11 @@ struct BatchOutcome: Sendable {
         return held
     }
 
+    /// The heads of the streams that the parts are from: the pull of the same response must not be from older ones (I7).
+    var heads: [SyncID: TimeStamp] {
+        Dictionary(parts.lazy.map { ($0.owner, $0.outcome.head) }, uniquingKeysWith: max)
+    }
+
     /// Writes the `batch` object, without rows of owners that the caller may not read.
     func write(to writer: inout JSONWriter, for caller: Caller) {
         writer.object { writer in

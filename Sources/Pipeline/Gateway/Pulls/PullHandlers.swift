@@ -9,14 +9,16 @@ extension GatewayHandler {
     /// Pulls in a task: waits for the outcomes to include, and for new rows if the request is a long poll.
     func pull(_ caller: Caller, _ device: Device, _ envelope: Envelope) async throws -> HTTPResponse {
         let deadline = clock.now() + configuration.outcomeWait
+        var leastHeads: [SyncID: TimeStamp] = [:]
         for batch in envelope.include {
-            guard try await outcomes.keptOutcome(of: batch, device: device, until: deadline) != nil else {
+            guard let outcome = try await outcomes.keptOutcome(of: batch, device: device, until: deadline) else {
                 throw Problem(
                     .outcomePending, "no outcome of batch \(batch) is known yet: repeat the pull, or send the batch")
             }
+            leastHeads.merge(outcome.heads, uniquingKeysWith: max)
             pending.remove(batch, of: device)
         }
-        let page = try page(caller, envelope, held: [:])
+        let page = try page(caller, envelope, leastHeads: leastHeads)
         guard envelope.wait > .zero else {
             let pages = try await link.pull(page.request, within: configuration.outcomeWait)
             return respond(page, pages, batch: nil, caller: caller)
@@ -26,7 +28,7 @@ extension GatewayHandler {
 
     /// Responds without a task if no head has moved; `nil` if rows must be read.
     func pullAtOnce(_ caller: Caller, _ envelope: Envelope) throws(Problem) -> HTTPHandlerResult? {
-        let page = try page(caller, envelope, held: [:])
+        let page = try page(caller, envelope)
         guard let pages = idlePages(page) else { return nil }
         return .response(respond(page, pages, batch: nil, caller: caller))
     }
@@ -71,11 +73,13 @@ extension GatewayHandler {
     }
 
     func page(
-        _ caller: Caller, _ envelope: Envelope, held: [SyncID: Set<TimeStamp>]
+        _ caller: Caller, _ envelope: Envelope, held: [SyncID: Set<TimeStamp>] = [:],
+        leastHeads: [SyncID: TimeStamp] = [:]
     ) throws(Problem) -> PullPage {
         let server = PullPage.Server(epoch: history.epoch, schemaVersion: try newestSchema().version.hash)
         return PullPage(
-            caller: caller, envelope: envelope, server: server, held: held, maximumBytes: configuration.pageBytes)
+            caller: caller, envelope: envelope, server: server, held: held, leastHeads: leastHeads,
+            maximumBytes: configuration.pageBytes)
     }
 
     func respond(_ page: PullPage, _ pages: [OwnerPage], batch: BatchOutcome?, caller: Caller) -> HTTPResponse {

@@ -19,7 +19,8 @@ struct PullPage: Sendable {
     let request: PagePull
 
     init(
-        caller: Caller, envelope: Envelope, server: Server, held: [SyncID: Set<TimeStamp>], maximumBytes: Int
+        caller: Caller, envelope: Envelope, server: Server, held: [SyncID: Set<TimeStamp>],
+        leastHeads: [SyncID: TimeStamp], maximumBytes: Int
     ) {
         self.caller = caller
         self.envelope = envelope
@@ -31,7 +32,9 @@ struct PullPage: Sendable {
         let owners = caller.grants.lazy.map(\.owner).filter { !otherEpoch.contains($0) }
         request = PagePull(
             owners: owners.map {
-                OwnerPull(owner: $0, knowledge: envelope.knowledge[$0], held: held[$0] ?? [])
+                OwnerPull(
+                    owner: $0, knowledge: envelope.knowledge[$0], held: held[$0] ?? [],
+                    leastHead: leastHeads[$0] ?? .zero)
             },
             limit: envelope.limit, maximumBytes: maximumBytes)
     }

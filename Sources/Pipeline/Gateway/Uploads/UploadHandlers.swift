@@ -20,7 +20,8 @@ extension GatewayHandler {
         } else if envelope.namesBatch {
             batch = .empty
         }
-        let page = try page(caller, envelope, held: batch?.held(by: envelope.knowledge) ?? [:])
+        let page = try page(
+            caller, envelope, held: batch?.held(by: envelope.knowledge) ?? [:], leastHeads: batch?.heads ?? [:])
         let pages = try await link.pull(page.request, within: configuration.outcomeWait)
         return respond(page, pages, batch: batch, caller: caller)
     }

@@ -21,7 +21,7 @@ enum LinkSamples {
                             owner: owner,
                             knowledge: OwnerKnowledge(
                                 floor: .zero, entries: [device: TimeStamp(9), KnowledgeID(unchecked: "tab"): .zero]),
-                            held: [TimeStamp(3), .maximum]),
+                            held: [TimeStamp(3), .maximum], leastHead: TimeStamp(12)),
                         OwnerPull(owner: SyncID(unchecked: "b"), knowledge: OwnerKnowledge()),
                     ], limit: 100, maximumBytes: 1 << 20))),
         .request(
@@ -61,7 +61,7 @@ enum LinkSamples {
         ],
         summary: BatchSummary(
             changeCount: 6, otherOwners: [owner], refusals: [Refusal(index: 5, code: .notGranted, message: "no")]),
-        rows: [3: Array("{\"a\":1}".utf8), 4: []])
+        rows: [3: Array("{\"a\":1}".utf8), 4: []], head: TimeStamp(11))
 
     static let fanOutMessages: [FanOutMessage] = [
         .description(LinkDescription(epoch: "e1", partitions: 64, ready: [0, 5, 63])),
