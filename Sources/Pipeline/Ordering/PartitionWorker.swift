@@ -218,7 +218,8 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
                 reportFailure(partition, error)
                 context.logger.error(
                     "Writing the tables failed; trying again", [.partition: .integer(partition)], error: error)
-                let pause = Task { [delay = backoff.next(), clock = context.clock] in try await clock.sleep(for: delay) }
+                let pause = Task { [delay = backoff.next(), clock = context.clock] in try await clock.sleep(for: delay)
+                }
                 retryPause = pause
                 // Cancelled when ordering ends.
                 _ = await pause.result
