@@ -39,6 +39,9 @@ package enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// Whether the partition waits for a schema version.
+    var isOfSchema: Bool { if case .unknownSchema = self { true } else { false } }
+
     private static func position(_ upload: UploadReference) -> String {
         "\(TopicPartition(.uploads, upload.partition)) offset \(upload.offset)"
     }

@@ -15,11 +15,11 @@ package enum IngestEvent: Sendable {
     case recordRefused(UploadReference, RecordRefusal)
     /// The log failed; the partition restarts from its committed offset after a pause.
     case restarting(partition: Int, cause: any Error, after: Duration)
-    /// The next record of a partition needs something newer than this worker, and no record after it is read: until its
-    /// schema version is known, or else until a rebalance or a restart.
-    case paused(partition: Int, cause: IngestError)
-    /// The schema version that a partition waited for is known: it restarts from its committed offset.
-    case resumed(partition: Int, schema: String)
+    /// A partition cannot be worked on, and no record after its committed offset is processed: until its schema version is known,
+    /// or else until another attempt succeeds.
+    case paused(partition: Int, cause: any Error)
+    /// A partition that was paused is worked on again.
+    case resumed(partition: Int)
     /// A cancelled worker ended with an error; the next one processes again what was not committed.
     case endedUncommitted(partition: Int, cause: any Error)
 }
@@ -66,17 +66,17 @@ extension IngestEvent {
             logger.warning(
                 "The log failed; the partition restarts from its committed offset",
                 [.topic: "uploads", .partition: .integer(partition), .duration: .duration(delay)], error: cause)
-        case .paused(let partition, .unknownSchema(let upload, let hash)):
+        case .paused(let partition, let cause as IngestError) where cause.isOfSchema:
             logger.warning(
                 "The partition is paused until its schema version is known",
-                [.topic: "uploads", .partition: .integer(partition)], error: IngestError.unknownSchema(upload, hash))
-        case .resumed(let partition, let schema):
+                [.topic: "uploads", .partition: .integer(partition)], error: cause)
+        case .resumed(let partition):
             logger.notice(
-                "The partition resumes: its schema version is known",
-                [.topic: "uploads", .partition: .integer(partition), .schemaVersion: .string(schema)])
+                "The partition resumes: its next record was processed",
+                [.topic: "uploads", .partition: .integer(partition)])
         case .paused(let partition, let cause):
             logger.critical(
-                "The partition is paused: its next record cannot be processed",
+                "The partition is paused and tried again: its next record cannot be processed",
                 [.topic: "uploads", .partition: .integer(partition)], error: cause)
         case .endedUncommitted(let partition, let cause):
             logger.warning(

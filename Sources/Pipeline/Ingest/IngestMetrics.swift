@@ -41,7 +41,6 @@ package struct IngestMetrics: Sendable {
         switch event {
         case .started(let partition, let nextOffset):
             positions[partition].set(Int(nextOffset))
-            supervision[partition].paused.set(0)
         case .admitted(_, let counts):
             records.add(counts.records)
             changes.add(counts.changes)

@@ -39,11 +39,10 @@ package struct IngestService<Log: ChangeLog>: Sendable {
     /// Works until the task is cancelled; what the log has acknowledged by then is committed.
     ///
     /// After a failure of the log that may pass, the partition restarts from its committed offset with a new producer. A
-    /// partition whose next record names an unknown schema version is paused until the version is known; one whose next
-    /// record needs a newer worker is stopped. The other partitions continue.
+    /// partition whose next record names an unknown schema version is paused until the version is known; any other that cannot
+    /// be processed, as when its next record needs a newer worker, is paused and tried again. The other partitions continue.
     ///
-    /// - Throws: ``IngestError/positionOutOfRange(_:_:)``, ``IngestError/uploadsLost(_:_:)``, and `ChangeLogError` where a
-    ///   retry cannot help.
+    /// - Throws: `ChangeLogError` of a log that was closed.
     package func run() async throws {
         try await context.consume(.uploads, group: IngestConfiguration.group) { try await work(on: $0) }
     }
@@ -59,27 +58,26 @@ package struct IngestService<Log: ChangeLog>: Sendable {
             context: context, assignment: assignment, limits: limits, configuration: configuration,
             report: report)
         let supervisor = PartitionSupervisor(
-            retries: RetryPolicy(delays: Self.restartDelay, clock: context.clock), schemas: context.schemas,
-            metrics: metrics.supervision[partition], response: Self.response
+            "ingest of partition \(partition)", retries: RetryPolicy(delays: Self.restartDelay, clock: context.clock),
+            schemas: context.schemas,
+            failures: context.failures, metrics: metrics.supervision[partition], response: Self.response
         ) { [report] event in
             if let event = IngestEvent(event, partition: partition) { report(event) }
         }
-        try await supervisor.run { backoff in
-            let ending = await run.run()
-            if ending.committed > 0 { backoff.reset() }
-            if let error = ending.error { throw error }
+        try await supervisor.run { progress in
+            if let error = await run.run({ progress.made() }) { throw error }
         }
     }
 
     @Sendable private static func response(to error: any Error) -> FailureResponse {
         switch error {
         case IngestError.unknownSchema(_, let hash): .awaitSchema { $0[hash] != nil }
-        case IngestError.newerFormat, IngestError.unknownRules: .stopPartition
         // Retried with a new producer, or once a rebalance has settled which member has the partition.
         case let error as ChangeLogError
         where error.isRetriable || error.code == .producerFailed || error.code == .fenced:
             .retry
-        default: .stopStage
+        case let error as ChangeLogError where error.code == .closed: .stopStage
+        default: .pausePartition
         }
     }
 }
@@ -89,11 +87,10 @@ extension IngestEvent {
     fileprivate init?(_ event: PartitionEvent, partition: Int) {
         switch event {
         case .retrying(let cause, let delay): self = .restarting(partition: partition, cause: cause, after: delay)
-        case .awaitingSchema(let cause as IngestError), .partitionStopped(let cause as IngestError):
-            self = .paused(partition: partition, cause: cause)
-        case .schemaKnown(IngestError.unknownSchema(_, let hash)): self = .resumed(partition: partition, schema: hash)
+        case .awaitingSchema(let cause), .paused(let cause): self = .paused(partition: partition, cause: cause)
+        case .schemaKnown, .resumed: self = .resumed(partition: partition)
         case .cancelled(let cause): self = .endedUncommitted(partition: partition, cause: cause)
-        case .awaitingSchema, .partitionStopped, .schemaKnown, .stageStopped: return nil
+        case .stageStopped: return nil
         }
     }
 }

@@ -7,14 +7,6 @@ import SyncModel
 /// While the log makes one step durable the next one is checked. An offset is committed after the log has every part of the
 /// records before it (I1).
 struct PartitionRun<Log: ChangeLog>: Sendable {
-    /// How a run ended.
-    struct Ending {
-        /// How many steps were committed.
-        var committed = 0
-        /// Why it ended; `nil` after a cancellation.
-        var error: (any Error)?
-    }
-
     /// Records of `changes` and `dead-letters` that were enqueued.
     private struct Step: Sendable {
         let receipt: AppendReceipt
@@ -37,53 +29,57 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
     var partition: TopicPartition { assignment.partition }
 
     /// Works until the task is cancelled or something fails; what the log took by then is committed.
-    func run() async -> Ending {
+    ///
+    /// - Parameter hasCommitted: called after each step.
+    /// - Returns: why it ended; `nil` after a cancellation.
+    func run(_ hasCommitted: @escaping @Sendable () -> Void) async -> (any Error)? {
         let reader: Log.Reader
         let producer: Log.Producer
         do {
             reader = try await makeReader()
         } catch {
-            return Ending(error: error)
+            return error
         }
         do {
             producer = try await log.producer()
         } catch {
             await reader.close()
-            return Ending(error: error)
+            return error
         }
-        let ending = await work(from: reader, to: producer)
+        let failure = await work(from: reader, to: producer, hasCommitted)
         await reader.close()
         await producer.close()
-        return ending
+        return failure
     }
 
-    private func work(from reader: Log.Reader, to producer: Log.Producer) async -> Ending {
+    private func work(
+        from reader: Log.Reader, to producer: Log.Producer, _ hasCommitted: @escaping @Sendable () -> Void
+    ) async -> (any Error)? {
         // Bounded by `maximumSteps`: each step takes a permit before it is read.
         let (steps, newSteps) = AsyncStream.makeStream(of: Step.self)
         let (permits, returnPermit) = AsyncStream.makeStream(of: Void.self)
         for _ in 0..<Self.maximumSteps { returnPermit.yield() }
         // Not a child task: what was enqueued is settled although this task is cancelled.
-        let settling = Task { await settle(steps, returning: returnPermit) }
-        return await withTaskGroup(of: Ending.self) { group in
+        let settling = Task { await settle(steps, returning: returnPermit, hasCommitted) }
+        return await withTaskGroup(of: (any Error)?.self) { group in
             group.addTask {
                 defer { newSteps.finish() }
                 do {
                     try await admit(from: reader, to: producer, taking: permits) { newSteps.yield($0) }
-                    return Ending()
+                    return nil
                 } catch {
-                    return Ending(error: error is CancellationError ? nil : error)
+                    return error is CancellationError ? nil : error
                 }
             }
             group.addTask { await settling.value }
-            var ending = Ending()
-            for await part in group {
-                ending.committed += part.committed
+            var failure: (any Error)?
+            for await error in group {
                 // A failed append makes every later one fail; the receipt of the first has the cause.
-                if let error = part.error, ending.error == nil || isConsequence(ending.error) { ending.error = error }
+                if let error, failure == nil || isConsequence(failure) { failure = error }
                 // When one part ends, the other has nothing more to do but to finish.
                 group.cancelAll()
             }
-            return ending
+            return failure
         }
     }
 
@@ -142,21 +138,22 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
     }
 
     /// Commits each step's offset when the log has it.
-    private func settle(_ steps: AsyncStream<Step>, returning permit: AsyncStream<Void>.Continuation) async -> Ending {
-        var ending = Ending()
+    private func settle(
+        _ steps: AsyncStream<Step>, returning permit: AsyncStream<Void>.Continuation, _ hasCommitted: () -> Void
+    ) async -> (any Error)? {
         do {
             for await step in steps {
                 _ = try await step.receipt.offsets()
                 permit.yield()
                 try await assignment.commit(step.next)
-                ending.committed += 1
+                hasCommitted()
                 report(
                     .committed(
                         partition: partition.partition, nextOffset: step.next, after: step.start.duration(to: .now)))
             }
+            return nil
         } catch {
-            ending.error = error
+            return error
         }
-        return ending
     }
 }

@@ -20,7 +20,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     private let configuration: OrderingConfiguration
     private let budget: OverlayBudget
     private let metrics: OrderingMetrics
-    private let reportFailure: @Sendable (Int, any Error) -> Void
+    private let hasProgressed: @Sendable () -> Void
     private let positionGauge: Gauge
     private var ordering: PartitionOrdering
     /// Wakes the reading task when steps were written.
@@ -32,9 +32,12 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
 
     private var log: Log { context.log }
 
+    /// The partition's name in the readiness of the process.
+    static func name(_ partition: Int) -> String { "ordering of partition \(partition)" }
+
     init(
         partition: Int, context: StageContext<Log>, store: Store, configuration: OrderingConfiguration,
-        budget: OverlayBudget, metrics: OrderingMetrics, reportFailure: @escaping @Sendable (Int, any Error) -> Void
+        budget: OverlayBudget, metrics: OrderingMetrics, hasProgressed: @escaping @Sendable () -> Void
     ) {
         self.partition = partition
         self.context = context
@@ -42,7 +45,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         self.configuration = configuration
         self.budget = budget
         self.metrics = metrics
-        self.reportFailure = reportFailure
+        self.hasProgressed = hasProgressed
         positionGauge = metrics.position(in: partition)
         ordering = PartitionOrdering(partition: partition, history: context.history, stored: nil)
     }
@@ -197,6 +200,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
                 try await commit(transaction)
                 positionGauge.set(Int(transaction.position.state.nextOffset))
                 execute(ordering.endWrite(steps, at: transaction.position))
+                hasProgressed()
                 for step in steps { metrics.writeDuration.record(step.watch.nanoseconds) }
             }
         }
@@ -215,10 +219,11 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
             } catch {
                 guard error.isRetriable, ordering.isOrdering else { throw error }
                 metrics.supervision(of: partition).retries.add()
-                reportFailure(partition, error)
+                let delay = backoff.next()
+                context.failures.record(Self.name(partition), error, pause: delay)
                 context.logger.error(
                     "Writing the tables failed; trying again", [.partition: .integer(partition)], error: error)
-                let pause = Task { [delay = backoff.next(), clock = context.clock] in try await clock.sleep(for: delay)
+                let pause = Task { [clock = context.clock] in try await clock.sleep(for: delay)
                 }
                 retryPause = pause
                 // Cancelled when ordering ends.

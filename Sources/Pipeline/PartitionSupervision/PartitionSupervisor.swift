@@ -1,6 +1,7 @@
 import AsyncPrimitives
 import Metrics
 import SyncModel
+import Synchronization
 
 /// What a failure of a partition's work means for the partition and for the stage.
 package enum FailureResponse: Sendable {
@@ -8,8 +9,9 @@ package enum FailureResponse: Sendable {
     case retry
     /// The work runs again when the schema versions known meet the condition; no other partition is affected.
     case awaitSchema(_ isKnown: @Sendable (SchemaHistory) -> Bool)
-    /// The partition is left as it is, until a rebalance or a restart; the other partitions continue.
-    case stopPartition
+    /// The partition is paused and the work tried again after longer pauses, in case somebody has mended the cause; no other
+    /// partition is affected.
+    case pausePartition
     /// The failure concerns all partitions: the stage ends with it.
     case stopStage
 }
@@ -20,7 +22,10 @@ package enum PartitionEvent: Sendable {
     case awaitingSchema(any Error)
     /// The schema version that the error lacked is known: the work runs again.
     case schemaKnown(any Error)
-    case partitionStopped(any Error)
+    /// Reported again only for another error.
+    case paused(any Error)
+    /// The work has made progress since it was paused.
+    case resumed
     case stageStopped(any Error)
     /// The task was cancelled, and the work failed on its way out.
     case cancelled(any Error)
@@ -29,7 +34,7 @@ package enum PartitionEvent: Sendable {
 /// The metrics of a partition that its supervisor keeps.
 package struct PartitionMetrics: Sendable {
     package let retries: Counter
-    /// 1 while the partition waits for a schema version or is stopped, else 0.
+    /// 1 while the partition waits for a schema version or is paused, else 0.
     package let paused: Gauge
 
     package init(retries: Counter, paused: Gauge) {
@@ -38,24 +43,65 @@ package struct PartitionMetrics: Sendable {
     }
 }
 
-/// Runs the work on one partition, and runs it again after failures that may pass or once a schema version is known.
+/// Tells the supervisor of a partition that its work got further: earlier failures are over.
+package final class PartitionProgress: Sendable {
+    private let isPaused = Atomic(false)
+    private let hasProgressed = Atomic(false)
+    private let paused: Gauge
+    private let resumed: @Sendable () -> Void
+
+    fileprivate init(_ paused: Gauge, resumed: @escaping @Sendable () -> Void) {
+        self.paused = paused
+        self.resumed = resumed
+    }
+
+    /// Called whenever the work has got past a record.
+    package func made() {
+        hasProgressed.store(true, ordering: .relaxed)
+        guard isPaused.load(ordering: .relaxed), isPaused.exchange(false, ordering: .relaxed) else { return }
+        paused.set(0)
+        resumed()
+    }
+
+    fileprivate func pause() {
+        isPaused.store(true, ordering: .relaxed)
+        paused.set(1)
+    }
+
+    /// Whether there was progress since the last call.
+    fileprivate func take() -> Bool { hasProgressed.exchange(false, ordering: .relaxed) }
+}
+
+/// Runs the work on one partition, and runs it again after failures that may pass, that somebody may have mended, or once a
+/// schema version is known.
 package struct PartitionSupervisor: Sendable {
+    private let name: String
     private let retries: RetryPolicy
+    private let pauses: RetryPolicy
     private let schemas: KnownSchemas
+    private let failures: PartitionFailures
     private let metrics: PartitionMetrics
     private let response: @Sendable (any Error) -> FailureResponse
     private let report: @Sendable (PartitionEvent) -> Void
 
+    /// The first and the longest pause of a paused partition.
+    private static let pauseDelays: ClosedRange<Duration> = .seconds(1)...(.seconds(60))
+
     /// - Parameters:
+    ///   - name: the stage and the partition, for the readiness of the process.
+    ///   - failures: the failures while they last.
     ///   - response: what a failure means.
     ///   - report: called with each event after the metrics were updated, and before the pause or wait that it announces.
     package init(
-        retries: RetryPolicy, schemas: KnownSchemas, metrics: PartitionMetrics,
-        response: @escaping @Sendable (any Error) -> FailureResponse,
+        _ name: String, retries: RetryPolicy, schemas: KnownSchemas, failures: PartitionFailures,
+        metrics: PartitionMetrics, response: @escaping @Sendable (any Error) -> FailureResponse,
         report: @escaping @Sendable (PartitionEvent) -> Void
     ) {
+        self.name = name
         self.retries = retries
+        pauses = RetryPolicy(delays: Self.pauseDelays, clock: retries.clock)
         self.schemas = schemas
+        self.failures = failures
         self.metrics = metrics
         self.response = response
         self.report = report
@@ -63,16 +109,23 @@ package struct PartitionSupervisor: Sendable {
 
     /// Runs the work until it returns.
     ///
-    /// - Parameter work: resets the backoff when it makes progress, so that its next failure is retried soon.
-    /// - Returns: what the work returned; `nil` where the partition was stopped or the task was cancelled.
+    /// - Parameter work: reports its progress, so that its next failure is retried soon.
+    /// - Returns: what the work returned; `nil` where the task was cancelled.
     /// - Throws: a failure for which the stage stops.
     @discardableResult
-    package func run<Value>(_ work: (inout Backoff) async throws -> Value) async throws -> Value? {
-        var backoff = Backoff(retries)
+    package func run<Value>(_ work: (PartitionProgress) async throws -> Value) async throws -> Value? {
+        metrics.paused.set(0)
+        let progress = PartitionProgress(metrics.paused) { [report] in report(.resumed) }
+        defer {
+            metrics.paused.set(0)
+            failures.forget(name)
+        }
+        var (retry, pause) = (Backoff(retries), Backoff(pauses))
+        var pausedBy: String?
         while !Task.isCancelled {
             let failure: any Error
             do {
-                return try await work(&backoff)
+                return try await work(progress)
             } catch {
                 failure = error
             }
@@ -80,31 +133,40 @@ package struct PartitionSupervisor: Sendable {
                 report(.cancelled(failure))
                 return nil
             }
-            switch response(failure) {
-            case .retry:
-                metrics.retries.add()
-                do {
-                    try await backoff.pause { report(.retrying(failure, after: $0)) }
-                } catch {
-                    return nil
-                }
-            case .awaitSchema(let isKnown):
-                metrics.paused.set(1)
-                report(.awaitingSchema(failure))
-                do {
+            if progress.take() {
+                retry.reset()
+                pause.reset()
+                pausedBy = nil
+            }
+            do {
+                switch response(failure) {
+                case .retry:
+                    metrics.retries.add()
+                    try await retry.pause { delay in
+                        failures.record(name, failure, pause: delay)
+                        report(.retrying(failure, after: delay))
+                    }
+                case .awaitSchema(let isKnown):
+                    metrics.paused.set(1)
+                    failures.record(name, failure, pause: .zero)
+                    report(.awaitingSchema(failure))
                     try await schemas.wait(until: isKnown)
-                } catch {
-                    return nil
+                    metrics.paused.set(0)
+                    report(.schemaKnown(failure))
+                case .pausePartition:
+                    metrics.retries.add()
+                    progress.pause()
+                    try await pause.pause { delay in
+                        failures.record(name, failure, pause: delay)
+                        if pausedBy != "\(failure)" { report(.paused(failure)) }
+                        pausedBy = "\(failure)"
+                    }
+                case .stopStage:
+                    report(.stageStopped(failure))
+                    throw failure
                 }
-                metrics.paused.set(0)
-                report(.schemaKnown(failure))
-            case .stopPartition:
-                metrics.paused.set(1)
-                report(.partitionStopped(failure))
+            } catch is CancellationError {
                 return nil
-            case .stopStage:
-                report(.stageStopped(failure))
-                throw failure
             }
         }
         return nil

@@ -10,17 +10,20 @@ package struct StageContext<Log: ChangeLog>: Sendable {
     package let history: History
     /// The schema versions known, which may become more while the stage runs.
     package let schemas: KnownSchemas
+    /// The failures that keep partitions from being worked on, while they last.
+    package let failures: PartitionFailures
     /// Measures pauses between attempts and waits.
     package let clock: any Clock<Duration>
     package let logger: Logger
 
     package init(
-        log: Log, history: History, schemas: KnownSchemas, clock: any Clock<Duration> = ContinuousClock(),
-        logger: Logger = .disabled
+        log: Log, history: History, schemas: KnownSchemas, failures: PartitionFailures = PartitionFailures(),
+        clock: any Clock<Duration> = ContinuousClock(), logger: Logger = .disabled
     ) {
         self.log = log
         self.history = history
         self.schemas = schemas
+        self.failures = failures
         self.clock = clock
         self.logger = logger
     }

@@ -38,7 +38,7 @@ extension Metric {
 
     package static let ingestPaused = Metric(
         "ingest_paused", .gauge, [.partition],
-        "1 while the partition is paused at a record that needs a newer schema or program version, else 0.")
+        "1 while the partition is paused at a record that it cannot process, else 0.")
 
     static let ingest = [
         ingestRecords, ingestChanges, ingestRefusedChanges, ingestRefusedRecords, ingestDroppedDeadLetters,

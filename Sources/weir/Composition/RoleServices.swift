@@ -25,6 +25,7 @@ struct RoleServices<B: Backend>: Sendable {
         self.monitoring = monitoring
         self.logger = logger
         stages = Stages(log: backend.log, control: backend.control, metrics: monitoring.metrics, logger: logger)
+        monitoring.readiness.addProbe("partitions") { [failures = stages.failures] in failures.reason }
         monitoring.metrics.collectLag(of: backend.log, partitions: backend.partitions.count)
         backend.addMonitoring(to: monitoring)
     }
@@ -118,10 +119,7 @@ struct RoleServices<B: Backend>: Sendable {
     }
 
     private func stage(ordering settings: OrderingConfiguration) -> ServiceGroup.Member {
-        let failures = RecentFailures(memory: settings.retryDelay + .seconds(5))
-        if backend.reportsFailures { monitoring.readiness.addProbe("partitions") { failures.reason } }
-        return stage(
-            .ordering, stages.ordering(settings, store: backend.tables) { failures.record($0, $1) }.run)
+        stage(.ordering, stages.ordering(settings, store: backend.tables).run)
     }
 
     private func stage(_ role: Role, _ run: @escaping @Sendable () async throws -> Void) -> ServiceGroup.Member {

@@ -4,7 +4,6 @@ import Gateway
 import HTTP
 import Observability
 import ServiceLifecycle
-import Synchronization
 
 /// A stage that ends, in order, when its task is cancelled.
 struct CancelledService: Service {
@@ -53,37 +52,4 @@ struct GatewayRunner<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator>: Ser
     }
 
     func untilReady() async throws { try await condition.untilReady() }
-}
-
-/// The failures that recently stopped partitions from being worked on, for the readiness of the process.
-///
-/// A failure counts for a while, since there is no event when its cause is gone; if the cause remains, the next retry fails
-/// before that.
-final class RecentFailures: Sendable {
-    private struct Failure {
-        let reason: String
-        let time: ContinuousClock.Instant
-    }
-
-    private let memory: Duration
-    /// One for each partition at most.
-    private let failures = Mutex<[Int: Failure]>([:])
-
-    /// - Parameter memory: for how long a failure counts; longer than the pause before a retry.
-    init(memory: Duration) { self.memory = memory }
-
-    func record(_ partition: Int, _ error: any Error) {
-        failures.withLock { $0[partition] = Failure(reason: "\(error)", time: .now) }
-    }
-
-    /// What failed, in words for an operator; `nil` where nothing did.
-    var reason: String? {
-        let now = ContinuousClock.now
-        return failures.withLock { failures in
-            failures = failures.filter { now - $0.value.time < memory }
-            guard let first = failures.min(by: { $0.key < $1.key }) else { return nil }
-            let others = failures.count > 1 ? ", and \(failures.count - 1) other partitions" : ""
-            return "partition \(first.key)\(others): \(first.value.reason)"
-        }
-    }
 }

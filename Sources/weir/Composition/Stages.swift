@@ -16,13 +16,17 @@ struct Stages<Log: ChangeLog>: Sendable {
     let log: Log
     let control: ControlTopic
     let metrics: MetricRegistry
+    /// The failures that keep partitions of any stage from being worked on.
+    let failures = PartitionFailures()
     let logger: Logger
 
     private var schemas: @Sendable () -> SchemaHistory { { [control] in control.schemas } }
     private var history: History { control.history }
 
     private func context(_ label: String) -> StageContext<Log> {
-        StageContext(log: log, history: history, schemas: control.known, logger: logger.labeled(label))
+        StageContext(
+            log: log, history: history, schemas: control.known, failures: failures,
+            logger: logger.labeled(label))
     }
 
     func fanOut<Store: RecordStore>(
@@ -33,14 +37,11 @@ struct Stages<Log: ChangeLog>: Sendable {
             metrics: FanOutMetrics(metrics))
     }
 
-    /// - Parameter reportFailure: called for each failure that stops a partition from being ordered.
     func ordering<Store: RecordStore>(
-        _ settings: OrderingConfiguration, store: Store,
-        reportFailure: @escaping @Sendable (Int, any Error) -> Void = { _, _ in }
+        _ settings: OrderingConfiguration, store: Store
     ) -> OrderingService<Log, Store> {
         OrderingService(
-            context("ordering"), store: store, configuration: settings, metrics: OrderingMetrics(metrics),
-            reportFailure: reportFailure)
+            context("ordering"), store: store, configuration: settings, metrics: OrderingMetrics(metrics))
     }
 
     /// - Parameter refused: called for each record of `uploads` that was refused as a whole.

@@ -1,7 +1,9 @@
 import ChangeLog
 import Configuration
 import MemoryChangeLog
+import Metrics
 import Ordering
+import PartitionSupervision
 import RecordStore
 import SQLiteRecordStore
 import SyncModel
@@ -28,12 +30,13 @@ struct FailureTests {
             }
             let stage = Stage(log, store, configuration: Self.configuration)
             await store.until(30)
+            // Writes that fail are reported, too: the process is not ready then.
+            #expect(stage.failures.reason == "ordering of partition 0: busy")
             try await stage.stop()
             #expect(stage.clock.sleeps == [Self.delay, Self.delay, Self.delay])
             #expect(stage.lines.all.facts.contains { $0.contains("trying again") && $0.contains("busy") })
-            // Writes that fail are told of, too: the process is not ready then.
-            #expect(stage.failures.all.count == 3)
-            #expect(stage.failures.all.allSatisfy { $0.hasPrefix("0: ") && $0.contains("busy") })
+            // The partition is somebody else's from now on.
+            #expect(stage.failures.reason == nil)
             let byHand = try ByHand(parts)
             #expect(try await store.tables(of: 0) == byHand.tables)
             #expect(try await log.piecesOnce(in: 0) == byHand.pieces)
@@ -52,7 +55,7 @@ struct FailureTests {
             await clock.sleeper(for: Self.delay)
             // Its time never comes.
             try await stage.stop()
-            #expect(stage.failures.all.count == 1)
+            #expect(store.events.facts.count { if case .committing = $0 { true } else { false } } == 1)
             #expect(try await store.position(of: 0) == nil)
             // The next worker repeats what was published.
             let next = Stage(log, WatchedStore(tables), configuration: Self.configuration)
@@ -79,16 +82,34 @@ struct FailureTests {
         }
     }
 
+    /// What somebody has to mend pauses one partition, which goes on without a restart once it is mended.
     @Test
-    func endsWithTheCauseWhenTheLogFailsForGood() async throws {
+    func pausesThePartitionWhenTheLogRefusesAndResumesOnceItIsMended() async throws {
         try await withLogAndTables { log, tables in
             var maker = PartMaker()
-            try await log.append(maker.creations(5))
+            let parts = maker.creations(5)
+            try await log.append(parts)
             let cause = ChangeLogError(.readOnly, message: "the disk is read-only")
-            log.failNextAppend(cause)
-            let stage = Stage(log, WatchedStore(tables), configuration: Self.configuration)
-            await #expect(throws: cause) { try await stage.ended() }
-            #expect(try await stage.store.position(of: 0) == nil)
+            for _ in 0..<3 { log.failNextAppend(cause) }
+            let registry = MetricRegistry()
+            let clock = ManualClock()
+            let stage = Stage(
+                log, WatchedStore(tables), configuration: Self.configuration, metrics: OrderingMetrics(registry),
+                clock: clock)
+            let paused = registry.gauge(.orderingPaused, [.partition: "0"])
+            // The pauses grow.
+            for pause in [1, 2, 4] {
+                await clock.sleeper(for: .seconds(pause))
+                #expect(paused.value == 1)
+                #expect(stage.failures.reason == "ordering of partition 0: the disk is read-only")
+                clock.advance(by: .seconds(pause))
+            }
+            await stage.store.until(5)
+            await stage.lines.until("The partition resumes: its next record was processed")
+            #expect(paused.value == 0)
+            try await stage.stop()
+            #expect(stage.lines.all.facts.count { $0.contains("the disk is read-only") } == 1)
+            #expect(try await stage.store.tables(of: 0) == ByHand(parts).tables)
         }
     }
 
@@ -146,19 +167,30 @@ struct FailureTests {
     }
 
     @Test
-    func stopsWhenTheTablesStandWhereChangesDoesNot() async throws {
+    func pausesAPartitionWhoseTablesHaveAPositionThatChangesDoesNot() async throws {
         try await withLogAndTables { log, tables in
             var maker = PartMaker()
-            try await log.append(maker.creations(2))
-            let position = StoredPosition(state: PartitionState(nextOffset: 3))
+            let parts = maker.creations(4)
+            try await log.append(Array(parts[..<2]))
+            let uploads = [0: UploadProgress(offset: parts[2].upload.offset, part: 0)]
+            let position = StoredPosition(
+                state: PartitionState(nextOffset: 3, uploads: uploads, schemaOrdinal: 1), orderedOffset: 0)
             try await tables.commit([
                 StoreStep(partition: 0, expected: nil, position: position, rows: [], outcomes: [])
             ])
-            let error = await #expect(throws: OrderingError.self) {
-                try await Stage(log, WatchedStore(tables)).ended()
-            }
-            #expect("\(try #require(error))".contains("the tables are at offset 3, the log holds 0 to 2"))
+            let clock = ManualClock()
+            let stage = Stage(log, WatchedStore(tables), clock: clock)
+            await clock.sleepers(1)
+            await stage.lines.until("paused", "the tables are at offset 3, the log holds 0 to 2")
+            try await log.append(maker.creations(2, owner: "ghi"), to: 1)
+            await stage.store.until(2, in: 1)
             #expect(try await log.range(of: TopicPartition(.ordered, 0)).end == 0)
+            // The log is restored.
+            try await log.append(Array(parts[2...]))
+            clock.advance(by: .seconds(1))
+            await stage.store.until(4)
+            try await stage.stop()
+            #expect(try await stage.store.tables(of: 0).rows.count == 1)
         }
     }
 }

@@ -52,8 +52,10 @@ struct PauseTests {
             await producer.close()
             try await log.append([maker.part([.edit("behind", ["1"])], batch: 5)])
             let others = maker.creations(4, owner: "ghi")
+            let clock = ManualClock()
             let stage = Stage(
-                log, WatchedStore(tables), configuration: OrderingConfiguration().with(\.stepBytes, stepBytes))
+                log, WatchedStore(tables), configuration: OrderingConfiguration().with(\.stepBytes, stepBytes),
+                clock: clock)
             await stage.lines.until("paused", "changes[0] offset 3", obstacle.explanation)
 
             // The other partition goes on.
@@ -152,12 +154,17 @@ struct PauseTests {
             let store = WatchedStore(tables) { number throws(RecordStoreError) in
                 if number == 0 { throw RecordStoreError(.refusedRow(key), message: "table note refused the row r0") }
             }
-            let stage = Stage(log, store)
+            let clock = ManualClock()
+            let stage = Stage(log, store, clock: clock)
             await stage.lines.until("paused", "table note refused the row r0")
             try await log.append(maker.creations(2, owner: "ghi"), to: 1)
             await store.until(2, in: 1)
-            try await stage.stop()
             #expect(try await store.position(of: 0) == nil)
+            await clock.sleeper(for: .seconds(1))
+            // The operator has mended the table.
+            clock.advance(by: .seconds(1))
+            await store.until(1)
+            try await stage.stop()
         }
     }
 }

@@ -15,8 +15,7 @@ struct Stage {
     let store: WatchedStore
     let lines = Lines()
     let clock = RecordingClock()
-    /// What was told of failures: one for each.
-    let failures = Failures()
+    let failures = PartitionFailures()
     private let running: Task<Void, any Error>
 
     /// Starts the stage.
@@ -30,10 +29,9 @@ struct Stage {
         self.store = store
         let service = OrderingService(
             StageContext(
-                log: log, history: Fixture.history, schemas: schemas, clock: clock ?? self.clock,
+                log: log, history: Fixture.history, schemas: schemas, failures: failures, clock: clock ?? self.clock,
                 logger: Logger(label: "ordering", output: LogOutput(format: .text, to: lines))),
-            store: store, configuration: configuration, metrics: metrics,
-            reportFailure: { [failures] in failures.note($0, $1) })
+            store: store, configuration: configuration, metrics: metrics)
         running = Task {
             defer { store.events.add(.ended) }
             try await service.run()
@@ -51,16 +49,6 @@ struct Stage {
         cancel()
         try await ended()
     }
-}
-
-/// The failures that the stage tells of.
-final class Failures: Sendable {
-    private let told = Mutex<[String]>([])
-
-    /// Each as partition and error.
-    var all: [String] { told.withLock(\.self) }
-
-    func note(_ partition: Int, _ error: any Error) { told.withLock { $0.append("\(partition): \(error)") } }
 }
 
 /// Opens the tables in a folder.

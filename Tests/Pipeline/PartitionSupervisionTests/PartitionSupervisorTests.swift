@@ -7,24 +7,27 @@ import TestClocks
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct PartitionSupervisorTests {
-    private enum Failure: Error { case passing, lacksSchema, ofRecord, ofStage }
+    private enum Failure: Error { case passing, lacksSchema, ofRecord, ofOther, ofStage }
 
     private let clock = RecordingClock()
     private let schemas = KnownSchemas()
     private let registry = MetricRegistry()
+    private let failures = PartitionFailures()
     private let events = AwaitableState<[String]>([])
 
     private var paused: Gauge { registry.gauge(.orderingPaused, [.partition: "0"]) }
 
     private func supervisor(_ clock: (any Clock<Duration>)? = nil) -> PartitionSupervisor {
         PartitionSupervisor(
+            "ordering of partition 0",
             retries: RetryPolicy(delays: .seconds(1)...(.seconds(4)), clock: clock ?? self.clock), schemas: schemas,
+            failures: failures,
             metrics: PartitionMetrics(retries: registry.retries(of: .ordering), paused: paused)
         ) { failure in
             switch failure as? Failure {
             case .passing: .retry
             case .lacksSchema: .awaitSchema { $0.entries.count == 1 }
-            case .ofRecord: .stopPartition
+            case .ofRecord, .ofOther: .pausePartition
             case .ofStage, nil: .stopStage
             }
         } report: { [events] event in
@@ -34,9 +37,9 @@ import Testing
 
     @Test func failureThatMayPassIsRetriedWithBackoff() async throws {
         var runs = 0
-        let result = try await supervisor().run { backoff in
+        let result = try await supervisor().run { progress in
             runs += 1
-            if runs == 3 { backoff.reset() }
+            if runs == 3 { progress.made() }
             if runs < 5 { throw Failure.passing }
             return runs
         }
@@ -64,10 +67,39 @@ import Testing
         #expect(events.value == ["awaitingSchema", "schemaKnown"])
     }
 
-    @Test func recordThatCannotBePassedStopsThePartitionAlone() async throws {
-        let result: Int? = try await supervisor().run { _ in throw Failure.ofRecord }
-        #expect(result == nil && paused.value == 1)
-        #expect(events.value == ["partitionStopped"])
+    @Test func partitionIsPausedAndTriedAgainUntilItGetsFurther() async throws {
+        var runs = 0
+        let (failures, paused) = (failures, paused)
+        let result = try await supervisor().run { progress in
+            runs += 1
+            if runs > 1 {
+                #expect(paused.value == 1)
+                #expect(failures.reason?.hasPrefix("ordering of partition 0: ") == true)
+            }
+            if runs <= 9 { throw runs < 9 ? Failure.ofRecord : .ofOther }
+            progress.made()
+            #expect(paused.value == 0)
+            return runs
+        }
+        #expect(result == 10)
+        #expect(clock.sleeps == [1, 2, 4, 8, 16, 32, 60, 60, 60].map(Duration.seconds))
+        // Each cause is reported once.
+        #expect(events.value == ["paused", "paused", "resumed"])
+        // It is another process's now.
+        #expect(failures.reason == nil)
+    }
+
+    @Test func anotherFailureAfterProgressIsTriedAgainSoon() async throws {
+        var runs = 0
+        let result = try await supervisor().run { progress in
+            runs += 1
+            if runs == 3 { progress.made() }
+            if runs < 5 { throw Failure.ofRecord }
+            return runs
+        }
+        #expect(result == 5)
+        #expect(clock.sleeps == [1, 2, 1, 2].map(Duration.seconds))
+        #expect(events.value == ["paused", "resumed", "paused"])
     }
 
     @Test func failureOfTheStageIsThrown() async {

@@ -10,10 +10,10 @@ extension PartitionWorker {
     /// - Returns: why it cannot continue; `nil` when the task was cancelled.
     func follow() async throws -> ServedPartition.Interruption? {
         var mustReopen = false
-        return try await supervisor.run { backoff in
+        return try await supervisor.run { progress in
             if mustReopen { return .reopen }
             do {
-                try await applyRecords(&backoff)
+                try await applyRecords(progress)
             } catch {
                 if Task.isCancelled { throw error }
                 switch error {
@@ -34,13 +34,13 @@ extension PartitionWorker {
     }
 
     /// Applies what one reader of the log returns, until something fails.
-    private func applyRecords(_ backoff: inout Backoff) async throws -> Never {
+    private func applyRecords(_ progress: PartitionProgress) async throws -> Never {
         let reader = try await openReader()
         do {
             while true {
                 let records = try await reader.next(maximumBytes: configuration.batchBytes)
                 try await apply(records)
-                backoff.reset()
+                progress.made()
             }
         } catch {
             await reader.close()

@@ -105,14 +105,15 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
     /// Pulls continue meanwhile: the file holds what was applied so far.
     var supervisor: PartitionSupervisor {
         PartitionSupervisor(
-            retries: retries, schemas: context.schemas, metrics: partitionMetrics.supervision
+            "fanout of partition \(partition.number)", retries: retries, schemas: context.schemas,
+            failures: context.failures, metrics: partitionMetrics.supervision
         ) { failure in
             if let schemaIsKnown = (failure as? LogFault)?.schemaAwaited { .awaitSchema(schemaIsKnown) } else { .retry }
         } report: { event in
             switch event {
             case .retrying(let reason, let pause): report(.retrying(reason: "\(reason)", after: pause))
             case .awaitingSchema(let reason): report(.waiting(reason: "\(reason)"))
-            case .schemaKnown, .partitionStopped, .stageStopped, .cancelled: break
+            case .schemaKnown, .paused, .resumed, .stageStopped, .cancelled: break
             }
         }
     }

@@ -209,12 +209,18 @@ import Testing
         #expect(log.committed(2) == nil)
     }
 
-    @Test func endsWithAFailureThatWillNotPass() async throws {
+    @Test func pausesAPartitionWhoseLogIsDamagedAndResumesOnceItIsMended() async throws {
         let broken = ChangeLogError(.corrupt, message: "damaged")
         for id in 0..<3 { log.upload(upload(id)) }
-        log.change { $0.faults = [nil, broken] }
-        await #expect(throws: broken) { try await service().value }
-        #expect(log.committed(2) == 1 && clock.slept.isEmpty)
+        log.change { $0.faults = [nil, broken, broken] }
+        let running = service()
+        await log.commits.reach(3)
+        running.cancel()
+        try await running.value
+        #expect(log.committed(2) == 3 && clock.slept == [.seconds(1), .seconds(2)])
+        #expect(try written() == ["0", "1", "2"])
+        // The cause is reported once, and the end of the pause.
+        #expect(events.paused.compactMap { $0 as? ChangeLogError } == [broken] && events.resumptions == 1)
         #expect(log.closed.count == 2 * log.producersMade.count)
     }
 
@@ -227,7 +233,7 @@ import Testing
         let running = service(stepBytes: 1 << 20)
         await log.commits.reach(1)
         await events.pauses.reach(1)
-        #expect(events.paused == [error])
+        #expect(events.paused.compactMap { $0 as? IngestError } == [error])
         #expect(try written() == ["0", "1"] && log.committed(2) == 2)
         log.upload(upload(4))
         log.upload(upload(5).with(\.caller, "eve"))
@@ -253,7 +259,7 @@ import Testing
         known.learn(Fixture.schemas)
         await log.commits.reach(3)
         #expect(try written().sorted() == ["0", "1", "2", "3"])
-        #expect(log.committed(2) == 3 && events.resumed == [Fixture.newest] && clock.slept.isEmpty)
+        #expect(log.committed(2) == 3 && events.resumptions == 1 && clock.slept.isEmpty)
         running.cancel()
         try await running.value
         #expect(log.closed.count == 2 * log.producersMade.count)
@@ -263,12 +269,14 @@ import Testing
         let known = KnownSchemas(Fixture.firstSchema)
         log.upload(upload(0).with(\.schema, Fixture.newest).with(\.rules, 99))
         log.upload(upload(1).with(\.schema, Fixture.newest).with(\.caller, "eve"))
-        let running = service(schemas: known)
+        let running = service(clock: TestClock(isStuck: true), schemas: known)
         await events.pauses.reach(2)
         known.learn(Fixture.schemas)
         await log.commits.reach(1)
         #expect(log.committed(0) == 1 && log.committed(2) == nil)
-        #expect(events.paused == [.unknownRules(UploadReference(partition: 2, offset: 0), 99)])
+        #expect(
+            events.paused.compactMap { $0 as? IngestError }
+                == [.unknownRules(UploadReference(partition: 2, offset: 0), 99)])
         running.cancel()
         try await running.value
     }
@@ -292,7 +300,14 @@ import Testing
         log.upload(upload(0))
         let error = IngestError.positionOutOfRange(
             UploadReference(partition: 2, offset: offset), LogRange(start: 5, end: 6))
-        await #expect(throws: error) { try await service().value }
+        let running = service(clock: TestClock(isStuck: true))
+        await events.pauses.reach(1)
+        // Others continue.
+        log.upload(upload(1).with(\.caller, "eve"))
+        await log.commits.reach(1)
+        #expect(events.paused.compactMap { $0 as? IngestError } == [error] && log.committed(2) == offset)
+        running.cancel()
+        try await running.value
     }
 
     /// The log forgot with the topic what was committed, and the new one gives the same offsets again.
@@ -308,9 +323,16 @@ import Testing
         }
         let held = log.records(of: .changes).count
         let error = IngestError.uploadsLost(UploadReference(partition: 2, offset: 2), LogRange(start: 0, end: 0))
-        await #expect(throws: error) { try await service().value }
+        let lost = service(clock: TestClock(isStuck: true))
+        await events.pauses.reach(1)
+        lost.cancel()
+        try await lost.value
         log.upload(upload(3))
-        await #expect(throws: IngestError.self) { try await service().value }
+        let grown = service(clock: TestClock(isStuck: true))
+        await events.pauses.reach(2)
+        grown.cancel()
+        try await grown.value
+        #expect(events.paused.compactMap { $0 as? IngestError }.first == error)
         #expect(log.records(of: .changes).count == held)
         // Behind those that were lost it goes on.
         for _ in 0..<2 { log.upload(Upload("[17]")) }
@@ -349,13 +371,11 @@ final class Events: Sendable {
         if case .paused = event { pauses.add() }
     }
 
-    var paused: [IngestError] {
+    var paused: [any Error] {
         events.withLock { $0.compactMap { if case .paused(2, let cause) = $0 { cause } else { nil } } }
     }
 
-    var resumed: [String] {
-        events.withLock { $0.compactMap { if case .resumed(2, let schema) = $0 { schema } else { nil } } }
-    }
+    var resumptions: Int { events.withLock { $0.count { if case .resumed(2) = $0 { true } else { false } } } }
 
     var restarts: [ChangeLogError] {
         events.withLock {

@@ -32,7 +32,7 @@ import Testing
         IngestEvent.restarting(partition: 3, cause: cause, after: .seconds(2)).write(to: logger)
         IngestEvent.endedUncommitted(partition: 3, cause: cause).write(to: logger)
         IngestEvent.admitted(partition: 3, IngestCounts()).write(to: logger)
-        IngestEvent.paused(partition: 3, cause: .unknownRules(upload, 99)).write(to: logger)
+        IngestEvent.paused(partition: 3, cause: IngestError.unknownRules(upload, 99)).write(to: logger)
         let texts = lines.texts
         #expect(texts.count == 5 && texts.allSatisfy { $0.contains("topic=uploads") && $0.contains("partition=3") })
         #expect(texts[0].contains("offset=9") && texts[0].contains("no array"))
