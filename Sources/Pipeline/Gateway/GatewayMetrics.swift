@@ -46,13 +46,13 @@ struct RouteMetrics: Sendable {
         duration = registry.histogram(.httpDuration, [.route: route])
     }
 
-    func record(_ response: HTTPResponse, _ stopwatch: Stopwatch) {
-        responses[Self.statuses.firstIndex(of: response.status) ?? Self.statuses.count].add()
+    func record(_ status: Int, _ stopwatch: Stopwatch) {
+        responses[Self.statuses.firstIndex(of: status) ?? Self.statuses.count].add()
         duration.record(stopwatch.nanoseconds)
     }
 }
 
-/// Counts and times the responses of another handler.
+/// Counts and times the responses of another handler as they are sent.
 struct MeteredHandler<Handler: HTTPHandler>: HTTPHandler {
     let handler: Handler
     let metrics: GatewayMetrics
@@ -60,7 +60,7 @@ struct MeteredHandler<Handler: HTTPHandler>: HTTPHandler {
     func bodyPolicy(for request: HTTPRequest) -> HTTPBodyPolicy {
         let stopwatch = Stopwatch()
         let policy = handler.bodyPolicy(for: request)
-        if case .refuse(let response) = policy { metrics.route(of: request).record(response, stopwatch) }
+        if case .refuse(let response) = policy { metrics.route(of: request).record(response.status, stopwatch) }
         return policy
     }
 
@@ -68,13 +68,13 @@ struct MeteredHandler<Handler: HTTPHandler>: HTTPHandler {
         let stopwatch = Stopwatch()
         let route = metrics.route(of: request)
         switch handler.respond(to: request) {
-        case .response(let response):
-            route.record(response, stopwatch)
+        case .response(var response):
+            response.onSend = { route.record($0, stopwatch) }
             return .response(response)
         case .task(let work):
             return .task {
-                let response = await work()
-                route.record(response, stopwatch)
+                var response = await work()
+                response.onSend = { route.record($0, stopwatch) }
                 return response
             }
         }

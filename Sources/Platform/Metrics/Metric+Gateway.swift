@@ -21,10 +21,12 @@ extension Metric {
         "http_connections_timed_out_total", .counter, "Connections closed because a request did not arrive in time.")
     package static let httpBodyBytes = Metric(
         "http_body_bytes", .gauge, "Bytes of request bodies in memory.")
+    package static let httpResponseBytes = Metric(
+        "http_response_bytes", .gauge, "Bytes of responses above 64 KiB that clients have not read yet.")
 
     static let http = [
         httpRequests, httpDuration, httpUnderWay, httpRefusals, httpConnections, httpConnectionsAccepted,
-        httpConnectionsRefused, httpConnectionsTimedOut, httpBodyBytes,
+        httpConnectionsRefused, httpConnectionsTimedOut, httpBodyBytes, httpResponseBytes,
     ]
 
     package static let gatewayProblems = Metric(

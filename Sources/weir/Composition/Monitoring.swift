@@ -97,6 +97,7 @@ extension MetricRegistry {
             samples.set(.httpConnectionsRefused, [.reason: "address"], http.connectionsOverClientLimit)
             samples.set(.httpConnectionsTimedOut, http.connectionsTimedOut)
             samples.set(.httpBodyBytes, http.bytesInFlight)
+            samples.set(.httpResponseBytes, http.answerBytesInFlight)
             for reason in HTTPRefusalReason.allCases {
                 samples.set(.httpRefusals, [.reason: reason.label], http.refused(reason))
             }

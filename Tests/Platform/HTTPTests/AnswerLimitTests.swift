@@ -1,20 +1,24 @@
 import HTTP
+import TestSignals
 import Testing
 
 /// Clients that ask and do not read take a bounded part of the memory.
 @Suite(.timeLimit(.minutes(1))) struct AnswerLimitTests {
     private static let large = 8 << 20
 
-    private static func body(of request: HTTPRequest) -> HTTPResponse {
+    private static func body(of request: HTTPRequest, _ sent: Signal<Int>) -> HTTPResponse {
         let size = request.segments[0].utf8.elementsEqual("large".utf8) ? large : 60_000
-        return HTTPResponse(status: 200, body: [UInt8](repeating: 0x61, count: size))
+        var response = HTTPResponse(status: 200, body: [UInt8](repeating: 0x61, count: size))
+        response.onSend = { sent.send($0) }
+        return response
     }
 
     @Test(arguments: [false, true]) func refusesLargeResponsesWhileOthersAreUnread(inTask: Bool) async throws {
+        let sent = Signal<Int>()
         try await TestServer {
             $0.maxAnswerBytesInFlight = 1 << 20
         } answer: { request in
-            inTask ? .task { Self.body(of: request) } : .response(Self.body(of: request))
+            inTask ? .task { Self.body(of: request, sent) } : .response(Self.body(of: request, sent))
         }.run { server, port in
             let request = { (path: String) in "GET /\(path) HTTP/1.1\r\nHost: a\r\n\r\n" }
             let first = try await RawClient(port: port, receiveBuffer: 4096)
@@ -26,6 +30,8 @@ import Testing
             try await second.send(request("large"))
             #expect(try await second.answer().status == 503)
             #expect(server.counters.refused(.overloaded) == 1)
+            // What metrics count is what was sent.
+            #expect([await sent.next(), await sent.next()] == [200, 503])
             // Small answers are always sent, on the same connection too.
             try await second.send(request("small"))
             #expect(try await second.answer().status == 200)

@@ -90,6 +90,7 @@ extension Connection {
     /// Queues a response; called on the connection's thread in the phases `receiving` and `ready`.
     func send(_ response: HTTPResponse, on connection: OpaquePointer) -> MHD_Result {
         let closes = core.isDraining.load(ordering: .relaxed)
+        let onSend = response.onSend
         var response = withinBudget(response)
         var created = MicrohttpdResponse.make(response, closes: closes)
         if case .failure(let failure) = created {
@@ -117,6 +118,7 @@ extension Connection {
         }
         guard isOpen else { return .NO }
         if peerHasClosed { stream?.abort() }
+        onSend?(response.status)
         return MHD_queue_response(connection, UInt32(response.status), handle)
     }
 }

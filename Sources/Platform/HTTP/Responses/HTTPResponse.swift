@@ -25,6 +25,10 @@ package struct HTTPResponse: Sendable {
     /// Must be `false` if the body contains secrets beside text chosen by others, and should be if it is compressed
     /// already. A stream is never compressed.
     package var isCompressible: Bool
+    /// Called when the response begins to be sent, with the status that is sent.
+    ///
+    /// It is 503 where the responses in flight had reached their limit. Not called for a client that has gone.
+    package var onSend: (@Sendable (_ status: Int) -> Void)?
 
     package init(status: Int, headers: [HTTPField] = [], body: [UInt8] = [], isCompressible: Bool = false) {
         self.status = status
