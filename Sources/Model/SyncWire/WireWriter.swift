@@ -3,8 +3,8 @@ import SyncModel
 /// Writes protobuf messages in the contract's only encoding: shortest numbers, and no scalar that is zero, false or
 /// empty unless it has presence.
 ///
-/// Fields are written by ascending number. A body runs several times, first to measure and then to write into one
-/// allocation of that size, and must do the same each time.
+/// Fields are written by ascending number. A body runs twice, first to measure and then to write into one allocation of that
+/// size, and must do the same each time.
 package struct WireWriter: ~Copyable {
     /// The output; `nil` while measuring.
     ///
@@ -13,17 +13,24 @@ package struct WireWriter: ~Copyable {
     private let target: UnsafeMutableRawPointer?
     private let capacity: Int
     private var offset = 0
+    /// The sizes of the nested messages, in the order in which they begin: measured, then written.
+    private var sizes: [Int]
+    private var nextSize = 0
 
-    private init(target: UnsafeMutableRawPointer?, capacity: Int) {
+    private init(target: UnsafeMutableRawPointer?, capacity: Int, sizes: [Int] = []) {
         self.target = target
         self.capacity = capacity
+        self.sizes = sizes
     }
 
     package static func encode(_ body: (inout WireWriter) -> Void) -> [UInt8] {
-        let size = size(of: body)
+        var counter = WireWriter(target: nil, capacity: .max)
+        body(&counter)
+        let (size, sizes) = (counter.offset, counter.sizes)
         guard size > 0 else { return [] }
         return [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-            var writer = WireWriter(target: UnsafeMutableRawPointer(buffer.baseAddress), capacity: size)
+            var writer = WireWriter(
+                target: UnsafeMutableRawPointer(buffer.baseAddress), capacity: size, sizes: sizes)
             body(&writer)
             precondition(writer.offset == size, "a message is written as it was measured")
             count = size
@@ -127,8 +134,19 @@ package struct WireWriter: ~Copyable {
     /// A nested message.
     @inline(__always)
     package mutating func message(_ field: Int, _ body: (inout WireWriter) -> Void) {
-        header(field, Self.size(of: body))
+        guard target != nil else {
+            let (index, start) = (sizes.count, offset)
+            sizes.append(0)
+            body(&self)
+            sizes[index] = offset - start
+            return header(field, sizes[index])
+        }
+        let size = sizes[nextSize]
+        nextSize += 1
+        header(field, size)
+        let end = offset + size
         body(&self)
+        precondition(offset == end, "a message is written as it was measured")
     }
 
     @inline(__always)
