@@ -7,9 +7,10 @@ import Testing
 
 /// Vectors that are above the stream (I7).
 @Suite(.timeLimit(.minutes(3))) struct CatchUpTests {
-    /// A log whose first reader fails, so that the stream waits until the clock advances.
+    /// A stream that was opened before the log had anything, and whose first reader fails: it is served without what came since,
+    /// until the clock advances.
     private func withStandingStream(
-        _ world: World, _ body: (Service, ManualClock) async throws -> Void
+        _ world: World, missing uploads: () throws -> Void, _ body: (Service, ManualClock) async throws -> Void
     ) async throws {
         let clock = ManualClock()
         world.log.fail(with: [ChangeLogError(.inputOutput, message: "standing", isRetriable: true)])
@@ -18,15 +19,17 @@ import Testing
         }
         try await withFanOut(world, clock: clock, configure: configure) { service in
             await clock.sleepers(1)
+            try uploads()
             try await body(service, clock)
         }
     }
 
     @Test func waitsWhenAnotherFanOutWasAhead() async throws {
         let world = World()
-        try world.upload([.person("p1")])
-        try world.upload([.person("p2")])
-        try await withStandingStream(world) { service, clock in
+        try await withStandingStream(world) {
+            try world.upload([.person("p1")])
+            try world.upload([.person("p2")])
+        } _: { service, clock in
             let knowledge = OwnerKnowledge(entries: ["k1": TimeStamp(100)])
             let request = OwnerPull(owner: "abc", knowledge: knowledge)
             #expect(service.fanOut.idlePage(request) == nil)
@@ -38,11 +41,36 @@ import Testing
         }
     }
 
-    @Test func waitsForTheStreamThatTheOutcomeIsFrom() async throws {
+    /// After an hour away it would else be asked, and be late, for what other fan-outs have.
+    @Test func servesOnceItHasWhatOrderedHadWhenItWasOpened() async throws {
         let world = World()
         try world.upload([.person("p1")])
-        try world.upload([.person("p2")])
-        try await withStandingStream(world) { behind, clock in
+        let clock = ManualClock()
+        world.log.fail(with: [ChangeLogError(.inputOutput, message: "standing", isRetriable: true)])
+        let configure = { (configuration: inout FanOutConfiguration) in
+            configuration.retryDelay = .seconds(100)...(.seconds(100))
+        }
+        try await withFolder { folder in
+            try await withFanOut(world, in: folder, clock: clock, awaitReady: false, configure: configure) { service in
+                await clock.sleepers(1)
+                let behind = FanOutError.notReady("the stream has reached offset 0 of 1 of ordered")
+                await #expect(throws: behind) { _ = try await service.pull() }
+                #expect(service.fanOut.idlePage(OwnerPull(owner: "abc", knowledge: OwnerKnowledge())) == nil)
+                // What comes later is not waited for.
+                try world.upload([.person("p2")])
+                clock.advance(by: .seconds(100))
+                try await service.caughtUp(with: world)
+                #expect(try await service.pull().count == 2)
+            }
+        }
+    }
+
+    @Test func waitsForTheStreamThatTheOutcomeIsFrom() async throws {
+        let world = World()
+        try await withStandingStream(world) {
+            try world.upload([.person("p1")])
+            try world.upload([.person("p2")])
+        } _: { behind, clock in
             // The device's vector is empty, so nothing else says that another stream was ahead.
             let request = PagePull(
                 owners: [OwnerPull(owner: "abc", knowledge: OwnerKnowledge(), leastHead: world.head(of: "abc"))],
@@ -68,8 +96,9 @@ import Testing
         try world.upload([.person("p2")])
         try world.upload([.person("p3", by: "k2")], device: .second)
         world.writesTables = false
-        try world.upload([.person("p1", name: "B")])
-        try await withStandingStream(world) { behind, clock in
+        try await withStandingStream(world) {
+            try world.upload([.person("p1", name: "B")])
+        } _: { behind, clock in
             let (knowledge, rest) = try await withFanOut(world) { ahead in
                 try await ahead.caughtUp(with: world)
                 let cut = try await ahead.pull(limit: 1)
@@ -107,8 +136,9 @@ import Testing
 
     @Test func throwsNotReadyWhenTheStreamIsNotInTime() async throws {
         let world = World()
-        try world.upload([.person("p1")])
-        try await withStandingStream(world) { service, clock in
+        try await withStandingStream(world) {
+            try world.upload([.person("p1")])
+        } _: { service, clock in
             let rows = Task { try await service.pull(OwnerKnowledge(floor: TimeStamp(100)), within: .seconds(10)) }
             await clock.sleepers(2)
             clock.advance(by: .seconds(10))
@@ -145,8 +175,9 @@ import Testing
 
     @Test func cancellationAndStopEndWaits() async throws {
         let world = World()
-        try world.upload([.person("p1")])
-        try await withStandingStream(world) { service, clock in
+        try await withStandingStream(world) {
+            try world.upload([.person("p1")])
+        } _: { service, clock in
             let fanOut = service.fanOut
             let request = PagePull(
                 owners: [OwnerPull(owner: "abc", knowledge: OwnerKnowledge(floor: TimeStamp(100)))], limit: 1,

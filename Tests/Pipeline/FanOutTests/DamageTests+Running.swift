@@ -109,16 +109,18 @@ extension DamageTests {
             world.log.fail(with: [ChangeLogError(.inputOutput, message: "away", isRetriable: true)])
             try change(service.file(), "UPDATE stream SET checksum = checksum + 1")
             await #expect(throws: FanOutError.self) { try await service.pull(of: owners[0]) }
-            await service.events.ready(2)
             await clock.sleepers(1)
             for _ in 0..<3 {
-                await #expect(
-                    throws: FanOutError.notReady("the rebuilt stream has not reached that result yet")
-                ) {
+                let error = await #expect(throws: FanOutError.self) {
                     try await service.fanOut.outcome(of: conflict, within: .zero)
+                }
+                guard case .notReady? = error else {
+                    Issue.record("\(String(describing: error))")
+                    break
                 }
             }
             clock.advance(by: .seconds(60))
+            await service.events.ready(2)
             try await service.caughtUp(with: world)
             #expect(try await service.fanOut.outcome(of: conflict, within: .zero) == outcome)
             #expect(service.events.events.count(where: \.isDamageOfAFile) == 1)

@@ -76,6 +76,7 @@ extension PartitionWorker {
                 break decoding
             }
         }
+        let wasReady = partition.isReady
         let applied = try await writer.apply(decoded, schemas: context.schemas.now)
         if !applied.pieces.isEmpty, let newest = decoded.last {
             report(
@@ -83,6 +84,7 @@ extension PartitionWorker {
                     records: applied.pieces.count, rows: applied.rowCount, nextOffset: applied.position.nextOffset,
                     logTime: newest.time))
             reportPassed(applied.position)
+            if !wasReady, partition.isReady { reportReady() }
         }
         // A fault found when applying has the lower offset.
         if let fault = applied.fault ?? fault { throw fault }

@@ -108,13 +108,29 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
             "fanout of partition \(partition.number)", retries: retries, schemas: context.schemas,
             failures: context.failures, metrics: partitionMetrics.supervision
         ) { failure in
-            if let schemaIsKnown = (failure as? LogFault)?.schemaAwaited { .awaitSchema(schemaIsKnown) } else { .retry }
+            guard let fault = failure as? LogFault else { return .retry }
+            // No other fan-out can have got past this record either.
+            if partition.serveWithoutCatchingUp() { reportReady() }
+            return fault.schemaAwaited.map { .awaitSchema($0) } ?? .retry
         } report: { event in
             switch event {
             case .retrying(let reason, let pause): report(.retrying(reason: "\(reason)", after: pause))
             case .awaitingSchema(let reason): report(.waiting(reason: "\(reason)"))
             case .schemaKnown, .paused, .resumed, .stageStopped, .cancelled: break
             }
+        }
+    }
+
+    func reportReady() { report(.ready(owners: partition.ownerCount, nextOffset: partition.nextOffset)) }
+
+    /// Where `ordered` ends now; `nil` if the log does not answer: then the stream is served as it is.
+    ///
+    /// A stream that was away for long would else be asked for what other fan-outs have.
+    private func endOfOrdered() async -> Int64? {
+        do {
+            return try await log.range(of: TopicPartition(.ordered, partition.number)).end
+        } catch {
+            return nil
         }
     }
 
@@ -133,8 +149,9 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
                     let check: FanOutConfiguration.Check =
                         if case .open(let check) = start, !isNew { check } else { .heads }
                     let opened = try await writer.open(check: check)
-                    partition.markReady(opened.owners, position: opened.position)
-                    report(.ready(owners: opened.owners.count, nextOffset: opened.position.nextOffset))
+                    let end = await endOfOrdered() ?? opened.position.nextOffset
+                    partition.markOpened(opened.owners, position: opened.position, servedFrom: end)
+                    if partition.isReady { reportReady() }
                     return reportPassed(opened.position)
                 } catch let failure as StreamFailure where failure.needsRebuild {
                     mustRebuild = true

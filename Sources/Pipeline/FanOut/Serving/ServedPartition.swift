@@ -31,6 +31,8 @@ final class ServedPartition: Sendable {
         var generation = 0
         var owners: [SyncID: OwnerHeads] = [:]
         var nextOffset: Int64 = 0
+        /// While the stream catches up after it was opened: the offset from which on it is served.
+        var servedFrom: Int64?
         var interruption: Promise<Interruption>?
         /// As many as ``FanOutConfiguration/maximumWaiters``.
         var catchUps: [ObjectIdentifier: CatchUp] = [:]
@@ -95,6 +97,8 @@ final class ServedPartition: Sendable {
     /// The generation of the newest file, served or not.
     var newestGeneration: Int { state.withLock { $0.generation } }
 
+    var ownerCount: Int { state.withLock { $0.owners.count } }
+
     /// The offset in `ordered` of the next record.
     var nextOffset: Int64 { state.withLock { $0.nextOffset } }
 
@@ -137,8 +141,8 @@ final class ServedPartition: Sendable {
         }
     }
 
-    /// Starts to serve a file.
-    func markReady(_ owners: [SyncID: OwnerHeads], position: StreamPosition) {
+    /// Publishes a file that was opened, and serves it once it has everything before an offset of `ordered`.
+    func markOpened(_ owners: [SyncID: OwnerHeads], position: StreamPosition, servedFrom end: Int64) {
         let subscribed = subscriptions.owners
         let (moved, reached) = state.withLock { state -> ([SyncID: OwnerHeads], [CatchUp]) in
             if case .stopped = state.phase { return ([:], []) }
@@ -150,7 +154,9 @@ final class ServedPartition: Sendable {
             state.owners = owners
             state.nextOffset = position.nextOffset
             state.generation += 1
-            state.phase = .ready
+            state.servedFrom = end
+            state.phase = .notReady("the stream has reached offset \(position.nextOffset) of \(end) of ordered")
+            state.serveIfCaughtUp()
             return (moved, state.takeReached())
         }
         for catchUp in reached { catchUp.waiter.fulfil(.reached) }
@@ -158,10 +164,23 @@ final class ServedPartition: Sendable {
         subscriptions.notify(moved)
     }
 
-    /// Stops serving until ``markReady(_:position:)``.
+    /// Serves a stream that cannot catch up further.
+    ///
+    /// - Returns: false where it served before, or is not open.
+    func serveWithoutCatchingUp() -> Bool {
+        state.withLock { state in
+            guard case .notReady = state.phase, state.servedFrom != nil else { return false }
+            state.phase = .ready
+            state.servedFrom = nil
+            return true
+        }
+    }
+
+    /// Stops serving until ``markOpened(_:position:servedFrom:)``.
     func markNotReady(_ reason: String) {
         state.withLock { state in
             if case .stopped = state.phase { return }
+            state.servedFrom = nil
             state.phase = .notReady(reason)
         }
     }
@@ -175,6 +194,7 @@ final class ServedPartition: Sendable {
                 state.owners[owner] = heads
             }
             state.nextOffset = applied.position.nextOffset
+            state.serveIfCaughtUp()
             return (moved, state.takeReached())
         }
         for catchUp in reached { catchUp.waiter.fulfil(.reached) }
@@ -212,6 +232,12 @@ extension ServedPartition.State {
         case .notReady(let reason): throw .notReady(reason)
         case .stopped: throw .closed
         }
+    }
+
+    fileprivate mutating func serveIfCaughtUp() {
+        guard case .notReady = phase, let end = servedFrom, nextOffset >= end else { return }
+        phase = .ready
+        servedFrom = nil
     }
 
     /// Removes and returns the callers whose wait is over.
