@@ -3,6 +3,7 @@ import Configuration
 /// The settings of the ordering stage; the executable scopes them with `ordering.`.
 package struct OrderingConfiguration: ConfigurationComponent {
     package var stepBytes = 1 << 20
+    package var stepRowBytes = 8 << 20
     /// Beyond it each partition has one step at a time.
     package var overlayBytes = 24 << 20
     package var retryDelay: Duration = .seconds(1)
@@ -13,6 +14,10 @@ package struct OrderingConfiguration: ConfigurationComponent {
         Setting(
             "step-bytes", \.stepBytes, .byteSize(in: 1024...(64 << 20)),
             "Size of the parts that are ordered in one step; steps grow with the backlog up to this.")
+        Setting(
+            "step-row-bytes", \.stepRowBytes, .byteSize(in: 1024...(1 << 30)),
+            "Size of the rows that are read for one step, estimated by those read before; one part is taken whatever it needs."
+        )
         Setting(
             "overlay-bytes", \.overlayBytes, .byteSize(in: 1024...(1 << 34)),
             "Size of the results of all partitions that may wait for the tables; each partition may have one step more."

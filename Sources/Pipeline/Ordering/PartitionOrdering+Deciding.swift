@@ -42,19 +42,29 @@ extension PartitionOrdering {
         return (parts, nil)
     }
 
-    /// The parts that one step may take: up to one with a lower batch number than its device has in the parts before it or in
-    /// unwritten steps.
+    /// The parts that one step may take: as many as need rows of about ``maximumRowBytes``, at least one, and up to one with a
+    /// lower batch number than its device has in the parts before it or in unwritten steps.
     ///
     /// Whether such a batch is a repeat is known only once the tables hold those.
     func prefix(of parts: ArraySlice<PartAtOffset>) -> ArraySlice<PartAtOffset> {
         var highest: [DeviceKey: Int64] = [:]
+        var rows = 0
         for (index, part) in zip(parts.indices, parts.lazy.map(\.part)) {
+            rows += part.changes.count
+            if rows * averageRowBytes > maximumRowBytes, index > parts.startIndex { return parts[..<index] }
             guard let batch = part.batch, !state.hasSeen(part) else { continue }
             let before = highest[part.deviceKey] ?? overlay.highestBatch(of: part.deviceKey)
             if batch < before, index > parts.startIndex { return parts[..<index] }
             highest[part.deviceKey] = max(before, batch)
         }
         return parts
+    }
+
+    /// Updates the estimate of what parts need.
+    mutating func recordSize(of rows: [OrderedRow]) {
+        guard !rows.isEmpty else { return }
+        let bytes = rows.reduce(0) { $0 + $1.values.bytes.count } / rows.count + 512
+        averageRowBytes = (averageRowBytes * 3 + bytes) / 4
     }
 
     /// What the parts touch: from the overlay where it has it, else to be read from the tables.
@@ -110,6 +120,7 @@ extension PartitionOrdering {
                 break
             }
             parts.removeFirst()
+            if step.size > maximumRowBytes { break }
         }
         guard parts.startIndex > first else { return (nil, obstacle) }
         state = step.state

@@ -31,6 +31,10 @@ struct PartitionOrdering {
     let machine: OrderingMachine
     /// The largest piece of a result in `ordered`, in bytes.
     let pieceSize: Int
+    /// The size of the rows that a step may read, and of its results, in bytes.
+    let maximumRowBytes: Int
+    /// The average size of the rows read lately, in bytes.
+    var averageRowBytes = 1024
     /// The partition after the newest step decided.
     var state: PartitionState
     var overlay = Overlay()
@@ -48,10 +52,11 @@ struct PartitionOrdering {
     /// Whether more steps may come.
     private(set) var isOrdering = true
 
-    init(partition: Int, history: History, stored: StoredPosition?) {
+    init(partition: Int, history: History, stored: StoredPosition?, maximumRowBytes: Int) {
         self.partition = partition
         machine = OrderingMachine(epoch: history.epoch, clock: history.clock)
         pieceSize = history.pieceSize
+        self.maximumRowBytes = maximumRowBytes
         state = stored?.state ?? PartitionState()
         self.stored = stored
     }

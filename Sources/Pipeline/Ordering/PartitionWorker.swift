@@ -47,7 +47,8 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         self.metrics = metrics
         self.hasProgressed = hasProgressed
         positionGauge = metrics.position(in: partition)
-        ordering = PartitionOrdering(partition: partition, history: context.history, stored: nil)
+        ordering = PartitionOrdering(
+            partition: partition, history: context.history, stored: nil, maximumRowBytes: configuration.stepRowBytes)
     }
 
     /// Orders until the task is cancelled; what is published by then is written before this returns, unless the tables fail.
@@ -55,11 +56,11 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     /// Called once.
     func run() async throws {
         let start = OrderingStart(partition: partition, context: context, store: store)
+        let stored = try await store.position(of: partition)
+        let moved = try await start.checkedPosition(stored, state: stored?.state ?? PartitionState())
         ordering = PartitionOrdering(
-            partition: partition, history: context.history, stored: try await store.position(of: partition))
-        if let moved = try await start.checkedPosition(ordering.stored, state: ordering.state) {
-            ordering = PartitionOrdering(partition: partition, history: context.history, stored: moved)
-        }
+            partition: partition, history: context.history, stored: moved ?? stored,
+            maximumRowBytes: configuration.stepRowBytes)
         positionGauge.set(Int(ordering.state.nextOffset))
         let reader = try await start.reader(from: ordering.state)
         let producer: Log.Producer
@@ -166,6 +167,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
             let schemaOrdinal = ordering.state.schemaOrdinal
             let rows = try await store.rows(Array(lookups.rows), in: partition, schemaOrdinal: schemaOrdinal)
             for row in rows { known.rows[row.key] = row }
+            ordering.recordSize(of: rows)
         }
         if !lookups.progress.isEmpty {
             let requests = Array(lookups.progress)

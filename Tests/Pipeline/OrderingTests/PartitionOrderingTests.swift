@@ -6,7 +6,8 @@ import Testing
 
 /// The state between deciding and writing, without a log or tables.
 @Suite struct PartitionOrderingTests {
-    private var ordering = PartitionOrdering(partition: 0, history: Fixture.history, stored: nil)
+    private var ordering = PartitionOrdering(
+        partition: 0, history: Fixture.history, stored: nil, maximumRowBytes: 1 << 20)
     private var maker = PartMaker()
     private var nextOffset: Int64 = 0
 

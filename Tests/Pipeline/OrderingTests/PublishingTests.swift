@@ -66,6 +66,29 @@ struct PublishingTests {
         }
     }
 
+    /// Parts of a few bytes may need rows of any size, and their results are as large as the rows.
+    @Test
+    func takesFewPartsIntoAStepWhereTheirRowsAreLarge() async throws {
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            let text = "\"\(String(repeating: "x", count: 4000))\""
+            try await log.append((0..<40).map { maker.part([.edit("r\($0)", ["1", text])], batch: Int64($0 + 1)) })
+            let configuration = OrderingConfiguration().with(\.stepRowBytes, 20_000)
+            let first = Stage(log, WatchedStore(tables), configuration: configuration)
+            await first.store.until(40)
+            try await first.stop()
+            // Small edits of the large rows.
+            try await log.append((0..<40).map { maker.part([.edit("r\($0)", ["2"])], batch: Int64($0 + 41)) })
+            let second = Stage(log, WatchedStore(tables), configuration: configuration)
+            await second.store.until(80)
+            try await second.stop()
+            for stage in [first, second] {
+                let reads = stage.store.events.facts.count { if case .readRows = $0 { true } else { false } }
+                #expect((8...20).contains(reads), "\(reads)")
+            }
+        }
+    }
+
     @Test
     func partitionsShareTheRoomForWhatWaitsForTheTables() async throws {
         try await withLogAndTables { log, tables in
