@@ -64,10 +64,11 @@ struct Shard: Sendable {
         }
     }
 
-    /// Reads the position, for a worker that starts with the partition.
     func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition? {
-        history.forgetOwners()
-        return try await read { try PartitionsTable.read(partition, $0, settings.statements) }
+        let before = history.positions(of: partition)
+        let position = try await read { try PartitionsTable.read(partition, $0, settings.statements) }
+        history.recordRead(position, of: partition, before: before)
+        return position
     }
 
     func migrate<Value: Sendable>(

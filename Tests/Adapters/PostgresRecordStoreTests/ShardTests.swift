@@ -8,6 +8,35 @@ import Testing
 
 @Suite(.enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
 struct ShardTests {
+    /// Each step of ordering reads the position: what is known of the owners must outlast that, and nothing else.
+    @Test func ownersAreRecordedOnceUntilAnotherStoreMovesThePartition() async throws {
+        let place = try await PostgresStoreHarness.makeDatabase()
+        let row = Samples.row("a", of: "owner")
+        func commit(_ number: Int64, to store: PostgresRecordStore) async throws {
+            try await store.commit([Samples.step(number, [row])])
+            #expect(try await store.position(of: 0) == Samples.position(number))
+        }
+        /// The owners recorded, which are removed.
+        func recordedOwners() async throws -> [[String?]] {
+            try await place.query("DELETE FROM weir_owners RETURNING sync_id")
+        }
+        try await place.withStore { store in
+            try await store.prepare(Samples.first)
+            try await commit(1, to: store)
+            #expect(try await recordedOwners() == [["owner"]])
+            for number in 2...4 { try await commit(Int64(number), to: store) }
+            #expect(try await recordedOwners() == [])
+            try await place.withStore { other in
+                try await other.prepare(Samples.first)
+                try await commit(5, to: other)
+            }
+            #expect(try await recordedOwners() == [["owner"]])
+            #expect(try await store.position(of: 0) == Samples.position(5))
+            try await commit(6, to: store)
+            #expect(try await recordedOwners() == [["owner"]])
+        }
+    }
+
     @Test func aPartitionIsInTheDatabaseOfItsRemainder() async throws {
         let places = [
             try await PostgresStoreHarness.makeDatabase(), try await PostgresStoreHarness.makeDatabase(),

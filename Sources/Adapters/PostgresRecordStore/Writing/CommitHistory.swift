@@ -4,50 +4,91 @@ import Synchronization
 
 /// What a store knows about its earlier commits to one database.
 final class CommitHistory: Sendable {
-    private struct State {
-        /// The position that each partition has if the commit whose response was lost succeeded.
-        var lost: [Int: StoredPosition] = [:]
+    private struct Partition {
+        /// The position if the commit whose response was lost succeeded.
+        var lost: StoredPosition?
+        /// Those that the database may have after this store's commits: the last one, and those under way.
+        var positions: [StoredPosition] = []
         /// Owners whose partition the database has recorded.
         var owners: Set<SyncID> = []
     }
 
-    /// Some tens of megabytes; above it the set is cleared.
+    private struct State {
+        var partitions: [Int: Partition] = [:]
+        var ownerCount = 0
+
+        mutating func forgetOwners(of partition: Int) {
+            ownerCount -= partitions[partition]?.owners.count ?? 0
+            partitions[partition]?.owners = []
+        }
+    }
+
+    /// Some tens of megabytes; above it the owners are forgotten.
     private static let maximumOwners = 200_000
 
     private let state = Mutex(State())
 
+    /// Records steps that are about to be written; at most one for each partition.
+    func recordBegin(_ steps: [StoreStep]) {
+        state.withLock { state in
+            for step in steps {
+                var positions = state.partitions[step.partition]?.positions ?? []
+                positions.removeAll { $0 == step.position }
+                // Each attempt of a step has the same position, so there is one before it.
+                state.partitions[step.partition, default: Partition()].positions = positions.suffix(1) + [step.position]
+            }
+        }
+    }
+
     /// Records steps whose commit may have succeeded or not; at most one for each partition.
     func recordLost(_ steps: [StoreStep]) {
         state.withLock { state in
-            for step in steps { state.lost[step.partition] = step.position }
+            for step in steps { state.partitions[step.partition, default: Partition()].lost = step.position }
         }
     }
 
     /// Whether all of these steps were lost earlier, so that their positions in the database prove that they were written.
     func wereLost(_ steps: [StoreStep]) -> Bool {
-        state.withLock { state in steps.allSatisfy { state.lost[$0.partition] == $0.position } }
+        state.withLock { state in steps.allSatisfy { state.partitions[$0.partition]?.lost == $0.position } }
     }
 
     /// Clears what a fenced step proves wrong: a server that crashed may have lost commits, including their owners.
     func recordFenced(_ steps: [StoreStep]) {
         state.withLock { state in
-            for step in steps { state.lost[step.partition] = nil }
-            state.owners = []
+            for partition in state.partitions.keys { state.forgetOwners(of: partition) }
+            for step in steps { state.partitions[step.partition] = nil }
         }
     }
 
-    /// For the start of a worker, which may find its partition at an earlier position than before.
-    func forgetOwners() {
-        state.withLock { $0.owners = [] }
+    /// The positions that a partition may have after this store's commits.
+    func positions(of partition: Int) -> [StoredPosition] { state.withLock { $0.partitions[partition]?.positions ?? [] } }
+
+    /// Forgets the owners of a partition whose position is none of this store's: another store has moved it, or a server that
+    /// crashed has lost commits.
+    ///
+    /// - Parameter before: ``positions(of:)`` before the position was read, since a commit may have ended meanwhile.
+    func recordRead(_ position: StoredPosition?, of partition: Int, before: [StoredPosition]) {
+        state.withLock { state in
+            let own = before + (state.partitions[partition]?.positions ?? [])
+            if let position, own.contains(position) { return }
+            state.forgetOwners(of: partition)
+        }
     }
 
     func recordWritten(_ steps: [StoreStep]) {
         state.withLock { state in
-            for step in steps { state.lost[step.partition] = nil }
-            if state.owners.count > Self.maximumOwners { state.owners = [] }
+            if state.ownerCount > Self.maximumOwners {
+                for partition in state.partitions.keys { state.forgetOwners(of: partition) }
+            }
             for step in steps {
-                for row in step.rows { state.owners.insert(row.key.owner) }
-                for outcome in step.outcomes { state.owners.insert(outcome.key.owner) }
+                var partition = state.partitions.removeValue(forKey: step.partition) ?? Partition()
+                let before = partition.owners.count
+                partition.lost = nil
+                partition.positions = [step.position]
+                for row in step.rows { partition.owners.insert(row.key.owner) }
+                for outcome in step.outcomes { partition.owners.insert(outcome.key.owner) }
+                state.ownerCount += partition.owners.count - before
+                state.partitions[step.partition] = partition
             }
         }
     }
@@ -55,11 +96,10 @@ final class CommitHistory: Sendable {
     /// The owners of a step whose partition may not be recorded in the database.
     func unknownOwners(_ step: StoreStep) -> Set<SyncID> {
         state.withLock { state in
+            let known = state.partitions[step.partition]?.owners ?? []
             var owners = Set<SyncID>()
-            for row in step.rows where !state.owners.contains(row.key.owner) { owners.insert(row.key.owner) }
-            for outcome in step.outcomes where !state.owners.contains(outcome.key.owner) {
-                owners.insert(outcome.key.owner)
-            }
+            for row in step.rows where !known.contains(row.key.owner) { owners.insert(row.key.owner) }
+            for outcome in step.outcomes where !known.contains(outcome.key.owner) { owners.insert(outcome.key.owner) }
             return owners
         }
     }

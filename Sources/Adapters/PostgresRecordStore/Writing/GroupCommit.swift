@@ -78,6 +78,7 @@ struct GroupCommit {
     private func attempt(
         _ steps: [StoreStep], isGroup: Bool = false, isInserting: Bool = true
     ) -> Result<Void, Failure> {
+        history.recordBegin(steps)
         let writer = StepWriter(connection, tables, settings, history, steps: steps, isInserting: isInserting)
         do {
             try writer.write()
