@@ -64,6 +64,17 @@ import Testing
         }
     }
 
+    @Test(arguments: [(4096, false), (4097, true)])
+    func readsFewBytesThatNoRouteUses(size: Int, isRefused: Bool) async throws {
+        try await withGateway { gateway in
+            for (method, target) in [("GET", "/v1/schema"), ("GET", "/openapi.json"), ("OPTIONS", "/v1/sync")] {
+                let answer = try await gateway.exchange(
+                    method, target, as: nil, String(repeating: " ", count: size))
+                #expect((answer.status == 413) == isRefused, "\(method) \(target): \(answer.status)")
+            }
+        }
+    }
+
     @Test func respondsToHeadLikeGetWithoutTheBody() async throws {
         try await withGateway { gateway in
             for target in ["/v1/schema", "/openapi.json", "/docs/errors.md"] {

@@ -61,7 +61,9 @@ final class CommitHistory: Sendable {
     }
 
     /// The positions that a partition may have after this store's commits.
-    func positions(of partition: Int) -> [StoredPosition] { state.withLock { $0.partitions[partition]?.positions ?? [] } }
+    func positions(of partition: Int) -> [StoredPosition] {
+        state.withLock { $0.partitions[partition]?.positions ?? [] }
+    }
 
     /// Forgets the owners of a partition whose position is none of this store's: another store has moved it, or a server that
     /// crashed has lost commits.

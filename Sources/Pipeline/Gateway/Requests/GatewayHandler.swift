@@ -75,13 +75,16 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         }
     }
 
+    /// The size of a body that is read and not used; nobody is authenticated for it.
+    private static var maximumUnusedBody: Int { 4096 }
+
     /// Refuses requests that cannot succeed before their body is read.
     package func bodyPolicy(for request: HTTPRequest) -> HTTPBodyPolicy {
         do throws(Problem) {
             try checkHost(request)
             let route = try route(of: request)
             // HTTP allows a body with every method, so one that is not used is read, too.
-            guard route.method == .post, request.method == .post else { return .acceptUpTo(limits.maxBatchBytes) }
+            guard route.method == .post, request.method == .post else { return .acceptUpTo(Self.maximumUnusedBody) }
             _ = try authenticator.caller(of: request)
             try Self.checkMediaType(request)
             if route != .pull, waitingCount >= configuration.maxWaiting { throw tooManyWaiting }
