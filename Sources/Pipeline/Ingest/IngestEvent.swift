@@ -72,7 +72,7 @@ extension IngestEvent {
                 [.topic: "uploads", .partition: .integer(partition)], error: cause)
         case .resumed(let partition):
             logger.notice(
-                "The partition resumes: its next record was processed",
+                "The partition resumes: the cause of its pause is gone",
                 [.topic: "uploads", .partition: .integer(partition)])
         case .paused(let partition, let cause):
             logger.critical(
