@@ -86,7 +86,7 @@ package struct FanOutMetrics: Sendable {
                 position.set(Int(nextOffset))
                 serving.set(1)
             case .applied(_, _, let nextOffset, _): position.set(Int(nextOffset))
-            case .damaged: stopServing()
+            case .damaged, .reopening: stopServing()
             case .stopped:
                 stopServing()
                 position.forget()

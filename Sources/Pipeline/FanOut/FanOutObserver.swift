@@ -24,6 +24,8 @@ package enum FanOutEvent: Sendable, Hashable, CustomStringConvertible {
     case applied(records: Int, rows: Int, nextOffset: Int64, logTime: Int64)
     /// Its file is missing or damaged, or the log no longer holds what comes next: it does not serve, and is rebuilt.
     case damaged(reason: String)
+    /// Another process has written its file: it does not serve until the file was opened again.
+    case reopening
     /// The progress of a rebuild: reported when it begins, where there are rows, and then at intervals of
     /// ``FanOutConfiguration/rebuildReports``.
     case rebuilding(RebuildProgress)
@@ -42,6 +44,7 @@ package enum FanOutEvent: Sendable, Hashable, CustomStringConvertible {
         case .applied(let records, let rows, let nextOffset, _):
             "applied \(records) records with \(rows) rows, up to offset \(nextOffset)"
         case .damaged(let reason): "must be rebuilt: \(reason)"
+        case .reopening: "is being opened again: another process has written its file"
         case .rebuilding(let progress): "is being rebuilt: \(progress)"
         case .rebuilt(let rows): "was rebuilt with \(rows) rows"
         case .retrying(let reason, let pause): "tries again in \(pause): \(reason)"

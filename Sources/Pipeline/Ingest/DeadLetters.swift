@@ -54,7 +54,9 @@ struct DeadLetters {
     }
 }
 
-/// The dead letters that each owner may cause: up to a size in each hour of the log's time, beginning with its first (I10).
+/// The dead letters that each owner may cause: up to a size in each hour of the log's time, and one whatever its size (I10).
+///
+/// An hour begins with the owner's first dead letter, and again with a new worker of the partition.
 struct DeadLetterQuota {
     private struct Hour {
         let start: Int64
@@ -77,7 +79,7 @@ struct DeadLetterQuota {
     mutating func allows(_ record: NewRecord, at time: Int64) -> Bool {
         var hour = owners[record.key] ?? Hour(start: time)
         if time - hour.start >= Self.microseconds { hour = Hour(start: time) }
-        guard hour.bytes + record.size <= bytesPerHour else { return false }
+        guard hour.bytes == 0 || hour.bytes + record.size <= bytesPerHour else { return false }
         hour.bytes += record.size
         if owners.count >= Self.maximumOwners, owners[record.key] == nil { owners = [:] }
         owners[record.key] = hour

@@ -49,13 +49,15 @@ package struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
     ///
     /// - Throws: what ended it; ``OrderingError`` for a record that cannot be ordered, too.
     package func order(_ partition: Int) async throws {
-        try await order(partition) {}
+        try await order(partition, isCautious: false) {}
     }
 
-    private func order(_ partition: Int, hasProgressed: @escaping @Sendable () -> Void) async throws {
+    private func order(
+        _ partition: Int, isCautious: Bool, hasProgressed: @escaping @Sendable () -> Void
+    ) async throws {
         try await PartitionWorker(
             partition: partition, context: context, store: store, configuration: configuration, budget: budget,
-            metrics: metrics, hasProgressed: hasProgressed
+            metrics: metrics, isCautious: isCautious, hasProgressed: hasProgressed
         ).run()
     }
 
@@ -65,7 +67,9 @@ package struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
             schemas: context.schemas, failures: context.failures, metrics: metrics.supervision(of: partition),
             response: Self.response
         ) { report($0, partition) }
-        try await supervisor.run { progress in try await order(partition) { progress.made() } }
+        try await supervisor.run { progress in
+            try await order(partition, isCautious: progress.isOfPausedPartition) { progress.made() }
+        }
     }
 
     private func report(_ event: PartitionEvent, _ partition: Int) {

@@ -27,6 +27,9 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     private let stepsWritten = Wakeup()
     /// Wakes the writing task when there is a step.
     private let stepAdded = Wakeup()
+    /// Until the first step is written: one part is published at a time, since its results are published again by the next attempt
+    /// if the tables refuse them, and stay in `ordered`.
+    private var isCautious: Bool
     /// The writing task's pause before it tries again.
     private var retryPause: Task<Void, any Error>?
 
@@ -37,7 +40,8 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
 
     init(
         partition: Int, context: StageContext<Log>, store: Store, configuration: OrderingConfiguration,
-        budget: OverlayBudget, metrics: OrderingMetrics, hasProgressed: @escaping @Sendable () -> Void
+        budget: OverlayBudget, metrics: OrderingMetrics, isCautious: Bool,
+        hasProgressed: @escaping @Sendable () -> Void
     ) {
         self.partition = partition
         self.context = context
@@ -45,6 +49,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         self.configuration = configuration
         self.budget = budget
         self.metrics = metrics
+        self.isCautious = isCautious
         self.hasProgressed = hasProgressed
         positionGauge = metrics.position(in: partition)
         ordering = PartitionOrdering(
@@ -123,7 +128,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     private func readAndPublish(from reader: Log.Reader, to producer: Log.Producer) async throws {
         do {
             while !Task.isCancelled {
-                while ordering.mustWait(isBudgetFull: budget.isFull) { await stepsWritten.wait() }
+                try await waitForBudget()
                 let records = try await reader.next(maximumBytes: configuration.stepBytes)
                 let (parts, unreadable) = ordering.decode(records)
                 var rest = parts[...]
@@ -138,8 +143,9 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
 
     /// Decides and publishes as many parts as one step can take.
     private func publishNext(_ parts: inout ArraySlice<PartAtOffset>, _ producer: Log.Producer) async throws {
+        try await waitForBudget()
         let schemas = context.schemas.now
-        var taken = ordering.prefix(of: parts)
+        var taken = isCautious ? parts.prefix(1) : ordering.prefix(of: parts)
         let watch = Stopwatch()
         let known = try await readAhead(taken)
         let (decided, obstacle) = ordering.decide(&taken, known, schemas: schemas)
@@ -150,12 +156,26 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
             if !step.records.isEmpty { step.receipt = try await producer.enqueue(step.records) }
             step.records = []
             execute(ordering.add(step))
+            if isCautious { try await waitUntilWritten() }
         } else if obstacle == nil {
             // Only the tables show the next part's progress, once they hold all that came before it.
-            while ordering.mustWaitUntilWritten { await stepsWritten.wait() }
-            try Task.checkCancellation()
+            try await waitUntilWritten()
         }
         if let obstacle { throw obstacle }
+    }
+
+    private func waitForBudget() async throws {
+        while ordering.mustWait(isBudgetFull: budget.isFull) {
+            try Task.checkCancellation()
+            await stepsWritten.waitUnlessCancelled()
+        }
+    }
+
+    private func waitUntilWritten() async throws {
+        while ordering.mustWaitUntilWritten {
+            try Task.checkCancellation()
+            await stepsWritten.waitUnlessCancelled()
+        }
     }
 
     /// Reads in bulk what the parts touch.
@@ -202,6 +222,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
                 try await commit(transaction)
                 positionGauge.set(Int(transaction.position.state.nextOffset))
                 execute(ordering.endWrite(steps, at: transaction.position))
+                isCautious = false
                 hasProgressed()
                 for step in steps { metrics.writeDuration.record(step.watch.nanoseconds) }
             }

@@ -6,11 +6,12 @@ import Synchronization
 package final class PartitionFailures: Sendable {
     private struct Failure {
         let reason: String
-        let end: ContinuousClock.Instant
+        /// `nil`: when it is forgotten.
+        let end: ContinuousClock.Instant?
     }
 
-    /// How long an attempt may take until it fails for the same cause.
-    private static let attempt = Duration.seconds(5)
+    /// How long an attempt may take until it fails for the same cause: longer than connecting may take.
+    private static let attempt = Duration.seconds(15)
 
     /// The newest of each partition of each stage.
     private let failures = Mutex<[String: Failure]>([:])
@@ -21,20 +22,20 @@ package final class PartitionFailures: Sendable {
     ///
     /// - Parameters:
     ///   - name: the stage and the partition.
-    ///   - pause: the time until the next attempt.
-    package func record(_ name: String, _ error: any Error, pause: Duration) {
-        let failure = Failure(reason: "\(error)", end: .now + pause + Self.attempt)
+    ///   - pause: the time until the next attempt; `nil` where that waits for an event, after which the failure is forgotten.
+    package func record(_ name: String, _ error: any Error, pause: Duration?) {
+        let failure = Failure(reason: "\(error)", end: pause.map { .now + $0 + Self.attempt })
         failures.withLock { $0[name] = failure }
     }
 
-    /// Forgets the failure of a partition that another process works on from now on.
+    /// Forgets the failure of a partition whose cause is gone, or that another process works on from now on.
     package func forget(_ name: String) { failures.withLock { _ = $0.removeValue(forKey: name) } }
 
     /// What failed, in words for an operator; `nil` where nothing did.
     package var reason: String? {
         let now = ContinuousClock.now
         return failures.withLock { failures in
-            failures = failures.filter { now < $0.value.end }
+            failures = failures.filter { $0.value.end.map { now < $0 } ?? true }
             guard let first = failures.min(by: { $0.key < $1.key }) else { return nil }
             let others = failures.count > 1 ? ", and \(failures.count - 1) other partitions" : ""
             return "\(first.key)\(others): \(first.value.reason)"

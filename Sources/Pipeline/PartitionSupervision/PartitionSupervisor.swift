@@ -55,6 +55,9 @@ package final class PartitionProgress: Sendable {
         self.resumed = resumed
     }
 
+    /// Whether the partition is paused, so that this attempt may well fail as the last one did.
+    package var isOfPausedPartition: Bool { isPaused.load(ordering: .relaxed) }
+
     /// Called whenever the work has got past a record.
     package func made() {
         hasProgressed.store(true, ordering: .relaxed)
@@ -79,7 +82,7 @@ package struct PartitionSupervisor: Sendable {
     private let retries: RetryPolicy
     private let pauses: RetryPolicy
     private let schemas: KnownSchemas
-    private let failures: PartitionFailures
+    private let failures: PartitionFailures?
     private let metrics: PartitionMetrics
     private let response: @Sendable (any Error) -> FailureResponse
     private let report: @Sendable (PartitionEvent) -> Void
@@ -89,11 +92,11 @@ package struct PartitionSupervisor: Sendable {
 
     /// - Parameters:
     ///   - name: the stage and the partition, for the readiness of the process.
-    ///   - failures: the failures while they last.
+    ///   - failures: the failures while they last; `nil` where something else shows the readiness of the partition.
     ///   - response: what a failure means.
     ///   - report: called with each event after the metrics were updated, and before the pause or wait that it announces.
     package init(
-        _ name: String, retries: RetryPolicy, schemas: KnownSchemas, failures: PartitionFailures,
+        _ name: String, retries: RetryPolicy, schemas: KnownSchemas, failures: PartitionFailures?,
         metrics: PartitionMetrics, response: @escaping @Sendable (any Error) -> FailureResponse,
         report: @escaping @Sendable (PartitionEvent) -> Void
     ) {
@@ -118,7 +121,7 @@ package struct PartitionSupervisor: Sendable {
         let progress = PartitionProgress(metrics.paused) { [report] in report(.resumed) }
         defer {
             metrics.paused.set(0)
-            failures.forget(name)
+            failures?.forget(name)
         }
         var (retry, pause) = (Backoff(retries), Backoff(pauses))
         var pausedBy: String?
@@ -143,21 +146,22 @@ package struct PartitionSupervisor: Sendable {
                 case .retry:
                     metrics.retries.add()
                     try await retry.pause { delay in
-                        failures.record(name, failure, pause: delay)
+                        failures?.record(name, failure, pause: delay)
                         report(.retrying(failure, after: delay))
                     }
                 case .awaitSchema(let isKnown):
                     metrics.paused.set(1)
-                    failures.record(name, failure, pause: .zero)
+                    failures?.record(name, failure, pause: nil)
                     report(.awaitingSchema(failure))
                     try await schemas.wait(until: isKnown)
+                    failures?.forget(name)
                     metrics.paused.set(0)
                     report(.schemaKnown(failure))
                 case .pausePartition:
                     metrics.retries.add()
                     progress.pause()
                     try await pause.pause { delay in
-                        failures.record(name, failure, pause: delay)
+                        failures?.record(name, failure, pause: delay)
                         if pausedBy != "\(failure)" { report(.paused(failure)) }
                         pausedBy = "\(failure)"
                     }

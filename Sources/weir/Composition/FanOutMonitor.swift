@@ -47,7 +47,7 @@ final class FanOutMonitor: FanOutObserver {
         log(event, partition: partition)
         switch event {
         case .ready: change { $0.remove(partition) }
-        case .damaged: change { $0.insert(partition) }
+        case .damaged, .reopening: change { $0.insert(partition) }
         default: break
         }
     }
@@ -73,7 +73,7 @@ final class FanOutMonitor: FanOutObserver {
         case .ready, .stopped: logger.debug("Stream \(event)", metadata)
         case .rebuilding(let progress): if progress.done > 0 { logger.info("Stream \(event)", metadata) }
         case .rebuilt: logger.log(isEmpty ? .debug : .notice, "Stream \(event)", metadata)
-        case .retrying, .waiting: logger.warning("Stream \(event)", metadata)
+        case .retrying, .waiting, .reopening: logger.warning("Stream \(event)", metadata)
         }
     }
 

@@ -53,6 +53,9 @@ extension ChangeLog {
     func uploadFloors(_ history: History) async throws -> [Int: Int64] {
         var floors: [Int: Int64] = [:]
         for partition in 0..<history.partitions {
+            let range = try await range(of: TopicPartition(.uploads, partition))
+            // A partition without records needs no search.
+            if range.start == range.end { continue }
             floors[partition] = try await newestAdmitted(in: partition, of: history) ?? 0
         }
         return floors

@@ -65,6 +65,21 @@ import Testing
         }
     }
 
+    /// After a kill, ordering appends its last results once more; a stream that has them all finds nothing new there.
+    @Test func servesAfterAnEndOfRepeatedResults() async throws {
+        let world = World()
+        for name in ["p1", "p2"] { try world.upload([.person(RowID(unchecked: name))]) }
+        try await withFolder { folder in
+            try await withFanOut(world, in: folder) { try await $0.caughtUp(with: world) }
+            for record in world.log.records(of: world.ordered(), from: 0, maximumBytes: .max) {
+                world.log.append(record.value, to: world.ordered(), time: record.time)
+            }
+            // Returns when the stream is reported as ready.
+            let rows = try await withFanOut(world, in: folder) { try await $0.pull() }
+            #expect(rows.count == 2)
+        }
+    }
+
     @Test func waitsForTheStreamThatTheOutcomeIsFrom() async throws {
         let world = World()
         try await withStandingStream(world) {

@@ -44,16 +44,17 @@ struct FailureTests {
     }
 
     /// A partition of tables that are away is released at once: a rebalance waits for it, with all partitions revoked together.
-    @Test
-    func endsWithoutAnotherAttemptWhereTheTablesAreAway() async throws {
+    @Test(arguments: [24 << 20, 0])
+    func endsWithoutAnotherAttemptWhereTheTablesAreAway(overlayBytes: Int) async throws {
         try await withLogAndTables { log, tables in
             var maker = PartMaker()
             try await log.append(maker.creations(3))
             let store = WatchedStore(tables) { _ throws(RecordStoreError) in throw Self.busy }
             let clock = ManualClock()
-            let stage = Stage(log, store, configuration: Self.configuration, clock: clock)
+            let configuration = Self.configuration.with(\.overlayBytes, overlayBytes)
+            let stage = Stage(log, store, configuration: configuration, clock: clock)
             await clock.sleeper(for: Self.delay)
-            // Its time never comes.
+            // Its time never comes, and a full overlay never has space again.
             try await stage.stop()
             #expect(store.events.facts.count { if case .committing = $0 { true } else { false } } == 1)
             #expect(try await store.position(of: 0) == nil)

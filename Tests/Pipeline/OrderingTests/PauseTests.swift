@@ -144,6 +144,35 @@ struct PauseTests {
         }
     }
 
+    /// What is published stays in `ordered`, so attempts that fail again must not publish much.
+    @Test
+    func aPausedPartitionPublishesOnePartAtEachAttempt() async throws {
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            let parts = maker.creations(30)
+            try await log.append(parts)
+            let key = parts[0].rowsTouched[0]
+            let store = WatchedStore(tables) { number throws(RecordStoreError) in
+                if number < 4 { throw RecordStoreError(.refusedRow(key), message: "table note refused the row r0") }
+            }
+            let clock = ManualClock()
+            let stage = Stage(log, store, clock: clock)
+            let ordered = TopicPartition(.ordered, 0)
+            await clock.sleeper(for: .seconds(1))
+            let first = try await log.range(of: ordered).end
+            for (number, pause) in [1, 2, 4].enumerated() {
+                clock.advance(by: .seconds(pause))
+                await clock.sleeper(for: .seconds(pause * 2))
+                #expect(try await log.range(of: ordered).end == first + Int64(number) + 1)
+            }
+            clock.advance(by: .seconds(8))
+            await store.until(30)
+            try await stage.stop()
+            #expect(try await log.piecesOnce(in: 0) == ByHand(parts).pieces)
+            #expect(try await stage.store.tables(of: 0) == ByHand(parts).tables)
+        }
+    }
+
     @Test
     func pausesThePartitionWhoseRowTheTablesRefuse() async throws {
         try await withLogAndTables { log, tables in

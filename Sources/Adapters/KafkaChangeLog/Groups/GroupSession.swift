@@ -210,7 +210,10 @@ final class GroupSession: Sendable {
             case .revoked(let positions):
                 let held = state.withLock { state in positions.compactMap { state.held[Int($0.partition)] } }
                 // Each revocation must be answered, or the group waits for this member.
-                if held.isEmpty { return try client.release(positions) }
+                guard !held.isEmpty else {
+                    pending.expectsAssignment = try !client.hasLostAssignment()
+                    return try client.release(positions)
+                }
                 pending.revoked.formUnion(held)
                 if try client.hasLostAssignment() {
                     // Other members may have the partitions already: no commit may follow.

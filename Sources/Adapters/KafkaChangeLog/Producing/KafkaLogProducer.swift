@@ -56,17 +56,31 @@ package final class KafkaLogProducer: LogProducer {
             queue.release()
             throw error
         }
-        let receipts = try await queue.enqueue(slices, topics)
+        let receipts = await queue.enqueue(slices, topics)
         return AppendReceipt { [topicGuard, client = service.client] in
             do throws(ChangeLogError) {
-                var offsets: [Int64] = []
-                for receipt in receipts { offsets += try await receipt.offsets() }
+                let offsets = try await Self.offsets(of: receipts)
                 try topicGuard.check(offsets, ticket, cluster: client.clusterID)
                 return .success(offsets)
             } catch {
                 return .failure(error)
             }
         }
+    }
+
+    /// The offsets of all slices; where several fail, the error is the cause and not one that follows from it.
+    private static func offsets(of receipts: [AppendReceipt]) async throws(ChangeLogError) -> [Int64] {
+        var offsets: [Int64] = []
+        var failure: ChangeLogError?
+        for receipt in receipts {
+            do throws(ChangeLogError) {
+                offsets += try await receipt.offsets()
+            } catch {
+                if failure == nil || failure?.code == .producerFailed { failure = error }
+            }
+        }
+        if let failure { throw failure }
+        return offsets
     }
 
     /// Refuses further records, and waits until the brokers have those that are enqueued.
@@ -148,15 +162,18 @@ private final class ProducerQueue: Sendable {
 
     /// Enqueues slices one after the other, the first at once, each further one when there is space for it.
     ///
-    /// - Throws: when the producer fails meanwhile; what was enqueued is then delivered or not.
-    func enqueue(_ slices: [Slice], _ topics: TopicNames) async throws(ChangeLogError) -> [AppendReceipt] {
+    /// - Returns: a receipt for each slice, up to the first that is refused since the producer has failed meanwhile.
+    func enqueue(_ slices: [Slice], _ topics: TopicNames) async -> [AppendReceipt] {
         defer { release() }
         var receipts = [enqueue(slices[0], topics).receipt]
         for slice in slices.dropFirst() {
             let refusal = await withCheckedContinuation { waiter in
                 appends.withLock { $0.waitForSlice(waiter, size: slice.size) }.perform(purge: purge)
             }
-            if let refusal { throw refusal }
+            if let refusal {
+                receipts.append(AppendReceipt { .failure(refusal) })
+                break
+            }
             receipts.append(enqueue(slice, topics).receipt)
         }
         return receipts

@@ -84,8 +84,9 @@ extension PartitionWorker {
                     records: applied.pieces.count, rows: applied.rowCount, nextOffset: applied.position.nextOffset,
                     logTime: newest.time))
             reportPassed(applied.position)
-            if !wasReady, partition.isReady { reportReady() }
         }
+        // Also after records that repeat earlier results.
+        if !wasReady, partition.isReady { reportReady() }
         // A fault found when applying has the lower offset.
         if let fault = applied.fault ?? fault { throw fault }
     }

@@ -37,7 +37,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
                 damagedAt = partition.nextOffset
             case .reopen:
                 partition.markNotReady("the stream is being opened again")
-                partitionMetrics.stopServing()
+                report(.reopening)
                 // Its content was checked at the first opening.
                 start = .open(.heads)
             }
@@ -106,7 +106,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
     var supervisor: PartitionSupervisor {
         PartitionSupervisor(
             "fanout of partition \(partition.number)", retries: retries, schemas: context.schemas,
-            failures: context.failures, metrics: partitionMetrics.supervision
+            failures: nil, metrics: partitionMetrics.supervision
         ) { failure in
             guard let fault = failure as? LogFault else { return .retry }
             // No other fan-out can have got past this record either.

@@ -16,7 +16,7 @@ extension FanOut {
             let search = RowSearch(results, of: part.key.owner, after: timeStamp)
             let rows = try await rows(of: search, in: partition)
             return PartOutcome(
-                results: results, summary: summary, rows: rows, head: try head(of: part.key.owner, in: partition))
+                results: results, summary: summary, rows: rows, head: head(of: part.key.owner, in: partition))
         case .decided(.refused(let refusal)):
             return PartOutcome(refusal: refusal)
         case .decided(.repeated):
@@ -92,11 +92,11 @@ extension FanOut {
         let search = RowSearch(outcome.results, of: owner, after: outcome.timeStamp)
         return PartOutcome(
             isRepeat: isRepeat, results: outcome.results, summary: outcome.summary,
-            rows: try await rows(of: search, in: partition), head: try head(of: owner, in: partition))
+            rows: try await rows(of: search, in: partition), head: head(of: owner, in: partition))
     }
 
     /// The newest timeStamp of an owner's stream, after the reads whose results it must cover.
-    private func head(of owner: SyncID, in partition: ServedPartition) throws(FanOutError) -> TimeStamp {
-        try partition.headSnapshot(of: owner).heads.head
+    private func head(of owner: SyncID, in partition: ServedPartition) -> TimeStamp {
+        partition.committedHeads(of: owner)?.head ?? .zero
     }
 }
