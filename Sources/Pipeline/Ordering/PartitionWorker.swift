@@ -165,17 +165,16 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     }
 
     private func waitForBudget() async throws {
-        while ordering.mustWait(isBudgetFull: budget.isFull) {
-            try Task.checkCancellation()
+        while ordering.mustWait(isBudgetFull: budget.isFull), !Task.isCancelled {
             await stepsWritten.waitUnlessCancelled()
         }
+        try Task.checkCancellation()
     }
 
+    /// Ends also, by cancellation, when the writing task has failed: nothing is written any more.
     private func waitUntilWritten() async throws {
-        while ordering.mustWaitUntilWritten {
-            try Task.checkCancellation()
-            await stepsWritten.waitUnlessCancelled()
-        }
+        while ordering.mustWaitUntilWritten, !Task.isCancelled { await stepsWritten.waitUnlessCancelled() }
+        try Task.checkCancellation()
     }
 
     /// Reads in bulk what the parts touch.
