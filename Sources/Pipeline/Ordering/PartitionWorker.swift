@@ -9,7 +9,7 @@ import SyncWire
 
 /// Orders one partition of `changes`: reads, decides, publishes to `ordered`, writes the tables, in this order (I5).
 ///
-/// Two tasks share the actor. One reads, decides and enqueues the results, and goes on at once: it decides the next records
+/// Two tasks share the actor. One reads, decides and enqueues the results, and continues at once: it decides the next records
 /// with the ``Overlay``, the rows that are published and not yet written. The other waits until `ordered` has the results,
 /// and writes rows and position in one transaction. What they share is ``PartitionOrdering``, which does no I/O: the actor
 /// executes the effects that it returns.
@@ -228,7 +228,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         }
     }
 
-    /// Writes the rows and the position of some steps, again while the failure may pass and ordering goes on.
+    /// Writes the rows and the position of some steps, again while the failure may pass and ordering continues.
     ///
     /// Retried here, since a new worker would publish the results again with every attempt. Meanwhile the overlay fills to its
     /// limit, and the backlog stays in the log. Once ordering has ended, tables that fail are left to the partition's next worker,

@@ -83,7 +83,7 @@ struct FailureTests {
         }
     }
 
-    /// What somebody has to mend pauses one partition, which goes on without a restart once it is mended.
+    /// What somebody has to mend pauses one partition, which resumes without a restart once it is mended.
     @Test
     func pausesThePartitionWhenTheLogRefusesAndResumesOnceItIsMended() async throws {
         try await withLogAndTables { log, tables in
