@@ -100,15 +100,15 @@ struct RestartTests {
             let first = Stage(log, WatchedStore(tables))
             await first.store.until(3)
             try await first.stop()
-            // What ingest writes from then on, into a topic that was made anew.
-            let anew = MemoryChangeLog(MemoryLogContents(partitionCount: 2))
-            try await anew.append((4...8).map { maker.part([.edit("r\($0)", ["\($0)"])], batch: Int64($0)) })
-            let stage = Stage(anew, WatchedStore(tables), clock: ManualClock())
+            // What ingest writes from then on, into a topic that was recreated.
+            let recreated = MemoryChangeLog(MemoryLogContents(partitionCount: 2))
+            try await recreated.append((4...8).map { maker.part([.edit("r\($0)", ["\($0)"])], batch: Int64($0)) })
+            let stage = Stage(recreated, WatchedStore(tables), clock: ManualClock())
             await stage.lines.until("is paused", "changes[0]: the record before offset 3 is not the one")
             try await stage.stop()
-            #expect(try await anew.records(of: TopicPartition(.ordered, 0)).isEmpty)
+            #expect(try await recreated.records(of: TopicPartition(.ordered, 0)).isEmpty)
             #expect(try await tables.position(of: 0)?.state.nextOffset == 3)
-            await anew.close()
+            await recreated.close()
         }
     }
 
@@ -124,12 +124,12 @@ struct RestartTests {
             try await first.stop()
             let before = try await tables.position(of: 0)
             #expect(before?.orderedOffset ?? 0 > 0)
-            let anew = MemoryChangeLog(MemoryLogContents(partitionCount: 2))
-            try await anew.append(parts)
+            let recreated = MemoryChangeLog(MemoryLogContents(partitionCount: 2))
+            try await recreated.append(parts)
             let held = try await log.records(of: TopicPartition(.ordered, 0)).map(\.value)
             let next = Array(byHand.pieces[held.count...])
-            try await anew.publish(Array(next[..<published]))
-            let second = Stage(anew, WatchedStore(tables))
+            try await recreated.publish(Array(next[..<published]))
+            let second = Stage(recreated, WatchedStore(tables))
             await second.lines.until("The topic ordered was recreated")
             // At once, not with the next message: streams are made again from there.
             await second.store.events.until { events in
@@ -141,10 +141,11 @@ struct RestartTests {
             await second.store.until(20)
             try await second.stop()
             #expect(
-                try await anew.records(of: TopicPartition(.ordered, 0)).map(\.value) == Array(next[..<published]) + next
+                try await recreated.records(of: TopicPartition(.ordered, 0)).map(\.value) == Array(next[..<published])
+                    + next
             )
             #expect(try await second.store.tables(of: 0) == byHand.tables)
-            await anew.close()
+            await recreated.close()
         }
     }
 

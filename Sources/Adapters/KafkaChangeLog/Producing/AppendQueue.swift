@@ -88,7 +88,8 @@ struct AppendQueue {
     /// Waits for space for the next slice of the caller that is enqueuing, which has the turn until ``release()``.
     mutating func waitForSlice(_ waiter: Waiter, size: Int) -> Actions {
         var actions = Actions()
-        if let refusal = failure == nil && fatal == nil ? nil : refusal {
+        // A producer that was only closed still enqueues the rest of an append.
+        if failure != nil || fatal != nil, let refusal {
             actions.resumed.append((waiter, refusal))
         } else {
             waitingForSlice = (waiter, size)

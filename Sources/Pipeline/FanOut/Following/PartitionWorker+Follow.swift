@@ -53,7 +53,6 @@ extension PartitionWorker {
     /// After a crash, ordering appends its newest results once more, from one of them on. So nothing is missing between the
     /// stream and the reader if the record before the next offset is the one applied last, which the log is asked to verify.
     private func openReader() async throws -> Log.Reader {
-        let ordered = TopicPartition(.ordered, partition.number)
         let next = partition.nextOffset
         let reader = try await log.reader(of: ordered, from: next) { [writer] in try await writer.holds($0) }
         guard let reader else {

@@ -18,6 +18,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
     let partitionMetrics: FanOutMetrics.Partition
 
     var log: Log { context.log }
+    var ordered: TopicPartition { TopicPartition(.ordered, partition.number) }
 
     /// Runs until the partition is stopped or the task is cancelled.
     func run() async {
@@ -128,7 +129,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
     /// A stream that was away for long would else be asked for what other fan-outs have.
     private func endOfOrdered() async -> Int64? {
         do {
-            return try await log.range(of: TopicPartition(.ordered, partition.number)).end
+            return try await log.range(of: ordered).end
         } catch {
             return nil
         }

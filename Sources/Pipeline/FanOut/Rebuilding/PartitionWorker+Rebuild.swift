@@ -42,8 +42,6 @@ extension PartitionWorker {
         return try await finish(rebuild)
     }
 
-    private var ordered: TopicPartition { TopicPartition(.ordered, partition.number) }
-
     private func makeRebuild(schema: SchemaHistory.Entry?, size: PartitionSize) -> Rebuild {
         Rebuild(identity, schema: schema, size: size, configuration, clock: context.clock) { progress, isReport in
             partitionMetrics.record(progress)
