@@ -57,7 +57,8 @@ package struct GatewayConfiguration: ConfigurationComponent {
             "Time between the comments that keep event streams alive, in whole seconds.")
         Setting(
             "page-bytes", \.pageBytes, .byteSize(in: 1024...(64 << 20)),
-            "Size of the rows of a page, after which it ends; one row is sent whatever its size.")
+            "Size of the rows of a page, after which it ends; one row is sent whatever its size. Also of the rows of conflicts."
+        )
         Setting(
             "max-waiting", \.maxWaiting, .integer(in: 1...1_000_000),
             "Requests that may wait for an outcome or a long poll at a time; beyond it requests are refused with 503.")

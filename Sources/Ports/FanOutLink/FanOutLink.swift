@@ -17,11 +17,15 @@ package protocol FanOutLink: Sendable {
     func pull(_ request: PagePull, within: Duration) async throws(FanOutError) -> [OwnerPage]
 
     /// Waits for the outcome of one part of an upload at most `within`, then throws ``FanOutError/pending``.
-    func outcome(of part: PartReference, within: Duration) async throws(FanOutError) -> PartOutcome
+    ///
+    /// - Parameter rows: which of its rows are read; `nil`: none.
+    func outcome(of part: PartReference, rows: RowWindow?, within: Duration) async throws(FanOutError) -> PartOutcome
 
     /// The stored outcome of a device's batch with an owner. Waits for one at most `within`, then returns `nil`.
+    ///
+    /// - Parameter rows: which of its rows are read; `nil`: none.
     func keptOutcome(
-        of batch: Int64, for key: DeviceKey, within: Duration
+        of batch: Int64, for key: DeviceKey, rows: RowWindow?, within: Duration
     ) async throws(FanOutError) -> PartOutcome?
 
     /// The newest timeStamp of each owner's stream; zero for an owner without rows.
@@ -156,6 +160,22 @@ package struct PartReference: Sendable, Hashable {
     }
 }
 
+/// Which rows of conflicts and refusals are read with the outcome of a part.
+package struct RowWindow: Sendable, Hashable {
+    /// The index of the first change whose row is read.
+    package var from: Int
+    /// The index of the first change after it whose row is not.
+    package var end: Int
+    /// The size of the rows, after which the window ends; one row is read whatever its size.
+    package var maximumBytes: Int
+
+    package init(from: Int = 0, to end: Int = .max, maximumBytes: Int) {
+        self.from = from
+        self.end = end
+        self.maximumBytes = maximumBytes
+    }
+}
+
 /// The outcome of one owner's part of a batch, with the rows for its answer.
 package struct PartOutcome: Sendable, Hashable {
     /// Why nothing was applied; `nil` when there are results.
@@ -165,8 +185,9 @@ package struct PartOutcome: Sendable, Hashable {
     package var results: [ChangeResult]
     /// Part 0 only.
     package var summary: BatchSummary?
-    /// The server's current rows for conflicts and refusals, by the index of the change; none for a row that did not
-    /// exist after the part.
+    /// The server's current rows for conflicts and refusals, each once, by the index of the first change that shows it.
+    ///
+    /// A row that did not exist after the part is missing, and so are rows after the window's end or its size.
     package var rows: [Int: [UInt8]]
     /// The newest timeStamp of the owner's stream that has the results and the rows.
     package var head: TimeStamp

@@ -95,10 +95,10 @@ enum RoleCommand {
 
     private static func run(_ role: Role, _ invocation: Invocation) async throws -> ExitCode {
         let settings = try Settings.load(invocation) { RoleSettings($0, role) }.settings
-        return await ServiceRunner.run(settings.log, settings.operations) { process in
+        return await ServiceRunner.run(settings.log, settings.operations, conditions: role.conditions) { process in
             var folder: DataFolder?
             if case .fanOut(let fanOut, _, _) = settings.work { folder = try DataFolder(path: fanOut.directory) }
-            try await process.serve(conditions: role.conditions) { [logger = process.logger] condition in
+            try await process.serve { [logger = process.logger] condition in
                 try await ClusterBackend.open(settings.cluster, condition: condition, logger: logger)
             } _: { services in
                 switch settings.work {

@@ -31,11 +31,15 @@ enum RunCommand {
     private static func run(_ invocation: Invocation) async throws -> ExitCode {
         let settings = try Settings.load(invocation, RunSettings.init).settings
         let (pipeline, stages) = (settings.pipeline, settings.stages)
-        return await ServiceRunner.run(settings.log, settings.operations) { process in
+        let conditions: [Condition] =
+            switch settings.backend {
+            case .embedded: [.streams, .gateway]
+            case .cluster: [.history, .streams, .stage(.ordering), .stage(.ingest), .gateway]
+            }
+        return await ServiceRunner.run(settings.log, settings.operations, conditions: conditions) { process in
             switch settings.backend {
             case .embedded(let embedded):
-                try await process.serve(conditions: [.streams, .gateway]) {
-                    [logger = process.logger, monitoring = process.monitoring] _ in
+                try await process.serve { [logger = process.logger, monitoring = process.monitoring] _ in
                     try await EmbeddedBackend.open(
                         embedded, pipeline, stages, logger: logger, monitoring: monitoring)
                 } _: {
@@ -44,9 +48,7 @@ enum RunCommand {
             case .cluster(let cluster):
                 // The lock on the folder of the streams is held until the process ends.
                 let folder = try DataFolder(path: pipeline.data)
-                try await process.serve(
-                    conditions: [.history, .streams, .stage(.ordering), .stage(.ingest), .gateway]
-                ) { [logger = process.logger] condition in
+                try await process.serve { [logger = process.logger] condition in
                     try await ClusterBackend.open(
                         cluster, proposing: .init(pipeline: pipeline, limits: stages.limits), condition: condition,
                         logger: logger)

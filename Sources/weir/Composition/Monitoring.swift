@@ -14,8 +14,10 @@ struct Monitoring: Sendable {
     let liveness = Liveness()
     let conditions: Conditions
 
-    init() {
-        conditions = Conditions(readiness)
+    /// - Parameter conditions: what must become ready; before the operations port opens, so that it never answers without them.
+    init(conditions: [Condition]) {
+        self.conditions = Conditions(readiness)
+        for condition in conditions { _ = self.conditions[condition] }
         metrics.gauge(.buildInfo, [.version: Version.text]).set(1)
         let start = Double(WallClock.microseconds()) / 1_000_000
         metrics.collect { [readiness] samples in

@@ -14,15 +14,18 @@ struct ServiceRunner: Sendable {
     private let stop = StopRequest()
 
     /// Runs a body until it ends; the operations port is open all the time.
+    ///
+    /// - Parameter conditions: those of the services, which keep the process from being ready from the start.
     static func run(
-        _ log: LogConfiguration, _ operations: OperationsConfiguration, _ body: (ServiceRunner) async throws -> Void
+        _ log: LogConfiguration, _ operations: OperationsConfiguration, conditions: [Condition],
+        _ body: (ServiceRunner) async throws -> Void
     ) async -> ExitCode {
         let sink = BoundedLogSink(format: log.format)
         let isColoured = LogOutput.showsColours(descriptor: STDERR_FILENO, environment: Environment.variables)
         let output = LogOutput(format: log.format, isColoured: isColoured, to: sink)
         let logger = Logger(label: "weir", output: output, level: log.level)
         defer { _ = sink.flush(within: .seconds(1)) }
-        let runner = ServiceRunner(logger: logger, monitoring: Monitoring())
+        let runner = ServiceRunner(logger: logger, monitoring: Monitoring(conditions: [.storage] + conditions))
         do {
             try await runner.run(operations, body)
             return .success
@@ -57,14 +60,11 @@ struct ServiceRunner: Sendable {
     }
 
     /// Opens a backend, runs services on it until the process is asked to stop, and closes it.
-    ///
-    /// - Parameter conditions: those of the services, which keep the process from being ready from the start.
     func serve<B: Backend>(
-        conditions: [Condition], _ open: @escaping @Sendable (ReadinessCondition) async throws -> B,
+        _ open: @escaping @Sendable (ReadinessCondition) async throws -> B,
         _ services: (RoleServices<B>) throws -> [ServiceGroup.Member]
     ) async throws {
         let condition = monitoring.conditions[.storage]
-        for condition in conditions { _ = monitoring.conditions[condition] }
         let opening = Task { try await open(condition) }
         stop.handle { _ in opening.cancel() }
         let backend: B

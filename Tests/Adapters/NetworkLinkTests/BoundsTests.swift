@@ -70,7 +70,7 @@ import Testing
         #expect(try await raw.receive() == .goodbye("hello was sent twice"))
         try await raw.greet()
         let part = Sample.part(of: Sample.owner(of: 0))
-        for _ in 0..<2 { try await raw.send(.request(number: 1, within: .seconds(9), .outcome(part))) }
+        for _ in 0..<2 { try await raw.send(.request(number: 1, within: .seconds(9), .outcome(part, rows: .all))) }
         #expect(try await raw.receive() == .goodbye("a request number was used twice"))
         try await raw.send([[0x08, 0x02]])
         #expect(try await raw.receive() == .goodbye("it uses a newer version of the link: update the fan-outs first"))

@@ -16,11 +16,11 @@ import Testing
         #expect(try await gateway.remote.pull(request, within: .seconds(1)) == served.fanOut.pages(request))
         #expect(try await gateway.remote.heads(of: [owner, Sample.owner(of: 4)]) == [TimeStamp(5), .zero])
         let key = Sample.part(of: owner).key
-        let kept = try await gateway.remote.keptOutcome(of: 7, for: key, within: .zero)
+        let kept = try await gateway.remote.keptOutcome(of: 7, for: key, rows: .all, within: .zero)
         #expect(kept == PartOutcome(isRepeat: true, rows: [3: Array("{\"a\":1}".utf8)]))
-        #expect(try await gateway.remote.keptOutcome(of: 8, for: key, within: .zero) == nil)
+        #expect(try await gateway.remote.keptOutcome(of: 8, for: key, rows: .all, within: .zero) == nil)
 
-        async let outcome = gateway.remote.outcome(of: Sample.part(of: owner), within: .seconds(10))
+        async let outcome = gateway.remote.outcome(of: Sample.part(of: owner), rows: .all, within: .seconds(10))
         await served.fanOut.waits.until { $0.count == 1 }
         let result = ChangeResult(
             index: 2, table: 1, id: RowID(unchecked: "r"),
@@ -30,7 +30,7 @@ import Testing
         #expect(try await outcome == decided)
 
         await #expect(throws: FanOutError.pending) {
-            try await gateway.remote.outcome(of: Sample.part(of: owner), within: .zero)
+            try await gateway.remote.outcome(of: Sample.part(of: owner), rows: .all, within: .zero)
         }
         await gateway.remote.stop()
         await served.server.stop()
@@ -41,7 +41,7 @@ import Testing
         let gateway = try await ConnectedGateway(to: [served.address])
         await gateway.served()
         let part = Sample.part(of: Sample.owner(of: 0))
-        let task = Task { try await gateway.remote.outcome(of: part, within: .seconds(100)) }
+        let task = Task { try await gateway.remote.outcome(of: part, rows: .all, within: .seconds(100)) }
         await served.fanOut.waits.until { $0.count == 1 }
         task.cancel()
         await served.fanOut.cancelled.until { $0 == [part] }
@@ -55,7 +55,7 @@ import Testing
         let gateway = try await ConnectedGateway(to: [served.address])
         await gateway.served()
         let part = Sample.part(of: Sample.owner(of: 0))
-        let task = Task { try await gateway.remote.outcome(of: part, within: .seconds(100)) }
+        let task = Task { try await gateway.remote.outcome(of: part, rows: .all, within: .seconds(100)) }
         await served.fanOut.waits.until { $0.count == 1 }
         await gateway.remote.stop()
         await #expect(throws: FanOutError.closed) { try await task.value }
@@ -72,7 +72,10 @@ import Testing
         await gateway.served()
         let owner = Sample.owner(of: 0)
         let tasks = (1...2).map { number in
-            Task { try await gateway.remote.outcome(of: Sample.part(of: owner, Int64(number)), within: .seconds(100)) }
+            Task {
+                try await gateway.remote.outcome(
+                    of: Sample.part(of: owner, Int64(number)), rows: .all, within: .seconds(100))
+            }
         }
         await served.fanOut.waits.until { $0.count == 2 }
         await #expect(throws: FanOutError.notReady("too many requests are in flight")) {
@@ -90,7 +93,9 @@ import Testing
         let gateway = try await ConnectedGateway(to: [served.address], maximumRequests: 1)
         await gateway.served()
         let owner = Sample.owner(of: 0)
-        let task = Task { try await gateway.remote.outcome(of: Sample.part(of: owner), within: .seconds(100)) }
+        let task = Task {
+            try await gateway.remote.outcome(of: Sample.part(of: owner), rows: .all, within: .seconds(100))
+        }
         await served.fanOut.waits.until { $0.count == 1 }
         await #expect(throws: FanOutError.notReady("too many requests to one fan-out are in flight")) {
             try await gateway.remote.heads(of: [owner])
@@ -105,7 +110,7 @@ import Testing
         let gateway = try await ConnectedGateway(to: [served.address])
         await gateway.served()
         let part = Sample.part(of: Sample.owner(of: 0))
-        let task = Task { try await gateway.remote.outcome(of: part, within: .seconds(1)) }
+        let task = Task { try await gateway.remote.outcome(of: part, rows: .all, within: .seconds(1)) }
         await served.fanOut.waits.until { $0.count == 1 }
         // A second, and the answer timeout of five; other requests keep the connection up.
         for _ in 0..<8 {

@@ -59,7 +59,7 @@ import Testing
     @Test func waitContinuesAtAnotherFanOutWhenTheFirstStops() async throws {
         let pair = try await Pair()
         let (gateway, part) = (pair.gateway, Sample.part(of: Sample.owner(of: 2)))
-        let outcome = Task { try await gateway.remote.outcome(of: part, within: .seconds(100)) }
+        let outcome = Task { try await gateway.remote.outcome(of: part, rows: .all, within: .seconds(100)) }
         let (first, second) = await pair.firstAndOther()
         await first.server.stop()
         await second.fanOut.waits.until { $0.count == 1 }
@@ -72,7 +72,7 @@ import Testing
     @Test func waitContinuesAtAnotherFanOutWhenTheFirstHangs() async throws {
         let pair = try await Pair()
         let (gateway, part) = (pair.gateway, Sample.part(of: Sample.owner(of: 2)))
-        let outcome = Task { try await gateway.remote.outcome(of: part, within: .seconds(100)) }
+        let outcome = Task { try await gateway.remote.outcome(of: part, rows: .all, within: .seconds(100)) }
         let (first, second) = await pair.firstAndOther()
         let other = try await pair.owner(of: second)
         // A subscription to the stalled owner blocks the server's thread.

@@ -80,14 +80,16 @@ extension DamageTests {
             world.writeTables()
             let row = try #require(world.stream(of: owners[1]).first { $0.key.id == "p7" })
             let shown = [0: Array(world.json(row).utf8)]
-            #expect(try await service.fanOut.outcome(of: conflict, within: .seconds(60)).rows == shown)
+            #expect(try await service.fanOut.outcome(of: conflict, rows: .all, within: .seconds(60)).rows == shown)
             try change(service.file(), sql)
             await #expect(throws: FanOutError.self) {
-                try await service.fanOut.outcome(of: conflict, within: .seconds(60))
+                try await service.fanOut.outcome(of: conflict, rows: .all, within: .seconds(60))
             }
             await service.events.ready(2)
             try await service.caughtUp(with: world)
-            #expect(try await service.fanOut.keptOutcome(of: 1, for: conflict.key, within: .zero)?.rows == shown)
+            #expect(
+                try await service.fanOut.keptOutcome(of: 1, for: conflict.key, rows: .all, within: .zero)?.rows == shown
+            )
             try await expectAll(world, service)
         }
     }
@@ -104,7 +106,7 @@ extension DamageTests {
         let clock = ManualClock()
         try await withFanOut(world, clock: clock) { service in
             try await service.caughtUp(with: world)
-            let outcome = try await service.fanOut.outcome(of: conflict, within: .zero)
+            let outcome = try await service.fanOut.outcome(of: conflict, rows: .all, within: .zero)
             #expect(outcome.results.map(\.status) == [.conflict] && outcome.rows.count == 1)
             world.log.fail(with: [ChangeLogError(.inputOutput, message: "away", isRetriable: true)])
             try change(service.file(), "UPDATE stream SET checksum = checksum + 1")
@@ -112,7 +114,7 @@ extension DamageTests {
             await clock.sleepers(1)
             for _ in 0..<3 {
                 let error = await #expect(throws: FanOutError.self) {
-                    try await service.fanOut.outcome(of: conflict, within: .zero)
+                    try await service.fanOut.outcome(of: conflict, rows: .all, within: .zero)
                 }
                 guard case .notReady? = error else {
                     Issue.record("\(String(describing: error))")
@@ -122,7 +124,7 @@ extension DamageTests {
             clock.advance(by: .seconds(60))
             await service.events.ready(2)
             try await service.caughtUp(with: world)
-            #expect(try await service.fanOut.outcome(of: conflict, within: .zero) == outcome)
+            #expect(try await service.fanOut.outcome(of: conflict, rows: .all, within: .zero) == outcome)
             #expect(service.events.events.count(where: \.isDamageOfAFile) == 1)
         }
     }

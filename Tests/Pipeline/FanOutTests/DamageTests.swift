@@ -32,7 +32,7 @@ import Testing
         for (index, owner) in owners.enumerated() {
             let batch = Int64(39 + index % 2) + (index == 0 ? 1 : -0)
             let kept = try await service.fanOut.keptOutcome(
-                of: batch, for: DeviceKey(owner: owner, device: .first), within: .zero)
+                of: batch, for: DeviceKey(owner: owner, device: .first), rows: .all, within: .zero)
             #expect((kept != nil) == (Int(batch) % 2 == index))
         }
     }

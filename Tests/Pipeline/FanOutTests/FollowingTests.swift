@@ -34,7 +34,7 @@ import Testing
             try world.upload([.person("p9")], batch: 3)
             try await service.caughtUp(with: world)
             try await expectModel(world, service)
-            let kept = try await service.fanOut.keptOutcome(of: 1, for: first.key, within: .zero)
+            let kept = try await service.fanOut.keptOutcome(of: 1, for: first.key, rows: .all, within: .zero)
             #expect(kept?.results.map(\.index) == Array(0..<8))
             #expect(!service.events.hasRetry)
         }
@@ -51,9 +51,10 @@ import Testing
         try await withFolder { folder in
             try await withFanOut(world, in: folder) { service in
                 try await service.caughtUp(with: world)
-                #expect(try await service.fanOut.keptOutcome(of: 1, for: numbered.key, within: .zero) == nil)
+                #expect(
+                    try await service.fanOut.keptOutcome(of: 1, for: numbered.key, rows: .all, within: .zero) == nil)
                 await #expect(throws: FanOutError.pending) {
-                    try await service.fanOut.outcome(of: numbered, within: .zero)
+                    try await service.fanOut.outcome(of: numbered, rows: .all, within: .zero)
                 }
                 // The content is a point of the owner's order.
                 let rows = try await service.pull()
@@ -69,7 +70,7 @@ import Testing
                 world.publishRest()
                 try await service.caughtUp(with: world)
                 try await expectModel(world, service)
-                let outcome = try await service.fanOut.outcome(of: numbered, within: .zero)
+                let outcome = try await service.fanOut.outcome(of: numbered, rows: .all, within: .zero)
                 #expect(!outcome.isRepeat)
                 #expect(outcome.results.map(\.index) == Array(0..<8))
                 #expect(outcome.summary == BatchSummary(changeCount: 12, refusals: refusals))
@@ -88,7 +89,7 @@ import Testing
         let unnumbered = try world.upload(persons, refusals: refusals)
         try await withFanOut(world) { service in
             try await service.caughtUp(with: world)
-            let outcome = try await service.fanOut.outcome(of: unnumbered, within: .zero)
+            let outcome = try await service.fanOut.outcome(of: unnumbered, rows: .all, within: .zero)
             #expect(outcome.results.map(\.index) == Array(0..<8))
             #expect(outcome.summary == BatchSummary(changeCount: 12, refusals: refusals))
         }

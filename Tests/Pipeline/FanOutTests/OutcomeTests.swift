@@ -15,8 +15,8 @@ import Testing
         let world = World()
         try await withFanOut(world, clock: ManualClock()) { service in
             let (fanOut, waited) = (service.fanOut, part(0))
-            async let first = fanOut.outcome(of: waited, within: .seconds(10))
-            async let second = fanOut.outcome(of: waited, within: .seconds(10))
+            async let first = fanOut.outcome(of: waited, rows: .all, within: .seconds(10))
+            async let second = fanOut.outcome(of: waited, rows: .all, within: .seconds(10))
             let refusal = Refusal(index: 1, code: .notGranted, message: "no")
             let reference = try world.upload([.person("p1")], batch: 1, refusals: [refusal])
             #expect(reference == waited)
@@ -26,7 +26,7 @@ import Testing
             let expected = PartOutcome(
                 results: [result], summary: BatchSummary(changeCount: 2, refusals: [refusal]), head: TimeStamp(100))
             #expect(try await [first, second] == [expected, expected])
-            #expect(try await fanOut.outcome(of: waited, within: .zero) == expected)
+            #expect(try await fanOut.outcome(of: waited, rows: .all, within: .zero) == expected)
         }
     }
 
@@ -34,10 +34,10 @@ import Testing
         let clock = ManualClock()
         try await withFanOut(World(), clock: clock) { service in
             let (fanOut, waited) = (service.fanOut, part(0))
-            let outcome = Task { try await fanOut.outcome(of: waited, within: .seconds(10)) }
+            let outcome = Task { try await fanOut.outcome(of: waited, rows: .all, within: .seconds(10)) }
             await clock.sleepers(1)
             clock.advance(by: .seconds(9))
-            let cancelled = Task { try await fanOut.outcome(of: waited, within: .seconds(10)) }
+            let cancelled = Task { try await fanOut.outcome(of: waited, rows: .all, within: .seconds(10)) }
             await clock.sleepers(2)
             clock.advance(by: .seconds(1))
             await #expect(throws: FanOutError.pending) { try await outcome.value }
@@ -51,15 +51,17 @@ import Testing
         let oneWaiter = { (configuration: inout FanOutConfiguration) in configuration.maximumWaiters = 1 }
         try await withFanOut(World(), clock: clock, configure: oneWaiter) { service in
             let (fanOut, waited) = (service.fanOut, part(0))
-            let first = Task { try await fanOut.outcome(of: waited, within: .seconds(10)) }
+            let first = Task { try await fanOut.outcome(of: waited, rows: .all, within: .seconds(10)) }
             await clock.sleepers(1)
             await #expect(throws: FanOutError.notReady("too many callers wait for outcomes")) {
-                try await fanOut.outcome(of: waited, within: .seconds(10))
+                try await fanOut.outcome(of: waited, rows: .all, within: .seconds(10))
             }
             clock.advance(by: .seconds(10))
             await #expect(throws: FanOutError.pending) { try await first.value }
             // The capacity is free again.
-            await #expect(throws: FanOutError.pending) { try await fanOut.outcome(of: waited, within: .zero) }
+            await #expect(throws: FanOutError.pending) {
+                try await fanOut.outcome(of: waited, rows: .all, within: .zero)
+            }
         }
     }
 
@@ -75,7 +77,7 @@ import Testing
         try world.upload([.person("p1", name: "D")], batch: 2)
         try await withFanOut(world) { service in
             try await service.caughtUp(with: world)
-            let outcome = try await service.fanOut.outcome(of: conflict, within: .seconds(60))
+            let outcome = try await service.fanOut.outcome(of: conflict, rows: .all, within: .seconds(60))
             #expect(
                 outcome.results.map(\.status) == [
                     .conflict, .refused(.rowGone, message: "base is 50, but there is no such row"),
@@ -110,10 +112,10 @@ import Testing
                 Array(world.json(try #require(stream.first { $0.key.id.text == id })).utf8)
             }
             let expected = Dictionary(uniqueKeysWithValues: rows.enumerated().map { ($0, $1) })
-            let outcome = try await service.fanOut.outcome(of: conflict, within: .seconds(60))
+            let outcome = try await service.fanOut.outcome(of: conflict, rows: .all, within: .seconds(60))
             #expect(outcome.results.map(\.status) == [.conflict, .conflict, .conflict, .conflict])
             #expect(outcome.rows == expected)
-            let kept = try await service.fanOut.keptOutcome(of: 1, for: conflict.key, within: .zero)
+            let kept = try await service.fanOut.keptOutcome(of: 1, for: conflict.key, rows: .all, within: .zero)
             #expect(kept?.rows == expected)
         }
     }
@@ -126,21 +128,21 @@ import Testing
         let otherHistory = try world.upload([.person("p1")], batch: 2, otherHistory: true)
         try await withFanOut(world) { service in
             try await service.caughtUp(with: world)
-            let outcome = try await service.fanOut.outcome(of: first, within: .seconds(60))
+            let outcome = try await service.fanOut.outcome(of: first, rows: .all, within: .seconds(60))
             #expect(!outcome.isRepeat)
-            var repeated = try await service.fanOut.outcome(of: again, within: .seconds(60))
+            var repeated = try await service.fanOut.outcome(of: again, rows: .all, within: .seconds(60))
             #expect(repeated.isRepeat)
             repeated.isRepeat = false
             #expect(repeated == outcome)
             let refusals = [mismatch, otherHistory]
             var found: [BatchRefusal?] = []
             for part in refusals {
-                found.append(try await service.fanOut.outcome(of: part, within: .seconds(60)).refusal)
+                found.append(try await service.fanOut.outcome(of: part, rows: .all, within: .seconds(60)).refusal)
             }
             #expect(found == [.batchMismatch, .historyChanged])
-            let kept = try await service.fanOut.keptOutcome(of: 1, for: first.key, within: .zero)
+            let kept = try await service.fanOut.keptOutcome(of: 1, for: first.key, rows: .all, within: .zero)
             #expect(kept?.results == outcome.results && kept?.isRepeat == true)
-            #expect(try await service.fanOut.keptOutcome(of: 2, for: first.key, within: .zero) == nil)
+            #expect(try await service.fanOut.keptOutcome(of: 2, for: first.key, rows: .all, within: .zero) == nil)
         }
     }
 
@@ -159,20 +161,21 @@ import Testing
                     try await service.caughtUp(with: world)
                     for batch in Int64(1)...20 {
                         let abc = try await service.fanOut.keptOutcome(
-                            of: batch, for: DeviceKey(owner: "abc", device: .first), within: .zero)
+                            of: batch, for: DeviceKey(owner: "abc", device: .first), rows: .all, within: .zero)
                         let def = try await service.fanOut.keptOutcome(
-                            of: batch * 10, for: DeviceKey(owner: "def", device: .first), within: .zero)
+                            of: batch * 10, for: DeviceKey(owner: "def", device: .first), rows: .all, within: .zero)
                         #expect(abc?.results.first?.id.text == (batch > 4 ? "p\(batch)" : nil))
                         #expect(def?.results.first?.id.text == (batch > 4 ? "p\(batch)" : nil))
                     }
                     let other = try await service.fanOut.keptOutcome(
-                        of: 1, for: DeviceKey(owner: "abc", device: .second), within: .zero)
+                        of: 1, for: DeviceKey(owner: "abc", device: .second), rows: .all, within: .zero)
                     #expect(other?.results.first?.id == "q")
                 }
             }
             try await withFanOut(world) { service in
                 try await service.caughtUp(with: world)
-                #expect(try await service.fanOut.outcome(of: expired, within: .zero).refusal == .outcomeExpired)
+                #expect(
+                    try await service.fanOut.outcome(of: expired, rows: .all, within: .zero).refusal == .outcomeExpired)
             }
         }
     }
@@ -186,13 +189,13 @@ import Testing
         let oneResult = { (configuration: inout FanOutConfiguration) in configuration.recentResults = 1 }
         try await withFanOut(world, clock: ManualClock(), configure: oneResult) { service in
             try await service.caughtUp(with: world)
-            let outcome = try await service.fanOut.outcome(of: numbered, within: .seconds(1))
+            let outcome = try await service.fanOut.outcome(of: numbered, rows: .all, within: .seconds(1))
             #expect(!outcome.isRepeat && outcome.results.map(\.id) == ["p1"])
             // Whether this was a repeat or had different content is no longer known: the device retries. The clock does
             // not advance.
             for part in [unnumbered, again] {
                 await #expect(throws: FanOutError.pending) {
-                    try await service.fanOut.outcome(of: part, within: .seconds(1))
+                    try await service.fanOut.outcome(of: part, rows: .all, within: .seconds(1))
                 }
             }
         }
@@ -203,11 +206,11 @@ import Testing
         let clock = ManualClock()
         try await withFanOut(world, clock: clock) { service in
             let (fanOut, key) = (service.fanOut, DeviceKey(owner: "abc", device: .first))
-            let kept = Task { try await fanOut.keptOutcome(of: 1, for: key, within: .seconds(10)) }
+            let kept = Task { try await fanOut.keptOutcome(of: 1, for: key, rows: .all, within: .seconds(10)) }
             await clock.sleepers(1)
             try world.upload([.person("p1")], batch: 1)
             #expect(try await kept.value?.results.map(\.id) == ["p1"])
-            let never = Task { try await fanOut.keptOutcome(of: 2, for: key, within: .seconds(10)) }
+            let never = Task { try await fanOut.keptOutcome(of: 2, for: key, rows: .all, within: .seconds(10)) }
             await clock.sleepers(1)
             clock.advance(by: .seconds(10))
             #expect(try await never.value == nil)
@@ -218,11 +221,13 @@ import Testing
         let clock = ManualClock()
         try await withFanOut(World(), clock: clock) { service in
             let (fanOut, waited) = (service.fanOut, part(0))
-            let outcome = Task { try await fanOut.outcome(of: waited, within: .seconds(10)) }
+            let outcome = Task { try await fanOut.outcome(of: waited, rows: .all, within: .seconds(10)) }
             await clock.sleepers(1)
             await fanOut.stop()
             await #expect(throws: FanOutError.closed) { try await outcome.value }
-            await #expect(throws: FanOutError.closed) { try await fanOut.outcome(of: waited, within: .seconds(10)) }
+            await #expect(throws: FanOutError.closed) {
+                try await fanOut.outcome(of: waited, rows: .all, within: .seconds(10))
+            }
         }
     }
 }

@@ -90,12 +90,12 @@ import Testing
             var heads = moves.makeAsyncIterator()
             #expect(await heads.next() == .zero)
             let part = try world.upload([.person("p1")], owner: owner, batch: 1)
-            let outcome = try await remote.outcome(of: part, within: .seconds(60))
-            #expect(try await whole.fanOut.outcome(of: part, within: .seconds(60)) == outcome)
+            let outcome = try await remote.outcome(of: part, rows: .all, within: .seconds(60))
+            #expect(try await whole.fanOut.outcome(of: part, rows: .all, within: .seconds(60)) == outcome)
             #expect(outcome.results.count == 1)
             while let head = await heads.next(), head == .zero {}
             #expect(try await remote.heads(of: [owner]) != [.zero])
-            #expect(try await remote.keptOutcome(of: 1, for: part.key, within: .zero)?.isRepeat == true)
+            #expect(try await remote.keptOutcome(of: 1, for: part.key, rows: .all, within: .zero)?.isRepeat == true)
             subscription.cancel()
         }
     }

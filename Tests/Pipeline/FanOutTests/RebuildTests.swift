@@ -37,7 +37,7 @@ import Testing
         }
         for batch in Int64(1)...20 {
             let key = DeviceKey(owner: "def", device: .second)
-            let kept = try await service.fanOut.keptOutcome(of: batch, for: key, within: .zero)
+            let kept = try await service.fanOut.keptOutcome(of: batch, for: key, rows: .all, within: .zero)
             #expect((kept != nil) == (batch > 4))
         }
     }
@@ -66,7 +66,7 @@ import Testing
                     upload: UploadReference(partition: 0, offset: 38), part: 0,
                     key: DeviceKey(owner: "abc", device: .first), batch: 20)
                 await #expect(throws: FanOutError.pending) {
-                    try await service.fanOut.outcome(of: first, within: .zero)
+                    try await service.fanOut.outcome(of: first, rows: .all, within: .zero)
                 }
             }
         }

@@ -24,6 +24,7 @@ final class ScriptedLink: FanOutLink {
         var outcomeFailure: FanOutError?
         var gate: Waiting?
         var asked: [PartReference] = []
+        var windows: [RowWindow?] = []
         var withins: [Duration] = []
         var pulls: [PagePull] = []
         var pageCount: Int?
@@ -90,6 +91,7 @@ final class ScriptedLink: FanOutLink {
     // MARK: What it was asked
 
     var asked: [PartReference] { state.withLock(\.asked) }
+    var windows: [RowWindow?] { state.withLock(\.windows) }
     var withins: [Duration] { state.withLock(\.withins) }
     var pulls: [PagePull] { state.withLock(\.pulls) }
     var subscriberCount: Int { state.withLock(\.subscribers.count) }
@@ -132,9 +134,12 @@ final class ScriptedLink: FanOutLink {
         return rows
     }
 
-    func outcome(of part: PartReference, within: Duration) async throws(FanOutError) -> PartOutcome {
+    func outcome(
+        of part: PartReference, rows: RowWindow?, within: Duration
+    ) async throws(FanOutError) -> PartOutcome {
         let gate = state.withLock { state in
             state.asked.append(part)
+            state.windows.append(rows)
             state.withins.append(within)
             return state.gate
         }
@@ -145,20 +150,36 @@ final class ScriptedLink: FanOutLink {
         }
         let answer: Result<PartOutcome, FanOutError> = state.withLock { state in
             if let failure = state.outcomeFailure { return .failure(failure) }
-            return state.parts[part.part].map { .success($0) } ?? .failure(.pending)
+            return state.parts[part.part].map { .success(Self.cut($0, to: rows)) } ?? .failure(.pending)
         }
         return try answer.get()
     }
 
     func keptOutcome(
-        of batch: Int64, for key: DeviceKey, within: Duration
+        of batch: Int64, for key: DeviceKey, rows: RowWindow?, within: Duration
     ) async throws(FanOutError) -> PartOutcome? {
         let answer: Result<PartOutcome?, FanOutError> = state.withLock { state in
             state.withins.append(within)
+            state.windows.append(rows)
             if let failure = state.outcomeFailure, failure != .pending { return .failure(failure) }
-            return .success(state.kept[Kept(batch: batch, owner: key.owner)])
+            return .success(state.kept[Kept(batch: batch, owner: key.owner)].map { Self.cut($0, to: rows) })
         }
         return try answer.get()
+    }
+
+    /// An outcome with the rows of a window.
+    private static func cut(_ outcome: PartOutcome, to window: RowWindow?) -> PartOutcome {
+        var outcome = outcome
+        let rows = outcome.rows.sorted { $0.key < $1.key }
+        outcome.rows = [:]
+        guard let window else { return outcome }
+        var bytes = 0
+        for (index, row) in rows where index >= window.from && index < window.end {
+            bytes += row.count
+            guard outcome.rows.isEmpty || bytes <= window.maximumBytes else { break }
+            outcome.rows[index] = row
+        }
+        return outcome
     }
 
     func heads(of owners: [SyncID]) async throws(FanOutError) -> [TimeStamp] {

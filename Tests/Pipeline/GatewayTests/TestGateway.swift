@@ -157,17 +157,20 @@ extension OwnerRows {
 }
 
 extension PartOutcome {
-    /// Results by their index in the request.
+    /// Results by their index in the request; changes of the same row have the same id.
     static func results(
         _ results: [(Int, ChangeResult.Status, heldFrom: Int64?)], summary: BatchSummary? = nil,
-        isRepeat: Bool = false, rows: [Int: String] = [:], head: Int64 = 0
+        isRepeat: Bool = false, rows: [Int: String] = [:], ids: [Int: String] = [:], head: Int64 = 0
     ) -> PartOutcome {
-        PartOutcome(
+        // Every row that is there, also when a change before shows it.
+        let located = Set(rows.keys).union(ids.keys)
+        return PartOutcome(
             isRepeat: isRepeat,
             results: results.map {
                 ChangeResult(
-                    index: $0.0, table: 0, id: RowID(unchecked: "r\($0.0)"), status: $0.1,
-                    heldFrom: $0.heldFrom.map { TimeStamp($0) })
+                    index: $0.0, table: 0, id: RowID(unchecked: ids[$0.0] ?? "r\($0.0)"), status: $0.1,
+                    heldFrom: $0.heldFrom.map { TimeStamp($0) },
+                    locator: located.contains($0.0) ? RowLocator(knowledgeID: .k1, timeStamp: TimeStamp(1)) : nil)
             },
             summary: summary, rows: rows.mapValues { Array($0.utf8) }, head: TimeStamp(head))
     }

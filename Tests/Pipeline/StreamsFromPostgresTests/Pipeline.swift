@@ -117,7 +117,7 @@ final class Pipeline {
 
     /// Waits until all that was uploaded is in the reference, whether or not the tables have it.
     func published() async throws {
-        for part in newest.values { _ = try await reference.outcome(of: part, within: .seconds(240)) }
+        for part in newest.values { _ = try await reference.outcome(of: part, rows: .all, within: .seconds(240)) }
     }
 
     /// Removes what retention may: all but the newest result of each partition.
@@ -196,8 +196,8 @@ final class Pipeline {
             for owner in owners where owner == device.caller || generator.chance(20) {
                 for batch in max(1, last - 17)...last {
                     let key = DeviceKey(owner: owner, device: device)
-                    let kept = try await stream.keptOutcome(of: batch, for: key, within: .zero)
-                    let expected = try await reference.keptOutcome(of: batch, for: key, within: .zero)
+                    let kept = try await stream.keptOutcome(of: batch, for: key, rows: .all, within: .zero)
+                    let expected = try await reference.keptOutcome(of: batch, for: key, rows: .all, within: .zero)
                     try #require(kept == expected, "\(key) \(batch)")
                 }
             }
@@ -221,4 +221,8 @@ final class Pipeline {
             }, limit: Int.random(in: 1...60, using: &generator),
             maximumBytes: generator.chance(50) ? 1 << 20 : Int.random(in: 1...9000, using: &generator))
     }
+}
+
+extension RowWindow {
+    static let all = RowWindow(maximumBytes: 1 << 30)
 }

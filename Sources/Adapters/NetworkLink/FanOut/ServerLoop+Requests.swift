@@ -84,9 +84,10 @@ extension LinkRequest {
         do throws(FanOutError) {
             switch self {
             case .pull(let pull): return .pages(try await fanOut.pull(pull, within: limit))
-            case .outcome(let part): return .outcome(try await fanOut.outcome(of: part, within: limit))
-            case .keptOutcome(let batch, let key):
-                return .keptOutcome(try await fanOut.keptOutcome(of: batch, for: key, within: limit))
+            case .outcome(let part, let rows):
+                return .outcome(try await fanOut.outcome(of: part, rows: rows, within: limit))
+            case .keptOutcome(let batch, let key, let rows):
+                return .keptOutcome(try await fanOut.keptOutcome(of: batch, for: key, rows: rows, within: limit))
             case .heads(let owners): return .heads(try await fanOut.heads(of: owners))
             }
         } catch {

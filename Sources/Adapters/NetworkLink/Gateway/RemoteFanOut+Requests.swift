@@ -10,17 +10,20 @@ extension RemoteFanOut: FanOutLink {
     /// Waits for the outcome of one part of an upload, at most `within`, then throws ``FanOutError/pending``.
     ///
     /// If the fan-out stops meanwhile, another one that serves the owner's partition is asked.
-    package func outcome(of part: PartReference, within limit: Duration) async throws(FanOutError) -> PartOutcome {
-        let response = try await send(.outcome(part), about: part.key.owner, within: limit)
+    package func outcome(
+        of part: PartReference, rows: RowWindow?, within limit: Duration
+    ) async throws(FanOutError) -> PartOutcome {
+        let response = try await send(.outcome(part, rows: rows), about: part.key.owner, within: limit)
         guard case .outcome(let outcome) = response else { throw .notReady(Self.unexpectedResponse) }
         return outcome
     }
 
     /// The stored outcome of a device's batch at an owner, waiting for one at most `within`; `nil` if there is none by then.
     package func keptOutcome(
-        of batch: Int64, for key: DeviceKey, within limit: Duration
+        of batch: Int64, for key: DeviceKey, rows: RowWindow?, within limit: Duration
     ) async throws(FanOutError) -> PartOutcome? {
-        let response = try await send(.keptOutcome(batch: batch, key: key), about: key.owner, within: limit)
+        let request = LinkRequest.keptOutcome(batch: batch, key: key, rows: rows)
+        let response = try await send(request, about: key.owner, within: limit)
         guard case .keptOutcome(let outcome) = response else { throw .notReady(Self.unexpectedResponse) }
         return outcome
     }

@@ -42,6 +42,7 @@ extension GatewayMessage: WireEncodable, WireDecodable {
         var number: Int64 = 0
         var within = Duration.zero
         var request: LinkRequest?
+        var rows: RowWindow?
         while let field = try reader.next() {
             switch field.number {
             case 1: number = try reader.number(field)
@@ -49,14 +50,26 @@ extension GatewayMessage: WireEncodable, WireDecodable {
                 let longest = LinkFormat.longestWait.components.seconds * 1_000_000
                 within = .microseconds(try reader.number(field, upTo: longest))
             case 3: request = .pull(try reader.message(field, PagePull.init(link:)))
-            case 4: request = .outcome(try reader.message(field, PartReference.init(link:)))
+            case 4: request = .outcome(try reader.message(field, PartReference.init(link:)), rows: nil)
             case 5: request = try reader.message(field) { (inner) throws(WireError) in try keptOutcome(&inner) }
             case 6: request = .heads(try reader.owners(field))
+            case 7: rows = try reader.message(field, RowWindow.init(link:))
             default: try reader.skip(field)
             }
         }
-        guard let request else { throw reader.missing(3) }
-        return .request(number: number, within: within, request)
+        return .request(number: number, within: within, try completed(request, rows, reader))
+    }
+
+    /// The request with the window that is a field of its own.
+    private static func completed(
+        _ request: LinkRequest?, _ rows: RowWindow?, _ reader: WireReader
+    ) throws(WireError) -> LinkRequest {
+        switch request {
+        case nil: throw reader.missing(3)
+        case .outcome(let part, _): .outcome(part, rows: rows)
+        case .keptOutcome(let batch, let key, _): .keptOutcome(batch: batch, key: key, rows: rows)
+        case let other?: other
+        }
     }
 
     private static func keptOutcome(_ reader: inout WireReader) throws(WireError) -> LinkRequest {
@@ -71,7 +84,7 @@ extension GatewayMessage: WireEncodable, WireDecodable {
         }
         guard let batch else { throw reader.missing(1) }
         guard let key else { throw reader.missing(2) }
-        return .keptOutcome(batch: batch, key: key)
+        return .keptOutcome(batch: batch, key: key, rows: nil)
     }
 
     package func write(to writer: inout WireWriter) {
@@ -111,12 +124,15 @@ extension LinkRequest {
     fileprivate func write(to writer: inout WireWriter) {
         switch self {
         case .pull(let pull): writer.message(3) { pull.writeLink(to: &$0) }
-        case .outcome(let part): writer.message(4) { part.writeLink(to: &$0) }
-        case .keptOutcome(let batch, let key):
+        case .outcome(let part, let rows):
+            writer.message(4) { part.writeLink(to: &$0) }
+            if let rows { writer.message(7) { rows.writeLink(to: &$0) } }
+        case .keptOutcome(let batch, let key, let rows):
             writer.message(5) { writer in
                 writer.number(1, batch)
                 writer.message(2) { key.writeLink(to: &$0) }
             }
+            if let rows { writer.message(7) { rows.writeLink(to: &$0) } }
         case .heads(let owners): writer.owners(6, owners)
         }
     }

@@ -22,8 +22,8 @@ package enum GatewayMessage: Sendable, Hashable {
 /// A request, which a fan-out answers with one ``LinkResponse``.
 package enum LinkRequest: Sendable, Hashable {
     case pull(PagePull)
-    case outcome(PartReference)
-    case keptOutcome(batch: Int64, key: DeviceKey)
+    case outcome(PartReference, rows: RowWindow?)
+    case keptOutcome(batch: Int64, key: DeviceKey, rows: RowWindow?)
     case heads([SyncID])
 }
 

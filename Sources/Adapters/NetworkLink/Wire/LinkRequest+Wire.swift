@@ -93,6 +93,27 @@ extension PartReference {
     }
 }
 
+/// `weir.v1.LinkRowWindow` (link.proto).
+extension RowWindow {
+    init(link reader: inout WireReader) throws(WireError) {
+        self.init(maximumBytes: 0)
+        while let field = try reader.next() {
+            switch field.number {
+            case 1: from = try reader.count(field)
+            case 2: end = try reader.count(field)
+            case 3: maximumBytes = Int(try reader.number(field))
+            default: try reader.skip(field)
+            }
+        }
+    }
+
+    func writeLink(to writer: inout WireWriter) {
+        writer.number(1, from)
+        if end < .max { writer.present(2, Int64(end)) }
+        writer.number(3, max(maximumBytes, 0))
+    }
+}
+
 /// `weir.v1.LinkDeviceKey` (link.proto).
 extension DeviceKey {
     init(link reader: inout WireReader) throws(WireError) {

@@ -21,15 +21,19 @@ struct SimulatedLink: FanOutLink {
         return pages
     }
 
-    func outcome(of part: PartReference, within limit: Duration) async throws(FanOutError) -> PartOutcome {
-        try await exchange { stage throws(FanOutError) in try await stage.outcome(of: part, within: limit) }
+    func outcome(
+        of part: PartReference, rows: RowWindow?, within limit: Duration
+    ) async throws(FanOutError) -> PartOutcome {
+        try await exchange { stage throws(FanOutError) in
+            try await stage.outcome(of: part, rows: rows, within: limit)
+        }
     }
 
     func keptOutcome(
-        of batch: Int64, for key: DeviceKey, within limit: Duration
+        of batch: Int64, for key: DeviceKey, rows: RowWindow?, within limit: Duration
     ) async throws(FanOutError) -> PartOutcome? {
         try await exchange { stage throws(FanOutError) in
-            try await stage.keptOutcome(of: batch, for: key, within: limit)
+            try await stage.keptOutcome(of: batch, for: key, rows: rows, within: limit)
         }
     }
 

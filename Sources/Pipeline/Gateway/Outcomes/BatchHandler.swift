@@ -19,21 +19,39 @@ extension GatewayHandler {
                 "the query must name the device exactly once: knowledgeId=…, 1 to 255 bytes without NUL, and not *")
         }
         let device = Device(caller: caller.syncID, knowledgeID: knowledgeID)
+        let rowsFrom = try Self.rowsFrom(request)
         return inTask {
-            var response = try await self.outcome(of: batch, device, caller)
+            var response = try await self.outcome(of: batch, device, caller, rowsFrom: rowsFrom)
             response.headers.append(HTTPField("Cache-Control", "no-store"))
             return response
         }
     }
 
-    private func outcome(of batch: Int64, _ device: Device, _ caller: Caller) async throws -> HTTPResponse {
+    /// The index of the first change whose row is requested; `nil` when the results are requested.
+    private static func rowsFrom(_ request: HTTPRequest) throws(Problem) -> Int? {
+        let named = request.query.filter { $0.name.utf8.elementsEqual("rowsFrom".utf8) }
+        guard let first = named.first else { return nil }
+        guard named.count == 1, first.value.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }),
+            let index = Int32(first.value)
+        else {
+            throw Problem(.invalidRequest, "rowsFrom must be the index of a change, from 0, given once")
+        }
+        return Int(index)
+    }
+
+    private func outcome(
+        of batch: Int64, _ device: Device, _ caller: Caller, rowsFrom: Int?
+    ) async throws -> HTTPResponse {
         let upload = pending.upload(of: batch, by: device)
+        let rows = ShownRows(for: caller, from: rowsFrom ?? 0, maximumBytes: configuration.pageBytes)
         do throws(FanOutError) {
-            var outcome = try await outcome(of: upload, batch, device)
-            if outcome == nil { outcome = try await outcomes.keptOutcome(of: batch, device: device, until: .zero) }
+            var outcome = try await outcome(of: upload, batch, device, rows)
+            if outcome == nil {
+                outcome = try await outcomes.keptOutcome(of: batch, device: device, rows: rows, until: .zero)
+            }
             if let outcome {
                 pending.remove(batch, of: device)
-                return respond(outcome, caller: caller)
+                return respond(outcome, rowsFrom == nil ? .results : .rows)
             }
         } catch {
             // The caller's own part is ordered, another owner's is not.
@@ -49,11 +67,11 @@ extension GatewayHandler {
     /// The outcome of the last upload with this number, including a refusal of the whole batch, which is not kept;
     /// `nil` if the fan-out does not know it yet, or no longer.
     private func outcome(
-        of upload: UploadReference?, _ batch: Int64, _ device: Device
+        of upload: UploadReference?, _ batch: Int64, _ device: Device, _ rows: ShownRows
     ) async throws(FanOutError) -> BatchOutcome? {
         guard let upload else { return nil }
         do throws(FanOutError) {
-            return try await outcomes.outcome(of: upload, device: device, batch: batch, until: .zero)
+            return try await outcomes.outcome(of: upload, device: device, batch: batch, rows: rows, until: .zero)
         } catch {
             guard error == .pending else { throw error }
             return nil

@@ -7,7 +7,17 @@ struct BatchOutcome: Sendable {
     /// One owner's part.
     struct Part: Sendable {
         let owner: SyncID
-        let outcome: PartOutcome
+        var outcome: PartOutcome
+        /// ``PartOutcome/showing``.
+        let showing: [Int: Int]
+        /// Whether the caller may read the owner's rows; a repeat can have fewer grants than the first upload.
+        var mayRead = true
+
+        init(owner: SyncID, outcome: PartOutcome) {
+            self.owner = owner
+            self.outcome = outcome
+            showing = outcome.showing
+        }
     }
 
     /// The device's batch number.
@@ -19,10 +29,18 @@ struct BatchOutcome: Sendable {
     /// The number of changes, and those that ingest refused.
     var summary = BatchSummary(changeCount: 0)
     /// The caller's own part first.
-    var parts: [Part] = []
+    private(set) var parts: [Part] = []
+    /// The rows of conflicts and refusals; `nil` when the response shows no outcome.
+    private(set) var rows: ShownRows?
 
     /// A batch without a number and without changes, which is not appended.
     static let empty = BatchOutcome(batch: nil)
+
+    mutating func add(_ part: Part) {
+        var part = part
+        rows?.take(from: &part)
+        parts.append(part)
+    }
 
     /// The timeStamps of rows that the device holds already, which the pull of the same response leaves out (I6).
     ///
@@ -47,8 +65,16 @@ struct BatchOutcome: Sendable {
         Dictionary(parts.lazy.map { ($0.owner, $0.outcome.head) }, uniquingKeysWith: max)
     }
 
-    /// Writes the `batch` object, without rows of owners that the caller may not read.
-    func write(to writer: inout JSONWriter, for caller: Caller) {
+    /// What a response has of a batch.
+    enum Content: Sendable {
+        /// The result of each change, with the first rows.
+        case results
+        /// Further rows alone.
+        case rows
+    }
+
+    /// Writes the `batch` object.
+    func write(_ content: Content = .results, to writer: inout JSONWriter) {
         writer.object { writer in
             if let batch { writer.member("batch", batch) }
             if let refusal {
@@ -59,19 +85,44 @@ struct BatchOutcome: Sendable {
                 }
                 return
             }
-            // A repeat can have fewer grants than the first upload.
-            let mayRead = parts.map { caller.mayRead($0.owner) }
-            writer.name("results")
-            writer.array { writer in
-                for slot in slots {
-                    switch slot {
-                    case .refusal(let refusal): writer.refused(refusal.code, refusal.message, row: nil)
-                    case .result(let part, let result):
-                        writer.result(result, row: mayRead[part] ? parts[part].outcome.rows[result.index] : nil)
-                    }
+            switch content {
+            case .results: writeResults(to: &writer)
+            case .rows: writeRows(to: &writer)
+            }
+            // The outcome of a batch without a number cannot be requested again.
+            if batch != nil, let rowsFrom = rows?.end { writer.member("rowsFrom", Int64(rowsFrom)) }
+        }
+    }
+
+    private func writeResults(to writer: inout JSONWriter) {
+        writer.name("results")
+        writer.array { writer in
+            for slot in slots {
+                switch slot {
+                case .refusal(let refusal): writer.refused(refusal.code, refusal.message, .none)
+                case .result(let part, let result): writer.result(result, row(of: result, parts[part]))
                 }
             }
         }
+    }
+
+    private func writeRows(to writer: inout JSONWriter) {
+        writer.name("rows")
+        writer.array { writer in
+            for (index, row) in (rows?.rows ?? [:]).sorted(by: { $0.key < $1.key }) {
+                writer.object { writer in
+                    writer.member("result", Int64(index))
+                    writer.name("row")
+                    writer.raw(row)
+                }
+            }
+        }
+    }
+
+    private func row(of result: ChangeResult, _ part: Part) -> ShownRow {
+        guard part.mayRead, let first = part.showing[result.index] else { return .none }
+        if first != result.index { return .sameAs(first) }
+        return rows?.rows[first].map(ShownRow.row) ?? .leftOut
     }
 
     /// The result of one change.
@@ -95,6 +146,17 @@ struct BatchOutcome: Sendable {
     var isComplete: Bool {
         summary.refusals.count + parts.reduce(0) { $0 + $1.outcome.results.count } == summary.changeCount
     }
+}
+
+/// The row of a conflict or refusal in a response.
+private enum ShownRow {
+    /// The batch left no row, or the caller may not read it.
+    case none
+    case row([UInt8])
+    /// The row of an earlier result.
+    case sameAs(Int)
+    /// The row exceeds the response's size.
+    case leftOut
 }
 
 extension ChangeResult {
@@ -122,7 +184,7 @@ extension BatchRefusal {
 }
 
 extension JSONWriter {
-    fileprivate mutating func result(_ result: ChangeResult, row: [UInt8]?) {
+    fileprivate mutating func result(_ result: ChangeResult, _ row: ShownRow) {
         switch result.status {
         case .applied(let timeStamp, let version, let knowledgeID):
             written("applied", timeStamp, version, knowledgeID)
@@ -133,7 +195,7 @@ extension JSONWriter {
                 writer.member("status", "conflict" as StaticString)
                 writer.row(row)
             }
-        case .refused(let code, let message): refused(code, message, row: row)
+        case .refused(let code, let message): refused(code, message, row)
         }
     }
 
@@ -149,7 +211,7 @@ extension JSONWriter {
         }
     }
 
-    fileprivate mutating func refused(_ code: RefusalCode, _ message: String, row: [UInt8]?) {
+    fileprivate mutating func refused(_ code: RefusalCode, _ message: String, _ row: ShownRow) {
         object { writer in
             writer.member("status", "refused" as StaticString)
             writer.member("code", code.rawValue)
@@ -158,8 +220,16 @@ extension JSONWriter {
         }
     }
 
-    private mutating func row(_ row: [UInt8]?) {
-        name("row")
-        if let row { raw(row) } else { null() }
+    private mutating func row(_ row: ShownRow) {
+        switch row {
+        case .none:
+            name("row")
+            null()
+        case .row(let json):
+            name("row")
+            raw(json)
+        case .sameAs(let index): member("sameRowAs", Int64(index))
+        case .leftOut: break
+        }
     }
 }

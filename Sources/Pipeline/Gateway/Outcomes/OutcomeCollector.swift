@@ -7,31 +7,41 @@ struct OutcomeCollector<Link: FanOutLink>: Sendable {
     let clock: GatewayClock
 
     /// Waits for the outcome of an upload.
+    ///
+    /// - Parameter rows: collects the rows to show; `nil`: none.
     func outcome(
-        of upload: UploadReference, device: Device, batch: Int64?, until deadline: Duration
+        of upload: UploadReference, device: Device, batch: Int64?, rows: ShownRows?, until deadline: Duration
     ) async throws(FanOutError) -> BatchOutcome {
-        let own = try await outcome(of: upload, part: 0, owner: device.caller, device, batch, until: deadline)
+        let window = rows?.window(for: device.caller)
+        let own = try await outcome(of: upload, part: 0, owner: device.caller, device, batch, window, until: deadline)
         if let refusal = own.refusal { return BatchOutcome(batch: batch, refusal: refusal) }
         if own.isRepeat, let batch {
-            guard let outcome = try await kept(batch, device: device, own: own, until: deadline) else { throw .pending }
+            guard let outcome = try await kept(batch, device: device, own: own, rows, until: deadline) else {
+                throw .pending
+            }
             return outcome
         }
-        let summary = own.summary ?? BatchSummary(changeCount: own.results.count)
-        var parts = [BatchOutcome.Part(owner: device.caller, outcome: own)]
-        for (index, owner) in summary.otherOwners.enumerated() {
-            let outcome = try await outcome(
-                of: upload, part: index + 1, owner: owner, device, batch, until: deadline)
-            parts.append(BatchOutcome.Part(owner: owner, outcome: outcome))
+        let whole = try await complete(own, batch, device, rows, isRepeat: own.isRepeat) {
+            (index, owner, window) throws(FanOutError) in
+            try await outcome(of: upload, part: index + 1, owner: owner, device, batch, window, until: deadline)
         }
-        return try complete(BatchOutcome(batch: batch, isRepeat: own.isRepeat, summary: summary, parts: parts))
+        guard let whole else { throw .pending }
+        return whole
     }
 
     /// The kept outcome of a device's batch; `nil` if the caller's own partition has none until the deadline.
+    ///
+    /// - Parameter rows: collects the rows to show; `nil`: none.
     func keptOutcome(
-        of batch: Int64, device: Device, until deadline: Duration
+        of batch: Int64, device: Device, rows: ShownRows?, until deadline: Duration
     ) async throws(FanOutError) -> BatchOutcome? {
-        guard let own = try await keptPart(batch, of: device.caller, device, until: deadline) else { return nil }
-        guard let outcome = try await kept(batch, device: device, own: own, until: deadline) else { throw .pending }
+        let window = rows?.window(for: device.caller)
+        guard let own = try await keptPart(batch, of: device.caller, device, window, until: deadline) else {
+            return nil
+        }
+        guard let outcome = try await kept(batch, device: device, own: own, rows, until: deadline) else {
+            throw .pending
+        }
         return outcome
     }
 
@@ -39,36 +49,43 @@ struct OutcomeCollector<Link: FanOutLink>: Sendable {
     ///
     /// The other parts are found by batch number, because a repeat under other grants may number its parts differently.
     private func kept(
-        _ batch: Int64, device: Device, own: PartOutcome, until deadline: Duration
+        _ batch: Int64, device: Device, own: PartOutcome, _ rows: ShownRows?, until deadline: Duration
     ) async throws(FanOutError) -> BatchOutcome? {
-        let summary = own.summary ?? BatchSummary(changeCount: own.results.count)
-        var parts = [BatchOutcome.Part(owner: device.caller, outcome: own)]
-        for owner in summary.otherOwners {
-            guard let outcome = try await keptPart(batch, of: owner, device, until: deadline) else { return nil }
-            parts.append(BatchOutcome.Part(owner: owner, outcome: outcome))
+        try await complete(own, batch, device, rows, isRepeat: true) { (_, owner, window) throws(FanOutError) in
+            try await keptPart(batch, of: owner, device, window, until: deadline)
         }
-        return try complete(BatchOutcome(batch: batch, isRepeat: true, summary: summary, parts: parts))
     }
 
     private func outcome(
         of upload: UploadReference, part: Int, owner: SyncID, _ device: Device, _ batch: Int64?,
-        until deadline: Duration
+        _ rows: RowWindow?, until deadline: Duration
     ) async throws(FanOutError) -> PartOutcome {
         let key = DeviceKey(owner: owner, device: device)
         return try await link.outcome(
-            of: PartReference(upload: upload, part: part, key: key, batch: batch),
+            of: PartReference(upload: upload, part: part, key: key, batch: batch), rows: rows,
             within: clock.remaining(until: deadline))
     }
 
     private func keptPart(
-        _ batch: Int64, of owner: SyncID, _ device: Device, until deadline: Duration
+        _ batch: Int64, of owner: SyncID, _ device: Device, _ rows: RowWindow?, until deadline: Duration
     ) async throws(FanOutError) -> PartOutcome? {
         try await link.keptOutcome(
-            of: batch, for: DeviceKey(owner: owner, device: device), within: clock.remaining(until: deadline))
+            of: batch, for: DeviceKey(owner: owner, device: device), rows: rows,
+            within: clock.remaining(until: deadline))
     }
 
-    /// A response has a result for every change.
-    private func complete(_ outcome: BatchOutcome) throws(FanOutError) -> BatchOutcome {
+    /// Adds the parts of other owners to the caller's own; `nil` when one of them is not known.
+    private func complete(
+        _ own: PartOutcome, _ batch: Int64?, _ device: Device, _ rows: ShownRows?, isRepeat: Bool,
+        other: (Int, SyncID, RowWindow?) async throws(FanOutError) -> PartOutcome?
+    ) async throws(FanOutError) -> BatchOutcome? {
+        let summary = own.summary ?? BatchSummary(changeCount: own.results.count)
+        var outcome = BatchOutcome(batch: batch, isRepeat: isRepeat, summary: summary, rows: rows)
+        outcome.add(BatchOutcome.Part(owner: device.caller, outcome: own))
+        for (index, owner) in summary.otherOwners.enumerated() {
+            guard let part = try await other(index, owner, outcome.rows?.window(for: owner)) else { return nil }
+            outcome.add(BatchOutcome.Part(owner: owner, outcome: part))
+        }
         guard outcome.isComplete else {
             throw .notReady("the parts of the batch have no result for some of its changes")
         }

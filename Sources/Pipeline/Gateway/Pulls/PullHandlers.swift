@@ -11,7 +11,8 @@ extension GatewayHandler {
         let deadline = clock.now() + configuration.outcomeWait
         var leastHeads: [SyncID: TimeStamp] = [:]
         for batch in envelope.include {
-            guard let outcome = try await outcomes.keptOutcome(of: batch, device: device, until: deadline) else {
+            let kept = try await outcomes.keptOutcome(of: batch, device: device, rows: nil, until: deadline)
+            guard let outcome = kept else {
                 throw Problem(
                     .outcomePending, "no outcome of batch \(batch) is known yet: repeat the pull, or send the batch")
             }
@@ -91,7 +92,7 @@ extension GatewayHandler {
             page.writeHead(to: &writer)
             if let batch {
                 writer.name("batch")
-                batch.write(to: &writer, for: caller)
+                batch.write(to: &writer)
             }
             page.write(pages, to: &writer)
         }

@@ -15,7 +15,8 @@ extension GatewayHandler {
             switch try await append(caller, device, envelope) {
             case .refused(let outcome): batch = outcome
             case .appended(let upload):
-                batch = try await outcome(of: upload, device, envelope.batch, within: configuration.outcomeWait)
+                batch = try await outcome(
+                    of: upload, device, envelope.batch, caller, within: configuration.outcomeWait)
             }
         } else if envelope.namesBatch {
             batch = .empty
@@ -34,13 +35,13 @@ extension GatewayHandler {
             throw Problem(.invalidRequest, "the request must have batch, changes, or both")
         }
         let mayWait = (wait ?? .zero) > .zero && !polls.isStopping
-        guard envelope.isUpload else { return mayWait ? respond(.empty, caller: caller) : accepted(nil) }
+        guard envelope.isUpload else { return mayWait ? respond(.empty) : accepted(nil) }
         switch try await append(caller, device, envelope) {
-        case .refused(let outcome): return respond(outcome, caller: caller)
+        case .refused(let outcome): return respond(outcome)
         case .appended(let upload):
             guard let wait, mayWait else { return accepted(envelope.batch) }
             do throws(Problem) {
-                return respond(try await outcome(of: upload, device, envelope.batch, within: wait), caller: caller)
+                return respond(try await outcome(of: upload, device, envelope.batch, caller, within: wait))
             } catch {
                 return accepted(envelope.batch)
             }
@@ -105,11 +106,12 @@ extension GatewayHandler {
     /// - Throws: `outcome_pending` for every error of the fan-out, so that the client learns that the upload is
     ///   durable.
     private func outcome(
-        of upload: UploadReference, _ device: Device, _ batch: Int64?, within wait: Duration
+        of upload: UploadReference, _ device: Device, _ batch: Int64?, _ caller: Caller, within wait: Duration
     ) async throws(Problem) -> BatchOutcome {
         do throws(FanOutError) {
             let outcome = try await outcomes.outcome(
-                of: upload, device: device, batch: batch, until: clock.now() + wait)
+                of: upload, device: device, batch: batch,
+                rows: ShownRows(for: caller, maximumBytes: configuration.pageBytes), until: clock.now() + wait)
             pending.remove(batch, of: device)
             return outcome
         } catch {
@@ -118,11 +120,11 @@ extension GatewayHandler {
     }
 
     /// A response with a `batch` object only.
-    func respond(_ batch: BatchOutcome, caller: Caller) -> HTTPResponse {
+    func respond(_ batch: BatchOutcome, _ content: BatchOutcome.Content = .results) -> HTTPResponse {
         var writer = JSONWriter(capacity: 1024)
         writer.object { writer in
             writer.name("batch")
-            batch.write(to: &writer, for: caller)
+            batch.write(content, to: &writer)
         }
         return .json(200, writer.take())
     }

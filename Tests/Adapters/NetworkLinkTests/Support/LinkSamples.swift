@@ -31,12 +31,15 @@ enum LinkSamples {
             number: 0, within: .zero,
             .outcome(
                 PartReference(
-                    upload: UploadReference(partition: 3, offset: 1 << 40), part: 2, key: key, batch: 12))),
+                    upload: UploadReference(partition: 3, offset: 1 << 40), part: 2, key: key, batch: 12),
+                rows: RowWindow(from: 3, to: 700, maximumBytes: 1 << 40))),
         .request(
             number: 1, within: .zero,
             .outcome(
-                PartReference(upload: UploadReference(partition: 0, offset: 0), part: 0, key: key, batch: nil))),
-        .request(number: 2, within: .zero, .keptOutcome(batch: 5, key: key)),
+                PartReference(upload: UploadReference(partition: 0, offset: 0), part: 0, key: key, batch: nil),
+                rows: nil)),
+        .request(number: 2, within: .zero, .keptOutcome(batch: 5, key: key, rows: nil)),
+        .request(number: 2, within: .zero, .keptOutcome(batch: 5, key: key, rows: RowWindow(maximumBytes: 0))),
         .request(number: 3, within: .zero, .heads([owner, owner])),
         .cancel([0, 5, .max]), .cancel([]), .subscribe([owner]), .unsubscribe([owner]), .ping(received: 77), .unknown,
     ]

@@ -67,7 +67,9 @@ final class ScriptedFanOut: FanOutLink {
         return state.withLock { state in Self.pages(request, state.rows) }
     }
 
-    func outcome(of part: PartReference, within: Duration) async throws(FanOutError) -> PartOutcome {
+    func outcome(
+        of part: PartReference, rows: RowWindow?, within: Duration
+    ) async throws(FanOutError) -> PartOutcome {
         if within <= .zero { throw .pending }
         requests?.record(number)
         let outcome = await withTaskCancellationHandler {
@@ -91,10 +93,10 @@ final class ScriptedFanOut: FanOutLink {
     }
 
     func keptOutcome(
-        of batch: Int64, for key: DeviceKey, within: Duration
+        of batch: Int64, for key: DeviceKey, rows: RowWindow?, within: Duration
     ) async throws(FanOutError) -> PartOutcome? {
         try check([key.owner])
-        return batch == 7 ? PartOutcome(isRepeat: true, rows: [3: Array("{\"a\":1}".utf8)]) : nil
+        return batch == 7 ? PartOutcome(isRepeat: true, rows: rows == .all ? [3: Array("{\"a\":1}".utf8)] : [:]) : nil
     }
 
     func heads(of owners: [SyncID]) async throws(FanOutError) -> [TimeStamp] {
@@ -187,4 +189,8 @@ final class Stall: Sendable {
     }
 
     func end() { gate.open() }
+}
+
+extension RowWindow {
+    static let all = RowWindow(maximumBytes: 1 << 30)
 }

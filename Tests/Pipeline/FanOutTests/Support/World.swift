@@ -233,3 +233,7 @@ extension Change {
         return Change(index: index, table: 1, id: id, knowledgeID: device, values: values, updatedAt: updatedAt)
     }
 }
+
+extension RowWindow {
+    static let all = RowWindow(maximumBytes: 1 << 30)
+}

@@ -46,7 +46,33 @@ struct TestDevice: Sendable {
         if let limit { request = request.with("limit", JSON(limit)) }
         let answer = try await client.sync(request)
         apply(answer, changes)
+        try await pullRows(of: answer["batch"], changes)
         return answer
+    }
+
+    /// Reads the rows of conflicts that the answer had no space for.
+    private mutating func pullRows(of batch: JSON, _ changes: [JSON]) async throws {
+        var next = batch["rowsFrom"].int
+        while let from = next {
+            let answer = try await client.get(
+                "/v1/batches/\(self.batch)?knowledgeId=\(knowledgeID)&rowsFrom=\(from)"
+            ).json()["batch"]
+            for shown in answer["rows"].array {
+                let index = try #require(shown["result"].int)
+                applyConflict(of: changes[index], batch["results"][index], row: shown["row"])
+            }
+            next = answer["rowsFrom"].int
+            #expect(next.map { $0 > from } ?? true)
+        }
+    }
+
+    private mutating func applyConflict(of change: JSON, _ result: JSON, row: JSON) {
+        let key = key(of: change)
+        if result["status"].string == "conflict", !row.isNull, isNewer(row, than: rows[key]) { rows[key] = row }
+    }
+
+    private func key(of change: JSON) -> String {
+        Self.key(change["table"], JSON(change["syncId"].string ?? client.headers["X-Sync-Id"] ?? ""), change["id"])
     }
 
     /// The statuses and codes of a batch's results, in order.
@@ -79,7 +105,7 @@ struct TestDevice: Sendable {
     private mutating func apply(_ answer: JSON, _ changes: [JSON]) {
         let own = client.headers["X-Sync-Id"] ?? ""
         for (change, result) in zip(changes, answer["batch"]["results"].array) {
-            let key = Self.key(change["table"], JSON(change["syncId"].string ?? own), change["id"])
+            let key = key(of: change)
             // The answer to a repeated batch may be older than the row that was pulled since.
             if let known = rows[key]?["timeStamp"].int, known >= result["timeStamp"].int ?? .max { continue }
             switch result["status"].string {
@@ -97,9 +123,7 @@ struct TestDevice: Sendable {
                 row = row.with("deleted", JSON(isDeleted))
                 row = row.with("writer", ["syncId": JSON(own), "knowledgeId": JSON(knowledgeID)])
                 if result["timeStamp"].int != 0 { rows[key] = row }
-            case "conflict" where !result["row"].isNull && isNewer(result["row"], than: rows[key]):
-                rows[key] = result["row"]
-            default: break
+            default: applyConflict(of: change, result, row: result["row"])
             }
         }
         for row in answer["changes"].array { rows[Self.key(row["table"], row["syncId"], row["id"])] = row }

@@ -47,6 +47,34 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
+    /// 400 changes that are answered with one large row, and 300 with a row each.
+    @Test func conflictsAreAnsweredWithinTheSizeOfAPage() async throws {
+        let weir = try await TestServer.start(settings: ["gateway.page-bytes": "256KiB"])
+        var writer = TestDevice(weir, syncID: "abc", knowledgeID: "k1")
+        let large = JSON(String(repeating: "x", count: 200_000))
+        let text = JSON(String(repeating: "y", count: 5000))
+        _ = try await writer.sync(
+            [TestDevice.change("large", ["holder": large, "label": "l"], table: "seat")]
+                + (0..<300).map { TestDevice.change("r\($0)", ["holder": text, "label": "l"], table: "seat") })
+        var stale = TestDevice(weir, syncID: "abc", knowledgeID: "k2")
+        let changes = ((0..<400).map { _ in "large" } + (0..<300).map { "r\($0)" }).map {
+            TestDevice.change($0, ["label": "m"], table: "seat").with("base", 1)
+        }
+        let upload = ["knowledgeId": "k2", "batch": 1] as JSON
+        let answer = try await stale.client.post(
+            "/v1/upload", upload.with("changes", JSON(changes.map(\.value))), headers: ["Prefer": "wait=10"])
+        #expect(answer.status == 200)
+        #expect(answer.body.count < (256 << 10) + 700 * 64, "\(answer.body.count)")
+        let batch = try answer.json()["batch"]
+        #expect(batch["results"].array.allSatisfy { $0["status"].string == "conflict" })
+        #expect(batch["results"].array.count { !$0["row"].isNull } > 1)
+        #expect(batch["results"][399]["sameRowAs"].int == 0)
+        // Sent again, the batch has the same outcome; the device reads the other rows page by page.
+        _ = try await stale.sync(changes)
+        #expect(stale.rows == writer.rows)
+        #expect(await weir.stop() == 0)
+    }
+
     @Test func watchStreamsThatAreNotReadUseBoundedMemoryAndOthersAreServed() async throws {
         let weir = try await TestServer.start()
         var device = TestDevice(weir, syncID: "abc", knowledgeID: "k1")

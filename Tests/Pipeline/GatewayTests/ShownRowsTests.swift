@@ -1,0 +1,137 @@
+import FanOutLink
+import Gateway
+import SyncModel
+import Testing
+
+/// The rows of conflicts and refusals in the responses to a batch.
+@Suite(.timeLimit(.minutes(1))) struct ShownRowsTests {
+    private let upload = #"{"knowledgeId":"k1","batch":7,"changes":[1,2,3,4,5,6]}"#
+
+    /// A row of 1,000 bytes.
+    private static func row(_ index: Int) -> String {
+        let start = #"{"id":"r\#(index)","pad":""#
+        return start + String(repeating: "x", count: 1000 - start.utf8.count - 2) + #""}"#
+    }
+
+    @Test func showsARowOnceForAllOfItsChanges() async throws {
+        try await withGateway { gateway in
+            let results: [(Int, ChangeResult.Status, heldFrom: Int64?)] = [
+                (0, .conflict, nil), (1, .conflict, nil), (2, .refused(.batchAborted, message: "m"), nil),
+                (3, .conflict, nil),
+            ]
+            gateway.link.set(
+                .results(
+                    results, summary: BatchSummary(changeCount: 4), rows: [0: #"{"a":1}"#, 1: #"{"b":1}"#],
+                    ids: [0: "a", 1: "b", 2: "a", 3: "b"]), ofPart: 0)
+            let answer = try await gateway.exchange("POST", "/v1/upload", headers: ["Prefer: wait=1"], upload)
+            #expect(
+                answer.text == #"{"batch":{"batch":7,"results":[{"status":"conflict","row":{"a":1}},"#
+                    + #"{"status":"conflict","row":{"b":1}},"#
+                    + #"{"status":"refused","code":"batch_aborted","message":"m","sameRowAs":0},"#
+                    + #"{"status":"conflict","sameRowAs":1}]}}"#)
+        }
+    }
+
+    /// The parts of two owners, whose rows alternate in the request.
+    private func setParts(of gateway: TestGateway, isRepeat: Bool) {
+        let own = PartOutcome.results(
+            [0, 2, 4].map { ($0, .conflict, nil) }, summary: BatchSummary(changeCount: 6, otherOwners: [.xyz]),
+            isRepeat: isRepeat, rows: [0: Self.row(0), 2: Self.row(2), 4: Self.row(4)])
+        let other = PartOutcome.results(
+            [1, 3, 5].map { ($0, .conflict, nil) }, isRepeat: isRepeat,
+            rows: [1: Self.row(1), 3: Self.row(3), 5: Self.row(5)])
+        gateway.link.set(own, ofPart: 0)
+        gateway.link.set(other, ofPart: 1)
+        gateway.link.keep(own, of: 7, with: .abc)
+        gateway.link.keep(other, of: 7, with: .xyz)
+    }
+
+    @Test(arguments: [false, true]) func endsAtTheSizeOfAPageAndContinuesOnRequest(isRepeat: Bool) async throws {
+        try await withGateway {
+            $0.configuration.pageBytes = 2500
+        } test: { gateway in
+            setParts(of: gateway, isRepeat: isRepeat)
+            let answer = try await gateway.exchange(
+                "POST", "/v1/upload", links: "xyz:write", headers: ["Prefer: wait=1"], upload)
+            #expect(
+                answer.text == #"{"batch":{"batch":7,"results":[{"status":"conflict","row":\#(Self.row(0))},"#
+                    + #"{"status":"conflict","row":\#(Self.row(1))},{"status":"conflict","row":\#(Self.row(2))},"#
+                    + #"{"status":"conflict"},{"status":"conflict"},{"status":"conflict"}],"rowsFrom":3}}"#)
+            // What is shown of the first owner is deducted from the second one's size, and ends its rows.
+            #expect(
+                gateway.link.windows == [
+                    RowWindow(maximumBytes: 2500), RowWindow(to: 4, maximumBytes: 500),
+                ])
+            let rest = try await gateway.exchange(
+                "GET", "/v1/batches/7?knowledgeId=k1&rowsFrom=3", links: "xyz:write")
+            #expect(
+                rest.text == #"{"batch":{"batch":7,"rows":[{"result":3,"row":\#(Self.row(3))},"#
+                    + #"{"result":4,"row":\#(Self.row(4))}],"rowsFrom":5}}"#)
+        }
+    }
+
+    @Test func everyPageHasARow() async throws {
+        try await withGateway {
+            $0.configuration.pageBytes = 1
+        } test: { gateway in
+            setParts(of: gateway, isRepeat: false)
+            var shown: [String] = []
+            var next: Int? = 0
+            while let from = next {
+                let answer = try await gateway.exchange(
+                    "GET", "/v1/batches/7?knowledgeId=k1&rowsFrom=\(from)", links: "xyz:write")
+                let rows = answer.text.matches(of: /"result":(\d+),"row":{"id":"(r\d)"/)
+                #expect(rows.first.map { Int($0.1) } == from)
+                shown += rows.map { String($0.2) }
+                next = answer.text.firstMatch(of: /"rowsFrom":(\d+)/).flatMap { Int($0.1) }
+            }
+            #expect(shown == (0..<6).map { "r\($0)" })
+        }
+    }
+
+    @Test func showsNoRowsOfOwnersThatTheCallerMayNotRead() async throws {
+        try await withGateway {
+            $0.configuration.pageBytes = 1
+        } test: { gateway in
+            setParts(of: gateway, isRepeat: true)
+            let answer = try await gateway.exchange("GET", "/v1/batches/7?knowledgeId=k1&rowsFrom=0")
+            #expect(
+                answer.text == #"{"batch":{"batch":7,"rows":[{"result":0,"row":\#(Self.row(0))}],"rowsFrom":2}}"#)
+            #expect(gateway.link.windows == [RowWindow(maximumBytes: 1), nil])
+        }
+    }
+
+    @Test func aBatchWithoutANumberHasNoFurtherRows() async throws {
+        try await withGateway {
+            $0.configuration.pageBytes = 1
+        } test: { gateway in
+            setParts(of: gateway, isRepeat: false)
+            let answer = try await gateway.exchange(
+                "POST", "/v1/upload", links: "xyz:write", headers: ["Prefer: wait=1"],
+                #"{"knowledgeId":"k1","changes":[1,2,3,4,5,6]}"#)
+            #expect(
+                answer.text == #"{"batch":{"results":[{"status":"conflict","row":\#(Self.row(0))},"#
+                    + #"{"status":"conflict","row":\#(Self.row(1))},{"status":"conflict"},{"status":"conflict"},"#
+                    + #"{"status":"conflict"},{"status":"conflict"}]}}"#)
+        }
+    }
+
+    @Test func theOutcomesOfAPullAreReadWithoutRows() async throws {
+        try await withGateway { gateway in
+            setParts(of: gateway, isRepeat: true)
+            let pull = try await gateway.exchange(
+                "POST", "/v1/pull", links: "xyz:write", #"{"knowledgeId":"k1","include":[7]}"#)
+            #expect(pull.status == 200)
+            #expect(gateway.link.windows == [nil, nil])
+        }
+    }
+
+    @Test(arguments: ["", "-1", "+1", "x", "1.0", "2147483648", "1&rowsFrom=2"])
+    func refusesAnIndexThatIsNone(index: String) async throws {
+        try await withGateway { gateway in
+            let answer = try await gateway.exchange("GET", "/v1/batches/7?knowledgeId=k1&rowsFrom=\(index)")
+            #expect(answer.status == 422)
+            #expect(answer.text.contains("rowsFrom must be the index of a change"))
+        }
+    }
+}
