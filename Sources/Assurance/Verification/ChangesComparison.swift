@@ -11,7 +11,6 @@ import SyncWire
 /// is read again, part by part.
 struct ChangesComparison<Log: ChangeLog>: Sendable {
     let source: ReplaySource<Log>
-    let limits: SyncLimits
 
     /// From a partition of `uploads` to one of `changes`.
     private struct Lane: Hashable {
@@ -147,7 +146,7 @@ struct ChangesComparison<Log: ChangeLog>: Sendable {
         of partition: Int, _ range: LogRange, _ body: (Part, NewRecord) throws -> Void
     ) async throws {
         var admission = Admission(
-            history: source.history, limits: limits, maximumRecordSize: source.log.maximumRecordSize)
+            history: source.history)
         try await source.log.forEachRecord(
             of: TopicPartition(.uploads, partition), from: range.start, to: range.end
         ) { records in

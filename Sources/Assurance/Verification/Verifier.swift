@@ -14,7 +14,6 @@ package struct Verifier<Log: ChangeLog, Tables: RecordStore, Scratch: RecordStor
     private let tables: Tables?
     private let scratch: Scratch
     private let streams: String
-    private let limits: SyncLimits
 
     /// Nothing else may write log, tables or streams during the verification.
     ///
@@ -22,15 +21,13 @@ package struct Verifier<Log: ChangeLog, Tables: RecordStore, Scratch: RecordStor
     ///   - tables: the tables to verify, prepared; `nil` where there are none.
     ///   - scratch: empty tables for the replay, prepared.
     ///   - streams: the folder of the stream files.
-    ///   - limits: those of ingest.
     package init(
-        _ source: ReplaySource<Log>, tables: Tables?, scratch: Scratch, streams: String, limits: SyncLimits
+        _ source: ReplaySource<Log>, tables: Tables?, scratch: Scratch, streams: String
     ) {
         self.source = source
         self.tables = tables
         self.scratch = scratch
         self.streams = streams
-        self.limits = limits
     }
 
     /// About how many records will be read.
@@ -49,7 +46,7 @@ package struct Verifier<Log: ChangeLog, Tables: RecordStore, Scratch: RecordStor
     /// Compares everything; returns a report for all partitions together, and one for each.
     package func run() async throws -> [Report] {
         var whole = Report(partition: nil)
-        whole.add("changes", try await ChangesComparison(source: source, limits: limits).run())
+        whole.add("changes", try await ChangesComparison(source: source).run())
         return [whole] + (try await forEachPartition(source.partitions) { try await verify($0) })
     }
 

@@ -14,10 +14,10 @@ package enum SchemaFile {
     ///
     /// - Parameters:
     ///   - bytes: the file.
-    ///   - maximumValueBytes: the maximum size of a value, defaults included.
+    ///   - limits: the maximum sizes of a value and of a row, defaults included.
     /// - Throws: ``SchemaFileError`` with every problem and its line.
     package static func tables(
-        from bytes: [UInt8], maximumValueBytes: Int = SyncLimits().maxValueBytes
+        from bytes: [UInt8], limits: OutcomeLimits = OutcomeLimits()
     ) throws(SchemaFileError) -> [Table] {
         let document: YAMLDocument
         do {
@@ -25,7 +25,7 @@ package enum SchemaFile {
         } catch {
             throw SchemaFileError([.init(position: error.position, message: error.message)])
         }
-        var reader = SchemaFileReader(maximumValueBytes: maximumValueBytes)
+        var reader = SchemaFileReader(limits)
         let tables = reader.read(document)
         if reader.problems.isEmpty {
             for problem in Schema.problems(in: tables) { reader.add(problem) }

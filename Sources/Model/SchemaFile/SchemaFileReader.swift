@@ -5,13 +5,13 @@ import YAML
 
 /// Converts the document's nodes to tables and collects all problems.
 struct SchemaFileReader {
-    let maximumValueBytes: Int
+    let limits: OutcomeLimits
     private(set) var problems: [SchemaFileError.Problem] = []
     /// Positions of tables and columns, for problems that are found later.
     private var tablePlaces: [String: YAMLPosition] = [:]
     private var columnPlaces: [String: YAMLPosition] = [:]
 
-    init(maximumValueBytes: Int) { self.maximumValueBytes = maximumValueBytes }
+    init(_ limits: OutcomeLimits) { self.limits = limits }
 
     mutating func add(_ problem: SchemaProblem) {
         let table = problem.table.flatMap { tablePlaces[$0] }
@@ -61,7 +61,15 @@ struct SchemaFileReader {
             add(columns.position, "columns must be a mapping of names, found \(columns.kind)")
             return nil
         }
-        return Table(name: name, policy: policy, columns: entries.compactMap { column($0, table: name) })
+        let table = Table(name: name, policy: policy, columns: entries.compactMap { column($0, table: name) })
+        // A column without a default is null in a new row.
+        let size = table.columns.reduce(0) { $0 + ($1.defaultValue?.count ?? 4) }
+        if size > limits.maxRowBytes {
+            add(
+                entry.key.position,
+                "the defaults of the table \(name) have \(size) bytes together, a row at most \(limits.maxRowBytes)")
+        }
+        return table
     }
 
     private mutating func policy(_ node: YAMLNode) -> Policy? {
@@ -94,7 +102,7 @@ struct SchemaFileReader {
         let bare = Column(
             name: name, type: type, isNullable: isNullable, maximumLength: length, references: references)
         guard let node = mapping["default"] else { return bare }
-        guard let value = DefaultValue(maximumBytes: maximumValueBytes).canonical(node, for: bare, &problems) else {
+        guard let value = DefaultValue(maximumBytes: limits.maxValueBytes).canonical(node, for: bare, &problems) else {
             return bare
         }
         return Column(

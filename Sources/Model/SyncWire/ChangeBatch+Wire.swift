@@ -13,6 +13,7 @@ extension ChangeBatch: WireEncodable, WireDecodable {
         var isAtomic = false
         var grants: [Grant] = []
         var changes: [UInt8] = []
+        var limits = OutcomeLimits()
         while let field = try reader.next() {
             switch field.number {
             case 1: try reader.format(field)
@@ -25,6 +26,7 @@ extension ChangeBatch: WireEncodable, WireDecodable {
             case 8: isAtomic = try reader.flag(field)
             case 9: grants.append(try reader.message(field, Grant.init(from:)))
             case 10: changes = try reader.bytes(field)
+            case 11: limits = try reader.message(field, OutcomeLimits.init(from:))
             default: try reader.skip(field)
             }
         }
@@ -34,7 +36,7 @@ extension ChangeBatch: WireEncodable, WireDecodable {
         guard !changes.isEmpty else { throw reader.missing(10) }
         self.init(
             epoch: epoch, rules: rules, schema: schema, device: Device(caller: caller, knowledgeID: knowledgeID),
-            batch: batch, isAtomic: isAtomic, grants: grants, changes: changes)
+            batch: batch, isAtomic: isAtomic, grants: grants, limits: limits, changes: changes)
     }
 
     package func write(to writer: inout WireWriter) {
@@ -48,6 +50,29 @@ extension ChangeBatch: WireEncodable, WireDecodable {
         writer.flag(8, isAtomic)
         for grant in grants { writer.message(9) { grant.write(to: &$0) } }
         writer.bytes(10, changes)
+        if limits != OutcomeLimits() { writer.message(11) { limits.write(to: &$0) } }
+    }
+}
+
+/// `weir.v1.OutcomeLimits`.
+extension OutcomeLimits {
+    init(from reader: inout WireReader) throws(WireError) {
+        self.init()
+        while let field = try reader.next() {
+            switch field.number {
+            case 1: maxChanges = Int(try reader.positive(field, upTo: Int64(Int32.max)))
+            case 2: maxValueBytes = Int(try reader.positive(field, upTo: Int64(Int32.max)))
+            case 3: maxRowBytes = Int(try reader.positive(field, upTo: Int64(Int32.max)))
+            default: try reader.skip(field)
+            }
+        }
+    }
+
+    func write(to writer: inout WireWriter) {
+        let standard = OutcomeLimits()
+        if maxChanges != standard.maxChanges { writer.number(1, maxChanges) }
+        if maxValueBytes != standard.maxValueBytes { writer.number(2, maxValueBytes) }
+        if maxRowBytes != standard.maxRowBytes { writer.number(3, maxRowBytes) }
     }
 }
 

@@ -40,6 +40,7 @@ extension ChangePart: WireDecodable {
         var isAtomic = false
         var hasIngestRefusal = false
         var hasOtherEpoch = false
+        var maxRowBytes = OutcomeLimits().maxRowBytes
         var summary: BatchSummary?
         while let field = try reader.next() {
             switch field.number {
@@ -66,6 +67,7 @@ extension ChangePart: WireDecodable {
             case 19:
                 guard summary == nil else { throw reader.failure(.repeated, field) }
                 summary = try reader.message(field, BatchSummary.init(from:))
+            case 20: maxRowBytes = Int(try reader.positive(field, upTo: Int64(Int32.max)))
             default: try reader.skip(field)
             }
         }
@@ -81,7 +83,7 @@ extension ChangePart: WireDecodable {
             upload: UploadReference(partition: uploadPartition, offset: uploadOffset), logTime: logTime, part: part,
             owner: owner, device: Device(caller: caller, knowledgeID: knowledgeID), batch: batch,
             contentHash: contentHash, isAtomic: isAtomic, hasIngestRefusal: hasIngestRefusal,
-            hasOtherEpoch: hasOtherEpoch, changes: [], summary: summary)
+            hasOtherEpoch: hasOtherEpoch, maxRowBytes: maxRowBytes, changes: [], summary: summary)
     }
 
     /// The record of `changes`.
@@ -117,6 +119,7 @@ extension ChangePart: WireDecodable {
         writer.flag(17, hasOtherEpoch)
         names.write(to: &writer, field: 18)
         if let summary { writer.message(19) { summary.write(to: &$0) } }
+        if maxRowBytes != OutcomeLimits().maxRowBytes { writer.number(20, maxRowBytes) }
     }
 }
 

@@ -51,6 +51,7 @@ extension History: WireEncodable, WireDecodable {
         var clock = TimeStampClock.logTime
         var pieceSize: Int64?
         var shards: Int64 = 1
+        var recordSize: Int64?
         while let field = try reader.next() {
             switch field.number {
             case 1: epoch = try reader.name(field)
@@ -59,6 +60,7 @@ extension History: WireEncodable, WireDecodable {
             case 4: clock = .sequence(first: try reader.timeStamp(field).rawValue)
             case 5: pieceSize = try reader.positive(field, upTo: Int64(Int32.max))
             case 6: shards = try reader.positive(field, upTo: Int64(Int32.max))
+            case 7: recordSize = try reader.positive(field, upTo: Int64(Int32.max))
             default: try reader.skip(field)
             }
         }
@@ -66,9 +68,10 @@ extension History: WireEncodable, WireDecodable {
         guard let partitions else { throw reader.missing(2) }
         guard let partitionFunction else { throw reader.missing(3) }
         guard let pieceSize else { throw reader.missing(5) }
+        guard let recordSize else { throw reader.missing(7) }
         self.init(
             epoch: epoch, partitions: Int(partitions), partitionFunction: partitionFunction, clock: clock,
-            pieceSize: Int(pieceSize), shards: Int(shards))
+            pieceSize: Int(pieceSize), shards: Int(shards), recordSize: Int(recordSize))
     }
 
     package func write(to writer: inout WireWriter) {
@@ -81,6 +84,7 @@ extension History: WireEncodable, WireDecodable {
         }
         writer.number(5, pieceSize)
         if shards != 1 { writer.number(6, shards) }
+        writer.number(7, recordSize)
     }
 }
 

@@ -37,6 +37,7 @@ extension RefusalCode: WireEnum {
         case .missingValue: 7
         case .rowGone: 8
         case .batchAborted: 9
+        case .rowTooLarge: 10
         }
     }
 }

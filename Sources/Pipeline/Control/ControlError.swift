@@ -24,6 +24,8 @@ package enum ControlError: Error, Sendable, CustomStringConvertible {
     case otherShardCount(recorded: Int, configured: Int)
     /// TimeStamps would grow in another way than before.
     case otherClock(recorded: TimeStampClock, configured: TimeStampClock)
+    /// Stages could not append records that others append.
+    case recordsTooLarge(recorded: Int, configured: Int)
     /// The schema would lose data that the newest version keeps.
     case incompatibleSchema(SchemaRefusal)
 
@@ -71,6 +73,11 @@ package enum ControlError: Error, Sendable, CustomStringConvertible {
             """
             this history was made with clock \(recorded.name), \(configured.name) is configured: set it back, or begin a \
             new history in an empty place
+            """
+        case .recordsTooLarge(let recorded, let configured):
+            """
+            the records of this history have up to \(recorded) bytes, and max-record-bytes is \(configured): set it to \(recorded) \
+            or more
             """
         case .incompatibleSchema(let refusal):
             "the schema cannot follow the one that this history has:\n\(refusal)"

@@ -136,6 +136,9 @@ package final class ControlTopic: Sendable {
         if history.shards != proposed.shards {
             throw ControlError.otherShardCount(recorded: history.shards, configured: proposed.shards)
         }
+        if history.recordSize > proposed.recordSize {
+            throw ControlError.recordsTooLarge(recorded: history.recordSize, configured: proposed.recordSize)
+        }
         if history.clock != proposed.clock {
             throw ControlError.otherClock(recorded: history.clock, configured: proposed.clock)
         }

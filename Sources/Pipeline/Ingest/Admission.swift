@@ -11,23 +11,23 @@ package struct Admission: ~Copyable {
     package static let minimumRecordSize = 4096
 
     private let epoch: String
-    private let limits: SyncLimits
     private let maximumRecordSize: Int
     private let partitioning: Partitioning
     private let deadLetters: DeadLetters
-    /// By ordinal.
-    private var schemas: [Int: IngestSchema] = [:]
+    /// By ordinal and limit of a value.
+    private var schemas: [SchemaKey: IngestSchema] = [:]
     private var parser = JSONParser()
 
-    /// - Parameters:
-    ///   - limits: what a batch may hold; the gateways enforce the same.
-    ///   - maximumRecordSize: the largest record, key and value together, that the log accepts; traps below
-    ///     ``minimumRecordSize``.
-    package init(history: History, limits: SyncLimits, maximumRecordSize: Int) {
-        precondition(maximumRecordSize >= Self.minimumRecordSize, "the log accepts records of at least 4 KiB")
+    private struct SchemaKey: Hashable {
+        let ordinal: Int
+        let maximumValueBytes: Int
+    }
+
+    /// Traps if the history's records are below ``minimumRecordSize``.
+    package init(history: History) {
+        precondition(history.recordSize >= Self.minimumRecordSize, "the log accepts records of at least 4 KiB")
         epoch = history.epoch
-        self.limits = limits
-        self.maximumRecordSize = maximumRecordSize
+        maximumRecordSize = history.recordSize
         partitioning = Partitioning(count: history.partitions)
         deadLetters = DeadLetters(partitioning: partitioning, maximumRecordSize: maximumRecordSize)
     }
@@ -60,11 +60,11 @@ package struct Admission: ~Copyable {
         // Checked before everything that a record may wait for: its partition is wrong whatever becomes known.
         if let refusal = refusal(of: batch.device.caller, in: partition) { return refused(record, upload, refusal) }
         guard batch.rules <= RulesVersion.current else { throw .unknownRules(upload, batch.rules) }
-        guard let schema = schema(batch.schema, known) else { throw .unknownSchema(upload, batch.schema) }
+        guard let schema = schema(batch.schema, known, batch.limits) else { throw .unknownSchema(upload, batch.schema) }
         let hasOtherEpoch = !batch.epoch.isEmpty && !batch.epoch.utf8.elementsEqual(epoch.utf8)
         var splitter = BatchSplitter(
             batch, upload: upload, logTime: record.time, schema: schema, hasOtherEpoch: hasOtherEpoch)
-        if !hasOtherEpoch, let refusal = read(batch.changes, into: &splitter) {
+        if !hasOtherEpoch, let refusal = read(batch, into: &splitter) {
             return refused(record, upload, refusal)
         }
         guard let parts = splitter.encodedParts(epoch: epoch, maximumSize: maximumRecordSize) else {
@@ -74,11 +74,18 @@ package struct Admission: ~Copyable {
         return admitted(splitter, parts, batch, upload, record.time)
     }
 
-    private mutating func schema(_ hash: String, _ known: SchemaHistory) -> IngestSchema? {
+    /// The number of versions and limits that are kept in memory.
+    private static let keptSchemas = 64
+
+    private mutating func schema(
+        _ hash: String, _ known: SchemaHistory, _ limits: OutcomeLimits
+    ) -> IngestSchema? {
         guard let entry = known[hash] else { return nil }
-        if let schema = schemas[entry.version.ordinal] { return schema }
+        let key = SchemaKey(ordinal: entry.version.ordinal, maximumValueBytes: limits.maxValueBytes)
+        if let schema = schemas[key] { return schema }
+        if schemas.count >= Self.keptSchemas { schemas = [:] }
         let schema = IngestSchema(entry, maximumValueBytes: limits.maxValueBytes)
-        schemas[entry.version.ordinal] = schema
+        schemas[key] = schema
         return schema
     }
 
@@ -96,10 +103,10 @@ package struct Admission: ~Copyable {
     /// Reads the JSON of a batch.
     ///
     /// - Returns: why it is not an array of changes; `nil` when it is.
-    private mutating func read(_ changes: [UInt8], into splitter: inout BatchSplitter) -> RecordRefusal? {
-        let maximum = limits.maxChanges
+    private mutating func read(_ batch: ChangeBatch, into splitter: inout BatchSplitter) -> RecordRefusal? {
+        let maximum = batch.limits.maxChanges
         do throws(JSONError) {
-            let document = try parser.parse(changes.span)
+            let document = try parser.parse(batch.changes.span)
             guard var elements = document.root.elements else {
                 return RecordRefusal(.malformedChanges, "changes is no JSON array")
             }

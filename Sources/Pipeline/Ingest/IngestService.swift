@@ -10,23 +10,20 @@ import SyncModel
 /// ordering drops the repetition (I2).
 package struct IngestService<Log: ChangeLog>: Sendable {
     private let context: StageContext<Log>
-    private let limits: SyncLimits
     private let configuration: IngestConfiguration
     private let metrics: IngestMetrics
     private let report: @Sendable (IngestEvent) -> Void
 
     /// - Parameters:
     ///   - context: its log holds `uploads`, `changes` and `dead-letters`.
-    ///   - limits: what a batch may hold; the gateways enforce the same.
     ///   - metrics: by default those of a registry that is not exported.
     ///   - report: called with each event, on any thread.
     package init(
-        _ context: StageContext<Log>, limits: SyncLimits, configuration: IngestConfiguration,
+        _ context: StageContext<Log>, configuration: IngestConfiguration,
         metrics: IngestMetrics? = nil, report: @escaping @Sendable (IngestEvent) -> Void = { _ in }
     ) {
         let metrics = metrics ?? IngestMetrics(MetricRegistry(), partitions: context.history.partitions)
         self.context = context
-        self.limits = limits
         self.configuration = configuration
         self.metrics = metrics
         self.report = { [logger = context.logger] event in
@@ -55,7 +52,7 @@ package struct IngestService<Log: ChangeLog>: Sendable {
     private func work(on assignment: Assignment) async throws {
         let partition = assignment.partition.partition
         let run = PartitionRun(
-            context: context, assignment: assignment, limits: limits, configuration: configuration,
+            context: context, assignment: assignment, configuration: configuration,
             report: report)
         let supervisor = PartitionSupervisor(
             "ingest of partition \(partition)", retries: RetryPolicy(delays: Self.restartDelay, clock: context.clock),

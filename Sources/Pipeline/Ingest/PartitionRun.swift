@@ -21,7 +21,6 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
 
     let context: StageContext<Log>
     let assignment: Assignment
-    let limits: SyncLimits
     let configuration: IngestConfiguration
     let report: @Sendable (IngestEvent) -> Void
 
@@ -93,7 +92,7 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
         _ enqueued: (Step) -> Void
     ) async throws {
         var quota = DeadLetterQuota(bytesPerHour: configuration.deadLetterBytes)
-        var admission = Admission(history: context.history, limits: limits, maximumRecordSize: log.maximumRecordSize)
+        var admission = Admission(history: context.history)
         for await _ in permits {
             let records = try await reader.next(maximumBytes: configuration.stepBytes)
             let start = ContinuousClock.now

@@ -54,7 +54,7 @@ struct PartitionOrdering {
 
     init(partition: Int, history: History, stored: StoredPosition?, maximumRowBytes: Int) {
         self.partition = partition
-        machine = OrderingMachine(epoch: history.epoch, clock: history.clock)
+        machine = OrderingMachine(history)
         pieceSize = history.pieceSize
         self.maximumRowBytes = maximumRowBytes
         state = stored?.state ?? PartitionState()

@@ -46,7 +46,7 @@ enum MigrateCommand {
         return await settings.log.withLogger { logger in
             do {
                 let declared = try SchemaFiles.read(
-                    pipeline.schema, maximumValueBytes: settings.limits.limits.maxValueBytes)
+                    pipeline.schema, limits: settings.limits.limits.outcome)
                 try await OpenedCluster.withUnprepared(settings.kafka, settings.postgres, logger) { log, tables in
                     let propose = {
                         try History.proposed(pipeline, for: log, shards: settings.postgres.shards.count)

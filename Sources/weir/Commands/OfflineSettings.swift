@@ -10,7 +10,6 @@ import Verification
 struct OfflineSettings: Sendable {
     let log: LogConfiguration
     let data: String
-    let limits: LimitsConfiguration
     let ordering: OrderingConfiguration
     var backend: BackendSettings
 
@@ -23,8 +22,6 @@ struct OfflineSettings: Sendable {
         log = reader.read()
         data = reader.read(\PipelineConfiguration.data)
         ordering = reader.read()
-        // On a cluster ingest is not compared.
-        limits = storage == .embedded ? reader.read() : LimitsConfiguration()
     }
 
     /// The flags of such a command, whatever its storage.

@@ -58,7 +58,7 @@ enum RoleCommand {
     struct RoleSettings: Sendable {
         enum Work: Sendable {
             case gateway(GatewayConfiguration, LimitsConfiguration, RemoteFanOutConfiguration, LinkConfiguration)
-            case ingest(IngestConfiguration, LimitsConfiguration)
+            case ingest(IngestConfiguration)
             case ordering(OrderingConfiguration)
             case fanOut(FanOutConfiguration, FanOutServerConfiguration, LinkConfiguration)
         }
@@ -79,7 +79,7 @@ enum RoleCommand {
                 case .none: break
                 }
             case .ingest:
-                work = .ingest(reader.read(), reader.read())
+                work = .ingest(reader.read())
             case .ordering:
                 work = .ordering(reader.read())
                 cluster.postgres = reader.read(PostgresRecordStoreConfiguration.self)
@@ -104,7 +104,7 @@ enum RoleCommand {
                 switch settings.work {
                 case .gateway(let gateway, let limits, let remote, let link):
                     try services.gateway(gateway, limits, remote, link)
-                case .ingest(let ingest, let limits): services.ingest(ingest, limits)
+                case .ingest(let ingest): services.ingest(ingest)
                 case .ordering(let ordering): services.ordering(ordering)
                 case .fanOut(let fanOut, let server, let link): try services.fanOut(fanOut, server, link)
                 }

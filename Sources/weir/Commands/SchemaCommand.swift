@@ -41,7 +41,7 @@ enum SchemaFiles {
         let description: String
     }
 
-    static func read(_ path: String, maximumValueBytes: Int = SyncLimits().maxValueBytes) throws(Failure) -> [Table] {
+    static func read(_ path: String, limits: OutcomeLimits = OutcomeLimits()) throws(Failure) -> [Table] {
         let bytes: [UInt8]
         do {
             bytes = try ConfigurationSources.contents(of: path, limit: maximumBytes)
@@ -49,7 +49,7 @@ enum SchemaFiles {
             throw Failure(description: "the schema file \(path) cannot be read: \(error.message)")
         }
         do {
-            return try SchemaFile.tables(from: bytes, maximumValueBytes: maximumValueBytes)
+            return try SchemaFile.tables(from: bytes, limits: limits)
         } catch {
             let lines = error.description.split(separator: "\n").map { "\(path):\($0)" }
             throw Failure(description: lines.joined(separator: "\n"))

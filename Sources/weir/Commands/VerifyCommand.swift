@@ -102,8 +102,7 @@ enum VerifyCommand {
                         try await withProgress("Recomputing") { bar in
                             let source = settings.source(folder.log, folder.control, logger, bar)
                             let verifier = Verifier(
-                                source, tables: tables, scratch: recomputed, streams: embedded.folder,
-                                limits: settings.limits.limits)
+                                source, tables: tables, scratch: recomputed, streams: embedded.folder)
                             bar.expect(try await verifier.work)
                             return try await verifier.run()
                         }

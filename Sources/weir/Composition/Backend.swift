@@ -45,12 +45,15 @@ extension Backend {
 
 extension History {
     /// Proposes a new history, with an epoch of its own: 16 random bytes in hexadecimal.
-    static func new(_ pipeline: PipelineConfiguration, partitions: Int, shards: Int = 1) -> History {
+    static func new(
+        _ pipeline: PipelineConfiguration, for log: some ChangeLog, partitions: Int, shards: Int = 1
+    ) throws(SizeLimits.Failure) -> History {
+        try SizeLimits.check(pieceBytes: pipeline.pieceBytes, recordSize: log.maximumRecordSize)
         var random = SystemRandomNumberGenerator()
         let epoch = hexadecimal((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) })
         return History(
             epoch: epoch, partitions: partitions, clock: pipeline.clock, pieceSize: pipeline.pieceBytes,
-            shards: shards)
+            shards: shards, recordSize: log.maximumRecordSize)
     }
 
     /// Proposes a history for topics that exist.
@@ -58,10 +61,10 @@ extension History {
     /// - Throws: where the settings name another number of partitions than the topics have.
     static func proposed(
         _ pipeline: PipelineConfiguration, for log: some ChangeLog, shards: Int
-    ) throws(ControlError) -> History {
+    ) throws -> History {
         if let partitions = pipeline.partitions, partitions != log.partitionCount {
-            throw .otherPartitionCount(recorded: log.partitionCount, configured: partitions)
+            throw ControlError.otherPartitionCount(recorded: log.partitionCount, configured: partitions)
         }
-        return new(pipeline, partitions: log.partitionCount, shards: shards)
+        return try new(pipeline, for: log, partitions: log.partitionCount, shards: shards)
     }
 }

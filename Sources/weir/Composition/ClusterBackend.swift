@@ -74,9 +74,10 @@ struct ClusterBackend: Backend {
         let shards = settings.postgres?.shards.count
         guard let proposal, let shards else { return try await ControlTopic.existing(in: log, shards: shards) }
         let declared = try SchemaFiles.read(
-            proposal.pipeline.schema, maximumValueBytes: proposal.limits.limits.maxValueBytes)
+            proposal.pipeline.schema, limits: proposal.limits.limits.outcome)
         let control = try await ControlTopic.open(
             in: log, proposed: History.proposed(proposal.pipeline, for: log, shards: shards))
+        try SizeLimits.check(proposal.limits.limits, in: control.history)
         try await control.register(declared, in: log)
         return control
     }
@@ -152,6 +153,9 @@ extension ControlTopic {
         let history = control.history
         guard history.partitions == log.partitionCount else {
             throw ControlError.otherPartitionCount(recorded: history.partitions, configured: log.partitionCount)
+        }
+        guard history.recordSize <= log.maximumRecordSize else {
+            throw ControlError.recordsTooLarge(recorded: history.recordSize, configured: log.maximumRecordSize)
         }
         if let shards, history.shards != shards {
             throw ControlError.otherShardCount(recorded: history.shards, configured: shards)

@@ -34,7 +34,7 @@ struct EmbeddedBackend: Backend {
         monitoring: Monitoring
     ) async throws -> EmbeddedBackend {
         let declared = try SchemaFiles.read(
-            pipeline.schema, maximumValueBytes: stages.limits.limits.maxValueBytes)
+            pipeline.schema, limits: stages.limits.limits.outcome)
         let folder = try DataFolder(path: settings.folder)
         try DataFolder.refuse(tables: settings.store.path, withoutLog: settings.changeLog.path)
         var changeLog = settings.changeLog
@@ -42,7 +42,8 @@ struct EmbeddedBackend: Backend {
         let log = try await SQLiteChangeLog(changeLog, metrics: SQLiteLogMetrics(monitoring.metrics))
         do {
             let control = try await ControlTopic.open(
-                in: log, proposed: History.new(pipeline, partitions: changeLog.partitions))
+                in: log, proposed: History.new(pipeline, for: log, partitions: changeLog.partitions))
+            try SizeLimits.check(stages.limits.limits, in: control.history)
             let served = stages.fanOut.partitions
             guard try served.numbers(in: control.history).count == control.history.partitions else {
                 throw Failure(

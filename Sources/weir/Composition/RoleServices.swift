@@ -43,7 +43,7 @@ struct RoleServices<B: Backend>: Sendable {
             retention(of: Topic.prunable, floors: floors),
             .init("fanout", CancelledService(fanOut.run)),
             stage(ordering: settings.ordering),
-            stage(.ingest, stages.ingest(settings.ingest, settings.limits) { backlog.refused($0) }.run),
+            stage(.ingest, stages.ingest(settings.ingest) { backlog.refused($0) }.run),
             gateway(
                 settings.gateway, settings.limits, link: fanOut, backlog, data: data, startLimit: backend.startLimit
             ) { try await streams.untilReady() },
@@ -52,10 +52,10 @@ struct RoleServices<B: Backend>: Sendable {
 
     // Each topic's records are removed by the role that reads or writes the topic.
 
-    func ingest(_ settings: IngestConfiguration, _ limits: LimitsConfiguration) -> [ServiceGroup.Member] {
+    func ingest(_ settings: IngestConfiguration) -> [ServiceGroup.Member] {
         backend.services(for: Role.ingest.topics, monitoring, logger) + [
             retention(of: [.uploads, .deadLetters], floors: floors),
-            stage(.ingest, stages.ingest(settings, limits).run),
+            stage(.ingest, stages.ingest(settings).run),
         ]
     }
 
@@ -91,6 +91,8 @@ struct RoleServices<B: Backend>: Sendable {
         let backlog = stages.backlog(settings)
         let condition = monitoring.conditions[.fanOuts]
         let history = backend.control.history
+        try SizeLimits.check(limits.limits, in: history)
+        try SizeLimits.check(settings, limits.limits, link)
         let fanOuts = try RemoteFanOut(
             remote, link: link, epoch: history.epoch, partitions: history.partitions,
             logger: logger.labeled("link"), metrics: LinkMetrics(monitoring.metrics),

@@ -46,11 +46,10 @@ struct Stages<Log: ChangeLog>: Sendable {
 
     /// - Parameter refused: called for each record of `uploads` that was refused as a whole.
     func ingest(
-        _ settings: IngestConfiguration, _ limits: LimitsConfiguration,
-        refused: @escaping @Sendable (UploadReference) -> Void = { _ in }
+        _ settings: IngestConfiguration, refused: @escaping @Sendable (UploadReference) -> Void = { _ in }
     ) -> IngestService<Log> {
         IngestService(
-            context("ingest"), limits: limits.limits, configuration: settings,
+            context("ingest"), configuration: settings,
             metrics: IngestMetrics(metrics, partitions: history.partitions)
         ) { event in
             if case .recordRefused(let upload, _) = event { refused(upload) }

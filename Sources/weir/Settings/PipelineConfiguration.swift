@@ -44,7 +44,7 @@ struct PipelineConfiguration: ConfigurationComponent {
     }
 }
 
-/// What a batch may hold, for the gateway and ingest alike.
+/// What a batch may hold.
 struct LimitsConfiguration: ConfigurationComponent {
     var limits = SyncLimits()
 
@@ -52,10 +52,19 @@ struct LimitsConfiguration: ConfigurationComponent {
         Setting(
             "max-batch-bytes", \.limits.maxBatchBytes, .byteSize(in: 1024...(16 << 20)),
             "Size of a whole request, decompressed.")
-        Setting("max-changes", \.limits.maxChanges, .integer(in: 1...100_000), "Changes of a batch.")
+        Setting("max-changes", \.limits.outcome.maxChanges, .integer(in: 1...100_000), "Changes of a batch.")
         Setting(
-            "max-value-bytes", \.limits.maxValueBytes, .byteSize(in: 16...(16 << 20)),
+            "max-value-bytes", \.limits.outcome.maxValueBytes, .byteSize(in: 16...(16 << 20)),
             "Size of a value's canonical JSON.")
+        Setting(
+            "max-row-bytes", \.limits.outcome.maxRowBytes, .byteSize(in: 16...(64 << 20)),
+            "Size of the canonical JSON of all values of a row, which no change may exceed.")
+    }
+
+    mutating func validate(_ context: ValidationContext<Self>) throws(ConfigurationProblem) {
+        let (value, row) = (limits.outcome.maxValueBytes, limits.outcome.maxRowBytes)
+        guard value > row else { return }
+        throw context.problem(with: \.limits.outcome.maxRowBytes, "is \(row), less than max-value-bytes, \(value)")
     }
 }
 

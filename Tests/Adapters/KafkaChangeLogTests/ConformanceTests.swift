@@ -1,7 +1,7 @@
 import ChangeLogConformance
 import Testing
 
-@Suite(.timeLimit(.minutes(3))) struct ConformanceTests {
+@Suite(.timeLimit(.minutes(5))) struct ConformanceTests {
     @Test(arguments: behaviours(of: .any))
     func behavesAsEveryLog(_ behaviour: LogBehaviour<KafkaLogHarness>) async throws {
         try await check(behaviour)

@@ -6,7 +6,7 @@ import Seeded
 import Testing
 
 /// Producers with failing brokers, simulated by a mock cluster.
-@Suite(.timeLimit(.minutes(1))) struct ProducerTests {
+@Suite(.timeLimit(.minutes(5))) struct ProducerTests {
     private let partition = TopicPartition(.uploads, 0)
 
     private func record(_ number: Int, to partition: TopicPartition) -> NewRecord {

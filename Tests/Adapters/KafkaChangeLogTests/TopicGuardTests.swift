@@ -5,7 +5,7 @@ import KafkaChangeLog
 import Testing
 
 /// Appends fail while the topics may not have the process's epoch.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct TopicGuardTests {
     @Test func suspendedAppendsFail() async throws {
         try await Self.withLog { log, partition in

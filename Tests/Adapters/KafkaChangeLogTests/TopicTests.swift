@@ -5,7 +5,7 @@ import KafkaChangeLog
 import MockKafka
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct TopicTests {
+@Suite(.timeLimit(.minutes(5))) struct TopicTests {
     @Test func missingTopicIsNamed() async throws {
         let cluster = MockCluster()
         let harness = KafkaLogHarness(mock: cluster)

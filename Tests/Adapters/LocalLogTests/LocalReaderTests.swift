@@ -3,7 +3,7 @@ import Testing
 
 @testable import LocalLog
 
-@Suite(.timeLimit(.minutes(1))) struct LocalReaderTests {
+@Suite(.timeLimit(.minutes(5))) struct LocalReaderTests {
     private let place = TopicPartition(.ordered, 0)
 
     private func record(_ offset: Int64) -> LogRecord { LogRecord(offset: offset, time: 0, key: [], value: []) }

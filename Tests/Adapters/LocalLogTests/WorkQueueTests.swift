@@ -3,7 +3,7 @@ import Testing
 
 @testable import LocalLog
 
-@Suite(.timeLimit(.minutes(1))) struct WorkQueueTests {
+@Suite(.timeLimit(.minutes(5))) struct WorkQueueTests {
     private func append(_ number: Int, bytes: Int, of producer: ProducerState = ProducerState()) throws -> Append {
         try producer.begin()
         let key = Array("\(number)".utf8)

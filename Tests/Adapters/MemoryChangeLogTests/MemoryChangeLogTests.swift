@@ -3,7 +3,7 @@ import ChangeLogConformance
 import MemoryChangeLog
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct MemoryChangeLogTests {
+@Suite(.timeLimit(.minutes(5))) struct MemoryChangeLogTests {
     private let place = TopicPartition(.uploads, 0)
 
     @Test(arguments: LogBehaviour<MemoryLogHarness>.all)

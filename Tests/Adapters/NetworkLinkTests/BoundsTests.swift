@@ -7,7 +7,7 @@ import SyncModel
 import Testing
 
 /// Limits of a gateway's cost to a fan-out, and input from other programs.
-@Suite(.timeLimit(.minutes(3))) struct BoundsTests {
+@Suite(.timeLimit(.minutes(5))) struct BoundsTests {
     @Test func gatewayThatDoesNotReadIsLimitedAndDisconnected() async throws {
         let served = try await ServedFanOut { $0.maximumUnreadBytes = 1 << 20 }
         let owner = Sample.owner(of: 1)

@@ -4,7 +4,7 @@ import NetworkLink
 import Testing
 
 /// Settings of the link.
-@Suite(.timeLimit(.minutes(3))) struct ConfigurationTests {
+@Suite(.timeLimit(.minutes(5))) struct ConfigurationTests {
     private func load(
         _ environment: [String: String], files: [String: String] = [:]
     ) throws -> (LinkConfiguration, FanOutServerConfiguration, RemoteFanOutConfiguration) {

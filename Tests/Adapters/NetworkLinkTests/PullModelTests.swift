@@ -6,7 +6,7 @@ import SyncModel
 import Testing
 
 /// A pull from several fan-outs returns the page of one fan-out that serves all owners.
-@Suite(.timeLimit(.minutes(3))) struct PullModelTests {
+@Suite(.timeLimit(.minutes(5))) struct PullModelTests {
     @Test(arguments: [1, 2, 3] as [UInt64])
     func pageOfSeveralFanOutsEqualsPageOfOne(seed: UInt64) async throws {
         var random = SeededRandom(seed: seed)

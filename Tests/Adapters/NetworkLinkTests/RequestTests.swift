@@ -4,7 +4,7 @@ import SyncModel
 import Testing
 
 /// Requests over the network have the responses of a fan-out in the same process.
-@Suite(.timeLimit(.minutes(3))) struct RequestTests {
+@Suite(.timeLimit(.minutes(5))) struct RequestTests {
     @Test func everyRequestHasTheResponseOfAFanOutInTheProcess() async throws {
         let served = try await ServedFanOut()
         let gateway = try await ConnectedGateway(to: [served.address])

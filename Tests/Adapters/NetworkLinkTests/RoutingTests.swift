@@ -4,7 +4,7 @@ import SyncModel
 import Testing
 
 /// Requests for an owner go to a fan-out that serves it; another one is tried if that fails.
-@Suite(.timeLimit(.minutes(3))) struct RoutingTests {
+@Suite(.timeLimit(.minutes(5))) struct RoutingTests {
     @Test func requestsGoToAFanOutThatServesThePartition() async throws {
         let even = try await ServedFanOut(ready: [0, 2, 4, 6])
         let odd = try await ServedFanOut(ready: [1, 3, 5, 7])

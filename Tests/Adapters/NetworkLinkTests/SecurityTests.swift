@@ -8,7 +8,7 @@ import ThreadExecutor
 import ZeroMQ
 
 /// Beyond this machine both sides authenticate with a key, and other clients get no response.
-@Suite(.timeLimit(.minutes(3))) struct SecurityTests {
+@Suite(.timeLimit(.minutes(5))) struct SecurityTests {
     private static let key = LinkKey(Secret(String(repeating: "0f", count: 32)))!
     private static let otherKey = LinkKey(Secret(String(repeating: "f0", count: 32)))!
     private static let advice = "check that link.key-file is the same on every gateway and fan-out"

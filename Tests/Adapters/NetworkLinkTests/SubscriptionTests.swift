@@ -4,7 +4,7 @@ import SyncModel
 import Testing
 
 /// Heads reach all subscribers, over one subscription for each owner, also after connections are lost.
-@Suite(.timeLimit(.minutes(3))) struct SubscriptionTests {
+@Suite(.timeLimit(.minutes(5))) struct SubscriptionTests {
     private typealias Moves = Recorder<(owner: SyncID, head: TimeStamp)>
 
     private func subscribe(

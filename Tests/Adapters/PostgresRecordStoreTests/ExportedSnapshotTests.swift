@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 
 /// Snapshots of tables during writes.
-@Suite(.timeLimit(.minutes(1)), .enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
+@Suite(.timeLimit(.minutes(5)), .enabled(if: PostgresServer.programs != nil, "\(PostgresServer.skipReason)"))
 struct ExportedSnapshotTests {
     /// What a reader sees of partition 0: its position, the versions of two rows by lookup and by scan, and a device's progress.
     private struct Sight: Sendable, Equatable {

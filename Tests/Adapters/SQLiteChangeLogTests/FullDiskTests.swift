@@ -4,7 +4,7 @@ import Configuration
 import SQLiteChangeLog
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct FullDiskTests {
+@Suite(.timeLimit(.minutes(5))) struct FullDiskTests {
     private let place = TopicPartition(.uploads, 0)
     private let other = TopicPartition(.uploads, 1)
 

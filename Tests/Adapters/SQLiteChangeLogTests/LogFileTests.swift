@@ -7,7 +7,7 @@ import Testing
 
 @testable import SQLiteChangeLog
 
-@Suite(.timeLimit(.minutes(1))) struct LogFileTests {
+@Suite(.timeLimit(.minutes(5))) struct LogFileTests {
     private let place = TopicPartition(.uploads, 0)
 
     @Test func syncsTheWriteAheadLogAtEveryCommit() throws {

@@ -3,7 +3,7 @@ import Metrics
 import SQLiteChangeLog
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct MetricsTests {
+@Suite(.timeLimit(.minutes(5))) struct MetricsTests {
     private let registry = MetricRegistry()
     private let place = TopicPartition(.uploads, 0)
 

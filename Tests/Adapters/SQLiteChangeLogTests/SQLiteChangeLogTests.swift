@@ -4,7 +4,7 @@ import Configuration
 import SQLiteChangeLog
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct SQLiteChangeLogTests {
+@Suite(.timeLimit(.minutes(5))) struct SQLiteChangeLogTests {
     private let place = TopicPartition(.uploads, 0)
 
     @Test(arguments: LogBehaviour<SQLiteLogHarness>.all)

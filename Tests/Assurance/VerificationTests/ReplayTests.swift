@@ -9,7 +9,7 @@ import SyncModel
 import Testing
 import Verification
 
-@Suite(.timeLimit(.minutes(3))) struct ReplayTests {
+@Suite(.timeLimit(.minutes(5))) struct ReplayTests {
     /// Some records a step, each written before the next is ordered.
     private static let smallSteps = OrderingConfiguration().with(\.stepBytes, 1024).with(\.overlayBytes, 1024)
 

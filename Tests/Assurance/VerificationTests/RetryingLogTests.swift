@@ -8,7 +8,7 @@ import Testing
 import Verification
 
 /// A verification of hours continues after a short outage of the log.
-@Suite(.timeLimit(.minutes(1))) struct RetryingLogTests {
+@Suite(.timeLimit(.minutes(5))) struct RetryingLogTests {
     private func log(
         _ base: MemoryChangeLog, failing faults: Faults, _ clock: RecordingClock, limit: Duration = .seconds(60)
     ) -> RetryingLog<FaultyLog> {
@@ -25,7 +25,7 @@ import Verification
                 try await world.withTables(at: world.folder + "/scratch.db") { made in
                     try await Verifier(
                         World.source(log(world.log, failing: faults, clock)), tables: tables, scratch: made,
-                        streams: world.folder, limits: SyncLimits()
+                        streams: world.folder
                     ).run()
                 }
             }

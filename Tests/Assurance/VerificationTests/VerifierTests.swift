@@ -7,7 +7,7 @@ import SyncWire
 import Testing
 import Verification
 
-@Suite(.timeLimit(.minutes(1))) struct VerifierTests {
+@Suite(.timeLimit(.minutes(5))) struct VerifierTests {
     @Test func whatOrderingWroteIsEqual() async throws {
         try await World.with { world in
             try await world.appendChanges(60)

@@ -136,7 +136,7 @@ struct World {
             try await withTables(at: scratch) { made in
                 let reports = try await Verifier(
                     Self.source(log), tables: WatchedStore(base: tables, rowsFault: rowsFault), scratch: made,
-                    streams: folder, limits: SyncLimits()
+                    streams: folder
                 ).run()
                 let lines = reports.filter { $0.partition == 0 }.flatMap(\.lines)
                 return Dictionary(uniqueKeysWithValues: lines.map { ($0.subject, $0.finding) })

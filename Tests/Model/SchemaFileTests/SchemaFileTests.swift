@@ -7,13 +7,29 @@ import Testing
         try SchemaFile.tables(from: Array(text.utf8))
     }
 
-    private func problems(_ text: String) -> [String] {
+    private func problems(_ text: String, limits: OutcomeLimits = OutcomeLimits()) -> [String] {
         do {
-            _ = try tables(text)
+            _ = try SchemaFile.tables(from: Array(text.utf8), limits: limits)
             return []
         } catch {
             return error.description.split(separator: "\n").map(String.init)
         }
+    }
+
+    @Test func theDefaultsOfATableMustFitIntoARow() {
+        let text = """
+            tables:
+              note:
+                columns:
+                  a: { type: text, default: abcdef }
+                  b: { type: text, default: ghijkl }
+                  c: text
+            """
+        #expect(problems(text, limits: OutcomeLimits(maxRowBytes: 20)).isEmpty)
+        #expect(
+            problems(text, limits: OutcomeLimits(maxRowBytes: 19)) == [
+                "2:3: the defaults of the table note have 20 bytes together, a row at most 19"
+            ])
     }
 
     @Test func readsTablesWithTypesPoliciesDefaultsAndReferences() throws {

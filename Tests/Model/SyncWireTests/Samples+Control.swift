@@ -7,24 +7,25 @@ extension Sample {
             "a history", "Control", ControlRecord.history(History(epoch: epoch, partitions: 64)),
             json: """
                 {"format": 1, "history": {"epoch": "\(epoch)", "partitions": 64, "partition_function": "murmur2",
-                 "piece_size": 524288}}
+                 "piece_size": 524288, "record_size": 33554432}}
                 """),
         Sample(
             "a history in three databases", "Control",
             ControlRecord.history(History(epoch: epoch, partitions: 64, shards: 3)),
             json: """
                 {"format": 1, "history": {"epoch": "\(epoch)", "partitions": 64, "partition_function": "murmur2",
-                 "piece_size": 524288, "shards": 3}}
+                 "piece_size": 524288, "shards": 3, "record_size": 33554432}}
                 """),
         Sample(
             "a history that counts from zero", "Control",
             ControlRecord.history(
                 History(
                     epoch: longest, partitions: Int(Int32.max), partitionFunction: longest, clock: .sequence(first: 0),
-                    pieceSize: Int(Int32.max))),
+                    pieceSize: Int(Int32.max), recordSize: Int(Int32.max))),
             json: """
                 {"format": 1, "history": {"epoch": "\(longest)", "partitions": 2147483647,
-                 "partition_function": "\(longest)", "sequence_first": "0", "piece_size": 2147483647}}
+                 "partition_function": "\(longest)", "sequence_first": "0", "piece_size": 2147483647,
+                 "record_size": 2147483647}}
                 """),
         Sample(
             "a schema without tables", "Control",

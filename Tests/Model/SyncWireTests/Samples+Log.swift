@@ -21,12 +21,15 @@ extension Sample {
                     Grant(owner: SyncID(unchecked: longest), access: .write),
                     Grant(owner: SyncID(unchecked: "x"), access: .read),
                 ],
+                limits: OutcomeLimits(
+                    maxChanges: Int(Int32.max), maxValueBytes: Int(Int32.max), maxRowBytes: Int(Int32.max)),
                 changes: [UInt8](repeating: 0x20, count: 20_000)),
             json: """
                 {"format": 1, "epoch": "\(longest)", "rules": 2147483647, "schema": "\(hash)", "caller": "\(longest)",
                  "knowledge_id": "\(longest)", "batch": "9223372036854775807", "is_atomic": true,
                  "grants": [{"owner": "\(longest)", "access": "ACCESS_WRITE"}, {"owner": "x", "access": "ACCESS_READ"}],
-                 "changes": "\(base64([UInt8](repeating: 0x20, count: 20_000)))"}
+                 "changes": "\(base64([UInt8](repeating: 0x20, count: 20_000)))",
+                 "limits": {"max_changes": 2147483647, "max_value_bytes": 2147483647, "max_row_bytes": 2147483647}}
                 """),
     ]
 
@@ -47,13 +50,13 @@ extension Sample {
                 epoch: epoch, rules: Int(Int32.max), schema: hash,
                 upload: UploadReference(partition: Int(Int32.max), offset: .max), logTime: .min, part: Int(Int32.max),
                 owner: SyncID(unchecked: longest), device: device, batch: .max, contentHash: contentHash,
-                hasOtherEpoch: true, changes: [], summary: BatchSummary(changeCount: 0)),
+                hasOtherEpoch: true, maxRowBytes: 16, changes: [], summary: BatchSummary(changeCount: 0)),
             json: """
                 {"format": 1, "epoch": "\(epoch)", "rules": 2147483647, "schema": "\(hash)",
                  "upload_partition": 2147483647, "upload_offset": "9223372036854775807",
                  "log_time": "-9223372036854775808", "part": 2147483647, "owner": "\(longest)", "caller": "abc",
                  "knowledge_id": "k1", "batch": "9223372036854775807", "content_hash": "\(base64(contentHash))",
-                 "is_other_history": true, "summary": {}}
+                 "is_other_history": true, "summary": {}, "max_row_bytes": 16}
                 """),
     ]
 
@@ -99,10 +102,11 @@ extension Sample {
            {"index": 2, "code": "REFUSAL_CODE_UNKNOWN_COLUMN", "message": "column unknownColumn"},
            {"index": 3, "code": "REFUSAL_CODE_INVALID_VALUE", "message": "column invalidValue"},
            {"index": 4, "code": "REFUSAL_CODE_VALUE_TOO_LARGE", "message": "column valueTooLarge"},
-           {"index": 5, "code": "REFUSAL_CODE_INVALID_CHANGE", "message": "column invalidChange"},
-           {"index": 6, "code": "REFUSAL_CODE_MISSING_VALUE", "message": "column missingValue"},
-           {"index": 7, "code": "REFUSAL_CODE_ROW_GONE", "message": "column rowGone"},
-           {"index": 8, "code": "REFUSAL_CODE_BATCH_ABORTED", "message": "column batchAborted"}]}}
+           {"index": 5, "code": "REFUSAL_CODE_ROW_TOO_LARGE", "message": "column rowTooLarge"},
+           {"index": 6, "code": "REFUSAL_CODE_INVALID_CHANGE", "message": "column invalidChange"},
+           {"index": 7, "code": "REFUSAL_CODE_MISSING_VALUE", "message": "column missingValue"},
+           {"index": 8, "code": "REFUSAL_CODE_ROW_GONE", "message": "column rowGone"},
+           {"index": 9, "code": "REFUSAL_CODE_BATCH_ABORTED", "message": "column batchAborted"}]}}
         """
 
     static let deadLetters: [Sample] =

@@ -19,7 +19,7 @@ private func expectRefusal(
     await log.close()
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ControlTopicTests {
     @Test
     func givesANewLogTheHistoryProposed() async throws {

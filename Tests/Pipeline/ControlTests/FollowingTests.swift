@@ -9,7 +9,7 @@ import TestClocks
 import Testing
 
 /// A process learns of the schema versions that come while it runs.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FollowingTests {
     private let log = emptyLog()
     private let lines = Lines()

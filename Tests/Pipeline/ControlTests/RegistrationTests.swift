@@ -6,7 +6,7 @@ import SyncWire
 import Testing
 
 /// Several processes register schema versions at once: no number stands for two of them, whoever reads it and whenever.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RegistrationTests {
     /// Opens a history whose newest version is `one`, and a log in which another process is quicker with what follows.
     private func raced(by rivals: [[ControlRecord]]) async throws -> (ControlTopic, BusyLog, MemoryChangeLog) {

@@ -6,7 +6,7 @@ import TestClocks
 import Testing
 
 /// Vectors that are above the stream (I7).
-@Suite(.timeLimit(.minutes(3))) struct CatchUpTests {
+@Suite(.timeLimit(.minutes(5))) struct CatchUpTests {
     /// A stream that was opened before the log had anything, and whose first reader fails: it is served without what came since,
     /// until the clock advances.
     private func withStandingStream(

@@ -7,7 +7,7 @@ import SyncModel
 import Testing
 
 /// Damaged files never cause a wrong row or a wrongly drained device.
-@Suite(.timeLimit(.minutes(3))) struct DamageTests {
+@Suite(.timeLimit(.minutes(5))) struct DamageTests {
     let owners: [SyncID] = ["abc", "def"]
 
     /// A world with some pages of rows, in `ordered` alone.

@@ -9,7 +9,7 @@ import SyncWire
 import Testing
 
 /// `ordered` is applied once and in order, across restarts and failures (I2).
-@Suite(.timeLimit(.minutes(3))) struct FollowingTests {
+@Suite(.timeLimit(.minutes(5))) struct FollowingTests {
     private func expectModel(
         _ world: World, _ service: Service, _ owner: SyncID = "abc", sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {

@@ -5,7 +5,7 @@ import Metrics
 import SyncModel
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct MetricsTests {
+@Suite(.timeLimit(.minutes(5))) struct MetricsTests {
     private let registry = MetricRegistry()
 
     private func pulls(_ outcome: String) -> Int { registry.counter(.fanOutPulls, [.outcome: outcome]).value }

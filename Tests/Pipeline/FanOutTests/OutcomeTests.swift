@@ -4,7 +4,7 @@ import SyncModel
 import TestClocks
 import Testing
 
-@Suite(.timeLimit(.minutes(3))) struct OutcomeTests {
+@Suite(.timeLimit(.minutes(5))) struct OutcomeTests {
     private func part(_ offset: Int64, batch: Int64? = 1, owner: SyncID = "abc") -> PartReference {
         PartReference(
             upload: UploadReference(partition: 0, offset: offset), part: 0,

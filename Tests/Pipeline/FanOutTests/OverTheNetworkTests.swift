@@ -9,7 +9,7 @@ import TestClocks
 import Testing
 
 /// Fan-outs over the network answer as a fan-out in the same process.
-@Suite(.timeLimit(.minutes(3))) struct OverTheNetworkTests {
+@Suite(.timeLimit(.minutes(5))) struct OverTheNetworkTests {
     private static let owners = (0..<12).map { SyncID(unchecked: "owner \($0)") }
 
     /// Runs two fan-outs that serve a half each and share the middle, one that serves all, and a gateway of the two.

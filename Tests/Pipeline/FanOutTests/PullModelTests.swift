@@ -5,7 +5,7 @@ import SyncModel
 import Testing
 
 /// Compares pulls with a naive model: every row of the owner, filtered and sorted.
-@Suite(.timeLimit(.minutes(3))) struct PullModelTests {
+@Suite(.timeLimit(.minutes(5))) struct PullModelTests {
     /// The state of a device: rows by key, and its vector entries.
     private struct Client {
         var rows: [RowKey: String] = [:]

@@ -3,7 +3,7 @@ import FanOutLink
 import SyncModel
 import Testing
 
-@Suite(.timeLimit(.minutes(3))) struct PullTests {
+@Suite(.timeLimit(.minutes(5))) struct PullTests {
     @Test func sendsRowsInTheContractsFormat() async throws {
         let world = World()
         try world.upload([

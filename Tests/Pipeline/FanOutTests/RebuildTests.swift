@@ -13,7 +13,7 @@ import Testing
 
 /// Files that are missing, have a different epoch, or are behind the log are rebuilt from the tables and the rest of
 /// `ordered`.
-@Suite(.timeLimit(.minutes(3))) struct RebuildTests {
+@Suite(.timeLimit(.minutes(5))) struct RebuildTests {
     private static func inSmallSteps(_ configuration: inout FanOutConfiguration) {
         configuration.rebuildRows = 10
         configuration.rebuildReports = .zero

@@ -5,7 +5,7 @@ import SyncModel
 import Testing
 
 /// The rows of conflicts that are read with an outcome.
-@Suite(.timeLimit(.minutes(2))) struct ShownRowsTests {
+@Suite(.timeLimit(.minutes(5))) struct ShownRowsTests {
     private let second = Device(caller: "def", knowledgeID: "k3")
 
     /// Conflicts of rows of different sizes and devices, some named twice, some written since and some absent; with the rows

@@ -6,7 +6,7 @@ import Synchronization
 import TestClocks
 import Testing
 
-@Suite(.timeLimit(.minutes(3))) struct SubscriptionTests {
+@Suite(.timeLimit(.minutes(5))) struct SubscriptionTests {
     /// Records advances, and lets a test wait for them.
     private final class Moves: Sendable {
         let noted = Mutex<[String]>([])

@@ -6,7 +6,7 @@ import TestClocks
 import TestSignals
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct AdmissionTests {
+@Suite(.timeLimit(.minutes(5))) struct AdmissionTests {
     private let upload = #"{"knowledgeId":"k1","changes":[{}]}"#
 
     @Test func refusesALargeBodyBeforeItIsRead() async throws {
@@ -51,7 +51,7 @@ import Testing
 
     @Test func refusesTooManyChanges() async throws {
         try await withGateway {
-            $0.limits = SyncLimits(maxChanges: 3)
+            $0.limits = SyncLimits(outcome: OutcomeLimits(maxChanges: 3))
         } test: { gateway in
             for (changes, status) in [("1,2,3", 202), ("1,2,3,4", 413)] {
                 let answer = try await gateway.exchange(

@@ -4,7 +4,7 @@ import TestClocks
 import Testing
 
 /// Uploads are refused while those before them wait too long (I10).
-@Suite(.timeLimit(.minutes(1))) struct BacklogTests {
+@Suite(.timeLimit(.minutes(5))) struct BacklogTests {
     private static let lag = Duration.seconds(60)
     private let backlog = UploadBacklog(partitions: 4, maximumLag: Self.lag)
 

@@ -4,7 +4,7 @@ import SyncModel
 import TestClocks
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct BatchLookupTests {
+@Suite(.timeLimit(.minutes(5))) struct BatchLookupTests {
     private let path = "/v1/batches/7?knowledgeId=k1"
     private let outcome = PartOutcome.results([(0, .applied(5), nil)], summary: BatchSummary(changeCount: 1))
     private let text =

@@ -1,7 +1,7 @@
 import FanOutLink
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct EnvelopeTests {
+@Suite(.timeLimit(.minutes(5))) struct EnvelopeTests {
     @Test(arguments: [
         ("", 0), ("  ", 2), ("{", 1), (#"{"a":1,}"#, 7), (#"{"a":01}"#, 5), (#"{"knowledgeId":"\ud800"}"#, 16),
         ("{}x", 2), (#"{"a":nul}"#, 5), ("\u{FEFF}{}", 0),

@@ -5,7 +5,7 @@ import TestClocks
 import TestSignals
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct LongPollTests {
+@Suite(.timeLimit(.minutes(5))) struct LongPollTests {
     /// Sends a long poll and waits until it waits.
     private func poll(_ gateway: TestGateway, seconds: String = "30", until time: Duration = .seconds(30)) async throws
         -> HTTPClient

@@ -5,7 +5,7 @@ import TestClocks
 import TestSignals
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct OutcomeTests {
+@Suite(.timeLimit(.minutes(5))) struct OutcomeTests {
     @Test func mergesThePartsOfAllOwnersInTheRequestsOrder() async throws {
         try await withGateway { gateway in
             let q = SyncID(unchecked: "q")

@@ -2,7 +2,7 @@ import FanOutLink
 import SyncModel
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct PullTests {
+@Suite(.timeLimit(.minutes(5))) struct PullTests {
     @Test func respondsToAnIdlePullFromMemory() async throws {
         try await withGateway { gateway in
             let answer = try await gateway.exchange(

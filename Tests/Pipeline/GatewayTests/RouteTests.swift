@@ -5,7 +5,7 @@ import HTTP
 import SyncModel
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct RouteTests {
+@Suite(.timeLimit(.minutes(5))) struct RouteTests {
     @Test func unknownPathsAreNotFound() async throws {
         try await withGateway { gateway in
             for target in [

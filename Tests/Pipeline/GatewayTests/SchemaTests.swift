@@ -2,10 +2,11 @@ import Gateway
 import SyncModel
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct SchemaTests {
+@Suite(.timeLimit(.minutes(5))) struct SchemaTests {
     @Test func returnsTablesAndLimits() async throws {
         try await withGateway {
-            $0.limits = SyncLimits(maxBatchBytes: 5000, maxChanges: 6, maxValueBytes: 70)
+            $0.limits = SyncLimits(
+                maxBatchBytes: 5000, outcome: OutcomeLimits(maxChanges: 6, maxValueBytes: 70, maxRowBytes: 80))
             $0.configuration.keepAlive = .seconds(8)
         } test: { gateway in
             let answer = try await gateway.exchange("GET", "/v1/schema")
@@ -17,7 +18,7 @@ import Testing
                     + #"{"name":"pay","type":"decimal(10,2)","nullable":true,"default":"0.00"}]},"#
                     + #"{"name":"address","policy":"lastSyncWins","rank":1,"columns":["#
                     + #"{"name":"owner","type":"text","nullable":true,"references":"person"}]}],"#
-                    + #""limits":{"maxBatchBytes":5000,"maxChanges":6,"maxValueBytes":70,"maxLimit":10000,"maxWait":50,"keepAlive":8}}"#
+                    + #""limits":{"maxBatchBytes":5000,"maxChanges":6,"maxValueBytes":70,"maxRowBytes":80,"maxLimit":10000,"maxWait":50,"keepAlive":8}}"#
             )
         }
     }
@@ -37,7 +38,7 @@ import Testing
         }
         // Other limits are news, too.
         try await withGateway {
-            $0.limits = SyncLimits(maxChanges: 9)
+            $0.limits = SyncLimits(outcome: OutcomeLimits(maxChanges: 9))
         } test: { gateway in
             let answer = try await gateway.exchange("GET", "/v1/schema", headers: ["If-None-Match: \(tag)"])
             #expect(answer.status == 200)

@@ -9,7 +9,7 @@ import Synchronization
 import TestSignals
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ServiceTests {
+@Suite(.timeLimit(.minutes(5))) struct ServiceTests {
     private func service(
         _ host: String, authentication: some Authenticator = NoAuthentication()
     ) throws -> GatewayService<MemoryLog, ScriptedLink, some Authenticator> {

@@ -4,7 +4,7 @@ import SyncModel
 import Testing
 
 /// The rows of conflicts and refusals in the responses to a batch.
-@Suite(.timeLimit(.minutes(1))) struct ShownRowsTests {
+@Suite(.timeLimit(.minutes(5))) struct ShownRowsTests {
     private let upload = #"{"knowledgeId":"k1","batch":7,"changes":[1,2,3,4,5,6]}"#
 
     /// A row of 1,000 bytes.

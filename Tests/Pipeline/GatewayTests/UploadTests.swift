@@ -6,7 +6,7 @@ import SyncWire
 import TestSignals
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct UploadTests {
+@Suite(.timeLimit(.minutes(5))) struct UploadTests {
     @Test func appendsOneRecordWithEverythingThatOrderingNeeds() async throws {
         try await withGateway { gateway in
             let changes = #"[ {"table":"person", "id":"ü\u0041", "values":{"name":1.50}} , 7 ]"#

@@ -5,7 +5,7 @@ import TestClocks
 import TestSignals
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct WatchTests {
+@Suite(.timeLimit(.minutes(5))) struct WatchTests {
     /// Opens an event stream and reads its head.
     private func watch(_ gateway: TestGateway, as caller: String = "abc", links: String? = "xyz:read") async throws
         -> HTTPClient

@@ -6,7 +6,11 @@ import Testing
 
 /// A history of two schema versions; the second has longer titles, one more column and one more table.
 enum Fixture {
-    static let history = History(epoch: "h1", partitions: 4)
+    static let history = history(recordSize: 1 << 20)
+
+    static func history(recordSize: Int) -> History {
+        History(epoch: "h1", partitions: 4, recordSize: recordSize)
+    }
     static let partitioning = Partitioning(count: 4)
 
     static let schemas: SchemaHistory = {
@@ -68,6 +72,7 @@ struct Upload {
     var batch: Int64? = 7
     var isAtomic = false
     var grants: [(String, Access)] = [("ann", .write), ("bob", .write), ("cat", .read)]
+    var limits = OutcomeLimits()
     var changes: [UInt8]
     /// Where its edge put it, if not into the caller's own partition.
     var wrongPartition: Int?
@@ -86,16 +91,17 @@ struct Upload {
             epoch: epoch, rules: rules, schema: schema,
             device: Device(caller: SyncID(unchecked: caller), knowledgeID: KnowledgeID(unchecked: device)),
             batch: batch, isAtomic: isAtomic,
-            grants: grants.map { Grant(owner: SyncID(unchecked: $0), access: $1) }, changes: changes)
+            grants: grants.map { Grant(owner: SyncID(unchecked: $0), access: $1) }, limits: limits, changes: changes)
         return LogRecord(offset: offset, time: time, key: Array(caller.utf8), value: batch.encode())
     }
 
     /// What ingest makes of it.
     func admitted(
-        limits: SyncLimits = SyncLimits(), maximumRecordSize: Int = 1 << 20
+        limits: OutcomeLimits? = nil, maximumRecordSize: Int = 1 << 20
     ) throws -> Decoded {
-        var admission = Admission(history: Fixture.history, limits: limits, maximumRecordSize: maximumRecordSize)
-        return try Decoded(admission.admit(record, of: partition, schemas: Fixture.schemas))
+        var admission = Admission(history: Fixture.history(recordSize: maximumRecordSize))
+        return try Decoded(
+            admission.admit(with(\.limits, limits ?? self.limits).record, of: partition, schemas: Fixture.schemas))
     }
 }
 

@@ -5,7 +5,7 @@ import SyncWire
 
 /// What a partition comes to when its messages go through the machine one after the other, with nothing around it.
 struct ByHand {
-    private let machine = OrderingMachine(epoch: Fixture.history.epoch, clock: Fixture.history.clock)
+    private let machine = OrderingMachine(Fixture.history)
     private(set) var state = PartitionState()
     private(set) var pieces: [[UInt8]] = []
     private var rows: [RowKey: OrderedRow] = [:]

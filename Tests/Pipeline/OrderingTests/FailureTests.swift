@@ -12,7 +12,7 @@ import TestClocks
 import Testing
 
 /// What passes is tried again; what does not stops with an explanation.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FailureTests {
     private static let delay = Duration.milliseconds(1500)
     private static let configuration = OrderingConfiguration().with(\.stepBytes, 1).with(\.retryDelay, delay)

@@ -9,7 +9,7 @@ import TestClocks
 import Testing
 
 /// What the stage counts.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct MetricsTests {
     private let registry = MetricRegistry()
 

@@ -12,7 +12,7 @@ import TestClocks
 import Testing
 
 /// A message that cannot be ordered pauses its partition; what came before it is ordered, and so are the others.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct PauseTests {
     enum Obstacle: CaseIterable {
         case unreadable, unknownSchema, unknownRules, otherEpoch, tooManyValues

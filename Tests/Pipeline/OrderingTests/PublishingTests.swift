@@ -8,7 +8,7 @@ import SyncModel
 import Testing
 
 /// Publish, then write (I5), over a bounded overlay (I10).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct PublishingTests {
     @Test
     func writesNothingBeforeOrderedHasIt() async throws {

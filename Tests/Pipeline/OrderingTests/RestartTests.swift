@@ -10,7 +10,7 @@ import TestClocks
 import Testing
 
 /// Whoever takes over repeats the same results, and the tables end the same (I2, I4, I5).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RestartTests {
     /// With no room in the overlay each message is written before the next is read.
     private static let oneByOne = OrderingConfiguration().with(\.stepBytes, 1).with(\.overlayBytes, 0)

@@ -9,7 +9,7 @@ import SyncWire
 import Testing
 
 /// What the stage makes of `changes`: what the machine makes of it by hand (I4).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ResultTests {
     @Test(arguments: [UInt64(1), 2, 3, 4], [1, 3_000, 1 << 20])
     func comesToWhatTheMachineSaysByHand(seed: UInt64, stepBytes: Int) async throws {

@@ -6,7 +6,7 @@ import Synchronization
 import TestClocks
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct PartitionSupervisorTests {
+@Suite(.timeLimit(.minutes(5))) struct PartitionSupervisorTests {
     private enum Failure: Error { case passing, lacksSchema, ofRecord, ofOther, ofStage }
 
     private let clock = RecordingClock()

@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// How far stages are behind.
-@Suite(.timeLimit(.minutes(1))) struct StageLagTests {
+@Suite(.timeLimit(.minutes(5))) struct StageLagTests {
     private let registry = MetricRegistry()
 
     /// The lag of a stage in a partition in the exported text; `nil` where it is missing.

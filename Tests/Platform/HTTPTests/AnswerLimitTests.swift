@@ -3,7 +3,7 @@ import TestSignals
 import Testing
 
 /// Clients that ask and do not read take a bounded part of the memory.
-@Suite(.timeLimit(.minutes(1))) struct AnswerLimitTests {
+@Suite(.timeLimit(.minutes(5))) struct AnswerLimitTests {
     private static let large = 8 << 20
 
     private static func body(of request: HTTPRequest, _ sent: Signal<Int>) -> HTTPResponse {

@@ -1,7 +1,7 @@
 import HTTP
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ConnectionLimitTests {
+@Suite(.timeLimit(.minutes(5))) struct ConnectionLimitTests {
     private func isServed(_ client: RawClient) async throws -> Bool {
         do {
             try await client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -40,7 +40,7 @@ private func gunzip(_ bytes: [UInt8], count: Int) -> [UInt8]? {
     return code == Z_STREAM_END ? output : nil
 }
 
-@Suite(.timeLimit(.minutes(1))) struct GzipTests {
+@Suite(.timeLimit(.minutes(5))) struct GzipTests {
     static let sample = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 / 7 ^ $0 / 1001) }
 
     private func post(_ body: [UInt8], encoding: String, to port: UInt16) async throws -> RawClient.Answer {

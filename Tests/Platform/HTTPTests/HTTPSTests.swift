@@ -4,7 +4,7 @@ import Glibc
 import HTTP
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct HTTPSTests {
+@Suite(.timeLimit(.minutes(5))) struct HTTPSTests {
     /// Runs a program and returns its exit status and output.
     private func run(_ program: String, _ arguments: [String]) async throws -> (status: Int32, output: String) {
         try await withCheckedThrowingContinuation { done in

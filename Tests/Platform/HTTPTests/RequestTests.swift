@@ -2,7 +2,7 @@ import HTTP
 import TestSignals
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct RequestTests {
+@Suite(.timeLimit(.minutes(5))) struct RequestTests {
     @Test func echoesABodyAndKeepsTheConnection() async throws {
         try await TestServer(answer: echo).run { server, port in
             let client = try await RawClient(port: port)

@@ -3,7 +3,7 @@ import HTTP
 import TestSignals
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct StartStopTests {
+@Suite(.timeLimit(.minutes(5))) struct StartStopTests {
     @Test func stopWaitsForTheResponseInProgress() async throws {
         let started = Signal<Void>()
         let gate = Signal<Void>()

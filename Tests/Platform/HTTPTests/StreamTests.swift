@@ -3,7 +3,7 @@ import Synchronization
 import TestSignals
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct StreamTests {
+@Suite(.timeLimit(.minutes(5))) struct StreamTests {
     /// Runs a server that answers every request with a stream and tells of it.
     private func withStreams(
         capacity: Int = 64 << 10, ended: Signal<HTTPBodyStream.End> = Signal(),

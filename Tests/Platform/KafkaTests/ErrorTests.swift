@@ -3,7 +3,7 @@ import MockKafka
 import Testing
 import ThreadExecutor
 
-@Suite(.timeLimit(.minutes(1))) struct ErrorTests {
+@Suite(.timeLimit(.minutes(5))) struct ErrorTests {
     @Test func errorHasCodeNameAndRetriability() {
         let passing = KafkaError(.allBrokersDown, message: "no broker responds")
         #expect(passing.isRetriable)

@@ -6,7 +6,7 @@ import TestClocks
 import Testing
 
 /// What the port answers.
-@Suite(.timeLimit(.minutes(1))) struct OperationsServerTests {
+@Suite(.timeLimit(.minutes(5))) struct OperationsServerTests {
     private let metrics = MetricRegistry()
     private let readiness = Readiness()
 

@@ -95,7 +95,7 @@ import ThreadExecutor
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func rejectsACallerAboveTheWaitingLimit() async throws {
+    @Test(.timeLimit(.minutes(5))) func rejectsACallerAboveTheWaitingLimit() async throws {
         try await withDatabase(count: 1, waitingLimit: 0) { _, readers in
             let gate = ThreadGate()
             let first = Task { try await readers.read { _ in gate.pass() } }
@@ -107,7 +107,7 @@ import ThreadExecutor
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func aCancelledCallerStopsWaiting() async throws {
+    @Test(.timeLimit(.minutes(5))) func aCancelledCallerStopsWaiting() async throws {
         try await withDatabase(count: 1) { _, readers in
             let gate = ThreadGate()
             let first = Task { try await readers.read { _ in gate.pass() } }
@@ -122,7 +122,7 @@ import ThreadExecutor
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func closesAfterTheWaitingCallersAndRejectsLaterOnes() async throws {
+    @Test(.timeLimit(.minutes(5))) func closesAfterTheWaitingCallersAndRejectsLaterOnes() async throws {
         try await withDatabase(count: 1) { _, readers in
             let gate = ThreadGate()
             let first = Task { try await readers.read { _ in gate.pass() } }

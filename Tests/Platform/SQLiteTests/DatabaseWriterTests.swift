@@ -66,7 +66,7 @@ import ThreadExecutor
         try await writer.close()
     }
 
-    @Test(.timeLimit(.minutes(1))) func rejectsACallAboveItsLimit() async throws {
+    @Test(.timeLimit(.minutes(5))) func rejectsACallAboveItsLimit() async throws {
         let folder = try TemporaryFolder()
         let writer = try await DatabaseWriter.open(path: folder.file(), limit: 1)
         let gate = ThreadGate()
@@ -93,7 +93,7 @@ import ThreadExecutor
         try await writer.close()
     }
 
-    @Test(.timeLimit(.minutes(1))) func closesAfterTheAcceptedCallsAndRejectsLaterOnes() async throws {
+    @Test(.timeLimit(.minutes(5))) func closesAfterTheAcceptedCallsAndRejectsLaterOnes() async throws {
         let folder = try TemporaryFolder()
         let writer = try await DatabaseWriter.open(path: folder.file())
         try await writer.write { try $0.execute("CREATE TABLE t (i)") }

@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 /// How a service learns that it shall stop.
-@Suite(.timeLimit(.minutes(1))) struct GracefulShutdownTests {
+@Suite(.timeLimit(.minutes(5))) struct GracefulShutdownTests {
     private let record = Record()
 
     private func runUntil(_ line: String, _ body: @escaping @Sendable () async throws -> Void) async throws {

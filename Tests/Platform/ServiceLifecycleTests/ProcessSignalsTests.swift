@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What signals do to a process; it is one of its own, beside the tests.
-@Suite(.timeLimit(.minutes(1))) struct ProcessSignalsTests {
+@Suite(.timeLimit(.minutes(5))) struct ProcessSignalsTests {
     /// The process and what it says.
     private final class Probe {
         private let process = Process()

@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 /// Questions that are put whenever somebody asks whether the process is ready.
-@Suite(.timeLimit(.minutes(1))) struct ReadinessProbeTests {
+@Suite(.timeLimit(.minutes(5))) struct ReadinessProbeTests {
     private let readiness = Readiness()
 
     private func reasons() async -> [String: String] {

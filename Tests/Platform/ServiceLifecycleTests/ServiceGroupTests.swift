@@ -3,7 +3,7 @@ import TestClocks
 import Testing
 
 /// The order in which services start and stop.
-@Suite(.timeLimit(.minutes(1))) struct ServiceGroupTests {
+@Suite(.timeLimit(.minutes(5))) struct ServiceGroupTests {
     private let record = Record()
     private let clock = ManualClock()
 

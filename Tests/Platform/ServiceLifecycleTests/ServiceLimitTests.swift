@@ -5,7 +5,7 @@ import TestClocks
 import Testing
 
 /// The bounds in time.
-@Suite(.timeLimit(.minutes(1))) struct ServiceLimitTests {
+@Suite(.timeLimit(.minutes(5))) struct ServiceLimitTests {
     private let record = Record()
     private let clock = ManualClock()
 

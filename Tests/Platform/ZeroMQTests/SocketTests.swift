@@ -3,7 +3,7 @@ import ThreadExecutor
 import ZeroMQ
 
 /// Sockets on a thread of their own.
-@Suite(.timeLimit(.minutes(3))) struct SocketTests {
+@Suite(.timeLimit(.minutes(5))) struct SocketTests {
     @Test func messagesPassBothWaysAndWakeEndsTheWait() async throws {
         let thread = try DedicatedThread(name: "sockets")
         let answer = try await thread.run { () throws -> [[UInt8]]? in

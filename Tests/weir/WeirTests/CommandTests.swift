@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What the commands print, and how they end.
-@Suite(.timeLimit(.minutes(2))) struct CommandTests {
+@Suite(.timeLimit(.minutes(5))) struct CommandTests {
     private let folder: TestFolder
 
     init() throws { folder = try TestFolder() }

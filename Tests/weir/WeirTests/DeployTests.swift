@@ -3,7 +3,7 @@ import Testing
 import YAML
 
 /// The files under `deploy` for a cluster agree with the program and with each other.
-@Suite(.timeLimit(.minutes(2))) struct DeployTests {
+@Suite(.timeLimit(.minutes(5))) struct DeployTests {
     private static let deploy = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().appending(path: "deploy")
 

@@ -3,7 +3,7 @@ import SQLite
 import Testing
 
 /// The operations port of a running process.
-@Suite(.timeLimit(.minutes(2))) struct OperationsTests {
+@Suite(.timeLimit(.minutes(5))) struct OperationsTests {
     @Test func aRunningProcessIsAliveAndReady() async throws {
         let weir = try await TestServer.start()
         // The process logs its port earlier, when it listens.

@@ -3,7 +3,7 @@ import SQLite
 import Testing
 
 /// A schema is extended while devices of both versions sync, and never reduced.
-@Suite(.timeLimit(.minutes(2))) struct SchemaEvolutionTests {
+@Suite(.timeLimit(.minutes(5))) struct SchemaEvolutionTests {
     private static let first = """
         tables:
           person:

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Settings from the file, the environment and flags, and the reference that lists them.
-@Suite(.timeLimit(.minutes(2))) struct SettingTests {
+@Suite(.timeLimit(.minutes(5))) struct SettingTests {
     private static let reference = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent(
             "docs/configuration.md")

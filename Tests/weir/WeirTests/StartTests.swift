@@ -3,7 +3,7 @@ import SQLite
 import Testing
 
 /// What `weir run` reports when it cannot start, and what it logs.
-@Suite(.timeLimit(.minutes(2))) struct StartTests {
+@Suite(.timeLimit(.minutes(5))) struct StartTests {
     private let folder: TestFolder
 
     init() throws {
@@ -48,6 +48,37 @@ import Testing
         let answer = try await device.sync([TestDevice.change("p1", ["name": "A"])])
         #expect(TestDevice.verdicts(answer) == ["applied"])
         #expect(await weir.stop() == 0)
+    }
+
+    /// Sizes that contain one another, before anything is accepted that would not fit.
+    @Test func sizesThatDoNotFitAreRefusedWithTheirSum() async throws {
+        #expect(
+            try await refusal("--changelog.max-record-bytes", "1MiB", "--piece-bytes", "768KiB")
+                == "piece-bytes is 786432; with 524288 bytes of ids it is 1310720, more than max-record-bytes, 1048576: "
+                + "lower the one or raise the other")
+        let rows = try await refusal("--changelog.max-record-bytes", "1MiB")
+        #expect(
+            rows.hasPrefix(
+                "limits.max-row-bytes is 2097152; twice that, for the defaults of later columns, and 524288 "))
+        #expect(rows.hasSuffix("set limits.max-row-bytes to at most 262144"))
+        let batches = try await refusal("--changelog.max-record-bytes", "1MiB", "--limits.max-row-bytes", "256KiB")
+        #expect(batches.hasSuffix("set limits.max-batch-bytes to at most 524288"))
+        // The records of the history that these made are as they were.
+        let later = try await refusal("--changelog.max-record-bytes", "8MiB")
+        #expect(later.contains("more than a record, 1048576 "))
+        let values = try await CommandRun.run(
+            ["run", "--schema", "schema.yaml", "--data", "data", "--limits.max-row-bytes", "1KiB"], in: folder)
+        #expect(values.code != 0)
+        #expect(values.errors.contains("is 1024, less than max-value-bytes, 262144"))
+    }
+
+    @Test func aLogWithSmallerRecordsThanItsHistoryIsRefused() async throws {
+        let weir = try await TestServer.start(in: folder)
+        #expect(await weir.stop() == 0)
+        #expect(
+            try await refusal("--changelog.max-record-bytes", "8MiB", "--partitions", "2", "--clock", "sequence(100)")
+                == "the records of this history have up to 67108864 bytes, and max-record-bytes is 8388608: set it to "
+                + "67108864 or more")
     }
 
     @Test(arguments: ["0.0.0.0:0", "[::]:0"])

@@ -6,7 +6,7 @@ import Seeded
 import Testing
 
 /// `weir verify` and `weir replay` on folders that a real process made.
-@Suite(.timeLimit(.minutes(2))) struct VerifyTests {
+@Suite(.timeLimit(.minutes(5))) struct VerifyTests {
     private let folder: TestFolder
 
     init() throws { folder = try TestFolder() }

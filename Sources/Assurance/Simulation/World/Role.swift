@@ -62,7 +62,7 @@ final class Role: @unchecked Sendable {
             return
         case .ingest:
             let stage = IngestService(
-                context, limits: SyncLimits(),
+                context,
                 configuration: IngestConfiguration().with(\.stepBytes, max(scenario.stepBytes, 16 << 10)))
             run(process) { try await stage.run() }
         case .ordering:

@@ -49,8 +49,10 @@ package enum RefusalCode: String, Sendable, Hashable, CaseIterable {
     case unknownColumn = "unknown_column"
     /// Type, range, length, NUL, or null in a required column.
     case invalidValue = "invalid_value"
-    /// Above ``SyncLimits/maxValueBytes``.
+    /// Above ``OutcomeLimits/maxValueBytes``.
     case valueTooLarge = "value_too_large"
+    /// The row would be above ``OutcomeLimits/maxRowBytes``.
+    case rowTooLarge = "row_too_large"
     /// Not an object, or an invalid id, syncId, knowledgeId, base, flag or updatedAt.
     case invalidChange = "invalid_change"
     /// A creation without a required column.
@@ -96,12 +98,14 @@ package struct ChangeBatch: Sendable, Hashable {
     package var isAtomic: Bool
     /// The verified rights of the caller, including to its own syncId.
     package var grants: [Grant]
+    /// The limits of the edge.
+    package var limits: OutcomeLimits
     /// The JSON array of changes, byte for byte from the request.
     package var changes: [UInt8]
 
     package init(
         epoch: String, rules: Int = RulesVersion.current, schema: String, device: Device, batch: Int64?,
-        isAtomic: Bool = false, grants: [Grant], changes: [UInt8]
+        isAtomic: Bool = false, grants: [Grant], limits: OutcomeLimits = OutcomeLimits(), changes: [UInt8]
     ) {
         self.epoch = epoch
         self.rules = rules
@@ -110,6 +114,7 @@ package struct ChangeBatch: Sendable, Hashable {
         self.batch = batch
         self.isAtomic = isAtomic
         self.grants = grants
+        self.limits = limits
         self.changes = changes
     }
 }
@@ -141,6 +146,8 @@ package struct ChangePart: Sendable, Hashable {
     package var hasIngestRefusal: Bool
     /// The batch had a different epoch: nothing is applied and no outcome stored.
     package var hasOtherEpoch: Bool
+    /// ``OutcomeLimits/maxRowBytes`` of the batch.
+    package var maxRowBytes: Int
     /// The admitted changes, in the request's order.
     package var changes: [Change]
     /// Part 0 only.
@@ -149,7 +156,8 @@ package struct ChangePart: Sendable, Hashable {
     package init(
         epoch: String, rules: Int = RulesVersion.current, schema: String, upload: UploadReference, logTime: Int64,
         part: Int, owner: SyncID, device: Device, batch: Int64?, contentHash: [UInt8], isAtomic: Bool = false,
-        hasIngestRefusal: Bool = false, hasOtherEpoch: Bool = false, changes: [Change], summary: BatchSummary? = nil
+        hasIngestRefusal: Bool = false, hasOtherEpoch: Bool = false,
+        maxRowBytes: Int = OutcomeLimits().maxRowBytes, changes: [Change], summary: BatchSummary? = nil
     ) {
         self.epoch = epoch
         self.rules = rules
@@ -164,6 +172,7 @@ package struct ChangePart: Sendable, Hashable {
         self.isAtomic = isAtomic
         self.hasIngestRefusal = hasIngestRefusal
         self.hasOtherEpoch = hasOtherEpoch
+        self.maxRowBytes = maxRowBytes
         self.changes = changes
         self.summary = summary
     }
@@ -192,19 +201,34 @@ package struct BatchSummary: Sendable, Hashable {
     }
 }
 
-/// The limits of a batch, checked by gateways and by ingest.
+/// The limits that decide the outcome of a batch.
+///
+/// A batch has those of the gateway that accepted it, so that processing it again has the same outcome whatever is configured
+/// by then (I4).
+package struct OutcomeLimits: Sendable, Hashable {
+    package var maxChanges: Int
+    /// The canonical JSON of one value.
+    package var maxValueBytes: Int
+    /// The canonical JSON of all values of a row; also limited by the log's records (``History/maximumRowBytes``).
+    package var maxRowBytes: Int
+
+    package init(maxChanges: Int = 10_000, maxValueBytes: Int = 256 << 10, maxRowBytes: Int = 2 << 20) {
+        self.maxChanges = maxChanges
+        self.maxValueBytes = maxValueBytes
+        self.maxRowBytes = maxRowBytes
+    }
+}
+
+/// The limits of a gateway.
 ///
 /// Clients read them from `/v1/schema`.
 package struct SyncLimits: Sendable, Hashable {
     /// The whole request, decompressed.
     package var maxBatchBytes: Int
-    package var maxChanges: Int
-    /// The canonical JSON of one value.
-    package var maxValueBytes: Int
+    package var outcome: OutcomeLimits
 
-    package init(maxBatchBytes: Int = 4 << 20, maxChanges: Int = 10_000, maxValueBytes: Int = 256 << 10) {
+    package init(maxBatchBytes: Int = 4 << 20, outcome: OutcomeLimits = OutcomeLimits()) {
         self.maxBatchBytes = maxBatchBytes
-        self.maxChanges = maxChanges
-        self.maxValueBytes = maxValueBytes
+        self.outcome = outcome
     }
 }

@@ -6,6 +6,7 @@ struct ChangeRules {
     /// The schema version of stored rows: the newest that a part in this partition has named.
     private let reached: Schema
     private let clock: TimeStampClock
+    private let maximumRowBytes: Int
     private let timeStampBefore: TimeStamp
     private var timeStamp: TimeStamp
     private var results: [ChangeResult] = []
@@ -34,11 +35,15 @@ struct ChangeRules {
         var heldFrom: TimeStamp?
     }
 
-    init(part: ChangePart, schema: Schema, reached: Schema, clock: TimeStampClock, timeStamp: TimeStamp) {
+    init(
+        part: ChangePart, schema: Schema, reached: Schema, clock: TimeStampClock, timeStamp: TimeStamp,
+        maximumRowBytes: Int
+    ) {
         self.part = part
         self.schema = schema
         self.reached = reached
         self.clock = clock
+        self.maximumRowBytes = maximumRowBytes
         timeStampBefore = timeStamp
         self.timeStamp = timeStamp
         results.reserveCapacity(part.changes.count)
@@ -149,7 +154,21 @@ struct ChangeRules {
             return .keep(.conflict)
         }
         let lifted = row.values.lifted(to: reached.tables[change.table])
-        return .write(lifted.merged(with: change.values), isCreation: false, isAltered: change.isAltered)
+        let values = lifted.merged(with: change.values)
+        // A row that is above the limit, which may be lower than before, can still be made smaller.
+        if let refusal = refusal(ofSizeOf: values), values.jsonSize > lifted.jsonSize { return refusal }
+        return .write(values, isCreation: false, isAltered: change.isAltered)
+    }
+
+    /// The refusal of a row that is too large for a record of the log; `nil` for all others.
+    private func refusal(ofSizeOf values: RowValues) -> Decision? {
+        // With the bytes before each value, so never less than the values alone.
+        guard values.bytes.count > maximumRowBytes else { return nil }
+        let size = values.jsonSize
+        guard size > maximumRowBytes else { return nil }
+        return .keep(
+            .refused(
+                .rowTooLarge, message: "the row would have \(size) bytes, at most \(maximumRowBytes) are allowed"))
     }
 
     /// The values of a created or revived row (I8): the value sent, else the declared default, else NULL.
@@ -172,7 +191,7 @@ struct ChangeRules {
                 return .keep(.refused(.missingValue, message: "a new row needs \(column.name)"))
             }
         }
-        return .write(values, isCreation: true, isAltered: isAltered)
+        return refusal(ofSizeOf: values) ?? .write(values, isCreation: true, isAltered: isAltered)
     }
 
     private mutating func write(

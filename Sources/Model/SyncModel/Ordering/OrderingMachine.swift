@@ -36,10 +36,13 @@ package struct OrderingMachine: Sendable {
     /// Parts with a different epoch pause the partition.
     package let epoch: String
     package let clock: TimeStampClock
+    /// The limit of a row, where a part does not have a lower one.
+    private let maximumRowBytes: Int
 
-    package init(epoch: String, clock: TimeStampClock) {
-        self.epoch = epoch
-        self.clock = clock
+    package init(_ history: History) {
+        epoch = history.epoch
+        clock = history.clock
+        maximumRowBytes = history.maximumRowBytes
     }
 
     /// Orders one part.
@@ -70,7 +73,8 @@ package struct OrderingMachine: Sendable {
         }
 
         var rules = ChangeRules(
-            part: part, schema: version.schema, reached: reached, clock: clock, timeStamp: state.timeStamp)
+            part: part, schema: version.schema, reached: reached, clock: clock, timeStamp: state.timeStamp,
+            maximumRowBytes: min(part.maxRowBytes, maximumRowBytes))
         for change in part.changes { try rules.apply(change, row: row) }
         let ordered = rules.finish(row: row)
         next.timeStamp = ordered.timeStamp

@@ -56,6 +56,9 @@ package struct RowValues: Sendable, Hashable {
         }
     }
 
+    /// The size of the JSON of all values.
+    package var jsonSize: Int { ranges.reduce(0) { $0 + $1.count } }
+
     /// The range of each column's JSON in `bytes`, empty for an absent column.
     package var ranges: [Range<Int>] {
         bytes.withUnsafeBufferPointer { buffer in

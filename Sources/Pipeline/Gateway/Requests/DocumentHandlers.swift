@@ -20,7 +20,8 @@ extension GatewayHandler {
     func schema(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
         let newest = try newestSchema()
         let numbers = [
-            limits.maxBatchBytes, limits.maxChanges, limits.maxValueBytes,
+            limits.maxBatchBytes, limits.outcome.maxChanges, limits.outcome.maxValueBytes,
+            limits.outcome.maxRowBytes,
             Int(configuration.keepAlive.components.seconds),
         ]
         let tag = "W/\"\(newest.version.hash)-\(history.epoch)-\(numbers.map(String.init).joined(separator: "."))\""
@@ -45,8 +46,9 @@ extension GatewayHandler {
             writer.name("limits")
             writer.object { writer in
                 writer.member("maxBatchBytes", limits.maxBatchBytes)
-                writer.member("maxChanges", limits.maxChanges)
-                writer.member("maxValueBytes", limits.maxValueBytes)
+                writer.member("maxChanges", limits.outcome.maxChanges)
+                writer.member("maxValueBytes", limits.outcome.maxValueBytes)
+                writer.member("maxRowBytes", limits.outcome.maxRowBytes)
                 writer.member("maxLimit", Envelope.maximumLimit)
                 writer.member("maxWait", Envelope.maximumWait)
                 writer.member("keepAlive", configuration.keepAlive.components.seconds)

@@ -136,8 +136,8 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
                 ? try pullAtOnce(caller, envelope) ?? inTask { try await self.pull(caller, device, envelope) }
                 : inTask { try await self.pull(caller, device, envelope) }
         }
-        guard envelope.changeCount <= limits.maxChanges else {
-            throw Problem(.batchTooLarge, "\(envelope.changeCount) changes, at most \(limits.maxChanges) are allowed")
+        guard envelope.changeCount <= limits.outcome.maxChanges else {
+            throw Problem(.batchTooLarge, "\(envelope.changeCount) changes, at most \(limits.outcome.maxChanges) are allowed")
         }
         if route == .sync { return inTask { try await self.sync(caller, device, envelope) } }
         let wait = Preference.wait(of: request)

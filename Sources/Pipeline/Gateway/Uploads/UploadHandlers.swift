@@ -67,7 +67,8 @@ extension GatewayHandler {
         defer { quota.leave(caller.syncID, bytes: byteCount) }
         let message = ChangeBatch(
             epoch: history.epoch, schema: schema.version.hash, device: device, batch: envelope.batch,
-            isAtomic: envelope.isAtomic, grants: caller.grants, changes: envelope.changes?.take() ?? Array("[]".utf8)
+            isAtomic: envelope.isAtomic, grants: caller.grants, limits: limits.outcome,
+            changes: envelope.changes?.take() ?? Array("[]".utf8)
         ).encode()
         let upload = try await append(message, of: caller, changes: envelope.changeCount, bytes: byteCount)
         backlog?.appended(upload, at: clock.now())

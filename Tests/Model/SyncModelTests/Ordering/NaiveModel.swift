@@ -139,6 +139,8 @@ struct NaiveModel {
         }
         var values = last.values
         for (name, value) in sent(change, table) { values[name] = value }
+        let grows = size(values, key) > size(last.values, key)
+        if grows, size(values, key) > part.maxRowBytes { return answer("row_too_large") }
         return write(change, key, part, table, values, isDeleted: last.isDeleted || change.isDelete, isAltered: false)
     }
 
@@ -146,6 +148,7 @@ struct NaiveModel {
         let sent = sent(change, table)
         let absent = table.columns.filter { sent[$0.name] == nil }
         if absent.contains(where: \.isRequired) { return nil }
+        if size(sent, key) > part.maxRowBytes { return Answer(index: change.index, name: "row_too_large") }
         let isRevival = versions[key] != nil
         if !isRevival { makers[key] = change.knowledgeID.text }
         let isAltered = isRevival && !absent.isEmpty || absent.contains { $0.defaultValue != nil }
@@ -178,6 +181,10 @@ struct NaiveModel {
         let sinceFull = events.lastIndex(where: \.isFull).map { events[$0...] } ?? events[...]
         if sinceFull.contains(where: \.isAltered) { return nil }
         return isFull ? 0 : before
+    }
+
+    private func size(_ values: [String: String], _ key: RowKey) -> Int {
+        reached.tables[key.table].columns.reduce(0) { $0 + (values[$1.name] ?? Self.initial($1)).utf8.count }
     }
 
     private func sent(_ change: Change, _ table: Table) -> [String: String] {

@@ -11,7 +11,8 @@ import Testing
         // The sequences are useful only if they reach every outcome.
         #expect(
             kinds == [
-                "applied", "deleted", "conflict", "row_gone", "missing_value", "batch_aborted", "repeated", "dropped",
+                "applied", "deleted", "conflict", "row_gone", "missing_value", "row_too_large", "batch_aborted",
+                "repeated", "dropped",
                 "batch_mismatch", "outcome_expired", "history_changed", "held from 0", "held from before", "not held",
             ])
     }

@@ -12,7 +12,7 @@ struct Partition {
     private var nextUpload: Int64 = 0
 
     init(clock: TimeStampClock = .sequence(first: 1), schemas: SchemaHistory = Fixture.history) {
-        machine = OrderingMachine(epoch: Self.epoch, clock: clock)
+        machine = OrderingMachine(History(epoch: Self.epoch, partitions: 1, clock: clock))
         self.schemas = schemas
     }
 

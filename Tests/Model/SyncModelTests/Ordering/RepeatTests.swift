@@ -167,7 +167,7 @@ import Testing
     @Test func aCanonicallyEquivalentEpochIsADifferentEpochAndPauses() throws {
         try expectPause(.otherEpoch("other")) { $0.epoch = "other" }
         var partition = Partition()
-        partition.machine = OrderingMachine(epoch: "K", clock: .logTime)
+        partition.machine = OrderingMachine(History(epoch: "K", partitions: 1))
         var part = partition.part([])
         part.epoch = "\u{212A}"
         #expect(throws: OrderingMachine.Pause.otherEpoch("\u{212A}")) { try partition.order(part) }

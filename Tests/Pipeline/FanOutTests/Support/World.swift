@@ -94,7 +94,7 @@ final class World {
     private func order(_ part: ChangePart, in partition: Int, publishing: Range<Int>?) throws {
         let state = states[partition] ?? PartitionState()
         let kept = progress[part.deviceKey] ?? []
-        let step = try OrderingMachine(epoch: epoch, clock: .sequence(first: 100)).step(
+        let step = try OrderingMachine(history).step(
             part, state: state, schemas: schemas,
             progress: DeviceProgress(
                 highestBatch: kept.map(\.batch).max() ?? 0, outcome: kept.first { $0.batch == part.batch })

@@ -22,11 +22,11 @@ import Testing
             upload.isAtomic = random.once(in: 2)
             if random.once(in: 2) { upload.schema = Fixture.oldest }
             let maximum = random.once(in: 4) ? 4096 : 1 << 20
-            let decoded = try upload.admitted(limits: SyncLimits(maxValueBytes: 200), maximumRecordSize: maximum)
+            let decoded = try upload.admitted(limits: OutcomeLimits(maxValueBytes: 200), maximumRecordSize: maximum)
             guard decoded.admitted.records.allSatisfy({ $0.key.count + $0.value.count <= maximum }) else {
                 throw Fuzzer.BrokenPromise("a record larger than the log takes")
             }
-            let again = try upload.admitted(limits: SyncLimits(maxValueBytes: 200), maximumRecordSize: maximum)
+            let again = try upload.admitted(limits: OutcomeLimits(maxValueBytes: 200), maximumRecordSize: maximum)
             guard again.admitted == decoded.admitted else {
                 throw Fuzzer.BrokenPromise("other records the second time")
             }

@@ -179,7 +179,7 @@ import Testing
             Upload("[1,2"), Upload([#"{"table":"note","id":"1","syncId":"zoe"}"#]),
             Upload([#"{"table":"note","id":"1"}"#]).with(\.epoch, "h2"),
         ]
-        var used = Admission(history: Fixture.history, limits: SyncLimits(), maximumRecordSize: 1 << 20)
+        var used = Admission(history: Fixture.history(recordSize: 1 << 20))
         for upload in uploads + uploads.reversed() {
             let first = try upload.admitted().admitted
             #expect(try used.admit(upload.record, of: upload.partition, schemas: Fixture.schemas) == first)

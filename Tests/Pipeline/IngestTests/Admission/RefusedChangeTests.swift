@@ -113,7 +113,7 @@ import Testing
     func refusesOneChangeByItself(refused: Case) throws {
         let good = #"{"table":"note","id":"9","values":{"body":"\#(String(repeating: "x", count: 98))"}}"#
         let upload = Upload([good, " \(refused.change) ", good])
-        let decoded = try upload.admitted(limits: SyncLimits(maxValueBytes: 100))
+        let decoded = try upload.admitted(limits: OutcomeLimits(maxValueBytes: 100))
         #expect(decoded.parts.count == 1 && decoded.parts[0].changes.map(\.index) == [0, 2])
         #expect(decoded.refusals == [Refusal(index: 1, code: refused.code, message: refused.message)])
         #expect(decoded.parts[0].summary?.changeCount == 3)

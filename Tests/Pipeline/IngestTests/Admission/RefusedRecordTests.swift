@@ -19,8 +19,8 @@ import Testing
     func sendsARecordThatBreaksTheContractToDeadLetters(
         changes: String, code: RecordRefusal.Code, reason: String
     ) throws {
-        let upload = Upload(changes)
-        let decoded = try upload.admitted(limits: SyncLimits(maxChanges: 3))
+        let upload = Upload(changes).with(\.limits, OutcomeLimits(maxChanges: 3))
+        let decoded = try upload.admitted()
         #expect(decoded.parts.isEmpty && decoded.letters.count == 1)
         let refusal = try #require(decoded.admitted.recordRefusal)
         #expect(refusal.code == code && refusal.reason.hasPrefix(reason), "\(refusal)")
@@ -55,11 +55,11 @@ import Testing
 
     @Test func takesAsManyChangesAsAreAllowed() throws {
         let changes = (1...3).map { #"{"table":"note","id":"\#($0)"}"# }
-        #expect(try Upload(changes).admitted(limits: SyncLimits(maxChanges: 3)).outline == ["ann 0 1 2"])
+        #expect(try Upload(changes).admitted(limits: OutcomeLimits(maxChanges: 3)).outline == ["ann 0 1 2"])
     }
 
     @Test func sendsBytesThatAreNoMessageToDeadLetters() throws {
-        var admission = Admission(history: Fixture.history, limits: SyncLimits(), maximumRecordSize: 1 << 20)
+        var admission = Admission(history: Fixture.history(recordSize: 1 << 20))
         for value in [[], [0xFF], [0x08], [0x08, 0x00], Array("hello".utf8), [0x0B]] as [[UInt8]] {
             let record = LogRecord(offset: 1, time: 2, key: [], value: value)
             let decoded = try Decoded(admission.admit(record, of: 0, schemas: Fixture.schemas))
@@ -78,7 +78,7 @@ import Testing
         #expect(throws: IngestError.unknownRules(upload, 2)) { try batch.with(\.rules, 2).admitted() }
         let unknown = String(repeating: "0", count: 32)
         #expect(throws: IngestError.unknownSchema(upload, unknown)) { try batch.with(\.schema, unknown).admitted() }
-        var admission = Admission(history: Fixture.history, limits: SyncLimits(), maximumRecordSize: 1 << 20)
+        var admission = Admission(history: Fixture.history(recordSize: 1 << 20))
         // Format 2, and a field that format 1 would refuse.
         let newer = LogRecord(offset: 42, time: 0, key: [], value: [0x08, 0x02, 0x0B])
         var thrown: IngestError?
@@ -93,7 +93,7 @@ import Testing
         }
         // It is known again as soon as `control` has it.
         #expect(throws: IngestError.unknownSchema(upload, Fixture.newest)) {
-            var early = Admission(history: Fixture.history, limits: SyncLimits(), maximumRecordSize: 1 << 20)
+            var early = Admission(history: Fixture.history(recordSize: 1 << 20))
             var known = SchemaHistory()
             known.append(Fixture.schemas.entries[0])
             _ = try early.admit(batch.record, of: 2, schemas: known)

@@ -102,7 +102,7 @@ import Testing
         #expect(refused.changes == [RefusedChanges.Change(decoded.refusals[0], json: [])] && refused.others.isEmpty)
         #expect(sizes(decoded).allSatisfy { $0 <= limit })
 
-        var admission = Admission(history: Fixture.history, limits: SyncLimits(), maximumRecordSize: limit)
+        var admission = Admission(history: Fixture.history(recordSize: limit))
         let record = LogRecord(offset: 1, time: 2, key: Array(filler.utf8), value: [0xFF])
         let letter = try admission.admit(record, of: 0, schemas: Fixture.schemas).records[0]
         #expect(letter.key.isEmpty && letter.value.count <= limit)

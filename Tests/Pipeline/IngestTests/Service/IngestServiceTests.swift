@@ -8,7 +8,7 @@ import SyncWire
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct IngestServiceTests {
+@Suite(.timeLimit(.minutes(5))) struct IngestServiceTests {
     private let log = TestLog()
     private let clock = TestClock()
     private let events = Events()
@@ -18,7 +18,7 @@ import Testing
     ) -> Task<Void, any Error> {
         let service = IngestService(
             StageContext(log: log, history: Fixture.history, schemas: schemas, clock: clock ?? self.clock),
-            limits: SyncLimits(), configuration: IngestConfiguration().with(\.stepBytes, stepBytes), report: events.add)
+            configuration: IngestConfiguration().with(\.stepBytes, stepBytes), report: events.add)
         return Task { try await service.run() }
     }
 
@@ -53,7 +53,6 @@ import Testing
         let registry = MetricRegistry()
         let service = IngestService(
             StageContext(log: log, history: Fixture.history, schemas: KnownSchemas(Fixture.schemas), clock: clock),
-            limits: SyncLimits(),
             configuration: IngestConfiguration().with(\.stepBytes, 1).with(\.deadLetterBytes, 1000),
             metrics: IngestMetrics(registry, partitions: 4), report: events.add)
         let running = Task { try await service.run() }

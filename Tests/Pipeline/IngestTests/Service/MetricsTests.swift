@@ -7,7 +7,7 @@ import SyncModel
 import Testing
 
 /// What the stage counts.
-@Suite(.timeLimit(.minutes(1))) struct MetricsTests {
+@Suite(.timeLimit(.minutes(5))) struct MetricsTests {
     private let registry = MetricRegistry()
     private let log = TestLog()
 
@@ -24,7 +24,7 @@ import Testing
         let service = IngestService(
             StageContext(
                 log: log, history: Fixture.history, schemas: KnownSchemas(Fixture.schemas), clock: TestClock()),
-            limits: SyncLimits(), configuration: IngestConfiguration().with(\.stepBytes, 1 << 20), metrics: metrics
+            configuration: IngestConfiguration().with(\.stepBytes, 1 << 20), metrics: metrics
         ) { event in
             if case .committed = event { stepsCommitted.add() }
         }
@@ -54,7 +54,7 @@ import Testing
         let service = IngestService(
             StageContext(
                 log: log, history: Fixture.history, schemas: KnownSchemas(Fixture.schemas), clock: TestClock()),
-            limits: SyncLimits(), configuration: IngestConfiguration(),
+            configuration: IngestConfiguration(),
             metrics: IngestMetrics(registry, partitions: Fixture.history.partitions))
         let running = Task { try await service.run() }
         await log.commits.reach(1)

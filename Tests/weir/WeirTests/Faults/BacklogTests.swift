@@ -5,7 +5,7 @@ import Testing
 import ThreadExecutor
 
 /// A stage makes no progress: uploads are accepted up to a bound, and rejected until the stage continues.
-@Suite(.timeLimit(.minutes(2))) struct BacklogTests {
+@Suite(.timeLimit(.minutes(5))) struct BacklogTests {
     @Test func uploadsAreRejectedWhileTheTablesCannotBeWritten() async throws {
         let folder = try TestFolder()
         let weir = try await TestServer.start(

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Clients that do not read, or send as much as they can: memory stays bounded, and other clients are served.
-@Suite(.timeLimit(.minutes(3))) struct BoundsTests {
+@Suite(.timeLimit(.minutes(5))) struct BoundsTests {
     /// What the process may use beyond the configured bounds: threads, caches, answers that are being written.
     private static let slack = 64 << 20
 
@@ -72,6 +72,29 @@ import Testing
         // Sent again, the batch has the same outcome; the device reads the other rows page by page.
         _ = try await stale.sync(changes)
         #expect(stale.rows == writer.rows)
+        #expect(await weir.stop() == 0)
+    }
+
+    /// Values that fit one by one, and together are more than a record of the log.
+    @Test func aRowThatOutgrowsARecordIsRefusedAndOthersAreServed() async throws {
+        let folder = try TestFolder()
+        let columns = (0..<8).map { "      c\($0): text" }.joined(separator: "\n")
+        try folder.write("tables:\n  wide:\n    columns:\n\(columns)\n", to: "schema.yaml")
+        let weir = try await WeirProcess.start(
+            schema: folder.path + "/schema.yaml", in: folder,
+            settings: [
+                "partitions": "1", "changelog.max-record-bytes": "1MiB", "limits.max-row-bytes": "256KiB",
+                "limits.max-batch-bytes": "512KiB",
+            ])
+        var device = TestDevice(weir, syncID: "abc", knowledgeID: "k1")
+        let value = JSON(String(repeating: "x", count: 200_000))
+        for column in 0..<8 {
+            let answer = try await device.sync([TestDevice.change("r", ["c\(column)": value], table: "wide")])
+            #expect(TestDevice.verdicts(answer) == [column == 0 ? "applied" : "refused row_too_large"])
+        }
+        var other = TestDevice(weir, syncID: "def", knowledgeID: "k2")
+        let answer = try await other.sync([TestDevice.change("r", ["c0": "1"], table: "wide")])
+        #expect(TestDevice.verdicts(answer) == ["applied"])
         #expect(await weir.stop() == 0)
     }
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The disk is full or read-only: uploads are rejected, and all stages continue without a restart when there is space again.
-@Suite(.timeLimit(.minutes(2))) struct DiskTests {
+@Suite(.timeLimit(.minutes(5))) struct DiskTests {
     private static let settings = ["ordering.retry-delay": "1ms"]
 
     @Test func uploadsLeaveSpaceForAcknowledgedBatches() async throws {
