@@ -21,6 +21,8 @@ package final class KafkaChangeLog: PrunableLog {
         var producers: [Int: KafkaLogProducer] = [:]
         var readers: [Int: KafkaLogReader] = [:]
         var memberships: [Int: KafkaMembership] = [:]
+        /// The groups in which another process has this one's instance name.
+        var fencedGroups: Set<String> = []
     }
 
     let configuration: KafkaChangeLogConfiguration
@@ -132,10 +134,16 @@ package final class KafkaChangeLog: PrunableLog {
     }
 
     /// Joins a consumer group, whose name in Kafka consists of the topic prefix, the group and the topic.
+    ///
+    /// With an instance name, one membership of a group may run at a time. If another process joins under the same name, the
+    /// brokers remove this one, whose next membership is then without a name: were it to take the name back, the two would
+    /// remove each other in turns.
     package func join(group: String, topic: Topic) async throws(ChangeLogError) -> KafkaMembership {
         let number = try register()
         let name = topics.group(group, on: topic)
-        let properties = ClientProperties(configuration: configuration).member(of: name)
+        let isFenced = state.withLock { $0.fencedGroups.contains(name) }
+        let instance = isFenced ? nil : configuration.instanceName
+        let properties = ClientProperties(configuration: configuration).member(of: name, instance: instance)
         let offsets = try offsetsClient(of: name)
         do throws(ChangeLogError) {
             try await remember(name, on: topic, offsets.client)
@@ -145,7 +153,11 @@ package final class KafkaChangeLog: PrunableLog {
         }
         let membership = KafkaMembership(
             .init(
-                session: .init(topic: topic, group: name, topics: topics, properties: properties, logger: logger),
+                session: .init(
+                    topic: topic, group: name, topics: topics, properties: properties, instance: instance,
+                    logger: logger,
+                    wasFenced: { [weak self] in self?.state.withLock { _ = $0.fencedGroups.insert(name) } }),
+                revocationLimit: configuration.sessionTimeout,
                 committed: { [weak self] (partition) async throws(ChangeLogError) in
                     guard let self else { throw .closed("the log") }
                     return try await self.committed(TopicPartition(topic, partition), of: name, offsets.client)

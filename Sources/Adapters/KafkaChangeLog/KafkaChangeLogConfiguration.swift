@@ -38,7 +38,9 @@ package struct KafkaChangeLogConfiguration: ConfigurationComponent {
     /// See ``KafkaChangeLog/removeRecords(of:before:floors:consumers:)``.
     package var keep: Duration = .seconds(7 * 86_400)
     package var closeTimeout: Duration = .seconds(10)
-    package var sessionTimeout: Duration = .seconds(10)
+    package var sessionTimeout: Duration = .seconds(6)
+    /// `nil` for a process that is unknown to its groups after a restart.
+    package var instanceName: String?
     package var checkInterval: Duration = .seconds(5)
     /// Whether a time that the producer set is accepted as the log's, which the mock cluster of tests needs.
     package var acceptsProducersTime = false
@@ -87,6 +89,10 @@ package struct KafkaChangeLogConfiguration: ConfigurationComponent {
             "session-timeout", \.sessionTimeout, .duration(in: .seconds(1)...(.seconds(300))),
             "How long a worker may be silent before its partitions are reassigned; the brokers limit it.")
         Setting(
+            optional: "instance-name", \.instanceName, .string(lengths: 1...249),
+            "Name of this process, unique in its role and kept when it restarts: it then gets its partitions back at once."
+        )
+        Setting(
             "check-interval", \.checkInterval, .duration(in: .milliseconds(100)...(.seconds(600))),
             "How often a process checks that the topics still have its epoch and all their records.")
         PassedProperty.texts.map { name, about in
@@ -100,12 +106,11 @@ package struct KafkaChangeLogConfiguration: ConfigurationComponent {
 
     /// Includes librdkafka's own check of the properties that are passed on.
     package mutating func validate(_ context: ValidationContext<Self>) throws(ConfigurationProblem) {
-        let isFit = topicPrefix.utf8.allSatisfy {
-            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20)
-                || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || "._-".utf8.contains($0)
-        }
-        guard isFit else {
+        guard Self.isName(topicPrefix) else {
             throw context.problem(with: \.topicPrefix, "has other characters than letters, digits, '.', '_' and '-'")
+        }
+        if let instanceName, !Self.isName(instanceName) {
+            throw context.problem(with: \.instanceName, "has other characters than letters, digits, '.', '_' and '-'")
         }
         var found: [(key: PartialKeyPath<Self>, property: KafkaProperty)] = []
         for (name, _) in PassedProperty.texts {
@@ -135,6 +140,14 @@ package struct KafkaChangeLogConfiguration: ConfigurationComponent {
         }
         // Those in `properties` are shown nowhere.
         (texts, secrets, others) = ([:], [:], [])
+    }
+
+    /// Whether a text has only characters that Kafka allows in names.
+    private static func isName(_ text: String) -> Bool {
+        text.utf8.allSatisfy {
+            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20)
+                || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || "._-".utf8.contains($0)
+        }
     }
 
     /// Passes a property on to librdkafka.

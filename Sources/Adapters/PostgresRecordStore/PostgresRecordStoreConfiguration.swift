@@ -19,7 +19,7 @@ package struct PostgresRecordStoreConfiguration: ConfigurationComponent {
     /// Whether ``PostgresRecordStore/prepare(_:epoch:)`` makes and extends tables, or refuses where something is missing.
     package var migratesAtStart = true
     package var stalledAfter: Duration = .seconds(3)
-    package var idleTransactionTimeout: Duration = .seconds(10)
+    package var idleTransactionTimeout: Duration = .seconds(5)
     package var connectTimeout: Duration = .seconds(10)
     /// Whether the store is only read, which needs no other right than to read the tables: what would write fails.
     ///

@@ -48,6 +48,20 @@ extension KafkaClient {
         }
     }
 
+    /// Whether the client has an id in its group: from its join until it has sent its request to leave.
+    package var isMember: Bool {
+        do throws(KafkaError) {
+            return try use { (handle) throws(KafkaError) in
+                guard let id = rd_kafka_memberid(handle) else { return false }
+                defer { rd_kafka_mem_free(handle, id) }
+                return id.pointee != 0
+            }
+        } catch {
+            // The client was closed.
+            return false
+        }
+    }
+
     /// Commits an offset; an event of the kind `commit` with the tag reports the result.
     package func commit(_ position: KafkaPosition, tag: UInt) throws(KafkaError) {
         try use { (handle) throws(KafkaError) in

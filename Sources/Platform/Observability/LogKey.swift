@@ -23,7 +23,7 @@ extension LogKey {
     /// A topic of the log.
     package static let topic = LogKey("topic")
 
-    /// A partition of a topic.
+    /// A partition of a topic, or several.
     package static let partition = LogKey("partition")
 
     /// A record's offset in its partition.

@@ -105,7 +105,7 @@ package protocol LogMembership: Sendable {
     /// leaves; called once.
     ///
     /// The member takes part from this call on. On a rebalance the workers of revoked partitions are cancelled and awaited
-    /// before another member gets them; what they throw then is ignored. A worker that returns leaves its partition idle
+    /// before another member gets them, within a limit of the log; what they throw then is ignored. A worker that returns leaves its partition idle
     /// until a rebalance moves it. When a worker throws without having been cancelled, every worker is cancelled and
     /// awaited and the error is rethrown. When this ends, the member has left the group and its partitions go to the others.
     ///

@@ -27,7 +27,8 @@ import Testing
                 "WEIR_KAFKA_SERVERS": "a:9092, b:9092", "WEIR_KAFKA_TOPIC_PREFIX": "weir.",
                 "WEIR_KAFKA_MAX_RECORD_BYTES": "8MiB", "WEIR_KAFKA_QUEUE_BYTES": "16MiB",
                 "WEIR_KAFKA_FETCH_BYTES": "4MiB", "WEIR_KAFKA_LINGER_MS": "1", "WEIR_KAFKA_COMPRESSION": "zstd",
-                "WEIR_KAFKA_CLOSE_TIMEOUT": "3s", "WEIR_KAFKA_SESSION_TIMEOUT": "6s",
+                "WEIR_KAFKA_CLOSE_TIMEOUT": "3s", "WEIR_KAFKA_SESSION_TIMEOUT": "7s",
+                "WEIR_KAFKA_INSTANCE_NAME": "ingest-1",
                 "WEIR_KAFKA_SECURITY_PROTOCOL": "sasl_ssl",
                 "WEIR_KAFKA_SASL_PASSWORD_FILE": "secret",
                 "WEIR_KAFKA_PROPERTIES": "socket.nagle.disable=true,api.version.request.timeout.ms=5000",
@@ -40,7 +41,8 @@ import Testing
         #expect(configuration.lingerMilliseconds == 1)
         #expect(configuration.compression == .zstd)
         #expect(configuration.closeTimeout == .seconds(3))
-        #expect(configuration.sessionTimeout == .seconds(6))
+        #expect(configuration.sessionTimeout == .seconds(7))
+        #expect(configuration.instanceName == "ingest-1")
         let names = Set(configuration.properties.map(\.name))
         #expect(
             names == [
@@ -70,6 +72,14 @@ import Testing
             try load(["WEIR_KAFKA_SERVERS": "a:9092", "WEIR_KAFKA_PROPERTIES": property])
         }
         #expect(problems?.description.contains("cannot be set") == true)
+    }
+
+    /// Kafka would reject the member each time it joins.
+    @Test func rejectsAnInstanceNameThatKafkaDoesNotAllow() {
+        let problems = #expect(throws: ConfigurationProblems.self) {
+            try load(["WEIR_KAFKA_SERVERS": "a:9092", "WEIR_KAFKA_INSTANCE_NAME": "ingest 1"])
+        }
+        #expect(problems?.description.contains("kafka.instance-name") == true)
     }
 
     @Test func explainsAnInvalidPropertyWithoutShowingIt() {

@@ -1,5 +1,6 @@
 import ChangeLog
 import ChangeLogConformance
+import Configuration
 import Foundation
 import Fuzzing
 import KafkaChangeLog
@@ -38,6 +39,47 @@ struct GroupTests {
         }
     }
 
+    /// Workers that do not end delay the partitions revoked with theirs for a limited time, and commit nothing after that.
+    ///
+    /// A partition that comes back has one worker at a time.
+    @Test func workersThatDoNotEndLoseTheirPartitions() async throws {
+        try await TestCluster.whenFree {
+            let harness = try await KafkaLogHarness.make()
+            try await harness.createTopics(partitions: 4)
+            let log = try await KafkaChangeLog(harness.configuration().with(\.sessionTimeout, .seconds(6)))
+            let (stuck, other) = (Workers(), Workers())
+            let member = try await log.join(group: "g", topic: .changes)
+            let (gate, opening) = AsyncStream.makeStream(of: Never.self)
+            let running = Task {
+                try await member.run { assignment in
+                    await stuck.work(assignment) {
+                        // Not cancelled with the worker.
+                        await Task { for await _ in gate {} }.value
+                    }
+                }
+            }
+            await stuck.wait { $0 == 4 }
+            let held = stuck.assignments
+            let second = try await log.join(group: "g", topic: .changes)
+            let secondRun = Task { try await second.run { await other.work($0) } }
+            await other.wait { $0 == 2 }
+            for assignment in other.assignments { try await assignment.commit(1) }
+            for assignment in held where other.partitions.contains(assignment.partition.partition) {
+                let error = await #expect(throws: ChangeLogError.self) { try await assignment.commit(2) }
+                #expect(error?.code == .fenced)
+            }
+            await second.leave()
+            try await secondRun.value
+            #expect(stuck.begun == 4)
+            opening.finish()
+            await stuck.waitUntilBegun(6)
+            running.cancel()
+            try await running.value
+            await log.close()
+            try await harness.remove()
+        }
+    }
+
     /// A member whose worker does nothing for longer than the session timeout stays in its group.
     @Test func memberWithPausedPartitionsStaysInItsGroup() async throws {
         try await TestCluster.whenFree {
@@ -63,38 +105,141 @@ struct GroupTests {
     }
 }
 
+/// Members whose sessions outlast the test, so that nothing waits for a session to expire.
+@Suite(.timeLimit(.minutes(3)), .enabled(if: TestCluster.isReal, "the mock cluster has no named members"))
+struct NamedMemberTests {
+    /// The second process of a name gets the partitions of the first, which fails and then works without a name; neither
+    /// interrupts the partitions of another process.
+    @Test func aMemberIsReplacedByTheNextOneOfItsNameWithoutARebalance() async throws {
+        try await Self.withTopics { harness in
+            let (first, other) = (try await Member(harness, named: "a"), try await Member(harness, named: "b"))
+            let firstRun = first.run()
+            await first.workers.wait { $0 == 4 }
+            let otherRun = other.run()
+            await first.workers.wait { $0 == 2 }
+            await other.workers.wait { $0 == 2 }
+            let (held, begun) = (first.workers.partitions, other.workers.begun)
+
+            let second = try await Member(harness, named: "a")
+            let secondRun = second.run()
+            await second.workers.wait { $0 == 2 }
+            #expect(second.workers.partitions == held)
+            let error = await #expect(throws: ChangeLogError.self) { try await firstRun.value }
+            #expect(error?.message.contains("kafka.instance-name") == true)
+            #expect(error?.isRetriable == true)
+            #expect(other.workers.begun == begun)
+            #expect(other.workers.partitions.count == 2)
+            for assignment in second.workers.assignments + other.workers.assignments { try await assignment.commit(1) }
+
+            // The first one takes part again, and the second keeps its name.
+            let unnamedRun = first.run()
+            await first.workers.wait { $0 > 0 }
+            for assignment in second.workers.assignments + first.workers.assignments { try await assignment.commit(2) }
+            for run in [unnamedRun, secondRun, otherRun] {
+                run.cancel()
+                try await run.value
+            }
+            for member in [first, second, other] { await member.log.close() }
+        }
+    }
+
+    @Test func aNamedMemberThatStopsHandsOverAtOnce() async throws {
+        try await Self.withTopics { harness in
+            let (staying, stopping) = (try await Member(harness, named: "a"), try await Member(harness, named: "b"))
+            let run = staying.run()
+            for _ in 0..<TestLength.count(10, short: 4, long: 50) {
+                await staying.workers.wait { $0 == 4 }
+                let other = stopping.run()
+                await stopping.workers.wait { $0 == 2 }
+                await staying.workers.wait { $0 == 2 }
+                other.cancel()
+                try await other.value
+            }
+            await staying.workers.wait { $0 == 4 }
+            run.cancel()
+            try await run.value
+            for member in [staying, stopping] { await member.log.close() }
+        }
+    }
+
+    /// A process with a name in the group of the test.
+    private struct Member {
+        let log: KafkaChangeLog
+        let workers = Workers()
+
+        init(_ harness: KafkaLogHarness, named name: String) async throws {
+            log = try await KafkaChangeLog(
+                harness.configuration().with(\.instanceName, name).with(\.sessionTimeout, .seconds(300)))
+        }
+
+        func run() -> Task<Void, any Error> {
+            Task {
+                let membership = try await log.join(group: "g", topic: .changes)
+                try await membership.run { await workers.work($0) }
+            }
+        }
+    }
+
+    private static func withTopics(_ body: (KafkaLogHarness) async throws -> Void) async throws {
+        try await TestCluster.whenFree {
+            let harness = try await KafkaLogHarness.make()
+            try await harness.createTopics(partitions: 4)
+            try await body(harness)
+            try await harness.remove()
+        }
+    }
+}
+
 /// Counts workers, and lets tests wait for a number of them.
 private final class Workers: Sendable {
     private struct State {
         var count = 0
         var begun = 0
         var last: Assignment?
-        var waiting: [(isMet: @Sendable (Int) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
+        var assignments: [Int: Assignment] = [:]
+        var waiting: [(isMet: @Sendable (State) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
     }
 
     private let state = Mutex(State())
 
     var last: Assignment? { state.withLock { $0.last } }
 
+    /// What the workers that run were given.
+    var assignments: [Assignment] { state.withLock { Array($0.assignments.values) } }
+
+    var partitions: Set<Int> { state.withLock { Set($0.assignments.keys) } }
+
     /// The number of workers that have begun.
     var begun: Int { state.withLock { $0.begun } }
 
-    func work(_ assignment: Assignment) async {
+    /// - Parameter ending: what the worker does once it is cancelled.
+    func work(_ assignment: Assignment, ending: () async -> Void = {}) async {
         change { state in
             state.count += 1
             state.begun += 1
             state.last = assignment
+            state.assignments[assignment.partition.partition] = assignment
         }
         let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
         for await _ in stream {}
         continuation.finish()
-        change { $0.count -= 1 }
+        await ending()
+        change { state in
+            state.count -= 1
+            state.assignments[assignment.partition.partition] = nil
+        }
     }
 
-    func wait(until isMet: @escaping @Sendable (Int) -> Bool) async {
+    /// Waits for a number of workers.
+    func wait(until isMet: @escaping @Sendable (Int) -> Bool) async { await waitForState { isMet($0.count) } }
+
+    /// Waits until so many workers have begun, those that have ended included.
+    func waitUntilBegun(_ count: Int) async { await waitForState { $0.begun >= count } }
+
+    private func waitForState(_ isMet: @escaping @Sendable (State) -> Bool) async {
         await withCheckedContinuation { continuation in
             let isMetNow = state.withLock { state in
-                if isMet(state.count) { return true }
+                if isMet(state) { return true }
                 state.waiting.append((isMet, continuation))
                 return false
             }
@@ -105,9 +250,9 @@ private final class Workers: Sendable {
     private func change(_ body: (inout State) -> Void) {
         let met = state.withLock { state in
             body(&state)
-            let count = state.count
-            let met = state.waiting.filter { $0.isMet(count) }
-            state.waiting.removeAll { $0.isMet(count) }
+            let current = state
+            let met = state.waiting.filter { $0.isMet(current) }
+            state.waiting.removeAll { $0.isMet(current) }
             return met
         }
         for waiting in met { waiting.continuation.resume() }

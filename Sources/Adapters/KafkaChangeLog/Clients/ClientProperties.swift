@@ -52,16 +52,19 @@ struct ClientProperties: Sendable {
     var queueBytes: Int { max(configuration.fetchBytes / max(partitionCount, 1), 64 << 10) }
 
     /// For a member of a group, which fetches nothing.
-    func member(of group: String) -> KafkaProperties {
+    ///
+    /// - Parameter instance: the name under which the coordinator knows the member over restarts; `nil` for none.
+    func member(of group: String, instance: String? = nil) -> KafkaProperties {
         var properties = common
         setConsumer(&properties)
         properties.set("group.id", group)
+        if let instance { properties.set("group.instance.id", instance) }
         properties.set("partition.assignment.strategy", "cooperative-sticky")
         let session = Int(configuration.sessionTimeout / .milliseconds(1))
         properties.set("session.timeout.ms", "\(session)")
-        // Several heartbeats within the session timeout, so that one may be late.
+        // Members learn from the response to a heartbeat that partitions move, twice for each move.
         if properties["heartbeat.interval.ms"] == nil {
-            properties.set("heartbeat.interval.ms", "\(min(3000, session / 3))")
+            properties.set("heartbeat.interval.ms", "\(max(1, min(500, session / 4)))")
         }
         // librdkafka 2.0 may drop the metadata request after which a member joins its group. The next one comes with this
         // interval, whose default is five minutes.

@@ -39,7 +39,11 @@ final class GroupSession: Sendable {
         let group: String
         let topics: TopicNames
         let properties: KafkaProperties
+        /// The name of the member, if it has one.
+        let instance: String?
         let logger: Logger
+        /// Called when another process has joined under the same name.
+        let wasFenced: @Sendable () -> Void
     }
 
     private struct State {
@@ -184,7 +188,7 @@ final class GroupSession: Sendable {
             }
             try leaveGroup(&pending)
         } catch {
-            let cause = ChangeLogError(error, needing: .read, group: dependencies.group)
+            let cause = explained(error)
             pending.commits.fail(where: { _ in true }, with: { _ in cause })
             // The workers, which are stopped now, may still commit.
             let unsent = state.withLock { state in
@@ -195,6 +199,21 @@ final class GroupSession: Sendable {
             for commit in unsent { commit.promise.fulfil(.failure(cause)) }
             changed(.failed(cause))
         }
+    }
+
+    /// The error that ends the membership, with what an operator can do about it.
+    private func explained(_ error: KafkaError) -> ChangeLogError {
+        guard error.code == .fencedInstance, let instance = dependencies.instance else {
+            return ChangeLogError(error, needing: .read, group: dependencies.group)
+        }
+        dependencies.wasFenced()
+        return ChangeLogError(
+            .other,
+            message: """
+                another process has joined the group \(dependencies.group) under this one's name \(instance): give each \
+                process of a role its own kafka.instance-name; until its restart this one works without a name
+                """,
+            isRetriable: true)
     }
 
     private func handle(_ event: borrowing KafkaEvent, _ pending: inout Pending) throws(KafkaError) {
@@ -229,7 +248,9 @@ final class GroupSession: Sendable {
             finish(commit, event.commitError, &pending)
         case .error:
             // Waiting does not help: an operator has to change something.
-            if let error = event.error, error.isFatal || Self.endsMembership.contains(error.code) { throw error }
+            if let error = event.error, error.isFatal || Self.endsMembership.contains(error.code) {
+                throw client.fatalError() ?? error
+            }
         default: return
         }
     }
@@ -294,6 +315,11 @@ final class GroupSession: Sendable {
         try client.unsubscribe()
         while try !client.assignment().isEmpty, ContinuousClock.now < deadline {
             if let event = try client.poll(milliseconds: 1000) { try handleWhileLeaving(event, &pending) }
+        }
+        // A named member that is closed before librdkafka has sent its request to leave remains in the group until its session
+        // has expired. Nothing but the member's id shows that the request was sent.
+        while client.isMember, ContinuousClock.now < deadline {
+            if let event = try client.poll(milliseconds: 1) { try handleWhileLeaving(event, &pending) }
         }
         while let event = try client.poll(milliseconds: 0) { try handleWhileLeaving(event, &pending) }
         try client.leaveGroup()

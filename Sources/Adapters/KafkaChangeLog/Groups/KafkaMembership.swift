@@ -1,5 +1,6 @@
 import ChangeLog
 import Kafka
+import Observability
 import Synchronization
 
 /// A member of a consumer group.
@@ -8,6 +9,10 @@ import Synchronization
 package final class KafkaMembership: LogMembership {
     struct Dependencies: Sendable {
         let session: GroupSession.Dependencies
+        /// How long the workers of revoked partitions may take to end.
+        ///
+        /// Partitions that are revoked together are released together, so a slow one delays the others.
+        let revocationLimit: Duration
         /// Reads the committed offset of a partition.
         let committed: @Sendable (Int) async throws(ChangeLogError) -> Int64?
         /// Closes the client that ``committed`` uses.
@@ -57,6 +62,8 @@ package final class KafkaMembership: LogMembership {
         }
         session.begin()
         var running: [GroupSession.HeldPartition: Task<Void, Never>] = [:]
+        /// Workers that were cancelled and have not ended in time, by partition.
+        var overdue: [Int: Task<Void, Never>] = [:]
         // Cancelling the task ends the loop, too.
         for await signal in signals {
             if case .change(.failed(let error)) = signal { fail(error) }
@@ -64,14 +71,26 @@ package final class KafkaMembership: LogMembership {
             guard case .change(let change) = signal else { continue }
             switch change {
             case .assigned(let assigned):
-                for held in assigned { running[held] = start(held, session, continuation, worker) }
+                report("Partitions assigned", assigned.map(\.partition))
+                for held in assigned {
+                    let predecessor = overdue.removeValue(forKey: held.partition)
+                    running[held] = start(held, after: predecessor, session, continuation, worker)
+                }
             case .revoked(let revoked):
-                await Self.end(revoked.compactMap { running.removeValue(forKey: $0) })
+                let workers = revoked.compactMap { held in
+                    running.removeValue(forKey: held).map { (held.partition, $0) }
+                }
+                let late = await Self.end(
+                    Dictionary(uniqueKeysWithValues: workers), within: dependencies.revocationLimit)
+                report("Partitions revoked", revoked.map(\.partition))
+                if !late.isEmpty { report(late: Array(late.keys)) }
+                overdue.merge(late) { $1 }
                 session.release(revoked)
             case .failed: break
             }
         }
-        await Self.end(Array(running.values))
+        if !running.isEmpty { report("Partitions revoked", running.keys.map(\.partition)) }
+        await Self.end(Array(running.values) + overdue.values)
         await session.leave(state.withLock { $0.logError })
         await dependencies.closeOffsetsClient()
         if let error = end() { throw error }
@@ -146,8 +165,60 @@ package final class KafkaMembership: LogMembership {
         for worker in workers { await worker.value }
     }
 
+    /// Cancels workers, by partition, and waits until they have ended or the limit is reached.
+    ///
+    /// - Returns: those that have not ended.
+    private static func end(
+        _ workers: [Int: Task<Void, Never>], within limit: Duration
+    ) async -> [Int: Task<Void, Never>] {
+        // Bounded by the partitions; `nil` is the limit.
+        let (ended, continuation) = AsyncStream.makeStream(of: Int?.self)
+        for (partition, worker) in workers {
+            worker.cancel()
+            Task {
+                await worker.value
+                continuation.yield(partition)
+            }
+        }
+        let timer = Task {
+            try await Task.sleep(for: limit)
+            continuation.yield(nil)
+        }
+        // In a task of its own, since the caller's may be cancelled.
+        let late = await Task {
+            var late = workers
+            var events = ended.makeAsyncIterator()
+            while !late.isEmpty, let partition = await events.next() {
+                guard let partition else { break }
+                late[partition] = nil
+            }
+            return late
+        }.value
+        timer.cancel()
+        return late
+    }
+
+    private func report(_ message: String, _ partitions: [Int]) {
+        dependencies.session.logger.info(message, metadata(partitions))
+    }
+
+    private func report(late partitions: [Int]) {
+        dependencies.session.logger.warning(
+            "Revoked partitions are released before their workers have ended, whose results are no longer accepted",
+            metadata(partitions))
+    }
+
+    private func metadata(_ partitions: [Int]) -> LogMetadata {
+        [
+            .topic: .string(dependencies.session.topic.rawValue),
+            .partition: .string(partitions.sorted().map(String.init).joined(separator: ",")),
+        ]
+    }
+
+    /// - Parameter predecessor: an earlier worker of the partition, whose end is awaited first.
     private func start(
-        _ held: GroupSession.HeldPartition, _ session: GroupSession, _ continuation: AsyncStream<Signal>.Continuation,
+        _ held: GroupSession.HeldPartition, after predecessor: Task<Void, Never>?, _ session: GroupSession,
+        _ continuation: AsyncStream<Signal>.Continuation,
         _ worker: @escaping @Sendable (Assignment) async throws -> Void
     ) -> Task<Void, Never> {
         let assignment = Assignment(partition: TopicPartition(session.topic, held.partition)) {
@@ -157,6 +228,7 @@ package final class KafkaMembership: LogMembership {
             try await session.commit(offset, of: held)
         }
         return Task {
+            await predecessor?.value
             do {
                 try await worker(assignment)
             } catch {

@@ -90,9 +90,13 @@ extension WeirCluster {
     func startOneOfEach() async throws -> [ClusterMember] { try await start(ofEach: 1) }
 
     /// Two processes of every role, ready for requests.
-    func startTwoOfEach() async throws -> [ClusterMember] { try await start(ofEach: 2) }
+    ///
+    /// - Parameter settings: further flags of the processes of ordering and ingest.
+    func startTwoOfEach(_ settings: [String] = []) async throws -> [ClusterMember] {
+        try await start(ofEach: 2, settings)
+    }
 
-    private func start(ofEach count: Int) async throws -> [ClusterMember] {
+    private func start(ofEach count: Int, _ settings: [String] = []) async throws -> [ClusterMember] {
         var members: [ClusterMember] = []
         let fanOuts = try (1...count).map { try launch(.fanout, named: "fanout-\($0)") }
         let addresses = fanOuts.map { "127.0.0.1:\($0.port)" }.joined(separator: ",")
@@ -100,7 +104,10 @@ extension WeirCluster {
             members.append(try launch(.gateway, named: "gateway-\(number)", ["--link.fan-outs", addresses]))
         }
         for role in [ClusterMember.Role.ordering, .ingest] {
-            for number in 1...count { members.append(try launch(role, named: "\(role)-\(number)")) }
+            for number in 1...count {
+                let name = "\(role)-\(number)"
+                members.append(try launch(role, named: name, ["--kafka.instance-name", name] + settings))
+            }
         }
         members += fanOuts
         for member in members { try await member.untilReady() }
