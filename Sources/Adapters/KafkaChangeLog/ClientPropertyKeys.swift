@@ -36,7 +36,7 @@ enum PassedProperty {
         ("reconnect.backoff.max.ms", "Most milliseconds before a reconnect."),
         ("retry.backoff.ms", "Milliseconds before a failed request is retried."),
         ("heartbeat.interval.ms", "Milliseconds between two heartbeats of a group member."),
-        ("max.poll.interval.ms", "Milliseconds that workers of revoked partitions may take to stop."),
+        ("max.poll.interval.ms", "Milliseconds without a poll after which a group member leaves."),
         ("fetch.wait.max.ms", "Milliseconds for which a broker delays an empty fetch response."),
         ("batch.size", "Size of the largest batch, in bytes."),
         ("debug", "Debug contexts of librdkafka to log, at level debug and trace."),
@@ -72,7 +72,7 @@ enum FixedProperty {
         "receive.message.max.bytes": ownKey, "queued.max.messages.kbytes": ownKey, "queued.min.messages": ownKey,
         "fetch.max.bytes": ownKey, "fetch.message.max.bytes": ownKey, "max.partition.fetch.bytes": ownKey,
 
-        "group.id": group, "group.instance.id": group, "partition.assignment.strategy": group,
+        "group.id": group, "group.instance.id": ownKey, "partition.assignment.strategy": group,
         "session.timeout.ms": ownKey, "group.protocol.type": group, "enable.auto.commit": group,
         "auto.commit.enable": group, "auto.commit.interval.ms": group, "enable.auto.offset.store": group,
         "offset.store.method": group, "offset.store.path": group, "offset.store.sync.interval.ms": group,

@@ -87,7 +87,8 @@ package struct KafkaChangeLogConfiguration: ConfigurationComponent {
             "How long a stopping process waits for the brokers to acknowledge what is enqueued.")
         Setting(
             "session-timeout", \.sessionTimeout, .duration(in: .seconds(1)...(.seconds(300))),
-            "How long a worker may be silent before its partitions are reassigned; the brokers limit it.")
+            "How long a process may be silent, or its workers of revoked partitions may go on, before others get the partitions."
+        )
         Setting(
             optional: "instance-name", \.instanceName, .string(lengths: 1...249),
             "Name of this process, unique in its role and kept when it restarts: it then gets its partitions back at once."
@@ -109,8 +110,9 @@ package struct KafkaChangeLogConfiguration: ConfigurationComponent {
         guard Self.isName(topicPrefix) else {
             throw context.problem(with: \.topicPrefix, "has other characters than letters, digits, '.', '_' and '-'")
         }
-        if let instanceName, !Self.isName(instanceName) {
-            throw context.problem(with: \.instanceName, "has other characters than letters, digits, '.', '_' and '-'")
+        if let instanceName, !Self.isName(instanceName) || [".", ".."].contains(instanceName) {
+            throw context.problem(
+                with: \.instanceName, "is '.' or '..', or has other characters than letters, digits, '.', '_' and '-'")
         }
         var found: [(key: PartialKeyPath<Self>, property: KafkaProperty)] = []
         for (name, _) in PassedProperty.texts {

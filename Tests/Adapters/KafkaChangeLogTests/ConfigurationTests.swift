@@ -75,9 +75,9 @@ import Testing
     }
 
     /// Kafka would reject the member each time it joins.
-    @Test func rejectsAnInstanceNameThatKafkaDoesNotAllow() {
+    @Test(arguments: ["ingest 1", "..", "ingest/1"]) func rejectsAnInstanceNameThatKafkaDoesNotAllow(name: String) {
         let problems = #expect(throws: ConfigurationProblems.self) {
-            try load(["WEIR_KAFKA_SERVERS": "a:9092", "WEIR_KAFKA_INSTANCE_NAME": "ingest 1"])
+            try load(["WEIR_KAFKA_SERVERS": "a:9092", "WEIR_KAFKA_INSTANCE_NAME": name])
         }
         #expect(problems?.description.contains("kafka.instance-name") == true)
     }

@@ -7,8 +7,11 @@ import Testing
     .timeLimit(.minutes(5)),
     .enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
 struct StalledWorkerTests {
-    @Test func aStalledWorkerIsReplacedAndWritesNothingWhenItContinues() async throws {
-        try await Self.play { _, worker, _ in
+    /// A successor with a name of its own waits for the end of the stalled worker's session; one with that worker's name replaces it
+    /// at once.
+    @Test(arguments: ["ordering-2", "ordering-1"])
+    func aStalledWorkerIsReplacedAndWritesNothingWhenItContinues(successor: String) async throws {
+        try await Self.play(successor: successor) { _, worker, _ in
             worker.process.send(SIGSTOP)
             return Task {}
         }
@@ -50,6 +53,7 @@ struct StalledWorkerTests {
 
     /// Halts the only ordering worker, starts a successor, continues the first, and stops the successor.
     private static func play(
+        successor name: String = "ordering-2",
         halt: (WeirCluster, ClusterMember, UInt16) async throws -> Task<Void, any Error>
     ) async throws {
         // A short delay, so that the halted worker retries before it learns that it was replaced.
@@ -61,7 +65,8 @@ struct StalledWorkerTests {
         var device = CountingDevice(port: port)
         for _ in 0..<3 { try await device.write() }
         let written = try await halt(cluster, stalled, port)
-        let successor = try await cluster.start(.ordering, named: "successor")
+        let successor = try await cluster.start(
+            .ordering, named: "successor", ["--kafka.instance-name", name])
         try await written.value
         for _ in 0..<3 { try await device.write() }
         stalled.process.send(SIGCONT)
