@@ -232,8 +232,9 @@ let package = Package(
         tests(
             "Pipeline/FanOutTests",
             [
-                "ChangeLog", "Configuration", "FanOut", "FanOutLink", "Metrics", "NetworkLink", "Observability",
-                "PartitionSupervision", "RecordStore", "Seeded", "SQLite", "SyncModel", "SyncWire", "TestClocks",
+                "AsyncPrimitives", "ChangeLog", "Configuration", "FanOut", "FanOutLink", "Metrics", "NetworkLink",
+                "Observability", "PartitionSupervision", "RecordStore", "Seeded", "SQLite", "SyncModel", "SyncWire",
+                "TestClocks",
             ]),
         tests(
             "Pipeline/GatewayTests",

@@ -122,11 +122,14 @@ package final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
     }
 
     /// Runs a closure over one state of a partition's file.
+    ///
+    /// - Parameter owner: the owner in whose turn it is read; the reads of a partition that name none share a turn.
     func read<Result: Sendable>(
-        _ partition: ServedPartition, generation: Int, _ body: @escaping @Sendable (FileReader) throws -> Result
+        _ partition: ServedPartition, of owner: SyncID? = nil, generation: Int,
+        _ body: @escaping @Sendable (FileReader) throws -> Result
     ) async throws(FanOutError) -> Result {
         guard let readers = state.withLock({ $0.readers }) else { throw .notReady("the fan-out is not running") }
-        return try await readers.read(partition, generation: generation, body)
+        return try await readers.read(partition, of: owner, generation: generation, body)
     }
 
     // MARK: Start and end
@@ -138,7 +141,9 @@ package final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
             path: partition.path, epoch: context.history.epoch, partition: partition.number)
         return PartitionWorker(
             context: context, partition: partition, identity: identity,
-            writer: try FileWriter(partition, identity: identity, metrics: metrics), readers: readers, store: store,
+            writer: try FileWriter(
+                partition, identity: identity, checkpointBytes: configuration.checkpointBytes, metrics: metrics),
+            readers: readers, store: store,
             configuration: configuration, observer: observer, partitionMetrics: metrics.partition(partition.number))
     }
 

@@ -32,10 +32,18 @@ package struct FanOutConfiguration: ConfigurationComponent, Hashable {
     package var recentResultBytes = 4 << 20
     /// Approximate; so many are held in memory.
     package var rebuildRows = 4096
+    /// The size of a stream's write-ahead log from which commits copy it into the file.
+    ///
+    /// SQLite starts again at the log's beginning only when no reader uses it, which may never be the case while pulls
+    /// overlap. From twice the size, reads wait for a moment, so that the log can be truncated.
+    package var checkpointBytes = Self.checkpointBytes
     /// The time between two progress reports of a rebuild; one that takes less has none.
     package var rebuildReports: Duration = .seconds(5)
     /// The first and the longest pause before something that failed is retried; each is twice the one before.
     package var retryDelay: ClosedRange<Duration> = .milliseconds(100)...(.seconds(5))
+
+    /// 64 MiB: pages that change often are copied only once.
+    static let checkpointBytes = 64 << 20
 
     package init() {}
 
@@ -55,7 +63,8 @@ package struct FanOutConfiguration: ConfigurationComponent, Hashable {
             "reader-threads", \.readerThreads, .integer(in: 1...256), "Threads that read pulls from the streams.")
         Setting(
             "max-reads", \.maximumReads, .integer(in: 1...1_000_000),
-            "Reads in flight or queued; more are answered not_ready.")
+            "Reads in flight or queued; more are answered not_ready, as are those of an owner that has as many as are free."
+        )
         Setting(
             "max-waiters", \.maximumWaiters, .integer(in: 1...1_000_000),
             "Callers of a partition that may wait for outcomes; more are answered not_ready.")

@@ -16,6 +16,8 @@ package struct FanOutMetrics: Sendable {
     private let failedPulls: Counter
     private let pageRows: Histogram
     private let pageBytes: Histogram
+    let pullRecords: Histogram
+    let logTruncations: Counter
     private let uploadToPullable: Histogram
     private let registry: MetricRegistry
     private let now: @Sendable () -> Int64
@@ -39,6 +41,8 @@ package struct FanOutMetrics: Sendable {
         pullDuration = registry.histogram(.fanOutPullDuration)
         pageRows = registry.histogram(.fanOutPageRows)
         pageBytes = registry.histogram(.fanOutPageBytes)
+        logTruncations = registry.counter(.fanOutLogTruncations)
+        pullRecords = registry.histogram(.fanOutPullRecords)
         uploadToPullable = registry.histogram(.uploadToPullable)
     }
 

@@ -101,9 +101,19 @@ extension Metric {
     package static let fanOutPageBytes = Metric(
         "fanout_page_bytes", .histogram(.bytes), "Size of the rows sent by a pull, before compression.")
 
+    package static let fanOutPullRecords = Metric(
+        "fanout_pull_records", .histogram(.counts),
+        "Records of streams that a pull read: rows, sent or not, entries of the index by time, and neighbours of searches."
+    )
+
+    package static let fanOutLogTruncations = Metric(
+        "fanout_wal_truncations_total", .counter,
+        "Truncations of a stream's write-ahead log, for which its reads waited.")
+
     static let fanOut = [
         fanOutApplyDuration, fanOutApplyRecords, fanOutRows, fanOutServing, fanOutPaused, fanOutRebuilds,
         fanOutRebuildRows, fanOutRebuildExpectedRows, fanOutPulls, fanOutPullDuration, fanOutPageRows, fanOutPageBytes,
+        fanOutPullRecords, fanOutLogTruncations,
     ]
 }
 

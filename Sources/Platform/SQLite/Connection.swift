@@ -10,6 +10,7 @@ package final class Connection {
     package let path: String
     /// `nil` after `close()`.
     private var database: OpaquePointer?
+    private let busyTimeoutMilliseconds: Int32
     /// Compiled statements that are not in use; at most as many as there are literals in the program.
     private var idle: [StatementKey: OpaquePointer] = [:]
     /// Whether SQLite itself rolled back the transaction whose closure still runs.
@@ -24,6 +25,7 @@ package final class Connection {
     /// - Throws: `SQLiteError` with a message that says what to do.
     package init(path: String, access: Access, options: ConnectionOptions = ConnectionOptions()) throws(SQLiteError) {
         self.path = path
+        busyTimeoutMilliseconds = Int32(options.busyTimeoutMilliseconds)
         guard Library.isThreadsafe, !path.utf8.contains(0), !path.isEmpty else {
             throw SQLiteError(
                 code: .cannotOpen, extendedCode: SQLITE_CANTOPEN,
@@ -189,6 +191,19 @@ package final class Connection {
             throw failure(SQLITE_ERROR, .read, sql: sql.description, message: "the statement returned no row")
         }
         return try statement.integer(at: 0)
+    }
+
+    /// Copies the write-ahead log into the database and truncates it, without waiting for other connections.
+    ///
+    /// - Returns: false when another connection reads or writes; then as much was copied as it permits.
+    package func truncateWriteAheadLog() throws(SQLiteError) -> Bool {
+        sqlite3_busy_timeout(openDatabase, 0)
+        let code = sqlite3_wal_checkpoint_v2(openDatabase, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+        sqlite3_busy_timeout(openDatabase, busyTimeoutMilliseconds)
+        if code == SQLITE_OK { return true }
+        let failure = failure(code, .checkpoint)
+        guard failure.code == .busy else { throw failure }
+        return false
     }
 
     /// How many instructions of SQLite's virtual machine run between two checks for cancellation: some milliseconds.

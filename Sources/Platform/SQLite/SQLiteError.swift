@@ -4,7 +4,7 @@ import CSQLite
 package struct SQLiteError: Error, CustomStringConvertible {
     /// What the connection was doing.
     package enum Action: String, Sendable {
-        case open, prepare, bind, step, read, transaction, close
+        case open, prepare, bind, step, read, transaction, checkpoint, close
     }
 
     package let code: ResultCode

@@ -53,10 +53,14 @@ package struct OwnerPull: Sendable, Hashable {
     package var held: Set<TimeStamp>
     /// The head of the stream from which the same answer has an outcome: the page must not be older (I7).
     package var leastHead: TimeStamp
+    /// The number of ``OwnerRows/entries`` above which ``OwnerRows/floor`` replaces those that are not above it.
+    package var maximumEntries: Int
 
     package init(
-        owner: SyncID, knowledge: OwnerKnowledge, held: Set<TimeStamp> = [], leastHead: TimeStamp = .zero
+        owner: SyncID, knowledge: OwnerKnowledge, held: Set<TimeStamp> = [], leastHead: TimeStamp = .zero,
+        maximumEntries: Int = .max
     ) {
+        self.maximumEntries = maximumEntries
         self.owner = owner
         self.knowledge = knowledge
         self.held = held
@@ -108,8 +112,13 @@ package struct OwnerRows: Sendable, Hashable {
     /// The rows as in the client contract, separated by commas.
     package var json: [UInt8]
     package var count: Int
-    /// The entries of the device's vector after these rows: all that it sent, never lower, and new ones (I7).
-    package var entries: [(device: KnowledgeID, timeStamp: TimeStamp)]
+    package typealias Entry = (device: KnowledgeID, timeStamp: TimeStamp)
+
+    /// The entries of the device's vector after these rows: all that it sent, never lower, and new ones (I7); with a
+    /// ``floor`` those above it.
+    package var entries: [Entry]
+    /// The new floor of the device's vector, in place of the entries that are not above it; `nil` when the floor stays.
+    package var floor: TimeStamp?
     /// The stream's newest timeStamp; zero for an owner without rows.
     package var head: TimeStamp
     /// Whether the device lacks further rows of the owner.
@@ -122,9 +131,10 @@ package struct OwnerRows: Sendable, Hashable {
     package func cutFrom(known: TimeStamp?) -> TimeStamp? { hasMore ? count > 0 ? head : known : nil }
 
     package init(
-        json: [UInt8] = [], count: Int = 0, entries: [(device: KnowledgeID, timeStamp: TimeStamp)] = [],
+        json: [UInt8] = [], count: Int = 0, entries: [Entry] = [], floor: TimeStamp? = nil,
         head: TimeStamp = .zero, hasMore: Bool = false
     ) {
+        self.floor = floor
         self.json = json
         self.count = count
         self.entries = entries
@@ -134,7 +144,8 @@ package struct OwnerRows: Sendable, Hashable {
 
     package static func == (left: Self, right: Self) -> Bool {
         left.json == right.json && left.count == right.count && left.head == right.head
-            && left.hasMore == right.hasMore && left.entries.elementsEqual(right.entries) { $0 == $1 }
+            && left.hasMore == right.hasMore && left.floor == right.floor
+            && left.entries.elementsEqual(right.entries) { $0 == $1 }
     }
 
     /// Hashes the members that differ most often.

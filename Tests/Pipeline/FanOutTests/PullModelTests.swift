@@ -18,10 +18,16 @@ import Testing
         let world = World(partitions: Int.random(in: 1...2, using: &random))
         world.pieceSize = Bool.random(using: &random) ? 1 << 20 : 400
         let owners: [SyncID] = ["abc", "def", "ghi"]
-        // More devices than a reader has cursors of their own.
-        let deviceCount = [2, 5, 25][Int(seed) % 3]
+        // More devices than a reader has cursors of their own, and than an owner has without the index by time.
+        let deviceCount = [2, 5, 25, 150][Int(seed) % 4]
         var clients: [SyncID: [Client]] = Dictionary(
             uniqueKeysWithValues: owners.map { ($0, Array(repeating: Client(), count: 3)) })
+        if deviceCount > 100 {
+            for owner in owners {
+                try world.upload(
+                    (0..<100).map { .person("s\($0)", by: "k\($0)", index: $0) }, owner: owner)
+            }
+        }
         try await withFanOut(world) { service in
             for _ in 0..<60 {
                 for _ in 0..<Int.random(in: 0...3, using: &random) {
@@ -45,7 +51,8 @@ import Testing
     ) throws {
         let device = KnowledgeID(unchecked: "k\(Int.random(in: 0..<deviceCount, using: &random))")
         let changes = (0..<Int.random(in: 1...6, using: &random)).map { index in
-            let id = RowID(unchecked: "r\(Int.random(in: 0..<40, using: &random))")
+            let id = RowID(
+                unchecked: (random.once(in: 4) ? "s" : "r") + "\(Int.random(in: 0..<40, using: &random))")
             let name = String(repeating: "x", count: Int.random(in: 0...200, using: &random))
             return Change.person(
                 id, name: name, by: device, index: index, isDelete: Int.random(in: 0..<8, using: &random) == 0)
@@ -66,7 +73,9 @@ import Testing
         for row in lacking where Int.random(in: 0..<6, using: &random) == 0 { held.insert(row.timeStamp) }
         let limit = Int.random(in: 1...15, using: &random)
         let bytes = Bool.random(using: &random) ? 1 << 20 : Int.random(in: 1...3000, using: &random)
-        let rows = try await service.pull(knowledge, of: owner, held: held, limit: limit, bytes: bytes)
+        let maximumEntries = [0, 3, Int.max].randomElement(using: &random)!
+        let rows = try await service.pull(
+            knowledge, of: owner, held: held, limit: limit, bytes: bytes, maximumEntries: maximumEntries)
 
         let expected = page(lacking.filter { !held.contains($0.timeStamp) }, limit, bytes, world)
         #expect(rows.count == expected.sent.count)
@@ -86,8 +95,15 @@ import Testing
                 entries[row.knowledgeID] = max(entries[row.knowledgeID] ?? .zero, row.timeStamp)
             }
         }
-        try #require(rows.knowledge == entries)
-        #expect(rows.entries.count == entries.count)
+        if entries.count > maximumEntries, !expected.isCut {
+            try #require(rows.floor == max(rows.head, knowledge.highest) && rows.entries.isEmpty)
+        } else if entries.count > maximumEntries, let sent = expected.sent.last, sent.timeStamp >= knowledge.floor {
+            try #require(rows.floor == sent.timeStamp)
+            try #require(rows.knowledge == knowledge.entries.filter { $0.value > sent.timeStamp })
+        } else {
+            try #require(rows.floor == nil && rows.knowledge == entries)
+            #expect(rows.entries.count == entries.count)
+        }
         for row in lacking where held.contains(row.timeStamp) { client.rows[row.key] = world.json(row) }
         take(expected.sent, rows, world, &client)
         // Sometimes the device continues with a floor instead of its entries.
@@ -111,6 +127,10 @@ import Testing
 
     private func take(_ sent: [OrderedRow], _ rows: OwnerRows, _ world: World, _ client: inout Client) {
         for row in sent { client.rows[row.key] = world.json(row) }
+        if let floor = rows.floor {
+            #expect(floor >= client.knowledge.floor)
+            client.knowledge = OwnerKnowledge(floor: floor)
+        }
         for (device, timeStamp) in rows.entries {
             #expect(timeStamp >= client.knowledge.entries[device] ?? .zero)
             client.knowledge.entries[device] = timeStamp

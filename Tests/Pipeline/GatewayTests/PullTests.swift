@@ -34,8 +34,9 @@ import Testing
             #expect(pull.maximumBytes == 4 << 20)
             #expect(
                 pull.owners == [
-                    OwnerPull(owner: .abc, knowledge: OwnerKnowledge()),
-                    OwnerPull(owner: .xyz, knowledge: OwnerKnowledge(entries: [.k1: TimeStamp(2)])),
+                    OwnerPull(owner: .abc, knowledge: OwnerKnowledge(), maximumEntries: 1000),
+                    OwnerPull(
+                        owner: .xyz, knowledge: OwnerKnowledge(entries: [.k1: TimeStamp(2)]), maximumEntries: 1000),
                 ])
         }
     }
@@ -119,6 +120,19 @@ import Testing
                     #""knowledge":[\#(entry("*", 9)),\#(entry("k2", 4, "xyz")),\#(entry("*", 1, "xyz")),\#(entry("*", 0, "new"))]"#
                 ),
                 "\(answer.text)")
+        }
+    }
+
+    @Test func aFloorOfTheFanOutReplacesThatOfTheRequest() async throws {
+        try await withGateway { gateway in
+            gateway.link.set(.rows([#"{"id":"a"}"#], [(.k1, 7)], floor: 6, head: 9, hasMore: true), of: .abc)
+            for (compact, maximum) in [(false, 1000), (true, 0)] {
+                let answer = try await gateway.exchange(
+                    "POST", "/v1/pull",
+                    #"{"knowledgeId":"k1","compact":\#(compact),"knowledge":[\#(entry("*", 3)),\#(entry("k1", 7))]}"#)
+                #expect(answer.text.contains(#""knowledge":[\#(entry("k1", 7)),\#(entry("*", 6))]"#), "\(answer.text)")
+                #expect(gateway.link.pulls.last?.owners.map(\.maximumEntries) == [maximum])
+            }
         }
     }
 

@@ -148,11 +148,13 @@ let nothingMore = #""hasMore":false,"revoked":[],"resync":[]}"#
 extension OwnerRows {
     /// Rows as JSON texts, and the entries after them.
     static func rows(
-        _ rows: [String] = [], _ entries: [(KnowledgeID, Int64)] = [], head: Int64 = 0, hasMore: Bool = false
+        _ rows: [String] = [], _ entries: [(KnowledgeID, Int64)] = [], floor: Int64? = nil, head: Int64 = 0,
+        hasMore: Bool = false
     ) -> OwnerRows {
         OwnerRows(
             json: Array(rows.joined(separator: ",").utf8), count: rows.count,
-            entries: entries.map { ($0.0, TimeStamp($0.1)) }, head: TimeStamp(head), hasMore: hasMore)
+            entries: entries.map { ($0.0, TimeStamp($0.1)) }, floor: floor.map { TimeStamp($0) }, head: TimeStamp(head),
+            hasMore: hasMore)
     }
 }
 

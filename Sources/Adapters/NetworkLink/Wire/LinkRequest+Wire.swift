@@ -32,6 +32,7 @@ extension OwnerPull {
         var knowledge = OwnerKnowledge()
         var held: Set<TimeStamp> = []
         var leastHead = TimeStamp.zero
+        var maximumEntries = Int.max
         while let field = try reader.next() {
             switch field.number {
             case 1: owner = try reader.id(field)
@@ -44,11 +45,12 @@ extension OwnerPull {
             case 4: held.insert(try reader.timeStamp(field))
             case 5: knowledge.cutFrom = try reader.timeStamp(field)
             case 6: leastHead = try reader.timeStamp(field)
+            case 7: maximumEntries = try reader.count(field)
             default: try reader.skip(field)
             }
         }
         guard let owner else { throw reader.missing(1) }
-        self.init(owner: owner, knowledge: knowledge, held: held, leastHead: leastHead)
+        self.init(owner: owner, knowledge: knowledge, held: held, leastHead: leastHead, maximumEntries: maximumEntries)
     }
 
     func writeLink(to writer: inout WireWriter) {
@@ -59,6 +61,7 @@ extension OwnerPull {
         for timeStamp in held.sorted() { writer.present(4, timeStamp.rawValue) }
         writer.present(5, knowledge.cutFrom?.rawValue)
         writer.timeStamp(6, leastHead)
+        if maximumEntries != .max { writer.present(7, Int64(min(max(maximumEntries, 0), Int(Int32.max)))) }
     }
 }
 

@@ -35,6 +35,7 @@ extension OwnerRows {
             case 3: entries.append(try reader.entry(field))
             case 4: head = try reader.timeStamp(field)
             case 5: hasMore = try reader.flag(field)
+            case 6: floor = try reader.timeStamp(field)
             default: try reader.skip(field)
             }
         }
@@ -46,6 +47,7 @@ extension OwnerRows {
         for entry in entries { writer.entry(3, entry.device, entry.timeStamp) }
         writer.timeStamp(4, head)
         writer.flag(5, hasMore)
+        writer.present(6, floor?.rawValue)
     }
 }
 

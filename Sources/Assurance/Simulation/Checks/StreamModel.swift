@@ -90,7 +90,13 @@ final class StreamModel: @unchecked Sendable {
     private func checkEntries(
         _ page: OwnerRows, _ known: OwnerKnowledge, all: [OrderedRow], rest: [OrderedRow], last: OrderedRow?
     ) {
-        var after = OwnerKnowledge(floor: known.givenFloor)
+        var after = OwnerKnowledge(floor: page.floor ?? known.givenFloor)
+        if let floor = page.floor, floor < known.floor {
+            return world.fail(.drainedEqual, "the floor falls from \(known.floor) to \(floor)")
+        }
+        if let floor = page.floor, page.hasMore, floor > last?.timeStamp ?? .zero {
+            return world.fail(.drainedEqual, "the floor, \(floor), passes the last row sent")
+        }
         for entry in page.entries { after.entries[entry.device] = entry.timeStamp }
         for (device, timeStamp) in known.entries where after[device] < timeStamp {
             return world.fail(.drainedEqual, "the entry of \(device) falls from \(timeStamp) to \(after[device])")

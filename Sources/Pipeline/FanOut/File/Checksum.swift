@@ -11,6 +11,7 @@ struct Checksum {
         case row = 5
         case device = 6
         case outcome = 7
+        case timeEntry = 8
     }
 
     private var state: UInt

@@ -15,6 +15,12 @@ enum FileOnDisk {
         return Identity(device: UInt64(truncatingIfNeeded: status.st_dev), number: UInt64(status.st_ino))
     }
 
+    /// In bytes; 0 when there is no file at this path.
+    static func size(of path: String) -> Int {
+        var status = stat()
+        return stat(path, &status) == 0 ? Int(status.st_size) : 0
+    }
+
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
     static func isWritable(_ path: String) -> Bool { access(path, R_OK | W_OK) == 0 }

@@ -12,14 +12,34 @@ enum FileRecords {
         return (number, id, head)
     }
 
-    /// The columns `owner_no, device_no, knowledge_id, head, checksum`.
+    /// The columns `owner_no, device_no, knowledge_id, head, checksum, indexed_from`.
     static func device(_ row: borrowing Statement) throws -> OwnerHeads.DeviceHead {
         let owner = try row.integer(at: 0)
         let number = try row.integer(at: 1)
         guard let id = KnowledgeID(utf8: try row.bytes(at: 2)), let head = TimeStamp(rawValue: try row.integer(at: 3)),
-            checksum(ofDevice: number, owner, head, id) == (try row.integer(at: 4))
+            let indexedFrom = TimeStamp(rawValue: try row.integer(at: 5))
         else { throw StreamFailure.damaged("the record of device \(number) is damaged") }
-        return OwnerHeads.DeviceHead(knowledgeID: id, number: number, head: head)
+        let device = OwnerHeads.DeviceHead(knowledgeID: id, number: number, head: head, indexedFrom: indexedFrom)
+        guard checksum(of: device, owner: owner) == (try row.integer(at: 4)) else {
+            throw StreamFailure.damaged("the record of device \(number) is damaged")
+        }
+        return device
+    }
+
+    /// The columns `owner_no, time_stamp, device_no, checksum` of an entry of the index by time, verified.
+    static func timeEntry(
+        _ row: borrowing Statement
+    ) throws -> (owner: Int64, timeStamp: TimeStamp, device: Int64, checksum: Int64) {
+        let owner = try row.integer(at: 0)
+        let (device, stored) = (try row.integer(at: 2), try row.integer(at: 3))
+        guard let timeStamp = TimeStamp(rawValue: try row.integer(at: 1)),
+            checksum(ofTimeEntry: owner, timeStamp, device: device) == stored
+        else { throw StreamFailure.damaged("an entry of owner \(owner) in the index by time is damaged") }
+        return (owner, timeStamp, device, stored)
+    }
+
+    static func checksum(ofTimeEntry owner: Int64, _ timeStamp: TimeStamp, device: Int64) -> Int64 {
+        Checksum(.timeEntry, owner, timeStamp.rawValue, device).value
     }
 
     static func checksum(ofOwner number: Int64, _ head: TimeStamp, _ id: SyncID) -> Int64 {
@@ -28,9 +48,10 @@ enum FileRecords {
         return checksum.value
     }
 
-    static func checksum(ofDevice number: Int64, _ owner: Int64, _ head: TimeStamp, _ id: KnowledgeID) -> Int64 {
-        var checksum = Checksum(.knowledge, number, owner, head.rawValue)
-        checksum.add(text: id.text)
+    static func checksum(of device: OwnerHeads.DeviceHead, owner: Int64) -> Int64 {
+        var checksum = Checksum(
+            .knowledge, device.number, owner, device.head.rawValue, device.indexedFrom.rawValue)
+        checksum.add(text: device.knowledgeID.text)
         return checksum.value
     }
 

@@ -5,13 +5,16 @@
 ///
 /// - meta: one record, written by every transaction; a file without it is incomplete.
 /// - uploads: for each partition of `uploads` the highest record and part whose result is complete.
-/// - owners, knowledge: the heads of each owner's stream and of each device that created rows of it.
+/// - owners, knowledge: the heads of each owner's stream and of each device that created rows of it; for devices whose rows
+/// are in time_index, a timeStamp that they begin with.
 /// - stream: the newest version of each row, in the order of pulls. There is no index by id: rows are found by their
 /// locators (``RowLocator``).
+/// - time_index: the rows of an owner's devices after the first 64 (``OwnerHeads/unindexedDevices``), by timeStamp, so that
+/// a page need not begin with a search for each of them.
 /// - devices, outcomes: the newest 16 outcomes of each device with each owner, in the pieces of their results.
 enum FileSchema {
     /// Incremented when the tables change; a file of another format is rebuilt.
-    static let format: Int32 = 2
+    static let format: Int32 = 3
 
     static let tables: [(name: String, sql: String)] = [
         (
@@ -41,8 +44,8 @@ enum FileSchema {
             "knowledge",
             """
             CREATE TABLE knowledge(device_no INTEGER PRIMARY KEY, owner_no INTEGER NOT NULL, \
-            knowledge_id BLOB NOT NULL, head INTEGER NOT NULL, checksum INTEGER NOT NULL, \
-            UNIQUE(owner_no, knowledge_id)) STRICT
+            knowledge_id BLOB NOT NULL, head INTEGER NOT NULL, indexed_from INTEGER NOT NULL, \
+            checksum INTEGER NOT NULL, UNIQUE(owner_no, knowledge_id)) STRICT
             """
         ),
         (
@@ -51,6 +54,13 @@ enum FileSchema {
             CREATE TABLE stream(owner_no INTEGER NOT NULL, device_no INTEGER NOT NULL, time_stamp INTEGER NOT NULL, \
             table_no INTEGER NOT NULL, row_id BLOB NOT NULL, json BLOB NOT NULL, checksum INTEGER NOT NULL, \
             PRIMARY KEY(owner_no, device_no, time_stamp)) STRICT, WITHOUT ROWID
+            """
+        ),
+        (
+            "time_index",
+            """
+            CREATE TABLE time_index(owner_no INTEGER NOT NULL, time_stamp INTEGER NOT NULL, device_no INTEGER NOT NULL, \
+            checksum INTEGER NOT NULL, PRIMARY KEY(owner_no, time_stamp)) STRICT, WITHOUT ROWID
             """
         ),
         (
@@ -73,5 +83,5 @@ enum FileSchema {
     ]
 
     /// The tables whose checksums are in the digest.
-    static let digested = ["uploads", "owners", "knowledge", "stream", "devices", "outcomes"]
+    static let digested = ["uploads", "owners", "knowledge", "stream", "time_index", "devices", "outcomes"]
 }

@@ -35,16 +35,17 @@ struct FileTransaction {
 
     /// Advances the head of a device and its owner.
     ///
-    /// - Returns: the numbers of the owner and the device.
+    /// - Returns: the number of the owner, and the device.
     mutating func move(_ device: KnowledgeID, of owner: SyncID, to timeStamp: TimeStamp) -> (
-        owner: Int64, device: Int64
+        owner: Int64, device: OwnerHeads.DeviceHead
     ) {
         let number = number(of: owner)
-        var next = state.nextDevice
-        let device = owners[owner]?.move(device, to: timeStamp, nextDevice: &next) ?? 0
-        state.nextDevice = next
         rowCount += 1
-        return (number, device)
+        return (
+            number,
+            owners[owner, default: TouchedOwner(OwnerHeads(number: number), isNew: true)]
+                .move(device, to: timeStamp, nextDevice: &state.nextDevice)
+        )
     }
 
     /// Writes the heads and the position.
@@ -158,8 +159,8 @@ struct TouchedOwner: Sendable {
     let isNew: Bool
     /// The owner's head before the transaction.
     let oldHead: TimeStamp
-    /// The changed devices with their previous heads; `nil` for a new device.
-    var moved: [KnowledgeID: TimeStamp?] = [:]
+    /// The changed devices as they were; `nil` for a new device.
+    var moved: [KnowledgeID: OwnerHeads.DeviceHead?] = [:]
 
     init(_ heads: OwnerHeads, isNew: Bool) {
         self.heads = heads
@@ -170,13 +171,14 @@ struct TouchedOwner: Sendable {
     /// Advances the head of a device.
     ///
     /// - Parameter nextDevice: the number for a new device.
-    /// - Returns: the device's number.
-    mutating func move(_ device: KnowledgeID, to timeStamp: TimeStamp, nextDevice: inout Int64) -> Int64 {
+    /// - Returns: the device afterwards.
+    mutating func move(
+        _ device: KnowledgeID, to timeStamp: TimeStamp, nextDevice: inout Int64
+    ) -> OwnerHeads.DeviceHead {
         let known = heads[device]
-        if moved.index(forKey: device) == nil { moved.updateValue(known?.head, forKey: device) }
+        if moved.index(forKey: device) == nil { moved.updateValue(known, forKey: device) }
         let number = known?.number ?? nextDevice
         if known == nil { nextDevice += 1 }
-        heads.move(device, number: number, to: timeStamp)
-        return number
+        return heads.move(device, number: number, to: timeStamp)
     }
 }

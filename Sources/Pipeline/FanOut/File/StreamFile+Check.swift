@@ -21,14 +21,18 @@ extension StreamFile {
             let owner = try FileRecords.owner($0)
             return FileRecords.checksum(ofOwner: owner.number, owner.head, owner.id)
         }
-        try sum("SELECT owner_no, device_no, knowledge_id, head, checksum FROM knowledge", into: &digest) {
+        try sum(
+            "SELECT owner_no, device_no, knowledge_id, head, checksum, indexed_from FROM knowledge", into: &digest
+        ) {
             let device = try FileRecords.device($0)
-            return FileRecords.checksum(
-                ofDevice: device.number, try $0.integer(at: 0), device.head, device.knowledgeID)
+            return FileRecords.checksum(of: device, owner: try $0.integer(at: 0))
         }
         try sum(
             "SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum FROM stream", into: &digest
         ) { try FileRecords.checkRow($0) }
+        try sum("SELECT owner_no, time_stamp, device_no, checksum FROM time_index", into: &digest) {
+            try FileRecords.timeEntry($0).checksum
+        }
         try sum("SELECT dev_no, owner_no, count, caller, knowledge_id, checksum FROM devices", into: &digest) {
             var checksum = Checksum(.device, try $0.integer(at: 0), try $0.integer(at: 1), try $0.integer(at: 2))
             try $0.withBytes(at: 3) { checksum.add(bytes: $0) }

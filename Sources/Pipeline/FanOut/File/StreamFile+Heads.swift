@@ -5,7 +5,7 @@ extension StreamFile {
     func readOwners() throws -> [SyncID: OwnerHeads] {
         var devices: [Int64: [OwnerHeads.DeviceHead]] = [:]
         var knowledge = try connection.statement(
-            "SELECT owner_no, device_no, knowledge_id, head, checksum FROM knowledge")
+            "SELECT owner_no, device_no, knowledge_id, head, checksum, indexed_from FROM knowledge")
         while try knowledge.step() {
             devices[try knowledge.integer(at: 0), default: []].append(try FileRecords.device(knowledge))
         }
@@ -50,24 +50,27 @@ extension StreamFile {
     }
 
     private func writeDevice(
-        _ device: OwnerHeads.DeviceHead, owner: Int64, from old: TimeStamp?, _ state: inout FileState
+        _ device: OwnerHeads.DeviceHead, owner: Int64, from old: OwnerHeads.DeviceHead?, _ state: inout FileState
     ) throws {
-        if let old { state.remove(FileRecords.checksum(ofDevice: device.number, owner, old, device.knowledgeID)) }
-        let checksum = FileRecords.checksum(ofDevice: device.number, owner, device.head, device.knowledgeID)
+        if let old { state.remove(FileRecords.checksum(of: old, owner: owner)) }
+        let checksum = FileRecords.checksum(of: device, owner: owner)
         state.add(checksum)
         if old == nil {
             var statement = try connection.statement(
                 """
-                INSERT INTO knowledge(device_no, head, checksum, owner_no, knowledge_id) VALUES(?1, ?2, ?3, ?4, ?5)
+                INSERT INTO knowledge(device_no, head, checksum, indexed_from, owner_no, knowledge_id) \
+                VALUES(?1, ?2, ?3, ?4, ?5, ?6)
                 """)
             try bind(device.number, device.head, checksum, to: &statement)
-            try statement.bind(integer: owner, at: 4)
-            try statement.bind(id: device.knowledgeID, at: 5)
+            try statement.bind(integer: device.indexedFrom.rawValue, at: 4)
+            try statement.bind(integer: owner, at: 5)
+            try statement.bind(id: device.knowledgeID, at: 6)
             try statement.run()
         } else {
             var statement = try connection.statement(
-                "UPDATE knowledge SET head = ?2, checksum = ?3 WHERE device_no = ?1")
+                "UPDATE knowledge SET head = ?2, checksum = ?3, indexed_from = ?4 WHERE device_no = ?1")
             try bind(device.number, device.head, checksum, to: &statement)
+            try statement.bind(integer: device.indexedFrom.rawValue, at: 4)
             try statement.run()
             guard connection.changes == 1 else { throw StreamFailure.damaged("the record of a device is missing") }
         }

@@ -15,12 +15,19 @@ extension StreamFile {
         json.removeAll(keepingCapacity: true)
         try renderer.append(row, to: &json)
         let numbers = transaction.move(row.knowledgeID, of: row.key.owner, to: row.timeStamp)
+        let device = numbers.device.number
         if before > .zero {
-            try removeRow(row.key, owner: numbers.owner, device: numbers.device, at: before, &transaction.state)
+            try removeRow(row.key, owner: numbers.owner, device: device, at: before, &transaction.state)
+        }
+        if numbers.device.isIndexed {
+            if before > .zero {
+                try removeTimeEntry(owner: numbers.owner, at: before, device: device, &transaction.state)
+            }
+            try addTimeEntry(owner: numbers.owner, at: row.timeStamp, device: device, &transaction.state)
         }
         let id = row.key.id.text
         let checksum = Checksum.row(
-            owner: numbers.owner, device: numbers.device, timeStamp: row.timeStamp.rawValue,
+            owner: numbers.owner, device: device, timeStamp: row.timeStamp.rawValue,
             table: Int64(row.key.table), id: id.utf8.span.bytes, json: json.span.bytes)
         transaction.state.add(checksum)
         var statement = try connection.statement(
@@ -29,7 +36,7 @@ extension StreamFile {
             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)
             """)
         try statement.bind(integer: numbers.owner, at: 1)
-        try statement.bind(integer: numbers.device, at: 2)
+        try statement.bind(integer: device, at: 2)
         try statement.bind(integer: row.timeStamp.rawValue, at: 3)
         try statement.bind(integer: Int64(row.key.table), at: 4)
         try statement.bind(id: row.key.id, at: 5)
@@ -63,6 +70,41 @@ extension StreamFile {
         try FileRecords.requireRow(
             statement, owner: owner, device: device, at: timeStamp, table: Int64(key.table), id: key.id)
         state.remove(try statement.integer(at: 5))
+        while try statement.step() {}
+    }
+
+    private func addTimeEntry(
+        owner: Int64, at timeStamp: TimeStamp, device: Int64, _ state: inout FileState
+    ) throws {
+        let checksum = FileRecords.checksum(ofTimeEntry: owner, timeStamp, device: device)
+        state.add(checksum)
+        var statement = try connection.statement(
+            "INSERT INTO time_index(owner_no, time_stamp, device_no, checksum) VALUES(?1, ?2, ?3, ?4)")
+        try statement.bind(integer: owner, at: 1)
+        try statement.bind(integer: timeStamp.rawValue, at: 2)
+        try statement.bind(integer: device, at: 3)
+        try statement.bind(integer: checksum, at: 4)
+        try statement.run()
+    }
+
+    private func removeTimeEntry(
+        owner: Int64, at timeStamp: TimeStamp, device: Int64, _ state: inout FileState
+    ) throws {
+        var statement = try connection.statement(
+            """
+            DELETE FROM time_index WHERE owner_no = ?1 AND time_stamp = ?2 \
+            RETURNING owner_no, time_stamp, device_no, checksum
+            """)
+        try statement.bind(integer: owner, at: 1)
+        try statement.bind(integer: timeStamp.rawValue, at: 2)
+        guard try statement.step() else {
+            throw StreamFailure.damaged("the index by time lacks the row \(timeStamp) of owner \(owner)")
+        }
+        let entry = try FileRecords.timeEntry(statement)
+        guard entry.owner == owner, entry.timeStamp == timeStamp, entry.device == device else {
+            throw StreamFailure.damaged("the index by time has another row at \(timeStamp) of owner \(owner)")
+        }
+        state.remove(entry.checksum)
         while try statement.step() {}
     }
 }

@@ -29,7 +29,9 @@ final class StreamFile {
     /// Creates a file with empty tables.
     init(creating identity: Identity) throws {
         self.identity = identity
-        connection = try Connection(path: identity.path, access: .readWriteCreate(Self.writing), options: Self.options)
+        connection = try Connection(
+            path: identity.path, access: .readWriteCreate(Self.writing(FanOutConfiguration.checkpointBytes)),
+            options: Self.options)
         do {
             try connection.transaction(.immediate) {
                 for table in FileSchema.tables { try connection.execute(table.sql) }
@@ -42,11 +44,15 @@ final class StreamFile {
 
     /// Opens a complete file and checks it.
     ///
+    /// - Parameter checkpointBytes: the size of the WAL from which commits copy it into the database.
     /// - Throws: ``StreamFailure``; `CancellationError` when the task is cancelled during the check.
-    init(opening identity: Identity, check: FanOutConfiguration.Check) throws {
+    init(
+        opening identity: Identity, check: FanOutConfiguration.Check,
+        checkpointBytes: Int = FanOutConfiguration.checkpointBytes
+    ) throws {
         self.identity = identity
         guard FileOnDisk.exists(identity.path) else { throw StreamFailure.missing("there is no file \(identity.path)") }
-        connection = try Self.openExisting(identity.path)
+        connection = try Self.openExisting(identity.path, checkpointBytes)
         do {
             try checkSchema()
             try readMeta()
@@ -74,16 +80,25 @@ final class StreamFile {
 
     func close() throws(SQLiteError) { try connection.close() }
 
-    /// Streams can be rebuilt, so commits need not wait for the disk.
+    /// The size of the WAL; 0 when there is none.
+    var logSize: Int { FileOnDisk.size(of: identity.path + "-wal") }
+
+    /// Empties the WAL.
     ///
-    /// A checkpoint every 64 MiB of WAL writes pages that change often only once.
-    private static let writing = WriteOptions(journal: .wal, synchronous: .normal, walAutocheckpoint: 16_000)
+    /// - Returns: false when the file is read at the same time.
+    func truncateLog() throws(SQLiteError) -> Bool { try connection.truncateWriteAheadLog() }
+
+    /// Streams can be rebuilt, so commits need not wait for the disk.
+    private static func writing(_ checkpointBytes: Int) -> WriteOptions {
+        WriteOptions(journal: .wal, synchronous: .normal, walAutocheckpoint: max(1, checkpointBytes / 4096))
+    }
+
     /// Per partition; the system's page cache is behind it.
     private static let options = ConnectionOptions(cacheSize: 4 << 20)
 
-    private static func openExisting(_ path: String) throws -> Connection {
+    private static func openExisting(_ path: String, _ checkpointBytes: Int) throws -> Connection {
         do throws(SQLiteError) {
-            return try Connection(path: path, access: .readWriteCreate(writing), options: options)
+            return try Connection(path: path, access: .readWriteCreate(writing(checkpointBytes)), options: options)
         } catch {
             throw StreamFailure(opening: path, error)
         }

@@ -10,15 +10,20 @@ actor FileWriter {
     private let partition: ServedPartition
     private let identity: StreamFile.Identity
     private let metrics: FanOutMetrics
+    private let checkpointBytes: Int
     private var file: StreamFile?
+    /// The size of the WAL from which it is truncated.
+    private var maximumLogSize: Int
 
     init(
-        _ partition: ServedPartition, identity: StreamFile.Identity, metrics: FanOutMetrics
+        _ partition: ServedPartition, identity: StreamFile.Identity, checkpointBytes: Int, metrics: FanOutMetrics
     ) throws(ThreadStartError) {
         thread = try DedicatedThread(name: "weir-fan-w\(partition.number)")
         self.partition = partition
         self.identity = identity
         self.metrics = metrics
+        self.checkpointBytes = checkpointBytes
+        maximumLogSize = 2 * checkpointBytes
     }
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
@@ -28,7 +33,7 @@ actor FileWriter {
     /// - Throws: ``StreamFailure``, `CancellationError`.
     func open(check: FanOutConfiguration.Check) throws -> (owners: [SyncID: OwnerHeads], position: StreamPosition) {
         try close()
-        let file = try StreamFile(opening: identity, check: check)
+        let file = try StreamFile(opening: identity, check: check, checkpointBytes: checkpointBytes)
         self.file = file
         do {
             return (try file.readOwners(), file.state.position)
@@ -38,7 +43,11 @@ actor FileWriter {
     }
 
     /// Applies records, and publishes them to readers, waiters and subscribers after the commit.
-    func apply(_ records: [OrderedRecord], schemas: SchemaHistory) throws -> AppliedRecords {
+    ///
+    /// - Returns: what was applied, and whether ``truncateLog()`` is due.
+    func apply(
+        _ records: [OrderedRecord], schemas: SchemaHistory
+    ) throws -> (applied: AppliedRecords, isLogFull: Bool) {
         guard let file else { throw StreamFailure.foreignWriter("the file is not open") }
         let partition = partition
         let watch = Stopwatch()
@@ -48,7 +57,25 @@ actor FileWriter {
         // Before it is published, so that a client that has an answer finds it counted.
         metrics.record(applied, watch)
         partition.publish(applied)
-        return applied
+        return (applied, file.logSize > maximumLogSize)
+    }
+
+    /// Empties the WAL, while no thread of this process reads the file.
+    func truncateLog() throws {
+        guard let file else { throw StreamFailure.foreignWriter("the file is not open") }
+        let isEmpty: Bool
+        do {
+            isEmpty = try file.truncateLog()
+        } catch {
+            throw StreamFailure(error)
+        }
+        if isEmpty {
+            metrics.logTruncations.add()
+            maximumLogSize = 2 * checkpointBytes
+        } else {
+            // Another process reads the file. Retried when the log has grown as much again.
+            maximumLogSize = file.logSize + checkpointBytes
+        }
     }
 
     /// Whether the file contains a record of `ordered`.

@@ -76,7 +76,7 @@ extension PartitionWorker {
             }
         }
         let wasReady = partition.isReady
-        let applied = try await writer.apply(decoded, schemas: context.schemas.now)
+        let (applied, isLogFull) = try await writer.apply(decoded, schemas: context.schemas.now)
         if !applied.pieces.isEmpty, let newest = decoded.last {
             report(
                 .applied(
@@ -86,6 +86,7 @@ extension PartitionWorker {
         }
         // Also after records that repeat earlier results.
         if !wasReady, partition.isReady { reportReady() }
+        if isLogFull { try await readers.withoutReads(of: partition.number) { try await writer.truncateLog() } }
         // A fault found when applying has the lower offset.
         if let fault = applied.fault ?? fault { throw fault }
     }

@@ -47,24 +47,42 @@ extension FanOut: FanOutLink {
                 reads.append(OwnerRead(position: position, pull: pull, partition: partition, snapshot: snapshot))
             }
         }
+        try await readRows(reads, of: request, into: &pages)
+        return pages.compactMap(\.self)
+    }
+
+    /// Reads rows step by step, so that other owners have their turns in between.
+    private func readRows(
+        _ reads: [OwnerRead], of request: PagePull, into pages: inout [OwnerPage?]
+    ) async throws(FanOutError) {
         var budget = PageBudget(
             rows: request.limit, bytes: request.maximumBytes, isContinued: request.isContinued)
+        var records = 0
         for group in reads.groupedByFile {
-            let first = group[0]
-            let (rows, rest) = try await read(first.partition, generation: first.snapshot.generation) {
-                [budget] reader in
-                var budget = budget
-                let rows = try group.map {
-                    try reader.rows(of: $0.pull, known: $0.snapshot.heads, budget: &budget)
+            var rest = group[...]
+            var passed = TimeStamp.zero
+            while let next = rest.first {
+                // Only held rows require a look whether there is another one.
+                if budget.isExhausted, next.pull.held.isEmpty {
+                    pages[next.position] = next.unread
+                    rest.removeFirst()
+                    continue
                 }
-                return (rows, budget)
-            }
-            budget = rest
-            for (read, rows) in zip(group, rows) {
-                pages[read.position] = OwnerPage(owner: read.pull.owner, content: .rows(rows))
+                let step = try await read(
+                    next.partition, of: next.pull.owner, generation: next.snapshot.generation
+                ) { [rest, budget, passed] in
+                    try $0.step(rest, passed: passed, budget: budget)
+                }
+                for (read, rows) in zip(rest, step.pages) {
+                    pages[read.position] = OwnerPage(owner: read.pull.owner, content: .rows(rows))
+                }
+                rest = rest.dropFirst(step.pages.count)
+                passed = step.stoppedAt ?? .zero
+                budget = step.budget
+                records += step.records
             }
         }
-        return pages.compactMap(\.self)
+        metrics.pullRecords.record(records)
     }
 
     package func heads(of owners: [SyncID]) async throws(FanOutError) -> [TimeStamp] {
@@ -87,8 +105,10 @@ extension FanOut: FanOutLink {
     private func idlePage(_ pull: OwnerPull, _ heads: OwnerHeads) -> OwnerPage? {
         guard pull.requiredHead <= heads.head else { return nil }
         let plan = PullPlan(pull.knowledge, heads: heads)
-        guard plan.sources.isEmpty else { return nil }
-        return OwnerPage(owner: pull.owner, content: .rows(OwnerRows(entries: plan.drainedEntries, head: heads.head)))
+        guard plan.isEmpty else { return nil }
+        let (entries, floor) = plan.drained(maximum: pull.maximumEntries)
+        return OwnerPage(
+            owner: pull.owner, content: .rows(OwnerRows(entries: entries, floor: floor, head: heads.head)))
     }
 
     /// Waits for streams that are behind the vectors or the previous pages.
@@ -136,31 +156,5 @@ extension FanOut: FanOutLink {
             throw .notReady("the stream is behind the device's knowledge vector")
         }
         return try partition.headSnapshot(of: pull.owner).heads.head < reach
-    }
-}
-
-/// An owner's part of a page that must be read from the file.
-private struct OwnerRead: Sendable {
-    /// The index of the owner in the page.
-    let position: Int
-    let pull: OwnerPull
-    let partition: ServedPartition
-    let snapshot: ServedPartition.HeadSnapshot
-}
-
-extension [OwnerRead] {
-    /// Groups adjacent reads of the same file.
-    fileprivate var groupedByFile: [[OwnerRead]] {
-        var groups: [[OwnerRead]] = []
-        for read in self {
-            if let last = groups.last?.last, last.partition === read.partition,
-                last.snapshot.generation == read.snapshot.generation
-            {
-                groups[groups.count - 1].append(read)
-            } else {
-                groups.append([read])
-            }
-        }
-        return groups
     }
 }

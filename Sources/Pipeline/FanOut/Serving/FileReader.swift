@@ -36,7 +36,9 @@ final class FileReader {
     ///
     /// Every row of an owner raises its head, so an equal head implies equal heads of the devices. The known heads were
     /// committed before: a file with lower ones has lost them.
-    func heads(of owner: SyncID, known: OwnerHeads) throws -> OwnerHeads {
+    ///
+    /// - Parameter newest: the heads in memory now, which are mostly those of the snapshot where the known ones are older.
+    func heads(of owner: SyncID, known: OwnerHeads, newest: () -> OwnerHeads?) throws -> OwnerHeads {
         var statement = try connection.statement(
             "SELECT owner_no, sync_id, head, checksum FROM owners WHERE sync_id = ?1")
         try statement.bind(id: owner, at: 1)
@@ -49,12 +51,16 @@ final class FileReader {
         guard found.id == owner, isKnown else {
             throw StreamFailure.damaged("the record of owner \(found.number) is older than the last commit")
         }
-        return found.head == known.head ? known : try heads(found.number, found.head)
+        if found.head == known.head { return known }
+        if let newest = newest(), newest.number == found.number, newest.head == found.head { return newest }
+        return try heads(found.number, found.head)
     }
 
     private func heads(_ owner: Int64, _ head: TimeStamp) throws -> OwnerHeads {
         var statement = try connection.statement(
-            "SELECT owner_no, device_no, knowledge_id, head, checksum FROM knowledge WHERE owner_no = ?1")
+            """
+            SELECT owner_no, device_no, knowledge_id, head, checksum, indexed_from FROM knowledge WHERE owner_no = ?1
+            """)
         try statement.bind(integer: owner, at: 1)
         var devices: [OwnerHeads.DeviceHead] = []
         while try statement.step() {
@@ -67,77 +73,6 @@ final class FileReader {
             throw StreamFailure.damaged("the head of an owner differs from the heads of its devices")
         }
         return OwnerHeads(number: owner, head: head, devices: devices)
-    }
-}
-
-/// The remaining capacity of a page, over all its owners.
-struct PageBudget: Sendable {
-    private var rows: Int
-    private var bytes: Int
-    private var isEmpty: Bool
-    private var isFull = false
-
-    /// - Parameter isContinued: whether the page has rows already, and need not accept another one.
-    init(rows: Int, bytes: Int, isContinued: Bool = false) {
-        self.rows = isContinued ? rows : max(rows, 1)
-        self.bytes = bytes
-        isEmpty = !isContinued
-    }
-
-    /// Subtracts the size of a row and of the comma before it; returns false from when the page is full.
-    ///
-    /// An empty page accepts one row whatever its size.
-    mutating func take(_ size: Int) -> Bool {
-        let size = isEmpty ? size : size + 1
-        guard !isFull, rows > 0, isEmpty || size <= bytes else {
-            isFull = true
-            return false
-        }
-        rows -= 1
-        bytes -= size
-        isEmpty = false
-        return true
-    }
-}
-
-extension FileReader {
-    /// Reads an owner's rows for a page, within a snapshot (I6, I7).
-    ///
-    /// - Parameter known: the owner's heads in memory, possibly older than the snapshot.
-    func rows(of pull: OwnerPull, known: OwnerHeads, budget: inout PageBudget) throws -> OwnerRows {
-        let heads = try heads(of: pull.owner, known: known)
-        let plan = PullPlan(pull.knowledge, heads: heads)
-        defer { cursors.reset() }
-        var merge = try RowMerge(plan, cursors)
-        var rows = OwnerRows(head: heads.head)
-        var passed = plan.sources.map(\.from)
-        // Held rows after the last row sent: on a cut page they do not count as passed (I7).
-        var heldBehind: [(source: Int, timeStamp: TimeStamp)] = []
-        while let row = merge.current {
-            if pull.held.contains(row.timeStamp) {
-                heldBehind.append((row.source, row.timeStamp))
-            } else {
-                let isSent = try row.cursor.withJSON { json in
-                    guard budget.take(json.byteCount) else { return false }
-                    if rows.count > 0 { rows.json.append(UInt8(ascii: ",")) }
-                    // Borrowed from SQLite until the cursor advances; copied here.
-                    json.withUnsafeBytes { rows.json.append(contentsOf: $0) }
-                    return true
-                }
-                guard isSent else {
-                    rows.hasMore = true
-                    rows.entries = plan.cutEntries(passed)
-                    return rows
-                }
-                for held in heldBehind { passed[held.source] = held.timeStamp }
-                heldBehind.removeAll(keepingCapacity: true)
-                passed[row.source] = row.timeStamp
-                rows.count += 1
-            }
-            try merge.advance()
-        }
-        rows.entries = plan.drainedEntries
-        return rows
     }
 }
 
@@ -183,7 +118,7 @@ extension FileReader {
     func number(of device: KnowledgeID, of owner: Int64) throws -> Int64 {
         var statement = try connection.statement(
             """
-            SELECT owner_no, device_no, knowledge_id, head, checksum FROM knowledge \
+            SELECT owner_no, device_no, knowledge_id, head, checksum, indexed_from FROM knowledge \
             WHERE owner_no = ?1 AND knowledge_id = ?2
             """)
         try statement.bind(integer: owner, at: 1)

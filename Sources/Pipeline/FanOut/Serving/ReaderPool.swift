@@ -1,18 +1,47 @@
 import AsyncPrimitives
 import FanOutLink
+import SyncModel
 import Synchronization
 import ThreadExecutor
 
 /// The threads that read stream files.
 ///
-/// Each has its own connection to every file that it reads.
+/// Each has its own connection to every file that it reads. Owners take turns, so the reads of one delay those of another
+/// by one read; every read is bounded (``PageStep``, ``RowSearch``).
 final class ReaderPool: Sendable {
+    /// Whose turn a read takes.
+    private struct Key: Hashable {
+        let partition: Int
+        /// `nil`: the turn of all reads of the partition that name no owner.
+        let owner: SyncID?
+    }
+
     private struct State {
-        /// The running and queued reads of each thread; in total at most ``FanOutConfiguration/maximumReads``.
-        var loads: [Int]
+        /// The threads without a read.
+        var idle: [Int]
+        /// Reads that wait for a thread; fulfilled with its number.
+        var queue = FairQueue<Key, (partition: Int, turn: Promise<Int>)>()
+        /// The running and queued reads of each key; in total at most ``FanOutConfiguration/maximumReads``.
+        var counts: [Key: Int] = [:]
+        var total = 0
+        /// The running reads of each partition.
+        var running: [Int: Int] = [:]
+        /// Partitions whose reads wait, with what is fulfilled by their last running read.
+        var paused: [Int: Promise<Void>] = [:]
         var isClosed = false
         /// Fulfilled by the last read after ``ReaderPool/close()``.
-        var idle: Promise<Void>?
+        var ended: Promise<Void>?
+
+        /// Assigns idle threads to the reads whose turns they are.
+        mutating func start() -> [(turn: Promise<Int>, thread: Int)] {
+            var started: [(turn: Promise<Int>, thread: Int)] = []
+            while let thread = idle.last, let next = queue.take(where: { paused[$0.partition] == nil }) {
+                idle.removeLast()
+                running[next.partition, default: 0] += 1
+                started.append((next.turn, thread))
+            }
+            return started
+        }
     }
 
     private let threads: [ReaderThread]
@@ -31,18 +60,25 @@ final class ReaderPool: Sendable {
         }
         self.threads = threads
         maximum = configuration.maximumReads
-        state = Mutex(State(loads: Array(repeating: 0, count: threads.count)))
+        state = Mutex(State(idle: Array(threads.indices.reversed())))
     }
 
-    /// Runs a closure in a snapshot of a partition's file, on the thread with the fewest reads.
+    /// Runs a closure in a snapshot of a partition's file, once a thread is free and it is the owner's turn.
     ///
-    /// - Parameter generation: the expected generation of the file.
+    /// - Parameters:
+    ///   - owner: the owner in whose turn it is read.
+    ///   - generation: the expected generation of the file.
     func read<Result: Sendable>(
-        _ partition: ServedPartition, generation: Int,
+        _ partition: ServedPartition, of owner: SyncID?, generation: Int,
         _ body: @escaping @Sendable (FileReader) throws -> Result
     ) async throws(FanOutError) -> Result {
-        let chosen = try choose()
-        defer { release(chosen) }
+        let key = Key(partition: partition.number, owner: owner)
+        let turn = try enqueue(key)
+        // Not cancellable: the thread has to be released.
+        let chosen = await turn.value()
+        defer { release(chosen, key) }
+        // The caller is gone.
+        if Task.isCancelled { throw .closed }
         do {
             let result = try await threads[chosen].read(
                 partition: partition.number, path: partition.path, generation: generation, body)
@@ -58,99 +94,85 @@ final class ReaderPool: Sendable {
         }
     }
 
+    /// Runs a closure while no read of a partition runs; those that arrive meanwhile wait.
+    ///
+    /// One caller at a time for each partition.
+    func withoutReads<Result: Sendable>(
+        of partition: Int, _ body: () async throws -> Result
+    ) async throws -> Result {
+        let idle = Promise<Void>()
+        let isIdle = state.withLock { state in
+            precondition(state.paused[partition] == nil, "the reads of a partition are paused once at a time")
+            state.paused[partition] = idle
+            return state.running[partition] == nil
+        }
+        // Not cancellable, and bounded as every read is.
+        if !isIdle { await idle.value() }
+        defer { resume(partition) }
+        return try await body()
+    }
+
     /// Closes all connections to a partition's file; queued reads of it fail.
     func evict(_ partition: ServedPartition) async {
         let generation = partition.newestGeneration
         for thread in threads { await thread.evict(partition: partition.number, generation: generation) }
     }
 
-    /// Waits for running reads, then ends the threads.
+    /// Waits for running and queued reads, then ends the threads.
     func close() async {
-        let idle = Promise<Void>()
+        let ended = Promise<Void>()
         let isIdle = state.withLock { state in
             state.isClosed = true
-            state.idle = idle
-            return state.loads.allSatisfy { $0 == 0 }
+            state.ended = ended
+            return state.total == 0
         }
-        if isIdle { idle.fulfil(()) }
+        if isIdle { ended.fulfil(()) }
         // Not cancellable: a thread must not end while a read uses it.
-        await idle.value()
+        await ended.value()
         for thread in threads {
             await thread.closeFiles()
             await thread.thread.close()
         }
     }
 
-    private func choose() throws(FanOutError) -> Int {
-        try state.withLock { state throws(FanOutError) in
+    // MARK: Turns
+
+    /// - Returns: fulfilled with the number of a thread, which belongs to the read until ``release(_:_:)``.
+    private func enqueue(_ key: Key) throws(FanOutError) -> Promise<Int> {
+        let turn = Promise<Int>()
+        let started = try state.withLock { state throws(FanOutError) in
             if state.isClosed { throw .closed }
-            guard state.loads.reduce(0, +) < maximum else { throw .notReady("too many reads are queued") }
-            var least = 0
-            for index in state.loads.indices where state.loads[index] < state.loads[least] { least = index }
-            state.loads[least] += 1
-            return least
+            let count = state.counts[key, default: 0]
+            // An owner has at most as many reads as are free: one alone gets half of all, and others always find some.
+            guard count < maximum - state.total else { throw .notReady("too many reads are queued") }
+            state.counts[key] = count + 1
+            state.total += 1
+            state.queue.append((key.partition, turn), for: key)
+            return state.start()
         }
+        for (turn, thread) in started { turn.fulfil(thread) }
+        return turn
     }
 
-    private func release(_ chosen: Int) {
-        let idle = state.withLock { state -> Promise<Void>? in
-            state.loads[chosen] -= 1
-            return state.isClosed && state.loads.allSatisfy { $0 == 0 } ? state.idle : nil
+    private func release(_ thread: Int, _ key: Key) {
+        let (started, idle, ended) = state.withLock { state in
+            state.idle.append(thread)
+            state.total -= 1
+            state.counts[key] = state.counts[key].flatMap { $0 > 1 ? $0 - 1 : nil }
+            state.running[key.partition] = state.running[key.partition].flatMap { $0 > 1 ? $0 - 1 : nil }
+            let idle = state.running[key.partition] == nil ? state.paused[key.partition] : nil
+            return (state.start(), idle, state.isClosed && state.total == 0 ? state.ended : nil)
         }
+        for (turn, thread) in started { turn.fulfil(thread) }
         idle?.fulfil(())
+        ended?.fulfil(())
     }
-}
 
-private actor ReaderThread {
-    nonisolated let thread: DedicatedThread
-    private var files: [Int: (generation: Int, reader: FileReader)] = [:]
-    /// The newest generation of each partition that must no longer be read.
-    private var evicted: [Int: Int] = [:]
-
-    init(number: Int) throws(ThreadStartError) { thread = try DedicatedThread(name: "weir-fan-r\(number)") }
-
-    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
-
-    func read<Result: Sendable>(
-        partition: Int, path: String, generation: Int, _ body: @Sendable (FileReader) throws -> Result
-    ) throws -> Result {
-        if let gone = evicted[partition], generation <= gone {
-            throw FanOutError.notReady("the stream is being rebuilt")
+    private func resume(_ partition: Int) {
+        let started = state.withLock { state in
+            state.paused[partition] = nil
+            return state.start()
         }
-        let reader = try reader(partition, path, generation)
-        do {
-            return try reader.snapshot { try body(reader) }
-        } catch {
-            // The state of the connection is unknown; the next read opens a new one.
-            closeFile(partition)
-            throw error
-        }
-    }
-
-    func evict(partition: Int, generation: Int) {
-        evicted[partition] = max(evicted[partition] ?? generation, generation)
-        closeFile(partition)
-    }
-
-    func closeFiles() {
-        for partition in Array(files.keys) { closeFile(partition) }
-    }
-
-    private func reader(_ partition: Int, _ path: String, _ generation: Int) throws -> FileReader {
-        if let file = files[partition], file.generation == generation { return file.reader }
-        closeFile(partition)
-        let reader = try FileReader(path: path)
-        files[partition] = (generation, reader)
-        return reader
-    }
-
-    private func closeFile(_ partition: Int) {
-        guard let file = files.removeValue(forKey: partition) else { return }
-        do {
-            try file.reader.close()
-        } catch {
-            // A read-only connection has no data to lose; busy would mean that a statement outlived its read.
-            assertionFailure("\(error)")
-        }
+        for (turn, thread) in started { turn.fulfil(thread) }
     }
 }

@@ -1,75 +1,128 @@
 import SQLite
 import SyncModel
 
-/// Merges the rows of several creating devices by timeStamp.
+/// Merges the missing rows of an owner by timeStamp.
 ///
-/// Costs the rows read, and one search per device.
+/// Devices outside the index by time, and named ones, have a search each. The rows of all others are found by one scan of
+/// that index. So a page costs the rows read and a bounded number of searches, whatever the number of devices.
 ///
 /// The first devices have a cursor each. The others share one, which searches again for each run of rows of one
 /// device.
 struct RowMerge {
     struct Row {
-        /// The index in the plan's sources.
-        let source: Int
+        /// The creating device.
+        let device: Int64
         let timeStamp: TimeStamp
         let cursor: RowCursor
     }
 
-    /// `nil` at the end.
+    /// How many entries of the index a step reads past rows that the device has: some milliseconds.
+    static let stepEntries = 10_000
+
+    /// `nil` at the end, or when ``suspendedAt`` is set.
     private(set) var current: Row?
+    /// The timeStamp up to which all rows were passed when the scan has read as much as one step may; `nil` unless the
+    /// merge stopped there.
+    private(set) var suspendedAt: TimeStamp?
 
     private let plan: PullPlan
     private let cursors: CursorSet
-    /// The next row of every other source.
+    /// The next row of every other source; the scan's number follows those of the sources.
     private var waiting = SourceHeap()
+    /// Where the scan stopped before it found its next row.
+    private var scanStoppedAt: TimeStamp?
+    private var entriesLeft = Self.stepEntries
 
     init(_ plan: PullPlan, _ cursors: CursorSet) throws {
         self.plan = plan
         self.cursors = cursors
         for (index, source) in plan.sources.enumerated() {
             let cursor = try cursors.cursor(index)
-            try start(cursor, index, above: source.from)
+            try start(cursor, source, above: source.from)
             try cursors.checkSearch(
                 owner: plan.heads.number, device: source.device, above: source.from, at: cursor)
             waiting.insert(SourceHeap.Entry(timeStamp: cursor.timeStamp, source: index))
+        }
+        if let scan = plan.scan {
+            let cursor = try cursors.timeCursor()
+            try cursor.start(owner: plan.heads.number, above: scan.from, upTo: scan.head)
+            try continueScan(cursor, hasEntry: true)
         }
         try takeFirst()
     }
 
     mutating func advance() throws {
         guard let row = current else { return }
-        guard try row.cursor.next() else {
-            // The head of a device is always a row.
-            guard row.timeStamp == plan.sources[row.source].head else {
-                throw StreamFailure.damaged("rows of device \(plan.sources[row.source].device) are missing")
+        current = nil
+        if currentSource == plan.sources.count {
+            let cursor = try cursors.timeCursor()
+            try continueScan(cursor, hasEntry: try cursor.next())
+        } else if try row.cursor.next() {
+            let next = SourceHeap.Entry(timeStamp: row.cursor.timeStamp, source: currentSource)
+            // The common case of a run of one device's rows.
+            if waiting.first.map({ next.timeStamp < $0.timeStamp }) ?? true, scanStoppedAt == nil {
+                current = Row(device: row.device, timeStamp: next.timeStamp, cursor: row.cursor)
+                return
             }
-            return try takeFirst()
-        }
-        let next = SourceHeap.Entry(timeStamp: row.cursor.timeStamp, source: row.source)
-        if let other = waiting.first, other.timeStamp < next.timeStamp {
             waiting.insert(next)
-            try takeFirst()
         } else {
-            current = Row(source: next.source, timeStamp: next.timeStamp, cursor: row.cursor)
+            // The head of a device is always a row.
+            guard row.timeStamp == plan.sources[currentSource].head else {
+                throw StreamFailure.damaged("rows of device \(row.device) are missing")
+            }
         }
+        try takeFirst()
     }
+
+    /// The source of ``current``.
+    private var currentSource = 0
 
     private mutating func takeFirst() throws {
-        guard let first = waiting.removeFirst() else {
-            current = nil
+        if let scanStoppedAt, waiting.first.map({ $0.timeStamp > scanStoppedAt }) ?? true {
+            suspendedAt = scanStoppedAt
             return
         }
-        let cursor = try cursors.cursor(first.source)
-        if first.source >= CursorSet.maximum {
-            // The shared cursor is at another device: search this device's next row again.
-            try start(cursor, first.source, above: TimeStamp(first.timeStamp.rawValue - 1))
+        guard let first = waiting.removeFirst() else { return }
+        currentSource = first.source
+        let device: Int64
+        let cursor: RowCursor
+        if first.source == plan.sources.count {
+            device = try cursors.timeCursor().device
+            cursor = try cursors.indexedRow()
+            guard
+                try cursor.start(
+                    owner: plan.heads.number, device: device, above: TimeStamp(first.timeStamp.rawValue - 1),
+                    upTo: first.timeStamp)
+            else { throw StreamFailure.damaged("the row at \(first.timeStamp) in the index by time is missing") }
+        } else {
+            let source = plan.sources[first.source]
+            device = source.device
+            cursor = try cursors.cursor(first.source)
+            if first.source >= CursorSet.maximum {
+                // The shared cursor is at another device: search this device's next row again.
+                try start(cursor, source, above: TimeStamp(first.timeStamp.rawValue - 1))
+            }
         }
         guard cursor.timeStamp == first.timeStamp else { throw StreamFailure.damaged("a row is missing") }
-        current = Row(source: first.source, timeStamp: first.timeStamp, cursor: cursor)
+        current = Row(device: device, timeStamp: first.timeStamp, cursor: cursor)
     }
 
-    private func start(_ cursor: RowCursor, _ index: Int, above timeStamp: TimeStamp) throws {
-        let source = plan.sources[index]
+    /// Moves the scan to the next missing row, as far as one step may read.
+    private mutating func continueScan(_ cursor: TimeCursor, hasEntry: Bool) throws {
+        var hasEntry = hasEntry
+        while hasEntry, !plan.isScanned(cursor.device, at: cursor.timeStamp) {
+            entriesLeft -= 1
+            if entriesLeft == 0 {
+                scanStoppedAt = cursor.timeStamp
+                return
+            }
+            hasEntry = try cursor.next()
+        }
+        guard hasEntry else { return }
+        waiting.insert(SourceHeap.Entry(timeStamp: cursor.timeStamp, source: plan.sources.count))
+    }
+
+    private func start(_ cursor: RowCursor, _ source: PullPlan.Source, above timeStamp: TimeStamp) throws {
         guard
             try cursor.start(owner: plan.heads.number, device: source.device, above: timeStamp, upTo: source.head)
         else { throw StreamFailure.damaged("rows of device \(source.device) are missing") }
@@ -114,101 +167,4 @@ struct SourceHeap {
             parent = least
         }
     }
-}
-
-/// The rows of one creating device of an owner in a range of timeStamps, in order.
-final class RowCursor {
-    private var statement: Statement
-    private(set) var timeStamp = TimeStamp.zero
-    private var owner: Int64 = 0
-    private var device: Int64 = 0
-
-    init(_ connection: Connection) throws(SQLiteError) {
-        statement = try connection.prepare(
-            """
-            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum FROM stream \
-            WHERE owner_no = ?1 AND device_no = ?2 AND time_stamp > ?3 AND time_stamp <= ?4 ORDER BY time_stamp
-            """)
-    }
-
-    /// Moves to the first row above `from`, up to `head`; false when there is none.
-    func start(owner: Int64, device: Int64, above from: TimeStamp, upTo head: TimeStamp) throws -> Bool {
-        statement.reset()
-        try statement.bind(integer: owner, at: 1)
-        try statement.bind(integer: device, at: 2)
-        try statement.bind(integer: from.rawValue, at: 3)
-        try statement.bind(integer: head.rawValue, at: 4)
-        timeStamp = from
-        (self.owner, self.device) = (owner, device)
-        return try next()
-    }
-
-    /// Moves to the next row; false at the end.
-    func next() throws -> Bool {
-        guard try statement.step() else { return false }
-        // SQLite compares rows only with the end of a range: in a damaged B-tree a search may start at another owner's
-        // rows (I9).
-        guard try statement.integer(at: 0) == owner, try statement.integer(at: 1) == device else {
-            throw StreamFailure.damaged("a row of another device is among those of device \(device)")
-        }
-        guard let next = TimeStamp(rawValue: try statement.integer(at: 2)), next > timeStamp else {
-            throw StreamFailure.damaged("rows are out of order")
-        }
-        timeStamp = next
-        return true
-    }
-
-    /// Resets the statement, so that the snapshot can end.
-    func reset() { statement.reset() }
-
-    /// Verifies the current row's checksum.
-    func check() throws { _ = try FileRecords.checkRow(statement) }
-
-    /// Lends the current row's JSON after verifying its checksum.
-    func withJSON<Result>(_ body: (RawSpan) throws -> Result) throws -> Result {
-        _ = try FileRecords.checkRow(statement)
-        return try statement.withBytes(at: 5, body)
-    }
-}
-
-/// The cursors of a reader: one for each of the first sources of a pull, and one shared by all others.
-final class CursorSet {
-    /// Most pulls have no more sources; a prepared statement takes a few kilobytes.
-    static let maximum = 8
-
-    private let connection: Connection
-    private var cursors: [RowCursor] = []
-
-    init(_ connection: Connection) { self.connection = connection }
-
-    /// The cursor of the source at an index.
-    func cursor(_ position: Int) throws(SQLiteError) -> RowCursor {
-        while cursors.count <= min(position, Self.maximum) { cursors.append(try RowCursor(connection)) }
-        return cursors[min(position, Self.maximum)]
-    }
-
-    /// Verifies that a search in the B-tree, which has set the cursor, was not misled by a damaged key: the rows on
-    /// both sides of the position must match their checksums.
-    ///
-    /// A search that skips rows has compared with a damaged key and ends next to it, since all keys between that key
-    /// and the skipped rows are on the same side.
-    func checkSearch(owner: Int64, device: Int64, above timeStamp: TimeStamp, at cursor: RowCursor) throws {
-        try cursor.check()
-        var statement = try connection.statement(
-            """
-            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum FROM stream \
-            WHERE (owner_no, device_no, time_stamp) <= (?1, ?2, ?3) \
-            ORDER BY owner_no DESC, device_no DESC, time_stamp DESC LIMIT 1
-            """)
-        try statement.bind(integer: owner, at: 1)
-        try statement.bind(integer: device, at: 2)
-        try statement.bind(integer: timeStamp.rawValue, at: 3)
-        if try statement.step() { _ = try FileRecords.checkRow(statement) }
-    }
-
-    func reset() {
-        for cursor in cursors { cursor.reset() }
-    }
-
-    func removeAll() { cursors = [] }
 }

@@ -10,6 +10,12 @@ struct PullPage: Sendable {
         let schemaVersion: String
     }
 
+    /// The most entries of an owner's vector in a response whose request names fewer; a floor replaces more.
+    ///
+    /// 1000: about 100 KB, and far above the number of devices that most owners have. Every creating device has an entry, and
+    /// what a device names is not checked, so nothing else bounds their number.
+    static let maximumEntries = 1000
+
     private let caller: Caller
     private let envelope: Envelope
     private let server: Server
@@ -34,7 +40,8 @@ struct PullPage: Sendable {
             owners: owners.map {
                 OwnerPull(
                     owner: $0, knowledge: envelope.knowledge[$0], held: held[$0] ?? [],
-                    leastHead: leastHeads[$0] ?? .zero)
+                    leastHead: leastHeads[$0] ?? .zero,
+                    maximumEntries: envelope.isCompact ? 0 : Self.maximumEntries)
             },
             limit: envelope.limit, maximumBytes: maximumBytes)
     }
@@ -153,7 +160,7 @@ struct PullPage: Sendable {
             return
         }
         for entry in rows.entries { writer.entry(owner, entry.device, entry.timeStamp) }
-        if let floor = known.givenFloor { writer.entry(owner, .everyOther, floor) }
+        if let floor = rows.floor ?? known.givenFloor { writer.entry(owner, .everyOther, floor) }
     }
 
     /// Whether an entry of the vector rises although no row is sent.

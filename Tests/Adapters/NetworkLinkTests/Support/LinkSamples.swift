@@ -21,8 +21,8 @@ enum LinkSamples {
                             owner: owner,
                             knowledge: OwnerKnowledge(
                                 floor: .zero, entries: [device: TimeStamp(9), KnowledgeID(unchecked: "tab"): .zero]),
-                            held: [TimeStamp(3), .maximum], leastHead: TimeStamp(12)),
-                        OwnerPull(owner: SyncID(unchecked: "b"), knowledge: OwnerKnowledge()),
+                            held: [TimeStamp(3), .maximum], leastHead: TimeStamp(12), maximumEntries: 1000),
+                        OwnerPull(owner: SyncID(unchecked: "b"), knowledge: OwnerKnowledge(), maximumEntries: 0),
                     ], limit: 100, maximumBytes: 1 << 20))),
         .request(
             number: .max, within: LinkFormat.longestWait,
@@ -81,6 +81,7 @@ enum LinkSamples {
                             head: .maximum, hasMore: true))),
                 OwnerPage(owner: owner, content: .historyChanged),
                 OwnerPage(owner: owner, content: .rows(OwnerRows())),
+                OwnerPage(owner: owner, content: .rows(OwnerRows(floor: .zero, head: TimeStamp(3)))),
             ])),
         .response(number: 8, .outcome(outcome)),
         .response(number: 8, .outcome(PartOutcome(refusal: .batchMismatch))),

@@ -85,10 +85,10 @@ extension Service {
     /// One page of one owner.
     func pull(
         _ knowledge: OwnerKnowledge = OwnerKnowledge(), of owner: SyncID = "abc", held: Set<TimeStamp> = [],
-        limit: Int = 1000, bytes: Int = 1 << 30, within: Duration = .seconds(60)
+        limit: Int = 1000, bytes: Int = 1 << 30, maximumEntries: Int = .max, within: Duration = .seconds(60)
     ) async throws -> OwnerRows {
-        let request = PagePull(
-            owners: [OwnerPull(owner: owner, knowledge: knowledge, held: held)], limit: limit, maximumBytes: bytes)
+        let pull = OwnerPull(owner: owner, knowledge: knowledge, held: held, maximumEntries: maximumEntries)
+        let request = PagePull(owners: [pull], limit: limit, maximumBytes: bytes)
         let pages = try await fanOut.pull(request, within: within)
         guard pages.count == 1, case .rows(let rows) = pages[0].content else { throw UnexpectedContent(pages: pages) }
         return rows

@@ -1,0 +1,143 @@
+import AsyncPrimitives
+import Dispatch
+import FanOutLink
+import Foundation
+import Metrics
+import SyncModel
+import Synchronization
+import Testing
+
+@testable import FanOut
+
+/// Reads take turns, and make way for the truncation of a stream's write-ahead log.
+@Suite(.timeLimit(.minutes(3))) struct ReaderPoolTests {
+    @Test func keysTakeTurnsAndElementsKeepTheirOrder() {
+        var queue = FairQueue<String, Int>()
+        for number in 1...4 { queue.append(number, for: "a") }
+        for number in 11...12 { queue.append(number, for: "b") }
+        var taken: [Int] = []
+        while let next = queue.take() {
+            taken.append(next)
+            // A key that comes later waits for one turn of every other.
+            if next == 1 { queue.append(21, for: "c") }
+        }
+        #expect(taken == [1, 11, 2, 21, 12, 3, 4])
+        #expect(queue.isEmpty)
+        queue.append(1, for: "a")
+        queue.append(11, for: "b")
+        #expect(queue.take { $0 != "a" } == 11)
+        #expect(queue.take { $0 != "a" } == nil)
+        #expect(queue.take() == 1)
+    }
+
+    /// Of 8 reads, one owner may have 4, and the next one 2.
+    @Test func readsOfOneOwnerDelayThoseOfAnotherByOneRead() async throws {
+        let world = World()
+        try world.upload([.person("p1")])
+        let oneThread = { (configuration: inout FanOutConfiguration) in
+            configuration.readerThreads = 1
+            configuration.maximumReads = 8
+        }
+        try await withFanOut(world, configure: oneThread) { service in
+            try await service.caughtUp(with: world)
+            let reads = HeldReads(fanOut: service.fanOut, partition: try service.fanOut.served("abc"))
+            let first = Task { await reads.run(5, of: "a") }
+            await reads.began.value()
+            await reads.refused("a").value()
+            let second = Task { await reads.run(3, of: "b") }
+            await reads.refused("b").value()
+            reads.release.signal()
+            await first.value
+            await second.value
+            #expect(reads.order.withLock { $0 } == ["a", "a", "b", "a", "b", "a"])
+        }
+    }
+
+    @Test func theWriteAheadLogIsBoundedWhilePullsOverlap() async throws {
+        let registry = MetricRegistry()
+        let world = World()
+        let name = String(repeating: "n", count: 1000)
+        for batch in 0..<10 {
+            try world.upload((0..<100).map { .person("p\(batch)-\($0)", name: name, index: $0) })
+        }
+        let checkpointBytes = 256 << 10
+        let isOver = AwaitableState(false)
+        try await withFolder { folder in
+            try await withFanOut(
+                world, in: folder, metrics: FanOutMetrics(registry),
+                configure: {
+                    $0.readerThreads = 4
+                    $0.checkpointBytes = checkpointBytes
+                }
+            ) { service in
+                try await service.caughtUp(with: world)
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    let fanOut = service.fanOut
+                    let request = PagePull(
+                        owners: [OwnerPull(owner: "abc", knowledge: OwnerKnowledge())], limit: 1000,
+                        maximumBytes: 1 << 30)
+                    for _ in 0..<8 {
+                        group.addTask {
+                            while !isOver.value { _ = try await fanOut.pull(request, within: .seconds(60)) }
+                        }
+                    }
+                    var largest = 0
+                    for batch in 0..<100 {
+                        try world.upload((0..<50).map { .person("q\(batch)-\($0)", name: name, index: $0) })
+                        try await service.caughtUp(with: world)
+                        largest = max(largest, FileOnDisk.size(of: service.file() + "-wal"))
+                    }
+                    isOver.update { $0 = true }
+                    try await group.waitForAll()
+                    // The transaction that exceeds the limit is some hundred kilobytes.
+                    #expect(largest < 2 * checkpointBytes + (1 << 20))
+                }
+                #expect(registry.counter(.fanOutLogTruncations).value > 0)
+                let rows = try await service.pull(limit: 10_000)
+                let isSame = rows.text == world.stream(of: "abc").map(world.json).joined(separator: ",")
+                #expect(isSame && rows.count == 6000)
+            }
+        }
+    }
+}
+
+/// Reads of which the first waits until it is released.
+private final class HeldReads: Sendable {
+    let fanOut: TestFanOut
+    let partition: ServedPartition
+    let order = Mutex<[SyncID]>([])
+    let began = Promise<Void>()
+    let release = DispatchSemaphore(value: 0)
+    private let refusals: [SyncID: Promise<Void>] = ["a": Promise(), "b": Promise()]
+
+    init(fanOut: TestFanOut, partition: ServedPartition) {
+        self.fanOut = fanOut
+        self.partition = partition
+    }
+
+    /// Fulfilled when a read of the owner was refused: all others are then queued.
+    func refused(_ owner: SyncID) -> Promise<Void> { refusals[owner]! }
+
+    func run(_ count: Int, of owner: SyncID) async {
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<count { group.addTask { await self.run(owner) } }
+        }
+    }
+
+    private func run(_ owner: SyncID) async {
+        do throws(FanOutError) {
+            try await fanOut.read(partition, of: owner, generation: partition.generation()) { _ in
+                let isFirst = self.order.withLock { order in
+                    order.append(owner)
+                    return order.count == 1
+                }
+                guard isFirst else { return }
+                self.began.fulfil(())
+                self.release.wait()
+            }
+        } catch {
+            #expect(error == .notReady("too many reads are queued"))
+            refused(owner).fulfil(())
+        }
+    }
+}
