@@ -123,9 +123,9 @@ package final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
 
     /// Runs a closure over one state of a partition's file.
     ///
-    /// - Parameter owner: the owner in whose turn it is read; the reads of a partition that name none share a turn.
+    /// - Parameter owner: the owner in whose turn it is read.
     func read<Result: Sendable>(
-        _ partition: ServedPartition, of owner: SyncID? = nil, generation: Int,
+        _ partition: ServedPartition, of owner: SyncID, generation: Int,
         _ body: @escaping @Sendable (FileReader) throws -> Result
     ) async throws(FanOutError) -> Result {
         guard let readers = state.withLock({ $0.readers }) else { throw .notReady("the fan-out is not running") }

@@ -69,7 +69,7 @@ extension FanOut {
         }
         while !search.isOver {
             if Task.isCancelled { throw .closed }
-            search = try await read(partition, generation: snapshot.generation) { [search] reader in
+            search = try await read(partition, of: owner, generation: snapshot.generation) { [search] reader in
                 var search = search
                 try search.step(in: reader)
                 return search
@@ -82,7 +82,7 @@ extension FanOut {
         _ batch: Int64?, _ key: DeviceKey, _ partition: ServedPartition
     ) async throws(FanOutError) -> KeptOutcome? {
         guard let batch else { return nil }
-        return try await read(partition, generation: partition.generation()) {
+        return try await read(partition, of: key.owner, generation: partition.generation()) {
             try $0.keptOutcome(of: batch, for: key)
         }
     }

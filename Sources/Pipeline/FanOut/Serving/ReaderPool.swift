@@ -12,8 +12,7 @@ final class ReaderPool: Sendable {
     /// Whose turn a read takes.
     private struct Key: Hashable {
         let partition: Int
-        /// `nil`: the turn of all reads of the partition that name no owner.
-        let owner: SyncID?
+        let owner: SyncID
     }
 
     private struct State {
@@ -69,7 +68,7 @@ final class ReaderPool: Sendable {
     ///   - owner: the owner in whose turn it is read.
     ///   - generation: the expected generation of the file.
     func read<Result: Sendable>(
-        _ partition: ServedPartition, of owner: SyncID?, generation: Int,
+        _ partition: ServedPartition, of owner: SyncID, generation: Int,
         _ body: @escaping @Sendable (FileReader) throws -> Result
     ) async throws(FanOutError) -> Result {
         let key = Key(partition: partition.number, owner: owner)

@@ -136,8 +136,9 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
                 ? try pullAtOnce(caller, envelope) ?? inTask { try await self.pull(caller, device, envelope) }
                 : inTask { try await self.pull(caller, device, envelope) }
         }
-        guard envelope.changeCount <= limits.outcome.maxChanges else {
-            throw Problem(.batchTooLarge, "\(envelope.changeCount) changes, at most \(limits.outcome.maxChanges) are allowed")
+        let maximum = limits.outcome.maxChanges
+        guard envelope.changeCount <= maximum else {
+            throw Problem(.batchTooLarge, "\(envelope.changeCount) changes, at most \(maximum) are allowed")
         }
         if route == .sync { return inTask { try await self.sync(caller, device, envelope) } }
         let wait = Preference.wait(of: request)
