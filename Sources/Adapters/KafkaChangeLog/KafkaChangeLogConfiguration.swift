@@ -87,7 +87,7 @@ package struct KafkaChangeLogConfiguration: ConfigurationComponent {
             "How long a stopping process waits for the brokers to acknowledge what is enqueued.")
         Setting(
             "session-timeout", \.sessionTimeout, .duration(in: .seconds(1)...(.seconds(300))),
-            "How long a process may be silent, or its workers of revoked partitions may go on, before others get the partitions."
+            "How long a process may be silent, or its workers of revoked partitions may continue, before others get the partitions."
         )
         Setting(
             optional: "instance-name", \.instanceName, .string(lengths: 1...249),

@@ -60,9 +60,9 @@ extension OutcomeLimits {
         self.init()
         while let field = try reader.next() {
             switch field.number {
-            case 1: maxChanges = Int(try reader.positive(field, upTo: Int64(Int32.max)))
-            case 2: maxValueBytes = Int(try reader.positive(field, upTo: Int64(Int32.max)))
-            case 3: maxRowBytes = Int(try reader.positive(field, upTo: Int64(Int32.max)))
+            case 1: maxChanges = Int(try reader.positive(field, upTo: Int64(Self.greatest.maxChanges)))
+            case 2: maxValueBytes = Int(try reader.positive(field, upTo: Int64(Self.greatest.maxValueBytes)))
+            case 3: maxRowBytes = Int(try reader.positive(field, upTo: Int64(Self.greatest.maxRowBytes)))
             default: try reader.skip(field)
             }
         }

@@ -67,7 +67,7 @@ extension ChangePart: WireDecodable {
             case 19:
                 guard summary == nil else { throw reader.failure(.repeated, field) }
                 summary = try reader.message(field, BatchSummary.init(from:))
-            case 20: maxRowBytes = Int(try reader.positive(field, upTo: Int64(Int32.max)))
+            case 20: maxRowBytes = Int(try reader.positive(field, upTo: Int64(OutcomeLimits.greatest.maxRowBytes)))
             default: try reader.skip(field)
             }
         }

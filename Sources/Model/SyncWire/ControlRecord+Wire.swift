@@ -51,7 +51,7 @@ extension History: WireEncodable, WireDecodable {
         var clock = TimeStampClock.logTime
         var pieceSize: Int64?
         var shards: Int64 = 1
-        var recordSize: Int64?
+        var recordSize: Int64 = 32 << 20
         while let field = try reader.next() {
             switch field.number {
             case 1: epoch = try reader.name(field)
@@ -68,7 +68,6 @@ extension History: WireEncodable, WireDecodable {
         guard let partitions else { throw reader.missing(2) }
         guard let partitionFunction else { throw reader.missing(3) }
         guard let pieceSize else { throw reader.missing(5) }
-        guard let recordSize else { throw reader.missing(7) }
         self.init(
             epoch: epoch, partitions: Int(partitions), partitionFunction: partitionFunction, clock: clock,
             pieceSize: Int(pieceSize), shards: Int(shards), recordSize: Int(recordSize))

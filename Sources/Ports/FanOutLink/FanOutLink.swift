@@ -177,7 +177,7 @@ package struct RowWindow: Sendable, Hashable {
     package var from: Int
     /// The index of the first change after it whose row is not.
     package var end: Int
-    /// The size of the rows, after which the window ends; one row is read whatever its size.
+    /// The size of the rows, after which the window ends; the row of the first change is read whatever its size.
     package var maximumBytes: Int
 
     package init(from: Int = 0, to end: Int = .max, maximumBytes: Int) {

@@ -51,10 +51,11 @@ enum MigrateCommand {
                     let propose = {
                         try History.proposed(pipeline, for: log, shards: settings.postgres.shards.count)
                     }
+                    let limits = settings.limits.limits
                     if isDry {
-                        try await show(declared, log, tables, propose)
+                        try await show(declared, limits, log, tables, propose)
                     } else {
-                        try await migrate(declared, log, tables, try propose())
+                        try await migrate(declared, limits, log, tables, try propose())
                     }
                 }
                 return .success
@@ -68,7 +69,8 @@ enum MigrateCommand {
     /// The version is published before the tables have it: workers that read it wait for the tables, while tables of a version
     /// that was never published would fit no other.
     private static func migrate(
-        _ declared: [Table], _ log: KafkaChangeLog, _ tables: PostgresRecordStore, _ proposed: History
+        _ declared: [Table], _ limits: SyncLimits, _ log: KafkaChangeLog, _ tables: PostgresRecordStore,
+        _ proposed: History
     ) async throws {
         do {
             _ = try await ControlTopic.existing(in: log)
@@ -78,6 +80,8 @@ enum MigrateCommand {
         }
         let control = try await ControlTopic.open(in: log, proposed: proposed)
         let epoch = control.history.epoch
+        // The defaults of columns must fit into rows, too.
+        try SizeLimits.check(limits, in: control.history)
         // What the databases refuse must not be published.
         _ = try await tables.migrationPlans(control.schemas.evolved(to: declared), epoch: epoch)
         let entry = try await control.register(declared, in: log)
@@ -89,15 +93,19 @@ enum MigrateCommand {
     }
 
     private static func show(
-        _ declared: [Table], _ log: KafkaChangeLog, _ tables: PostgresRecordStore, _ propose: () throws -> History
+        _ declared: [Table], _ limits: SyncLimits, _ log: KafkaChangeLog, _ tables: PostgresRecordStore,
+        _ propose: () throws -> History
     ) async throws {
         let plans: [MigrationPlan]
         do {
             let control = try await ControlTopic.existing(in: log)
+            try SizeLimits.check(limits, in: control.history)
             plans = try await tables.migrationPlans(
                 control.schemas.evolved(to: declared), epoch: control.history.epoch)
         } catch ControlError.noHistory {
-            plans = try await tables.migrationPlans(SchemaHistory().evolved(to: declared), epoch: propose().epoch)
+            let proposed = try propose()
+            try SizeLimits.check(limits, in: proposed)
+            plans = try await tables.migrationPlans(SchemaHistory().evolved(to: declared), epoch: proposed.epoch)
         }
         for plan in plans { Output.write(plan.script) }
     }

@@ -5,6 +5,7 @@ import Observability
 import RecordStore
 import ServiceLifecycle
 import SyncModel
+import SyncWire
 
 /// The log, the history and the tables that the stages of a process work on: files of one folder, or Kafka and Postgres.
 protocol Backend: Sendable {
@@ -48,12 +49,14 @@ extension History {
     static func new(
         _ pipeline: PipelineConfiguration, for log: some ChangeLog, partitions: Int, shards: Int = 1
     ) throws(SizeLimits.Failure) -> History {
-        try SizeLimits.check(pieceBytes: pipeline.pieceBytes, recordSize: log.maximumRecordSize)
+        // Larger messages cannot be read, whatever the log accepts.
+        let recordSize = min(log.maximumRecordSize, WireLimits.standard.byteCount)
+        try SizeLimits.check(pieceBytes: pipeline.pieceBytes, recordSize: recordSize)
         var random = SystemRandomNumberGenerator()
         let epoch = hexadecimal((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) })
         return History(
             epoch: epoch, partitions: partitions, clock: pipeline.clock, pieceSize: pipeline.pieceBytes,
-            shards: shards, recordSize: log.maximumRecordSize)
+            shards: shards, recordSize: recordSize)
     }
 
     /// Proposes a history for topics that exist.

@@ -92,7 +92,7 @@ struct RoleServices<B: Backend>: Sendable {
         let condition = monitoring.conditions[.fanOuts]
         let history = backend.control.history
         try SizeLimits.check(limits.limits, in: history)
-        try SizeLimits.check(settings, limits.limits, link)
+        try SizeLimits.check(settings, limits.limits, link, in: history)
         let fanOuts = try RemoteFanOut(
             remote, link: link, epoch: history.epoch, partitions: history.partitions,
             logger: logger.labeled("link"), metrics: LinkMetrics(monitoring.metrics),

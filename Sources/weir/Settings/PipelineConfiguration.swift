@@ -52,12 +52,14 @@ struct LimitsConfiguration: ConfigurationComponent {
         Setting(
             "max-batch-bytes", \.limits.maxBatchBytes, .byteSize(in: 1024...(16 << 20)),
             "Size of a whole request, decompressed.")
-        Setting("max-changes", \.limits.outcome.maxChanges, .integer(in: 1...100_000), "Changes of a batch.")
         Setting(
-            "max-value-bytes", \.limits.outcome.maxValueBytes, .byteSize(in: 16...(16 << 20)),
+            "max-changes", \.limits.outcome.maxChanges, .integer(in: 1...OutcomeLimits.greatest.maxChanges),
+            "Changes of a batch.")
+        Setting(
+            "max-value-bytes", \.limits.outcome.maxValueBytes, .byteSize(in: 16...OutcomeLimits.greatest.maxValueBytes),
             "Size of a value's canonical JSON.")
         Setting(
-            "max-row-bytes", \.limits.outcome.maxRowBytes, .byteSize(in: 16...(64 << 20)),
+            "max-row-bytes", \.limits.outcome.maxRowBytes, .byteSize(in: 16...OutcomeLimits.greatest.maxRowBytes),
             "Size of the canonical JSON of all values of a row, which no change may exceed.")
     }
 

@@ -106,7 +106,7 @@ struct GroupTests {
 }
 
 /// Members whose sessions outlast the test, so that nothing waits for a session to expire.
-@Suite(.timeLimit(.minutes(3)), .enabled(if: TestCluster.isReal, "the mock cluster has no named members"))
+@Suite(.timeLimit(.minutes(5)), .enabled(if: TestCluster.isReal, "the mock cluster has no named members"))
 struct NamedMemberTests {
     /// The second process of a name gets the partitions of the first, which fails and then works without a name; neither
     /// interrupts the partitions of another process.

@@ -21,15 +21,14 @@ extension Sample {
                     Grant(owner: SyncID(unchecked: longest), access: .write),
                     Grant(owner: SyncID(unchecked: "x"), access: .read),
                 ],
-                limits: OutcomeLimits(
-                    maxChanges: Int(Int32.max), maxValueBytes: Int(Int32.max), maxRowBytes: Int(Int32.max)),
+                limits: .greatest,
                 changes: [UInt8](repeating: 0x20, count: 20_000)),
             json: """
                 {"format": 1, "epoch": "\(longest)", "rules": 2147483647, "schema": "\(hash)", "caller": "\(longest)",
                  "knowledge_id": "\(longest)", "batch": "9223372036854775807", "is_atomic": true,
                  "grants": [{"owner": "\(longest)", "access": "ACCESS_WRITE"}, {"owner": "x", "access": "ACCESS_READ"}],
                  "changes": "\(base64([UInt8](repeating: 0x20, count: 20_000)))",
-                 "limits": {"max_changes": 2147483647, "max_value_bytes": 2147483647, "max_row_bytes": 2147483647}}
+                 "limits": {"max_changes": 100000, "max_value_bytes": 16777216, "max_row_bytes": 33554432}}
                 """),
     ]
 

@@ -5,7 +5,7 @@ import SyncModel
 import Testing
 
 /// What a pull reads depends on what it sends, not on how many devices have created rows of the owner.
-@Suite(.timeLimit(.minutes(3))) struct ManyCreatorsTests {
+@Suite(.timeLimit(.minutes(5))) struct ManyCreatorsTests {
     private let registry = MetricRegistry()
 
     private var records: Int { registry.histogram(.fanOutPullRecords).snapshot.sum }

@@ -59,7 +59,7 @@ import Testing
                 var bytes = 0
                 for (index, json) in shown where index >= window.from && index < window.end {
                     bytes += json.utf8.count
-                    guard expected.isEmpty || bytes <= window.maximumBytes else { break }
+                    guard index == from || bytes <= window.maximumBytes else { break }
                     expected[index] = json
                 }
                 let outcome = try await service.fanOut.outcome(of: conflict, rows: window, within: .seconds(60))

@@ -176,7 +176,7 @@ final class ScriptedLink: FanOutLink {
         var bytes = 0
         for (index, row) in rows where index >= window.from && index < window.end {
             bytes += row.count
-            guard outcome.rows.isEmpty || bytes <= window.maximumBytes else { break }
+            guard index == window.from || bytes <= window.maximumBytes else { break }
             outcome.rows[index] = row
         }
         return outcome

@@ -55,18 +55,18 @@ import Testing
                 "POST", "/v1/upload", links: "xyz:write", headers: ["Prefer: wait=1"], upload)
             #expect(
                 answer.text == #"{"batch":{"batch":7,"results":[{"status":"conflict","row":\#(Self.row(0))},"#
-                    + #"{"status":"conflict","row":\#(Self.row(1))},{"status":"conflict","row":\#(Self.row(2))},"#
-                    + #"{"status":"conflict"},{"status":"conflict"},{"status":"conflict"}],"rowsFrom":3}}"#)
-            // What is shown of the first owner is deducted from the second one's size, and ends its rows.
+                    + #"{"status":"conflict","row":\#(Self.row(1))},{"status":"conflict"},"#
+                    + #"{"status":"conflict"},{"status":"conflict"},{"status":"conflict"}],"rowsFrom":2}}"#)
+            // The second owner's rows after the last one shown of the first are not read.
             #expect(
                 gateway.link.windows == [
-                    RowWindow(maximumBytes: 2500), RowWindow(to: 4, maximumBytes: 500),
+                    RowWindow(maximumBytes: 2500), RowWindow(to: 4, maximumBytes: 2500),
                 ])
             let rest = try await gateway.exchange(
-                "GET", "/v1/batches/7?knowledgeId=k1&rowsFrom=3", links: "xyz:write")
+                "GET", "/v1/batches/7?knowledgeId=k1&rowsFrom=2", links: "xyz:write")
             #expect(
-                rest.text == #"{"batch":{"batch":7,"rows":[{"result":3,"row":\#(Self.row(3))},"#
-                    + #"{"result":4,"row":\#(Self.row(4))}],"rowsFrom":5}}"#)
+                rest.text == #"{"batch":{"batch":7,"rows":[{"result":2,"row":\#(Self.row(2))},"#
+                    + #"{"result":3,"row":\#(Self.row(3))}],"rowsFrom":4}}"#)
         }
     }
 
@@ -111,8 +111,32 @@ import Testing
                 #"{"knowledgeId":"k1","changes":[1,2,3,4,5,6]}"#)
             #expect(
                 answer.text == #"{"batch":{"results":[{"status":"conflict","row":\#(Self.row(0))},"#
-                    + #"{"status":"conflict","row":\#(Self.row(1))},{"status":"conflict"},{"status":"conflict"},"#
+                    + #"{"status":"conflict"},{"status":"conflict"},{"status":"conflict"},"#
                     + #"{"status":"conflict"},{"status":"conflict"}]}}"#)
+        }
+    }
+
+    /// The memory of one response does not grow with the owners of a batch.
+    @Test func largeRowsOfManyOwnersStayWithinAPage() async throws {
+        try await withGateway {
+            $0.configuration.pageBytes = 2500
+        } test: { gateway in
+            let owners = (1...9).map { SyncID(unchecked: "o\($0)") }
+            let large = #"{"pad":""# + String(repeating: "x", count: 2000) + #""}"#
+            gateway.link.set(
+                .results(
+                    [(0, .conflict, nil)], summary: BatchSummary(changeCount: 10, otherOwners: owners),
+                    rows: [0: large]), ofPart: 0)
+            for index in 1...9 {
+                gateway.link.set(.results([(index, .conflict, nil)], rows: [index: large]), ofPart: index)
+            }
+            let answer = try await gateway.exchange(
+                "POST", "/v1/upload", links: owners.map { "\($0.text):write" }.joined(separator: ","),
+                headers: ["Prefer: wait=1"],
+                #"{"knowledgeId":"k1","batch":7,"changes":[0,1,2,3,4,5,6,7,8,9]}"#)
+            #expect(answer.status == 200)
+            #expect(answer.text.utf8.count < 3000)
+            #expect(answer.text.hasSuffix(#","rowsFrom":1}}"#))
         }
     }
 

@@ -203,6 +203,8 @@ final class GroupSession: Sendable {
 
     /// The error that ends the membership, with what an operator can do about it.
     private func explained(_ error: KafkaError) -> ChangeLogError {
+        // After a fatal error, calls fail with codes of their own.
+        let error = client.fatalError() ?? error
         guard error.code == .fencedInstance, let instance = dependencies.instance else {
             return ChangeLogError(error, needing: .read, group: dependencies.group)
         }

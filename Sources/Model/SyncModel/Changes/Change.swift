@@ -217,6 +217,9 @@ package struct OutcomeLimits: Sendable, Hashable {
         self.maxValueBytes = maxValueBytes
         self.maxRowBytes = maxRowBytes
     }
+
+    /// The greatest limits that a batch may name; what they allow can be read again.
+    package static let greatest = OutcomeLimits(maxChanges: 100_000, maxValueBytes: 16 << 20, maxRowBytes: 32 << 20)
 }
 
 /// The limits of a gateway.

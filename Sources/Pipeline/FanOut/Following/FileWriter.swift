@@ -33,6 +33,7 @@ actor FileWriter {
     /// - Throws: ``StreamFailure``, `CancellationError`.
     func open(check: FanOutConfiguration.Check) throws -> (owners: [SyncID: OwnerHeads], position: StreamPosition) {
         try close()
+        maximumLogSize = 2 * checkpointBytes
         let file = try StreamFile(opening: identity, check: check, checkpointBytes: checkpointBytes)
         self.file = file
         do {

@@ -10,8 +10,8 @@ import SyncModel
 struct RowSearch: Sendable {
     /// The maximum number of rows that one step reads.
     static let stepRows = 10_000
-    /// The number of rows that are found before their JSON is read.
-    private static let rowsAtATime = 1000
+    /// The number of rows that are found before their JSON is read, at first and at most.
+    private static let rowsAtATime = 32...1024
 
     private struct Row: Hashable {
         let table: Int64
@@ -51,7 +51,9 @@ struct RowSearch: Sendable {
     /// The owner of the rows.
     let owner: SyncID
     private let timeStamp: TimeStamp
+    private let first: Int
     private var bytesLeft: Int
+    private var rowsAtATime = Self.rowsAtATime.lowerBound
     /// The rows that are still to be found, in the order of the changes.
     private var targets: ArraySlice<Target>
     /// The rows that are being found, in that order, and their searches.
@@ -68,6 +70,7 @@ struct RowSearch: Sendable {
     init(_ results: [ChangeResult], of owner: SyncID, after timeStamp: TimeStamp, in window: RowWindow) {
         self.owner = owner
         self.timeStamp = timeStamp
+        first = window.from
         bytesLeft = window.maximumBytes
         var seen: Set<Row> = []
         var targets: [Target] = []
@@ -117,7 +120,8 @@ struct RowSearch: Sendable {
 
     /// Begins to find the next rows.
     private mutating func startNext() {
-        sought = targets.prefix(Self.rowsAtATime)
+        sought = targets.prefix(rowsAtATime)
+        rowsAtATime = min(2 * rowsAtATime, Self.rowsAtATime.upperBound)
         targets = targets.dropFirst(sought.count)
         searches = Dictionary(grouping: sought, by: \.locator.knowledgeID).map { knowledgeID, targets in
             DeviceSearch(knowledgeID: knowledgeID, targets: targets, reached: timeStamp)
@@ -184,7 +188,7 @@ struct RowSearch: Sendable {
                 searches = [search]
                 return
             }
-            guard rows.isEmpty || json.count <= bytesLeft else {
+            guard target.change == first || json.count <= bytesLeft else {
                 (targets, sought) = ([], [])
                 return
             }

@@ -7,7 +7,7 @@ import SyncModel
 /// Rows that exceed it are read with further requests, each from the first row that the one before left out.
 struct ShownRows: Sendable {
     private let caller: Caller
-    /// What the next owner's part may add: changes before the first row that was left out, and the remaining size.
+    /// What the next owner's part may add: rows of changes before the first row that was left out.
     private var window: RowWindow
     /// By the index of the first change that shows the row.
     private(set) var rows: [Int: [UInt8]] = [:]
@@ -23,7 +23,7 @@ struct ShownRows: Sendable {
     /// The rows to read with an owner's part; `nil` if the caller may not read them.
     func window(for owner: SyncID) -> RowWindow? { caller.mayRead(owner) ? window : nil }
 
-    /// Moves the rows of a part here.
+    /// Moves the rows of a part here, as many as fit in the order of the changes.
     mutating func take(from part: inout BatchOutcome.Part) {
         part.mayRead = caller.mayRead(part.owner)
         guard part.mayRead else { return }
@@ -33,11 +33,15 @@ struct ShownRows: Sendable {
         where index == first && index >= window.from && index < window.end && found[index] == nil {
             window.end = index
         }
-        for (index, row) in found {
-            rows[index] = row
-            window.maximumBytes = max(window.maximumBytes - row.count, 0)
+        rows.merge(found) { $1 }
+        var bytes = 0
+        for (index, row) in rows.sorted(by: { $0.key < $1.key }) {
+            bytes += row.count
+            if index >= window.end || (index != window.from && bytes > window.maximumBytes) {
+                window.end = min(window.end, index)
+                rows[index] = nil
+            }
         }
-        rows = rows.filter { [window] in $0.key < window.end }
     }
 }
 
