@@ -157,7 +157,7 @@ let package = Package(
         library(
             "Platform/Operations",
             ["Configuration", "HTTP", "JSONText", "Metrics", "Observability", "ServiceLifecycle"]),
-        library("Platform/HTTP", ["CEventFD", "CMicrohttpd", "CZlib", "ThreadExecutor"]),
+        library("Platform/HTTP", ["AsyncPrimitives", "CEventFD", "CMicrohttpd", "CZlib", "ThreadExecutor"]),
         library("Platform/JSON", ["CSimdjson", "JSONText"], features: [.lifetimes]),
         library("Platform/JSONText", features: [.lifetimes], linking: ["m"]),
         library("Platform/YAML", ["CYAML"]),

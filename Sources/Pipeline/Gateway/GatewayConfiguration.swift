@@ -42,7 +42,8 @@ package struct GatewayConfiguration: ConfigurationComponent {
             "Size of all request bodies in flight; beyond it requests are refused with 503.")
         Setting(
             "answer-bytes-in-flight", \.server.maxAnswerBytesInFlight, .byteSize(in: (1 << 20)...(1 << 40)),
-            "Size of all larger responses that clients have not read yet; beyond it requests are answered with 503.")
+            "Size of all pages being read and larger responses that clients have not read yet; "
+                + "a page that finds no share of it in outcome-wait is answered with 503.")
         Setting(
             "request-timeout", \.server.requestTimeout, .duration(in: .milliseconds(1)...(.seconds(86_400))),
             "How long a whole request may take to arrive.")

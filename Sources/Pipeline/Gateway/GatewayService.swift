@@ -32,7 +32,8 @@ package final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         settings.formatRefusal = { Problem($0).response }
         settings.onEvent = { logger.log($0) }
         server = HTTPServer(
-            configuration: settings, handler: MeteredHandler(handler: handler, metrics: handler.metrics))
+            configuration: settings, handler: MeteredHandler(handler: handler, metrics: handler.metrics),
+            responseBudget: handler.responseBudget)
     }
 
     /// Starts to serve requests.

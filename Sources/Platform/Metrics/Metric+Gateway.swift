@@ -22,7 +22,8 @@ extension Metric {
     package static let httpBodyBytes = Metric(
         "http_body_bytes", .gauge, "Bytes of request bodies in memory.")
     package static let httpResponseBytes = Metric(
-        "http_response_bytes", .gauge, "Bytes of responses above 64 KiB that clients have not read yet.")
+        "http_response_bytes", .gauge,
+        "Bytes of pages being read, and of responses above 64 KiB that clients have not read yet.")
 
     static let http = [
         httpRequests, httpDuration, httpUnderWay, httpRefusals, httpConnections, httpConnectionsAccepted,

@@ -34,7 +34,7 @@ final class ReaderPool: Sendable {
         /// Assigns idle threads to the reads whose turns they are.
         mutating func start() -> [(turn: Promise<Int>, thread: Int)] {
             var started: [(turn: Promise<Int>, thread: Int)] = []
-            while let thread = idle.last, let next = queue.take(where: { paused[$0.partition] == nil }) {
+            while let thread = idle.last, let next = queue.take(where: { key, _ in paused[key.partition] == nil }) {
                 idle.removeLast()
                 running[next.partition, default: 0] += 1
                 started.append((next.turn, thread))

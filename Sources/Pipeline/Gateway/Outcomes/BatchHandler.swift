@@ -44,6 +44,7 @@ extension GatewayHandler {
     ) async throws -> HTTPResponse {
         let upload = pending.upload(of: batch, by: device)
         let rows = ShownRows(for: caller, from: rowsFrom ?? 0, maximumBytes: configuration.pageBytes)
+        let reservation = try await reservePage(for: caller)
         do throws(FanOutError) {
             var outcome = try await outcome(of: upload, batch, device, rows)
             if outcome == nil {
@@ -51,7 +52,9 @@ extension GatewayHandler {
             }
             if let outcome {
                 pending.remove(batch, of: device)
-                return respond(outcome, rowsFrom == nil ? .results : .rows)
+                var response = respond(outcome, rowsFrom == nil ? .results : .rows)
+                response.reservation = reservation
+                return response
             }
         } catch {
             // The caller's own part is ordered, another owner's is not.

@@ -21,8 +21,7 @@ extension GatewayHandler {
         }
         let page = try page(caller, envelope, leastHeads: leastHeads)
         guard envelope.wait > .zero else {
-            let pages = try await link.pull(page.request, within: configuration.outcomeWait)
-            return respond(page, pages, batch: nil, caller: caller)
+            return try await read(page, batch: nil, caller)
         }
         return try await longPoll(caller, envelope, page)
     }
@@ -31,7 +30,7 @@ extension GatewayHandler {
     func pullAtOnce(_ caller: Caller, _ envelope: Envelope) throws(Problem) -> HTTPHandlerResult? {
         let page = try page(caller, envelope)
         guard let pages = idlePages(page) else { return nil }
-        return .response(respond(page, pages, batch: nil, caller: caller))
+        return .response(respond(page, pages, batch: nil, nil))
     }
 
     private func longPoll(_ caller: Caller, _ envelope: Envelope, _ page: PullPage) async throws -> HTTPResponse {
@@ -50,14 +49,17 @@ extension GatewayHandler {
         defer { timer.cancel() }
         while true {
             let pages: [OwnerPage]
+            var reservation: ResponseReservation?
             if let idle = idlePages(page) {
                 pages = idle
             } else {
+                reservation = try await reservePage(for: caller)
                 pages = try await link.pull(page.request, within: configuration.outcomeWait)
             }
             if page.hasNews(pages) || polls.isStopping || clock.now() >= deadline {
-                return respond(page, pages, batch: nil, caller: caller)
+                return respond(page, pages, batch: nil, reservation)
             }
+            reservation = nil
             await wakeup.waitUnlessCancelled()
             try Task.checkCancellation()
         }
@@ -83,7 +85,16 @@ extension GatewayHandler {
             maximumBytes: configuration.pageBytes)
     }
 
-    func respond(_ page: PullPage, _ pages: [OwnerPage], batch: BatchOutcome?, caller: Caller) -> HTTPResponse {
+    /// Reads a page and responds with it.
+    func read(_ page: PullPage, batch: BatchOutcome?, _ caller: Caller) async throws -> HTTPResponse {
+        let reservation = try await reservePage(for: caller)
+        let pages = try await link.pull(page.request, within: configuration.outcomeWait)
+        return respond(page, pages, batch: batch, reservation)
+    }
+
+    private func respond(
+        _ page: PullPage, _ pages: [OwnerPage], batch: BatchOutcome?, _ reservation: ResponseReservation?
+    ) -> HTTPResponse {
         let size = pages.reduce(1024) { size, page in
             if case .rows(let rows) = page.content { size + rows.json.count + 96 * rows.entries.count } else { size }
         }
@@ -96,6 +107,8 @@ extension GatewayHandler {
             }
             page.write(pages, to: &writer)
         }
-        return .json(200, writer.take())
+        var response = HTTPResponse.json(200, writer.take())
+        response.reservation = reservation
+        return response
     }
 }

@@ -22,6 +22,8 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     let backlog: UploadBacklog?
     let polls = LongPolls()
     let eventStreams: EventStreams
+    /// Pages are reserved in it before they are read.
+    let responseBudget: ResponseBudget
     private let parsers = BodyParsers()
     private let waiting = Atomic<Int>(0)
 
@@ -56,6 +58,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
             maximumBytes: configuration.uploadBytesInFlight,
             maximumBytesOfCaller: configuration.callerBytesInFlight,
             changesPerSecond: configuration.callerChangesPerSecond, clock: clock)
+        responseBudget = ResponseBudget(limit: configuration.server.maxAnswerBytesInFlight)
         eventStreams = EventStreams(maximum: configuration.server.maxConnections, clock: clock)
     }
 
@@ -203,6 +206,18 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
             } catch {
                 return self.respond(to: Problem(error))
             }
+        }
+    }
+
+    /// Reserves what a page may have, before it is read.
+    func reservePage(for caller: Caller) async throws(Problem) -> ResponseReservation {
+        let deadline = clock.now() + configuration.outcomeWait
+        do throws(ResponseBudget.Refusal) {
+            return try await responseBudget.reserve(configuration.pageBytes, for: caller.syncID.text) { [clock] in
+                try await clock.sleep(deadline)
+            }
+        } catch {
+            throw Problem(.overloaded, "the responses that clients have not read yet have reached their limit")
         }
     }
 

@@ -23,8 +23,7 @@ extension GatewayHandler {
         }
         let page = try page(
             caller, envelope, held: batch?.held(by: envelope.knowledge) ?? [:], leastHeads: batch?.heads ?? [:])
-        let pages = try await link.pull(page.request, within: configuration.outcomeWait)
-        return respond(page, pages, batch: batch, caller: caller)
+        return try await read(page, batch: batch, caller)
     }
 
     /// Uploads, and waits for the outcome only if the request prefers to.

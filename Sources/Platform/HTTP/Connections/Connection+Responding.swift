@@ -78,12 +78,13 @@ extension Connection {
     /// The response, or a refusal if the responses that clients have not read yet use up the budget.
     private func withinBudget(_ response: HTTPResponse) -> HTTPResponse {
         guard case .bytes(let bytes) = response.content, bytes.count > ServerCore.smallResponse else { return response }
-        guard core.responseBudget.reserveOrExceedAlone(bytes.count) else {
+        response.reservation?.resize(to: bytes.count)
+        guard let reservation = response.reservation ?? core.responseBudget.reserveNow(bytes.count) else {
             return core.response(
                 for: HTTPRefusal(
                     reason: .overloaded, detail: "the responses in flight have reached their limit, try again"))
         }
-        incoming.responseBytes = bytes.count
+        incoming.reservation = reservation
         return response
     }
 

@@ -69,7 +69,6 @@ final class Connection: Sendable {
     /// libmicrohttpd has finished a request: answered, refused or aborted.
     func requestEnded() {
         if incoming.hasBegun { core.requestEnded() }
-        core.responseBudget.release(incoming.responseBytes)
         incoming = IncomingRequest()
         let now = MonotonicTime.now()
         let nextCheck: UInt64? = state.withLock { state in

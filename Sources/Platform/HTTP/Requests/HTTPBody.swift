@@ -71,14 +71,6 @@ final class ByteBudget: Sendable {
         return false
     }
 
-    /// Reserves bytes if they fit or if nothing else is reserved, so that one response may exceed the limit.
-    func reserveOrExceedAlone(_ count: Int) -> Bool {
-        let after = used.wrappingAdd(count, ordering: .relaxed).newValue
-        if after <= limit || after == count { return true }
-        used.wrappingSubtract(count, ordering: .relaxed)
-        return false
-    }
-
     func release(_ count: Int) {
         used.wrappingSubtract(count, ordering: .relaxed)
     }

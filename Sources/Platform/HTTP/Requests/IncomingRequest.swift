@@ -12,7 +12,7 @@ struct IncomingRequest {
     /// Whether the rest of the body is discarded.
     var discardsBody = false
     /// The reservation of the response in `ServerCore.responseBudget`.
-    var responseBytes = 0
+    var reservation: ResponseReservation?
 }
 
 /// How the end of a request's body is determined (RFC 9112, 6).

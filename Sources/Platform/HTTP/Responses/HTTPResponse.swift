@@ -29,6 +29,8 @@ package struct HTTPResponse: Sendable {
     ///
     /// It is 503 where the responses in flight had reached their limit. Not called for a client that has gone.
     package var onSend: (@Sendable (_ status: Int) -> Void)?
+    /// What the handler reserved before it made the body; freed when the client has read the response.
+    package var reservation: ResponseReservation?
 
     package init(status: Int, headers: [HTTPField] = [], body: [UInt8] = [], isCompressible: Bool = false) {
         self.status = status

@@ -15,11 +15,17 @@ package final class HTTPServer: Sendable {
 
     private let configuration: HTTPServerConfiguration
     private let handler: any HTTPHandler
+    private let responseBudget: ResponseBudget
     private let phase = Mutex(Phase.fresh)
 
-    package init(configuration: HTTPServerConfiguration, handler: any HTTPHandler) {
+    /// - Parameter responseBudget: in which the handler reserves its large responses; by default one of
+    ///   ``HTTPServerConfiguration/maxAnswerBytesInFlight``.
+    package init(
+        configuration: HTTPServerConfiguration, handler: any HTTPHandler, responseBudget: ResponseBudget? = nil
+    ) {
         self.configuration = configuration
         self.handler = handler
+        self.responseBudget = responseBudget ?? ResponseBudget(limit: configuration.maxAnswerBytesInFlight)
     }
 
     deinit {
@@ -46,7 +52,9 @@ package final class HTTPServer: Sendable {
                 }
             let listener = try Listener(host: configuration.host, port: configuration.port)
             let address = listener.address
-            let core = ServerCore(configuration: configuration, handler: handler, eventLoop: try EventLoop())
+            let core = ServerCore(
+                configuration: configuration, handler: handler, responseBudget: responseBudget,
+                eventLoop: try EventLoop())
             DescriptorLimit.raise(for: configuration.maxConnections, report: core.report)
             let daemon = try MicrohttpdDaemon(core, certificate: certificate)
             let thread = EventLoopThread(core: core, listener: listener, daemon: daemon)

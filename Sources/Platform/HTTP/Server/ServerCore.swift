@@ -6,7 +6,7 @@ final class ServerCore: Sendable {
     let handler: any HTTPHandler
     let counters = LiveCounters()
     let bodyBudget: ByteBudget
-    let responseBudget: ByteBudget
+    let responseBudget: ResponseBudget
     let table: ConnectionTable
     let eventLoop: EventLoop
     let compression: Compression
@@ -25,12 +25,15 @@ final class ServerCore: Sendable {
     /// How long, in nanoseconds, a client may take to read a response that was sent before its request was complete.
     static let lingerTime: UInt64 = 1_000_000_000
 
-    init(configuration: HTTPServerConfiguration, handler: any HTTPHandler, eventLoop: EventLoop) {
+    init(
+        configuration: HTTPServerConfiguration, handler: any HTTPHandler, responseBudget: ResponseBudget,
+        eventLoop: EventLoop
+    ) {
         self.configuration = configuration
         self.handler = handler
         self.eventLoop = eventLoop
         bodyBudget = ByteBudget(limit: configuration.maxBytesInFlight)
-        responseBudget = ByteBudget(limit: configuration.maxAnswerBytesInFlight)
+        self.responseBudget = responseBudget
         table = ConnectionTable(limit: configuration.maxConnections, clientLimit: configuration.maxConnectionsPerClient)
         compression = Compression(
             threshold: configuration.compressionThreshold, inlineLimit: configuration.inlineCompressionLimit,

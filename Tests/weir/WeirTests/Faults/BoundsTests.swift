@@ -9,7 +9,7 @@ import Testing
     @Test func pullsThatAreNotReadUseBoundedMemoryAndOthersAreServed() async throws {
         let weir = try await TestServer.start(
             settings: [
-                "gateway.answer-bytes-in-flight": "16MiB", "gateway.page-bytes": "8MiB",
+                "gateway.answer-bytes-in-flight": "16MiB", "gateway.page-bytes": "8MiB", "gateway.outcome-wait": "1s",
                 "limits.max-value-bytes": "2MiB",
             ])
         var writer = TestDevice(weir, syncID: "abc", knowledgeID: "k1")

@@ -1,5 +1,5 @@
 /// Elements that are taken in turns of their keys, and in order of arrival within a key.
-struct FairQueue<Key: Hashable, Element> {
+package struct FairQueue<Key: Hashable, Element> {
     private struct Waiting {
         var elements: [Element] = []
         /// The index of the first element; those before it were taken.
@@ -12,27 +12,30 @@ struct FairQueue<Key: Hashable, Element> {
     /// The keys with elements, the next one first.
     private var turns: [Key] = []
 
-    var isEmpty: Bool { turns.isEmpty }
+    package init() {}
 
-    mutating func append(_ element: Element, for key: Key) {
+    package mutating func append(_ element: Element, for key: Key) {
         if waiting[key] == nil { turns.append(key) }
         waiting[key, default: Waiting()].elements.append(element)
     }
 
     /// Takes the first element of the first key that may have a turn, whose next turn comes after those of all others.
-    mutating func take(where mayTake: (Key) -> Bool = { _ in true }) -> Element? {
-        guard let index = turns.firstIndex(where: mayTake) else { return nil }
+    ///
+    /// - Parameter mayTake: decides on the first element of a key.
+    package mutating func take(where mayTake: (Key, Element) -> Bool = { _, _ in true }) -> Element? {
+        let index = turns.firstIndex { key in waiting[key].map { mayTake(key, $0.elements[$0.first]) } ?? false }
+        guard let index else { return nil }
         let key = turns.remove(at: index)
-        guard var of = waiting.removeValue(forKey: key) else { return nil }
-        let element = of.elements[of.first]
-        of.first += 1
-        if !of.isEmpty {
+        guard var queue = waiting.removeValue(forKey: key) else { return nil }
+        let element = queue.elements[queue.first]
+        queue.first += 1
+        if !queue.isEmpty {
             // Keeps what was taken at most as long as what waits.
-            if of.first > of.elements.count / 2 {
-                of.elements.removeFirst(of.first)
-                of.first = 0
+            if queue.first > queue.elements.count / 2 {
+                queue.elements.removeFirst(queue.first)
+                queue.first = 0
             }
-            waiting[key] = of
+            waiting[key] = queue
             turns.append(key)
         }
         return element

@@ -1,0 +1,159 @@
+import AsyncPrimitives
+import Synchronization
+
+/// Limits the bytes of large responses, from before they are made until their clients have read them.
+///
+/// A handler reserves what a response may have at most before it reads what the response is made of, and the server reduces
+/// the reservation to what it sends. Callers take turns, and a caller holds at most as many bytes as are free, so that
+/// clients which do not read leave a share to those of others.
+package final class ResponseBudget: Sendable {
+    /// Why nothing was reserved.
+    package enum Refusal: Error, Sendable, Hashable {
+        /// Nothing was free in time.
+        case late
+        case cancelled
+    }
+
+    private final class Waiter: Sendable {
+        let caller: String
+        let bytes: Int
+        let turn = Promise<Result<Void, Refusal>>()
+        /// Nobody waits any more.
+        let hasLeft = Atomic(false)
+
+        init(_ caller: String, _ bytes: Int) {
+            self.caller = caller
+            self.bytes = bytes
+        }
+    }
+
+    private struct State {
+        var used = 0
+        var held: [String: Int] = [:]
+        var queue = FairQueue<String, Waiter>()
+        /// The number of waiters in the queue, those included that have left.
+        var waiting = 0
+    }
+
+    private let limit: Int
+    private let state = Mutex(State())
+
+    package init(limit: Int) { self.limit = limit }
+
+    package var inFlight: Int { state.withLock(\.used) }
+
+    /// How many wait for their turn.
+    package var waiting: Int { state.withLock(\.waiting) }
+
+    /// Reserves bytes for a caller, once they are free and it is its turn; at once if nothing else is reserved.
+    ///
+    /// - Parameter timeout: returns when the wait must end.
+    package func reserve(
+        _ bytes: Int, for caller: String, timeout: @escaping @Sendable () async throws -> Void
+    ) async throws(Refusal) -> ResponseReservation {
+        let waiter = Waiter(caller, bytes)
+        let granted = state.withLock { state in
+            state.queue.append(waiter, for: caller)
+            state.waiting += 1
+            return takeWaiters(&state)
+        }
+        grant(granted.filter { $0 !== waiter })
+        if !granted.contains(where: { $0 === waiter }) { try await turn(of: waiter, timeout).get() }
+        return ResponseReservation(self, caller: caller, bytes)
+    }
+
+    private func turn(
+        of waiter: Waiter, _ timeout: @escaping @Sendable () async throws -> Void
+    ) async -> Result<Void, Refusal> {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                // Cancelled when the turn comes first.
+                do { try await timeout() } catch { return }
+                waiter.turn.fulfil(.failure(.late))
+            }
+            let result = await waiter.turn.value(cancelled: .failure(.cancelled))
+            waiter.hasLeft.store(true, ordering: .relaxed)
+            group.cancelAll()
+            return result
+        }
+    }
+
+    /// Reserves bytes for a response that is made already; at once if nothing else is reserved, so that one response may
+    /// exceed the limit.
+    func reserveNow(_ bytes: Int) -> ResponseReservation? {
+        let isFree = state.withLock { state in
+            guard state.used == 0 || state.used + bytes <= limit else { return false }
+            state.used += bytes
+            return true
+        }
+        return isFree ? ResponseReservation(self, caller: nil, bytes) : nil
+    }
+
+    /// Takes the waiters whose bytes are free, and those that have left.
+    private func takeWaiters(_ state: inout State) -> [Waiter] {
+        var taken: [Waiter] = []
+        let isNext = { [limit] (state: borrowing State, waiter: Waiter) in
+            if waiter.hasLeft.load(ordering: .relaxed) || state.used == 0 { return true }
+            let free = limit - state.used
+            return waiter.bytes <= free && state.held[waiter.caller].map { $0 + waiter.bytes <= free } ?? true
+        }
+        while true {
+            var queue = FairQueue<String, Waiter>()
+            swap(&queue, &state.queue)
+            let waiter = queue.take { isNext(state, $1) }
+            swap(&queue, &state.queue)
+            guard let waiter else { return taken }
+            state.waiting -= 1
+            if waiter.hasLeft.load(ordering: .relaxed) { continue }
+            state.used += waiter.bytes
+            state.held[waiter.caller, default: 0] += waiter.bytes
+            taken.append(waiter)
+        }
+    }
+
+    private func grant(_ waiters: [Waiter]) {
+        // One that has left meanwhile gives its bytes back.
+        for waiter in waiters where !waiter.turn.fulfil(.success(())) {
+            change(by: -waiter.bytes, of: waiter.caller)
+        }
+    }
+
+    fileprivate func change(by bytes: Int, of caller: String?) {
+        grant(
+            state.withLock { state in
+                state.used += bytes
+                if let caller {
+                    let held = state.held[caller, default: 0] + bytes
+                    state.held[caller] = held > 0 ? held : nil
+                }
+                return takeWaiters(&state)
+            })
+    }
+}
+
+/// Bytes reserved in a ``ResponseBudget``; freed when the response that holds them ends.
+package final class ResponseReservation: Sendable {
+    private let budget: ResponseBudget
+    private let caller: String?
+    private let bytes: Mutex<Int>
+
+    fileprivate init(_ budget: ResponseBudget, caller: String?, _ bytes: Int) {
+        self.budget = budget
+        self.caller = caller
+        self.bytes = Mutex(bytes)
+    }
+
+    /// Reserves as many bytes as the response has, more or less.
+    func resize(to count: Int) {
+        let difference = bytes.withLock { bytes in
+            defer { bytes = count }
+            return count - bytes
+        }
+        if difference != 0 { budget.change(by: difference, of: caller) }
+    }
+
+    deinit {
+        let bytes = bytes.withLock { $0 }
+        if bytes != 0 { budget.change(by: -bytes, of: caller) }
+    }
+}
