@@ -52,6 +52,25 @@ import Testing
         #expect(budget.inFlight == 0)
     }
 
+    /// What is refused is refused at once: it would wait forever here.
+    @Test func aCallerHasAtMostAsManyWaitersAsAreFree() async throws {
+        let budget = ResponseBudget(limit: 10, maximumWaiting: 3)
+        let first = try await budget.reserve(10, for: "x", timeout: never)
+        var waiting: [Task<Void, any Error>] = []
+        for (index, caller) in ["a", "a", "b"].enumerated() {
+            if index == 2 {
+                await #expect(throws: ResponseBudget.Refusal.late) {
+                    try await budget.reserve(10, for: "a", timeout: never)
+                }
+            }
+            waiting.append(Task { _ = try await budget.reserve(10, for: caller, timeout: never) })
+            while budget.waiting <= index { await Task.yield() }
+        }
+        await #expect(throws: ResponseBudget.Refusal.late) { try await budget.reserve(10, for: "c", timeout: never) }
+        withExtendedLifetime(first) {}
+        for task in waiting { task.cancel() }
+    }
+
     @Test func waitersAreServedInTurnsOfTheirCallers() async throws {
         let budget = ResponseBudget(limit: 10)
         let order = Signal<String>()

@@ -58,7 +58,8 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
             maximumBytes: configuration.uploadBytesInFlight,
             maximumBytesOfCaller: configuration.callerBytesInFlight,
             changesPerSecond: configuration.callerChangesPerSecond, clock: clock)
-        responseBudget = ResponseBudget(limit: configuration.server.maxAnswerBytesInFlight)
+        responseBudget = ResponseBudget(
+            limit: configuration.server.maxAnswerBytesInFlight, maximumWaiting: configuration.maxWaiting)
         eventStreams = EventStreams(maximum: configuration.server.maxConnections, clock: clock)
     }
 

@@ -9,7 +9,7 @@ import Synchronization
 package final class ResponseBudget: Sendable {
     /// Why nothing was reserved.
     package enum Refusal: Error, Sendable, Hashable {
-        /// Nothing was free in time.
+        /// Nothing was free in time, or too many wait already.
         case late
         case cancelled
     }
@@ -31,14 +31,37 @@ package final class ResponseBudget: Sendable {
         var used = 0
         var held: [String: Int] = [:]
         var queue = FairQueue<String, Waiter>()
-        /// The number of waiters in the queue, those included that have left.
+        /// The number of waiters in the queue, those included that have left; in total and of each caller.
         var waiting = 0
+        var waitingOf: [String: Int] = [:]
+        /// No waiter needs less.
+        var smallest = Int.max
+
+        mutating func add(_ waiter: Waiter) {
+            queue.append(waiter, for: waiter.caller)
+            waiting += 1
+            waitingOf[waiter.caller, default: 0] += 1
+            smallest = min(smallest, waiter.bytes)
+        }
+
+        mutating func removed(_ waiter: Waiter) {
+            waiting -= 1
+            waitingOf[waiter.caller] = waitingOf[waiter.caller].flatMap { $0 > 1 ? $0 - 1 : nil }
+            if waiting == 0 { smallest = .max }
+        }
     }
 
     private let limit: Int
+    private let maximumWaiting: Int
     private let state = Mutex(State())
 
-    package init(limit: Int) { self.limit = limit }
+    /// - Parameters:
+    ///   - limit: of the bytes.
+    ///   - maximumWaiting: how many may wait for their turn; of one caller, as many as are free.
+    package init(limit: Int, maximumWaiting: Int = 20_000) {
+        self.limit = limit
+        self.maximumWaiting = maximumWaiting
+    }
 
     package var inFlight: Int { state.withLock(\.used) }
 
@@ -52,9 +75,9 @@ package final class ResponseBudget: Sendable {
         _ bytes: Int, for caller: String, timeout: @escaping @Sendable () async throws -> Void
     ) async throws(Refusal) -> ResponseReservation {
         let waiter = Waiter(caller, bytes)
-        let granted = state.withLock { state in
-            state.queue.append(waiter, for: caller)
-            state.waiting += 1
+        let granted = try state.withLock { state throws(Refusal) in
+            guard state.waitingOf[caller, default: 0] < maximumWaiting - state.waiting else { throw .late }
+            state.add(waiter)
             return takeWaiters(&state)
         }
         grant(granted.filter { $0 !== waiter })
@@ -97,18 +120,20 @@ package final class ResponseBudget: Sendable {
             let free = limit - state.used
             return waiter.bytes <= free && state.held[waiter.caller].map { $0 + waiter.bytes <= free } ?? true
         }
-        while true {
+        // Where too little is free for anybody, nobody is looked at.
+        while state.used == 0 || limit - state.used >= state.smallest {
             var queue = FairQueue<String, Waiter>()
             swap(&queue, &state.queue)
             let waiter = queue.take { isNext(state, $1) }
             swap(&queue, &state.queue)
             guard let waiter else { return taken }
-            state.waiting -= 1
+            state.removed(waiter)
             if waiter.hasLeft.load(ordering: .relaxed) { continue }
             state.used += waiter.bytes
             state.held[waiter.caller, default: 0] += waiter.bytes
             taken.append(waiter)
         }
+        return taken
     }
 
     private func grant(_ waiters: [Waiter]) {
