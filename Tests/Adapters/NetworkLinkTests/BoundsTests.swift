@@ -37,15 +37,16 @@ import Testing
             Issue.record("the response was refused")
             return
         }
-        // It pings without acknowledging more bytes.
-        for _ in 0..<4 {
-            try await raw.send(.ping(received: 0))
-            #expect(try await raw.receive() == .pong)
+        // It pings without acknowledging more bytes. Heartbeats that arrive together count once.
+        var reply = FanOutMessage.pong
+        while reply == .pong {
+            try Task.checkCancellation()
             await served.clock.heartbeat()
+            try await raw.send(.ping(received: 0))
+            reply = try await raw.receive()
         }
+        #expect(reply == .goodbye("the connection is unknown"))
         await served.log.until("it does not read its messages")
-        try await raw.send(.ping(received: 0))
-        #expect(try await raw.receive() == .goodbye("the connection is unknown"))
         await raw.close()
         await served.server.stop()
     }
