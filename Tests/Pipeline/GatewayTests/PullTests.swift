@@ -1,5 +1,8 @@
 import FanOutLink
+import Gateway
+import HTTP
 import SyncModel
+import TestSignals
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct PullTests {
@@ -259,7 +262,28 @@ import Testing
             gateway.link.keep(.results([], summary: BatchSummary(changeCount: 0)), of: 4, with: .abc)
             let covered = try await gateway.exchange("POST", "/v1/pull", body)
             #expect(covered.status == 200)
-            #expect(gateway.link.withins.allSatisfy { $0 == .seconds(10) })
+            // The pull of a stream that is not behind does not wait.
+            #expect(gateway.link.withins.dropLast().allSatisfy { $0 == .seconds(10) })
+            #expect(gateway.link.withins.last == .zero)
+        }
+    }
+
+    @Test func aPullThatWaitsForItsStreamHoldsNoShareOfTheResponses() async throws {
+        try await withGateway {
+            $0.configuration.server.maxAnswerBytesInFlight = 1 << 20
+            $0.configuration.pageBytes = 1 << 20
+        } test: { gateway in
+            gateway.link.setIdle(false)
+            gateway.link.holdStream(of: .abc)
+            let waiting = try HTTPClient(port: gateway.port)
+            try await waiting.send(
+                "POST", "/v1/pull", headers: TestGateway.headers("abc"), body: Array(#"{"knowledgeId":"k1"}"#.utf8))
+            _ = await gateway.link.pullsAsked.next()
+            let other = try await gateway.exchange("POST", "/v1/pull", as: "xyz", #"{"knowledgeId":"k1"}"#)
+            #expect(other.status == 200)
+            gateway.link.releaseStream(of: .abc)
+            #expect(try await waiting.answer().status == 200)
+            #expect(gateway.link.withins.last == .seconds(10))
         }
     }
 

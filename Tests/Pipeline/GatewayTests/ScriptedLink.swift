@@ -18,6 +18,7 @@ final class ScriptedLink: FanOutLink {
         var historyChanged: Set<SyncID> = []
         var answersIdle = true
         var pullFailure: FanOutError?
+        var behind: [SyncID: Waiting] = [:]
         var headsFailure: FanOutError?
         var kept: [Kept: PartOutcome] = [:]
         var parts: [Int: PartOutcome] = [:]
@@ -60,6 +61,12 @@ final class ScriptedLink: FanOutLink {
     func setHistoryChanged(_ owner: SyncID) { state.withLock { _ = $0.historyChanged.insert(owner) } }
     func setIdle(_ answersIdle: Bool) { state.withLock { $0.answersIdle = answersIdle } }
     func failPulls(_ error: FanOutError?) { state.withLock { $0.pullFailure = error } }
+    /// Has pulls of an owner wait for its stream, or fail if they do not wait.
+    func holdStream(of owner: SyncID) { state.withLock { $0.behind[owner] = Waiting() } }
+    func releaseStream(of owner: SyncID) {
+        let waiting = state.withLock { $0.behind.removeValue(forKey: owner) }
+        waiting?.signal.send(())
+    }
     func failHeads(_ error: FanOutError?) { state.withLock { $0.headsFailure = error } }
     func failOutcomes(_ error: FanOutError?) { state.withLock { $0.outcomeFailure = error } }
     /// Has pulls answer no more owners than this.
@@ -108,6 +115,12 @@ final class ScriptedLink: FanOutLink {
     }
 
     func pull(_ request: PagePull, within: Duration) async throws(FanOutError) -> [OwnerPage] {
+        let behind = state.withLock { state in request.owners.compactMap { state.behind[$0.owner] }.first }
+        if let behind {
+            if within == .zero { throw .notReady("the stream is behind") }
+            pullsAsked.send(request)
+            await behind.signal.next()
+        }
         let answer: Result<[OwnerPage], FanOutError> = state.withLock { state in
             state.pulls.append(request)
             state.withins.append(within)

@@ -53,8 +53,7 @@ extension GatewayHandler {
             if let idle = idlePages(page) {
                 pages = idle
             } else {
-                reservation = try await reservePage(for: caller)
-                pages = try await link.pull(page.request, within: configuration.outcomeWait)
+                (pages, reservation) = try await readReserved(page, caller)
             }
             if page.hasNews(pages) || polls.isStopping || clock.now() >= deadline {
                 return respond(page, pages, batch: nil, reservation)
@@ -87,9 +86,29 @@ extension GatewayHandler {
 
     /// Reads a page and responds with it.
     func read(_ page: PullPage, batch: BatchOutcome?, _ caller: Caller) async throws -> HTTPResponse {
-        let reservation = try await reservePage(for: caller)
-        let pages = try await link.pull(page.request, within: configuration.outcomeWait)
+        let (pages, reservation) = try await readReserved(page, caller)
         return respond(page, pages, batch: batch, reservation)
+    }
+
+    /// Reads the pages of a pull, after what they may have was reserved.
+    ///
+    /// Nothing is reserved while a stream is behind, so that pulls of other owners need not wait for it.
+    private func readReserved(
+        _ page: PullPage, _ caller: Caller
+    ) async throws -> ([OwnerPage], ResponseReservation) {
+        let deadline = clock.now() + configuration.outcomeWait
+        do {
+            let reservation = try await reservePage(for: caller)
+            return (try await link.pull(page.request, within: .zero), reservation)
+        } catch FanOutError.notReady {
+            // One row shows that the streams are ready, as well as all.
+            var probe = page.request
+            probe.limit = 1
+            probe.maximumBytes = 1
+            _ = try await link.pull(probe, within: clock.remaining(until: deadline))
+        }
+        let reservation = try await reservePage(for: caller)
+        return (try await link.pull(page.request, within: clock.remaining(until: deadline)), reservation)
     }
 
     private func respond(
