@@ -32,7 +32,12 @@ final class SimulatedGateway: @unchecked Sendable {
         switch handler.respond(to: request) {
         case .response(let response): reply.resolve(response)
         case .task(let work):
-            let task = Task { reply.resolve(await work()) }
+            let task = Task {
+                var response = await work()
+                // Its client has read it at once.
+                response.reservation = nil
+                reply.resolve(response)
+            }
             process.onDeath {
                 reply.resolve(nil)
                 task.cancel()
