@@ -42,16 +42,10 @@ extension DamageTests {
         "UPDATE knowledge SET indexed_from = indexed_from + 1 WHERE device_no = 100",
     ])
     func aStartFindsDamageOfTheIndexByTime(sql: String) async throws {
-        let world = try filledByMany()
-        try await withFolder { folder in
-            try await withFanOut(world, in: folder) { try await $0.caughtUp(with: world) }
-            world.writeTables()
-            try change(folder + "/fanout-0.db", sql)
-            try await withFanOut(world, in: folder) { service in
-                try await service.caughtUp(with: world)
-                #expect(service.events.hasDamage)
-                #expect(try await service.pull().count == 300)
-            }
+        try await withChangedFile(of: try filledByMany(), sql) { service in
+            #expect(service.events.hasDamage)
+            let rows = try await service.pull()
+            #expect(rows.count == 300)
         }
     }
 

@@ -25,6 +25,8 @@ struct RowMerge {
     /// merge stopped there.
     private(set) var suspendedAt: TimeStamp?
 
+    /// The source of ``current``.
+    private var currentSource = 0
     private let plan: PullPlan
     private let cursors: CursorSet
     /// The next row of every other source; the scan's number follows those of the sources.
@@ -73,9 +75,6 @@ struct RowMerge {
         }
         try takeFirst()
     }
-
-    /// The source of ``current``.
-    private var currentSource = 0
 
     private mutating func takeFirst() throws {
         if let scanStoppedAt, waiting.first.map({ $0.timeStamp > scanStoppedAt }) ?? true {

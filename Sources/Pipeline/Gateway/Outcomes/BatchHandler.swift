@@ -7,8 +7,7 @@ extension GatewayHandler {
     /// Responds with the outcome of a batch, or with 202 while only its upload is known.
     func batch(_ request: HTTPRequest, _ caller: Caller) throws(Problem) -> HTTPHandlerResult {
         let number = request.segments[2]
-        guard number.utf8.count <= 16, number.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let batch = Int64(number),
-            batch >= 1, batch <= TimeStamp.maximum.rawValue
+        guard number.utf8.count <= 16, let batch = Self.decimal(number), batch >= 1, batch <= TimeStamp.maximum.rawValue
         else {
             throw Problem(.invalidRequest, "a batch number must be an integer from 1 to 2^53-1")
         }
@@ -31,12 +30,15 @@ extension GatewayHandler {
     private static func rowsFrom(_ request: HTTPRequest) throws(Problem) -> Int? {
         let named = request.query.filter { $0.name.utf8.elementsEqual("rowsFrom".utf8) }
         guard let first = named.first else { return nil }
-        guard named.count == 1, first.value.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }),
-            let index = Int32(first.value)
-        else {
+        guard named.count == 1, let index = Self.decimal(first.value), index <= Int32.max else {
             throw Problem(.invalidRequest, "rowsFrom must be the index of a change, from 0, given once")
         }
         return Int(index)
+    }
+
+    /// A number of digits alone: `Int64` accepts a sign, too.
+    private static func decimal(_ text: some StringProtocol) -> Int64? {
+        text.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 } ? Int64(text) : nil
     }
 
     private func outcome(
