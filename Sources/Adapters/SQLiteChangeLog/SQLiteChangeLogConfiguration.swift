@@ -7,7 +7,7 @@ package struct SQLiteChangeLogConfiguration: ConfigurationComponent {
 
     /// The file; its folder must exist.
     package var path = "log.db"
-    /// How many partitions a new log gets for each topic but `control`; an existing one keeps its number.
+    /// How many partitions an empty log gets for each topic but `control`; one with records keeps its number.
     package var partitions = 4
     package var maximumRecordSize = 64 << 20
     package var queueBytes = 32 << 20

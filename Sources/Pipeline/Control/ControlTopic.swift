@@ -29,16 +29,22 @@ package final class ControlTopic: Sendable {
     /// - Parameters:
     ///   - log: the log that holds the topic.
     ///   - proposed: the history to write to an empty log; its partitions, shards and clock are compared with an existing one's.
-    /// - Throws: ``ControlError`` when the history differs from what is configured; ``ChangeLogError``.
-    package static func open(in log: some ChangeLog, proposed: History) async throws -> ControlTopic {
+    ///   - accepts: throws where the process cannot work on a history: asked before one is written, since it is fixed then, and
+    ///     of the one found.
+    /// - Throws: ``ControlError`` when the history differs from what is configured; ``ChangeLogError``; what `accepts` throws.
+    package static func open(
+        in log: some ChangeLog, proposed: History, accepts: (History) throws -> Void = { _ in }
+    ) async throws -> ControlTopic {
         var found = try await read(log)
         if found.history == nil {
+            try accepts(proposed)
             let offset = try await append(.history(proposed), to: log)
             // Two processes may find an empty log at once; the second must notice.
             found = try await read(log, through: offset)
         }
         guard let history = found.history else { throw ControlError.historyLost }
         try check(history, against: proposed)
+        try accepts(history)
         return ControlTopic(history, found)
     }
 

@@ -78,10 +78,9 @@ enum MigrateCommand {
             // Databases that refuse the history may have the epoch that these topics had before.
             _ = try await tables.migrationPlans(SchemaHistory().evolved(to: declared), epoch: proposed.epoch)
         }
-        let control = try await ControlTopic.open(in: log, proposed: proposed)
-        let epoch = control.history.epoch
         // The defaults of columns must fit into rows, too.
-        try SizeLimits.check(limits, in: control.history)
+        let control = try await ControlTopic.open(in: log, proposed: proposed) { try SizeLimits.check(limits, in: $0) }
+        let epoch = control.history.epoch
         // What the databases refuse must not be published.
         _ = try await tables.migrationPlans(control.schemas.evolved(to: declared), epoch: epoch)
         let entry = try await control.register(declared, in: log)

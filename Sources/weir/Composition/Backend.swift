@@ -48,10 +48,9 @@ extension History {
     /// Proposes a new history, with an epoch of its own: 16 random bytes in hexadecimal.
     static func new(
         _ pipeline: PipelineConfiguration, for log: some ChangeLog, partitions: Int, shards: Int = 1
-    ) throws(SizeLimits.Failure) -> History {
+    ) -> History {
         // Larger messages cannot be read, whatever the log accepts.
         let recordSize = min(log.maximumRecordSize, WireLimits.standard.byteCount)
-        try SizeLimits.check(pieceBytes: pipeline.pieceBytes, recordSize: recordSize)
         var random = SystemRandomNumberGenerator()
         let epoch = hexadecimal((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) })
         return History(
@@ -68,6 +67,6 @@ extension History {
         if let partitions = pipeline.partitions, partitions != log.partitionCount {
             throw ControlError.otherPartitionCount(recorded: log.partitionCount, configured: partitions)
         }
-        return try new(pipeline, for: log, partitions: log.partitionCount, shards: shards)
+        return new(pipeline, for: log, partitions: log.partitionCount, shards: shards)
     }
 }

@@ -76,8 +76,8 @@ struct ClusterBackend: Backend {
         let declared = try SchemaFiles.read(
             proposal.pipeline.schema, limits: proposal.limits.limits.outcome)
         let control = try await ControlTopic.open(
-            in: log, proposed: History.proposed(proposal.pipeline, for: log, shards: shards))
-        try SizeLimits.check(proposal.limits.limits, in: control.history)
+            in: log, proposed: History.proposed(proposal.pipeline, for: log, shards: shards)
+        ) { try SizeLimits.check(proposal.limits.limits, in: $0) }
         try await control.register(declared, in: log)
         return control
     }

@@ -42,8 +42,8 @@ struct EmbeddedBackend: Backend {
         let log = try await SQLiteChangeLog(changeLog, metrics: SQLiteLogMetrics(monitoring.metrics))
         do {
             let control = try await ControlTopic.open(
-                in: log, proposed: History.new(pipeline, for: log, partitions: changeLog.partitions))
-            try SizeLimits.check(stages.limits.limits, in: control.history)
+                in: log, proposed: History.new(pipeline, for: log, partitions: changeLog.partitions)
+            ) { try SizeLimits.check(stages.limits.limits, in: $0) }
             let served = stages.fanOut.partitions
             guard try served.numbers(in: control.history).count == control.history.partitions else {
                 throw Failure(

@@ -14,9 +14,16 @@ enum SizeLimits {
     /// A change's result in an outcome: two ids and a message, each below 400 bytes.
     private static let resultBytes = 1024
 
-    /// The largest rows and batches must fit into the records of a history.
+    /// The pieces of results and the largest rows and batches must fit into the records of a history.
     static func check(_ limits: SyncLimits, in history: History) throws(Failure) {
         let size = history.recordSize
+        let piece = history.pieceSize + History.recordOverhead
+        if piece > size {
+            throw Failure(
+                description:
+                    "piece-bytes is \(history.pieceSize); with \(History.recordOverhead) bytes of ids it is \(piece), more "
+                    + "than max-record-bytes, \(size): lower the one or raise the other")
+        }
         let remedy = "(the records of a history are as large as max-record-bytes was when it was created)"
         let row = limits.outcome.maxRowBytes
         if row > history.maximumRowBytes {
@@ -33,16 +40,6 @@ enum SizeLimits {
                     + "ids it is \(batch), more than a record, \(size) \(remedy): set limits.max-batch-bytes to at most "
                     + "\(max(0, size - History.recordOverhead))")
         }
-    }
-
-    /// The pieces of results must fit into the records of a new history.
-    static func check(pieceBytes: Int, recordSize: Int) throws(Failure) {
-        let piece = pieceBytes + History.recordOverhead
-        guard piece > recordSize else { return }
-        throw Failure(
-            description:
-                "piece-bytes is \(pieceBytes); with \(History.recordOverhead) bytes of ids it is \(piece), more than "
-                + "max-record-bytes, \(recordSize): lower the one or raise the other")
     }
 
     /// The largest pages and outcomes must fit into the messages of the link.

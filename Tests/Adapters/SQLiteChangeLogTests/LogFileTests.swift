@@ -64,6 +64,28 @@ import Testing
         #expect(error?.message.contains("1 to 1024") == true)
     }
 
+    /// A start that fails before it wrote anything has not decided how many there are.
+    @Test func anEmptyLogTakesTheConfiguredNumberOfPartitions() async throws {
+        let directory = try SQLiteLogHarness()
+        func open(_ partitions: Int) async throws -> SQLiteChangeLog {
+            try await SQLiteChangeLog(
+                SQLiteChangeLogConfiguration(path: directory.path).with(\.partitions, partitions))
+        }
+        for count in [4, 2, 7] {
+            let log = try await open(count)
+            #expect(log.partitionCount == count)
+            _ = try await log.range(of: TopicPartition(.ordered, count - 1))
+            try await log.close()
+        }
+        let log = try await open(3)
+        try await log.producer().append([NewRecord(to: TopicPartition(.control, 0), value: [1])])
+        try await log.close()
+        let reopened = try await open(5)
+        #expect(reopened.partitionCount == 3)
+        #expect(try await reopened.range(of: TopicPartition(.control, 0)).end == 1)
+        try await reopened.close()
+    }
+
     @Test func rethrowsCancellation() async throws {
         let directory = try SQLiteLogHarness()
         try await directory.open(LogSettings()).close()

@@ -55,7 +55,11 @@ struct LogFile {
             try create(connection, partitions: partitions)
             return partitions
         case (application, format):
-            return Int(try connection.integer("SELECT partitions FROM weir_log"))
+            let recorded = Int(try connection.integer("SELECT partitions FROM weir_log"))
+            // A first start that failed must not have decided on the number.
+            guard try recorded != partitions && isEmpty(connection, partitions: recorded) else { return recorded }
+            try createTables(connection, partitions: partitions, replacing: recorded)
+            return partitions
         case (application, let other):
             throw ChangeLogError(
                 .other, message: "\(path) has format \(other), this version of Weir knows \(format); upgrade Weir")
@@ -65,16 +69,12 @@ struct LogFile {
     }
 
     private static func create(_ connection: Connection, partitions: Int) throws {
-        guard SQLiteChangeLogConfiguration.partitionRange ~= partitions else {
-            let range = SQLiteChangeLogConfiguration.partitionRange
-            throw ChangeLogError(
-                .other, message: "a log has \(range.lowerBound) to \(range.upperBound) partitions, not \(partitions)")
-        }
         try connection.execute(
             """
             PRAGMA application_id = \(application);
             PRAGMA user_version = \(format);
             CREATE TABLE weir_log (partitions INTEGER NOT NULL) STRICT;
+            INSERT INTO weir_log VALUES (0);
             CREATE TABLE weir_groups (
                 name TEXT NOT NULL, topic TEXT NOT NULL, PRIMARY KEY (name, topic)
             ) STRICT, WITHOUT ROWID;
@@ -82,8 +82,20 @@ struct LogFile {
                 name TEXT NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, next_offset INTEGER NOT NULL,
                 PRIMARY KEY (name, topic, partition)
             ) STRICT, WITHOUT ROWID;
-            INSERT INTO weir_log VALUES (\(partitions));
             """)
+        try createTables(connection, partitions: partitions, replacing: 0)
+    }
+
+    private static func createTables(_ connection: Connection, partitions: Int, replacing former: Int) throws {
+        guard SQLiteChangeLogConfiguration.partitionRange ~= partitions else {
+            let range = SQLiteChangeLogConfiguration.partitionRange
+            throw ChangeLogError(
+                .other, message: "a log has \(range.lowerBound) to \(range.upperBound) partitions, not \(partitions)")
+        }
+        for partition in LogPartitions(count: former).all {
+            try connection.execute("DROP TABLE IF EXISTS \(table(of: partition))")
+        }
+        try connection.execute("UPDATE weir_log SET partitions = \(partitions)")
         for partition in LogPartitions(count: partitions).all {
             try connection.execute(
                 """
@@ -92,6 +104,10 @@ struct LogFile {
                 ) STRICT
                 """)
         }
+    }
+
+    private static func isEmpty(_ connection: Connection, partitions: Int) throws -> Bool {
+        try LogPartitions(count: partitions).all.allSatisfy { try range(of: $0, connection).end == 0 }
     }
 
     private static func notALog(_ path: String) -> ChangeLogError {
