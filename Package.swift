@@ -133,7 +133,8 @@ let package = Package(
         library(
             "Adapters/PostgresRecordStore",
             [
-                "CanonicalValues", "Configuration", "Observability", "Postgres", "RecordStore", "RelationalTables",
+                "AsyncPrimitives", "CanonicalValues", "Configuration", "Observability", "Postgres", "RecordStore",
+                "RelationalTables",
                 "SyncModel", "SyncWire",
             ]),
         library(
@@ -295,7 +296,8 @@ let package = Package(
         tests(
             "Adapters/PostgresRecordStoreTests",
             [
-                "Commands", "Configuration", "Fuzzing", "JSONText", "Postgres", "PostgresRecordStore", "PostgresServer",
+                "AsyncPrimitives", "Commands", "Configuration", "Fuzzing", "JSONText", "Postgres",
+                "PostgresRecordStore", "PostgresServer",
                 "RecordStore", "RecordStoreConformance", "Seeded", "SQLiteRecordStore", "SyncModel", "SyncWire",
             ]),
         tests(

@@ -17,6 +17,7 @@ package final class PostgresRecordStore: RecordStore {
     let shards: [Shard]
     let tables: CurrentTables<TableLayout>
     private let migratesAtStart: Bool
+    private let migrationWait: Duration
     private let isReadOnly: Bool
 
     /// Does not connect yet.
@@ -44,6 +45,7 @@ package final class PostgresRecordStore: RecordStore {
         self.shards = shards
         self.tables = tables
         migratesAtStart = configuration.migratesAtStart
+        migrationWait = configuration.migrationWait
         isReadOnly = configuration.isReadOnly
     }
 
@@ -60,7 +62,7 @@ package final class PostgresRecordStore: RecordStore {
                     "the tables are not migrated to schema version \(schemas.entries.count); run `weir migrate`, which shows "
                         + "its statements with --dry-run", database: incomplete.database)
             }
-            try await apply(schemas, epoch: epoch)
+            try await migrate(schemas, epoch: epoch)
         }
         let settings = shards[0].settings
         var layouts: [TableLayout] = []
@@ -74,36 +76,37 @@ package final class PostgresRecordStore: RecordStore {
     package func migrationPlans(
         _ schemas: SchemaHistory, epoch: String
     ) async throws(RecordStoreError) -> [MigrationPlan] {
-        try await forEachShard { try Migration($0, schemas, epoch: epoch, $1).plan() }
+        var plans: [MigrationPlan] = []
+        for shard in shards {
+            plans.append(try await shard.migrate { try Migration($0, schemas, epoch: epoch, shard.settings).plan() })
+        }
+        return plans
     }
 
     /// Creates and extends the tables of each database for all known versions; rows keep their values.
     ///
-    /// All databases are checked before the first is changed.
+    /// All databases are changed, in a transaction of each, before `publish` makes the newest version known to other processes;
+    /// then the transactions are committed. Tables that are in use are awaited, and sessions that use them meanwhile wait a
+    /// quarter of a second at most.
     ///
-    /// - Returns: what was done.
-    /// - Throws: `RecordStoreError`, of the code `incompatibleTables` if a database does not fit.
+    /// - Parameter publish: returns false where the version was not published: then nothing is changed. It must end within half
+    ///   a minute.
+    /// - Returns: what was done; `nil` if the version was not published.
+    /// - Throws: `RecordStoreError`, of the code `incompatibleTables` if a database does not fit; what `publish` throws is its
+    ///   message.
+    @discardableResult
+    package func migrate(
+        _ schemas: SchemaHistory, epoch: String, publishing publish: @escaping @Sendable () async throws -> Bool
+    ) async throws(RecordStoreError) -> [MigrationPlan]? {
+        try await MigrationRun(schemas: schemas, epoch: epoch, wait: migrationWait, publish: publish).run(shards)
+    }
+
+    /// Creates and extends the tables for versions that are published.
     @discardableResult
     package func migrate(
         _ schemas: SchemaHistory, epoch: String
     ) async throws(RecordStoreError) -> [MigrationPlan] {
-        _ = try await migrationPlans(schemas, epoch: epoch)
-        return try await apply(schemas, epoch: epoch)
-    }
-
-    @discardableResult
-    private func apply(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) -> [MigrationPlan] {
-        try await forEachShard { try Migration($0, schemas, epoch: epoch, $1).run() }
-    }
-
-    private func forEachShard(
-        _ migrate: @Sendable (PostgresConnection, ShardSettings) throws -> MigrationPlan
-    ) async throws(RecordStoreError) -> [MigrationPlan] {
-        var plans: [MigrationPlan] = []
-        for shard in shards {
-            plans.append(try await shard.migrate { connection in try migrate(connection, shard.settings) })
-        }
-        return plans
+        try await migrate(schemas, epoch: epoch) { true } ?? []
     }
 
     // MARK: Reading

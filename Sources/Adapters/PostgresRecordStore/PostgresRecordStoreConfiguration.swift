@@ -18,6 +18,7 @@ package struct PostgresRecordStoreConfiguration: ConfigurationComponent {
     package var indexesReferences = false
     /// Whether ``PostgresRecordStore/prepare(_:epoch:)`` makes and extends tables, or refuses where something is missing.
     package var migratesAtStart = true
+    package var migrationWait: Duration = .seconds(120)
     package var stalledAfter: Duration = .seconds(3)
     package var idleTransactionTimeout: Duration = .seconds(5)
     package var connectTimeout: Duration = .seconds(10)
@@ -52,6 +53,10 @@ package struct PostgresRecordStoreConfiguration: ConfigurationComponent {
         Setting(
             "migrate-at-start", \.migratesAtStart, .boolean,
             "Whether ordering creates and extends tables where something is missing, or waits for weir migrate.")
+        Setting(
+            "migration-wait", \.migrationWait, .duration(in: .seconds(1)...(.seconds(86_400))),
+            "How long a migration waits for tables that other sessions use; it asks rebuilds and weir verify to give way."
+        )
         Setting(
             "stalled-after", \.stalledAfter, .duration(in: .milliseconds(100)...(.seconds(60))),
             "How long a commit waits for a replaced worker that locks its partition before it ends that worker's session."

@@ -77,6 +77,15 @@ struct Shard: Sendable {
         try await translating { try await pool.perform(body) }
     }
 
+    /// A session for a transaction between whose statements something else happens.
+    func lease<Value: Sendable>(_ body: (LeasedConnection) async throws -> Value) async throws -> Value {
+        do {
+            return try await pool.lease(body)
+        } catch let error as PostgresError {
+            throw RecordStoreError(error, database: database)
+        }
+    }
+
     func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
         let tables = try tables.get()
         return try await translating {

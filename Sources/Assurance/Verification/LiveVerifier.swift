@@ -19,6 +19,7 @@ package struct LiveVerifier<Log: ChangeLog, Tables: SnapshotReads, Scratch: Reco
 
     /// Records that a replay may have left when the snapshot is taken: some seconds' work.
     private static var shortDistance: Int64 { 10_000 }
+    private static var pause: Duration { .seconds(1) }
 
     /// - Parameter tables: the tables to verify, prepared.
     package init(_ source: ReplaySource<Log>, tables: Tables, withScratch: @escaping WithScratch) {
@@ -59,7 +60,9 @@ package struct LiveVerifier<Log: ChangeLog, Tables: SnapshotReads, Scratch: Reco
         let replay = try await PartitionReplay(partition, source, into: scratch)
         do {
             try await follow(partition, replay)
-            report = try await tables.withSnapshot(of: partition) { snapshot in try await compare(snapshot, replay) }
+            report = try await readingAgain {
+                try await tables.withSnapshot(of: partition) { snapshot in try await compare(snapshot, replay) }
+            }
             let end = try await PartitionReplay<Log, Scratch>.publishedEnd(of: partition, in: source.log)
             try await replay.published.extend()
             try await replay.advance(to: end)
@@ -72,6 +75,17 @@ package struct LiveVerifier<Log: ChangeLog, Tables: SnapshotReads, Scratch: Reco
             report.add("changes", .unknown("\(error)"))
         }
         return report
+    }
+
+    /// Repeats a read of the tables that gave way to a migration, from a later snapshot.
+    private func readingAgain(_ read: () async throws -> Report) async throws -> Report {
+        while true {
+            do {
+                return try await read()
+            } catch let error as RecordStoreError where error.code == .givesWay {
+                try await Task.sleep(for: Self.pause)
+            }
+        }
     }
 
     /// Advances until the replay is close behind the tables, or no longer gets closer.

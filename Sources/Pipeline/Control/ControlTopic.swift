@@ -66,10 +66,18 @@ package final class ControlTopic: Sendable {
     /// the next number. For a process whose stages do not run yet: running ones learn a version through
     /// ``follow(_:retryDelay:checkInterval:clock:logger:checked:prepare:)``, once the process is ready for it.
     ///
+    /// - Parameter prepare: called before a version is written, with it as the newest; calls its second argument to write it,
+    ///   which returns false where another process's version was first: then it is called again with that one before its own.
     /// - Throws: ``ControlError/incompatibleSchema(_:)`` when the tables would lose data of the newest version; what else
-    ///   is wrong with `control`; `ChangeLogError`, after which repeating the call is harmless.
+    ///   is wrong with `control`; `ChangeLogError`, after which repeating the call is harmless; what `prepare` throws.
     @discardableResult
-    package func register(_ declared: [Table], in log: some ChangeLog) async throws -> SchemaHistory.Entry {
+    package func register(
+        _ declared: [Table], in log: some ChangeLog,
+        preparing prepare: (SchemaHistory, _ write: @escaping @Sendable () async throws -> Bool) async throws -> Void =
+            {
+                _ = try await $1()
+            }
+    ) async throws -> SchemaHistory.Entry {
         var view = try await Self.read(log, after: view.withLock { $0 })
         while true {
             let evolved = try view.schemas.evolved(to: declared)
@@ -78,13 +86,19 @@ package final class ControlTopic: Sendable {
                 adopt(view)
                 return entry
             }
-            let offset = try await Self.append(.schema(entry), to: log)
-            view = try await Self.read(log, after: view, through: offset)
+            let written = Mutex(view)
+            try await prepare(evolved) { [before = view] in
+                let offset = try await Self.append(.schema(entry), to: log)
+                let after = try await Self.read(log, after: before, through: offset)
+                written.withLock { $0 = after }
+                // Else another process's record of this number was first.
+                return after.schemas[entry.version.ordinal] == entry
+            }
+            view = written.withLock { $0 }
             if view.schemas[entry.version.ordinal] == entry {
                 adopt(view)
                 return entry
             }
-            // Another process's record of this number was first.
         }
     }
 

@@ -35,6 +35,34 @@ actor ConnectionHost {
         return try outcome.get()
     }
 
+    /// Begins a lease: opens the connection where there is none.
+    func beginLease() throws {
+        try Task.checkCancellation()
+        try open().trimStatements()
+    }
+
+    /// Runs a closure in the session of the lease; it may leave a transaction open for the next closure.
+    ///
+    /// - Throws: what the closure throws; `PostgresError` if the session was lost since the lease began, which is not replaced.
+    func performLeased<Value: Sendable>(_ body: @Sendable (PostgresConnection) throws -> Value) throws -> Value {
+        guard let connection, connection.seemsAlive else {
+            drop()
+            throw PostgresError(message: "the session was lost in the midst of its work", isConnectionLost: true)
+        }
+        let outcome = Result { try body(connection) }
+        if connection.isLost || outcome.isConnectionLost { drop() }
+        return try outcome.get()
+    }
+
+    /// Rolls back what the lease has left open.
+    func endLease() {
+        do {
+            try connection?.rollBack()
+        } catch {
+            drop()
+        }
+    }
+
     private func open() throws -> PostgresConnection {
         if let connection {
             if connection.seemsAlive { return connection }

@@ -59,8 +59,42 @@ package final class PostgresPool: Sendable {
         try await hosts.lend { try await $0.perform(body) }
     }
 
+    /// Lends a session to a closure, for a transaction between whose statements it does something else; a transaction that it
+    /// leaves open is rolled back.
+    ///
+    /// - Throws: as ``perform(_:)``.
+    package func lease<Value: Sendable>(
+        _ body: (LeasedConnection) async throws -> Value
+    ) async throws -> Value {
+        try await hosts.lend { host in
+            try await host.beginLease()
+            let outcome: Result<Value, any Error>
+            do {
+                outcome = .success(try await body(LeasedConnection(host: host)))
+            } catch {
+                outcome = .failure(error)
+            }
+            await host.endLease()
+            return try outcome.get()
+        }
+    }
+
     /// Rejects further calls, waits for the accepted ones, closes the connections and ends the threads; may be repeated.
     package func close() async {
         await hosts.close { await $0.close() }
+    }
+}
+
+/// A session of a ``PostgresPool``, until the closure that got it returns.
+package struct LeasedConnection: Sendable {
+    fileprivate let host: ConnectionHost
+
+    /// Runs a closure on the connection's thread.
+    ///
+    /// - Throws: what the closure throws; `PostgresError` if the session was lost since the lease began.
+    package func perform<Value: Sendable>(
+        _ body: @Sendable (PostgresConnection) throws -> Value
+    ) async throws -> Value {
+        try await host.performLeased(body)
     }
 }

@@ -128,6 +128,8 @@ package struct RecordStoreError: Error, Sendable, Hashable, CustomStringConverti
         /// The files cannot be written.
         case readOnly
         case corrupt
+        /// A long read of the tables ended because a migration waits for them: begin it again.
+        case givesWay
         /// The store is unreachable, or a read or write failed.
         case unavailable
         case closed

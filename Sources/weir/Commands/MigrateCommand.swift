@@ -66,8 +66,6 @@ enum MigrateCommand {
         }
     }
 
-    /// The version is published before the tables have it: workers that read it wait for the tables, while tables of a version
-    /// that was never published would fit no other.
     private static func migrate(
         _ declared: [Table], _ limits: SyncLimits, _ log: KafkaChangeLog, _ tables: PostgresRecordStore,
         _ proposed: History
@@ -80,11 +78,8 @@ enum MigrateCommand {
         }
         // The defaults of columns must fit into rows, too.
         let control = try await ControlTopic.open(in: log, proposed: proposed) { try SizeLimits.check(limits, in: $0) }
-        let epoch = control.history.epoch
-        // What the databases refuse must not be published.
-        _ = try await tables.migrationPlans(control.schemas.evolved(to: declared), epoch: epoch)
-        let entry = try await control.register(declared, in: log)
-        for plan in try await tables.migrate(control.schemas, epoch: epoch) {
+        let (entry, plans) = try await tables.publish(declared, control, in: log)
+        for plan in plans {
             let count = plan.statements.count
             Output.write("\(plan.database): " + (count == 0 ? "nothing to do" : "\(count) statements"))
         }

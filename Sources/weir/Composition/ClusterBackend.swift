@@ -55,6 +55,7 @@ struct ClusterBackend: Backend {
             let tables = try await PostgresRecordStore.open(postgres, logger: logger.labeled("postgres"))
             do {
                 try await retrying("Opening the tables in Postgres").open {
+                    if let proposal { try await publish(proposal, control, postgres, tables, log) }
                     try await tables.prepare(control.schemas, epoch: control.history.epoch)
                 }
             } catch {
@@ -73,13 +74,27 @@ struct ClusterBackend: Backend {
     ) async throws -> ControlTopic {
         let shards = settings.postgres?.shards.count
         guard let proposal, let shards else { return try await ControlTopic.existing(in: log, shards: shards) }
-        let declared = try SchemaFiles.read(
-            proposal.pipeline.schema, limits: proposal.limits.limits.outcome)
-        let control = try await ControlTopic.open(
+        // What is wrong with the schema file must not make a history first.
+        _ = try SchemaFiles.read(proposal.pipeline.schema, limits: proposal.limits.limits.outcome)
+        return try await ControlTopic.open(
             in: log, proposed: History.proposed(proposal.pipeline, for: log, shards: shards)
         ) { try SizeLimits.check(proposal.limits.limits, in: $0) }
-        try await control.register(declared, in: log)
-        return control
+    }
+
+    private static func publish(
+        _ proposal: Proposal, _ control: ControlTopic, _ postgres: PostgresRecordStoreConfiguration,
+        _ tables: PostgresRecordStore, _ log: KafkaChangeLog
+    ) async throws {
+        let declared = try SchemaFiles.read(proposal.pipeline.schema, limits: proposal.limits.limits.outcome)
+        if postgres.migratesAtStart {
+            _ = try await tables.publish(declared, control, in: log)
+        } else if try control.schemas.evolved(to: declared).entries.count > control.schemas.entries.count {
+            throw RecordStoreError(
+                .incompatibleTables,
+                message:
+                    "the schema file has a version that is not published, and postgres.migrate-at-start is false; run "
+                    + "`weir migrate`, which shows its statements with --dry-run")
+        }
     }
 
     func addMonitoring(to monitoring: Monitoring) {
@@ -161,6 +176,27 @@ extension ControlTopic {
             throw ControlError.otherShardCount(recorded: history.shards, configured: shards)
         }
         return control
+    }
+}
+
+extension PostgresRecordStore {
+    /// Makes the declared tables the newest schema version, unless they are it already: makes or extends the tables of every
+    /// database, and publishes the version before that is committed.
+    ///
+    /// A process that ends between the two leaves a version without its tables, as workers see it; publishing again makes
+    /// them.
+    ///
+    /// - Returns: the version, and what was done to each database.
+    func publish(
+        _ declared: [Table], _ control: ControlTopic, in log: some ChangeLog
+    ) async throws -> (SchemaHistory.Entry, [MigrationPlan]) {
+        let epoch = control.history.epoch
+        var plans: [MigrationPlan]?
+        let entry = try await control.register(declared, in: log) { schemas, write in
+            plans = try await migrate(schemas, epoch: epoch, publishing: write)
+        }
+        if let plans { return (entry, plans) }
+        return (entry, try await migrate(control.schemas, epoch: epoch))
     }
 }
 

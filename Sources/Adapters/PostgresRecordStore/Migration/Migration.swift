@@ -19,8 +19,9 @@ package struct MigrationPlan: Sendable, Hashable {
     }
 }
 
-/// Creates and extends the tables for schema versions, and rejects a database that does not fit; inside one transaction, under
-/// a lock for which other migrations wait.
+/// What the tables of a database lack for schema versions; rejects a database that does not fit.
+///
+/// Works in one transaction of the connection, under a lock for which other migrations wait.
 struct Migration {
     private let connection: PostgresConnection
     private let schemas: SchemaHistory
@@ -36,35 +37,17 @@ struct Migration {
         system = settings.system
     }
 
-    /// Changes nothing.
+    /// Begins the transaction and changes nothing.
     func plan() throws -> MigrationPlan {
-        try inTransaction { MigrationPlan(database: connection.database, statements: try statements()) }
-    }
-
-    /// Runs all statements or none.
-    func run() throws -> MigrationPlan {
-        try inTransaction {
-            let statements = try statements()
-            if !statements.isEmpty { try connection.execute((statements + ["COMMIT"]).joined(separator: ";\n")) }
-            return MigrationPlan(database: connection.database, statements: statements)
-        }
-    }
-
-    private func inTransaction<Value>(_ body: () throws -> Value) throws -> Value {
         try connection.execute("BEGIN")
         // Tables, unlike rows, cannot be rebuilt by ordering.
         try connection.execute("SET LOCAL synchronous_commit = on")
-        let outcome = Result {
-            if !settings.isReadOnly { try waitForOthers() }
-            return try body()
-        }
-        try connection.rollBack()
-        return try outcome.get()
+        if !settings.isReadOnly { try waitForOthers() }
+        return MigrationPlan(database: connection.database, statements: try statements())
     }
 
     /// Takes the migration lock, which another migration may hold for some time.
     ///
-    /// The timeout of table locks stays short: a waiting exclusive lock blocks all other sessions.
     private func waitForOthers() throws {
         let timeout = try connection.query("SELECT current_setting('lock_timeout')").text(0, 0)
         try connection.execute("SET LOCAL lock_timeout = '\(Self.lockTimeout)'")

@@ -1,4 +1,4 @@
-import Dispatch
+import AsyncPrimitives
 import Postgres
 import RecordStore
 import RelationalTables
@@ -17,52 +17,23 @@ struct ExportedSnapshot: Sendable {
         _ shard: Shard, _ body: @Sendable (ExportedSnapshot) async throws -> Value
     ) async throws -> Value {
         let sessions = try await shard.snapshotSessions()
-        do {
-            let value = try await export(sessions, database: shard.database, body)
-            await sessions.close()
-            return value
-        } catch {
-            await sessions.close()
-            throw error
-        }
-    }
-
-    private static func export<Value: Sendable>(
-        _ sessions: PostgresPool, database: String, _ body: @Sendable (ExportedSnapshot) async throws -> Value
-    ) async throws -> Value {
-        let (names, exported) = AsyncStream.makeStream(of: String.self)
-        let end = DispatchSemaphore(value: 0)
-        async let transaction: Void = export(sessions, exported, until: end)
-        var name: String?
-        for await found in names { name = found }
-        do {
-            guard let name else {
-                end.signal()
-                try await transaction
-                throw CancellationError()
+        let result = await Result<Value, any Error>.capturing {
+            try await sessions.lease { session in
+                // The body may take any time, as in pg_dump.
+                let name = try await session.perform { connection in
+                    try connection.execute(
+                        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0"
+                    )
+                    return try connection.queryOnce("SELECT pg_catalog.pg_export_snapshot()").text(0, 0)
+                }
+                return try await body(ExportedSnapshot(sessions: sessions, name: name))
             }
-            let value = try await body(ExportedSnapshot(sessions: sessions, name: name))
-            end.signal()
-            try await transaction
-            return value
-        } catch {
-            end.signal()
-            throw (error as? PostgresError).map { RecordStoreError($0, database: database) } ?? error
         }
-    }
-
-    /// Keeps the exporting transaction open, which blocks the session's thread; the pool rolls it back.
-    private static func export(
-        _ sessions: PostgresPool, _ exported: AsyncStream<String>.Continuation, until end: DispatchSemaphore
-    ) async throws {
-        defer { exported.finish() }
-        try await sessions.perform { connection in
-            // The body may take any time, as in pg_dump.
-            try connection.execute(
-                "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0")
-            exported.yield(try connection.queryOnce("SELECT pg_catalog.pg_export_snapshot()").text(0, 0))
-            exported.finish()
-            end.wait()
+        await sessions.close()
+        do {
+            return try result.get()
+        } catch let error as PostgresError {
+            throw RecordStoreError(error, database: shard.database)
         }
     }
 

@@ -14,6 +14,7 @@ struct PartitionSnapshot {
     private let columnCounts: [Int]
     private let exported: ExportedSnapshot?
     private let body: (SnapshotChunk) throws -> Void
+    private let notice: MigrationNotice
 
     init(
         _ connection: PostgresConnection, _ tables: PreparedTables<TableLayout>, _ settings: ShardSettings,
@@ -27,6 +28,7 @@ struct PartitionSnapshot {
         self.partition = partition
         columnCounts = try tables.columnCounts(ordinal: schemaOrdinal)
         self.body = body
+        notice = MigrationNotice(settings)
     }
 
     /// Passes all chunks to the body: the position, each owner's rows, the outcomes.
@@ -36,6 +38,7 @@ struct PartitionSnapshot {
         } else {
             try connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         }
+        try notice.check(connection)
         let position = try PartitionsTable.read(partition, connection, settings.statements)
         try body(.position(position ?? StoredPosition()))
         var chunks = SnapshotChunks(body)
@@ -51,7 +54,7 @@ struct PartitionSnapshot {
         for (index, count) in columnCounts.enumerated() {
             let layout = tables.layouts[index]
             let cursor = try Cursor(
-                connection, name: "weir_table_\(index)",
+                connection, notice, name: "weir_table_\(index)",
                 layout.scan(columns: count, owners: settings.system.owners, partition: partition))
             let scan = TableScan(cursor, table: index, columns: layout.table.columns.prefix(count))
             if try scan.fill() { scans.append(scan) }
@@ -66,7 +69,7 @@ struct PartitionSnapshot {
     private func readOutcomes(into chunks: inout SnapshotChunks) throws {
         let system = settings.system
         let cursor = try Cursor(
-            connection, name: "weir_outcomes",
+            connection, notice, name: "weir_outcomes",
             """
             SELECT owner.sync_id, found.caller, found.knowledge_id, kept.outcome
             FROM \(system.owners.qualifiedName) AS owner
@@ -100,17 +103,20 @@ private final class Cursor {
     /// In rows; few for the first page, when the size of the rows is unknown.
     private var pageCount = 64
     private let connection: PostgresConnection
+    private let notice: MigrationNotice
     private let name: String
 
-    init(_ connection: PostgresConnection, name: String, _ query: String) throws {
+    init(_ connection: PostgresConnection, _ notice: MigrationNotice, name: String, _ query: String) throws {
         self.connection = connection
+        self.notice = notice
         self.name = name
         try connection.execute("DECLARE \(name) NO SCROLL CURSOR FOR \(query)")
     }
 
     /// The next page, which is empty at the end.
-    func next() throws(PostgresError) -> PostgresResult {
-        try connection.queryOnce("FETCH FORWARD \(pageCount) FROM \(name)")
+    func next() throws -> PostgresResult {
+        try notice.check(connection)
+        return try connection.queryOnce("FETCH FORWARD \(pageCount) FROM \(name)")
     }
 
     /// Sets the next page's number of rows by the average size of this page's.
