@@ -39,7 +39,7 @@ package struct GatewayConfiguration: ConfigurationComponent {
             "Size of a request's line and headers, links included; each connection may hold half as much again.")
         Setting(
             "max-bytes-in-flight", \.server.maxBytesInFlight, .byteSize(in: (1 << 20)...(1 << 40)),
-            "Size of all request bodies in flight; beyond it requests are refused with 503.")
+            "Size of all request bodies in flight; beyond it, and of one client beyond what others leave free, they get 503.")
         Setting(
             "answer-bytes-in-flight", \.server.maxAnswerBytesInFlight, .byteSize(in: (1 << 20)...(1 << 40)),
             "Size of all pages being read and larger responses that clients have not read yet; "
@@ -50,6 +50,10 @@ package struct GatewayConfiguration: ConfigurationComponent {
         Setting(
             "idle-timeout", \.server.idleTimeout, .duration(in: .seconds(1)...(.seconds(86_400))),
             "How long a connection may be idle between requests, in whole seconds.")
+        Setting(
+            "least-read-rate", \.server.leastReadRate, .byteSize(in: 1...(1 << 30)),
+            "Bytes a second that a client must read of a response above 64KiB after idle-timeout; else it is disconnected."
+        )
         Setting(
             "outcome-wait", \.outcomeWait, .duration(in: .milliseconds(1)...(.seconds(300))),
             "How long an answer waits for the outcome of a batch before it says outcome_pending.")

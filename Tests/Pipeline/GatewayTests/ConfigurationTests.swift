@@ -33,6 +33,7 @@ import Testing
             "WEIR_GATEWAY_UPLOAD_BYTES_IN_FLIGHT": "13MiB", "WEIR_GATEWAY_CALLER_BYTES_IN_FLIGHT": "14KiB",
             "WEIR_GATEWAY_CALLER_CHANGES_PER_SECOND": "15",
             "WEIR_GATEWAY_MAX_LAG": "16ms", "WEIR_GATEWAY_ANSWER_BYTES_IN_FLIGHT": "17MiB",
+            "WEIR_GATEWAY_LEAST_READ_RATE": "18KiB",
         ])
         #expect(read.address.description == "[::1]:9")
         #expect(read.server.tls?.certificate == "c.pem")
@@ -53,7 +54,8 @@ import Testing
         #expect(read.callerChangesPerSecond == 15)
         #expect(read.maxLag == .milliseconds(16))
         #expect(read.server.maxAnswerBytesInFlight == 17 << 20)
-        #expect(GatewayConfiguration.settings.count == 19)
+        #expect(read.server.leastReadRate == 18 << 10)
+        #expect(GatewayConfiguration.settings.count == 20)
     }
 
     @Test(arguments: [

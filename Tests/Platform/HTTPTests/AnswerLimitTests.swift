@@ -6,6 +6,24 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct AnswerLimitTests {
     private static let large = 8 << 20
 
+    /// Progress alone does not keep a share of the memory.
+    @Test(arguments: [false, true]) func disconnectsAClientThatReadsTooSlowly(inTask: Bool) async throws {
+        try await TestServer {
+            $0.idleTimeout = .seconds(2)
+            $0.leastReadRate = 1 << 30
+            $0.requestTimeout = .milliseconds(200)
+        } answer: { request in
+            let large = HTTPResponse(status: 200, body: [UInt8](repeating: 0x61, count: 4 * Self.large))
+            return inTask ? .task { large } : .response(large)
+        }.run { server, port in
+            let client = try await RawClient(port: port, receiveBuffer: 64 << 10)
+            try await client.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await client.readSlowly(everyMilliseconds: 5) < 4 * Self.large)
+            #expect(server.counters.connectionsTimedOut == 1)
+            while server.counters.answerBytesInFlight > 0 { await Task.yield() }
+        }
+    }
+
     private static func body(of request: HTTPRequest, _ sent: Signal<Int>) -> HTTPResponse {
         let size = request.segments[0].utf8.elementsEqual("large".utf8) ? large : 60_000
         var response = HTTPResponse(status: 200, body: [UInt8](repeating: 0x61, count: size))

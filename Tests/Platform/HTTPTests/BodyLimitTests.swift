@@ -130,6 +130,53 @@ import Testing
         }
     }
 
+    /// Whoever has several bodies leaves a share to others; a caller is one wherever it connects from.
+    @Test(arguments: [false, true]) func bodiesOfOneHolderLeaveAShareToOthers(isNamed: Bool) async throws {
+        let held = Signal<Void>()
+        let release = Signal<Void>()
+        try await TestServer(
+            {
+                $0.maxBytesInFlight = 1_000_000
+                if isNamed { $0.maxConnectionsPerClient = nil }
+            },
+            bodyPolicy: { .acceptUpTo(1_000_000, caller: isNamed ? $0.segments[0] : nil) },
+            answer: { request in
+                .task {
+                    held.send()
+                    await release.next()
+                    return text("\(request.body.count)")
+                }
+            }
+        ).run { server, port in
+            func post(_ path: String, _ size: Int) async throws -> RawClient {
+                let client = try await RawClient(port: port)
+                try await client.send("POST /\(path) HTTP/1.1\r\nHost: a\r\nContent-Length: \(size)\r\n\r\n")
+                try await client.send([UInt8](repeating: 7, count: size))
+                return client
+            }
+            var holders: [RawClient] = []
+            for _ in 0..<2 {
+                holders.append(try await post("greedy", 220_000))
+                await held.next()
+            }
+            let third = try await post("greedy", 220_000)
+            #expect(try await third.answer().status == 503)
+            if isNamed {
+                holders.append(try await post("other", 220_000))
+                await held.next()
+            }
+            for _ in holders { release.send() }
+            for holder in holders { #expect(try await holder.answer().text == "220000") }
+            // One body may take all.
+            holders = [try await post("greedy", 900_000)]
+            await held.next()
+            release.send()
+            #expect(try await holders[0].answer().text == "900000")
+            await server.stop(patience: .seconds(20))
+            #expect(server.counters.bytesInFlight == 0)
+        }
+    }
+
     @Test func incompleteBodiesDoNotBlockEachOther() async throws {
         try await TestServer({ $0.maxBytesInFlight = 100_000 }, answer: echo).run { server, port in
             let clients = [try await RawClient(port: port), try await RawClient(port: port)]

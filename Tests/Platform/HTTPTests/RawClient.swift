@@ -195,6 +195,23 @@ final class RawClient: Sendable {
         }
     }
 
+    /// Reads some bytes at a time until the server ends the connection, by whatever means; returns how many there were.
+    func readSlowly(everyMilliseconds pause: Int32) async throws -> Int {
+        try await onQueue { [self] in
+            var count = 0
+            do {
+                while try more() {
+                    count += inbox.bytes.count
+                    inbox.bytes = []
+                    poll(nil, 0, pause)
+                }
+            } catch let failure as Failure where failure.code == ECONNRESET {
+                // An end as well.
+            }
+            return count
+        }
+    }
+
     /// Reads until the server ends the connection, by whatever means.
     func rest() async throws -> String {
         try await onQueue { [self] in

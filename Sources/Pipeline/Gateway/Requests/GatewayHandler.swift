@@ -89,10 +89,10 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
             let route = try route(of: request)
             // HTTP allows a body with every method, so one that is not used is read, too.
             guard route.method == .post, request.method == .post else { return .acceptUpTo(Self.maximumUnusedBody) }
-            _ = try authenticator.caller(of: request)
+            let caller = try authenticator.caller(of: request)
             try Self.checkMediaType(request)
             if route != .pull, waitingCount >= configuration.maxWaiting { throw tooManyWaiting }
-            return .acceptUpTo(limits.maxBatchBytes)
+            return .acceptUpTo(limits.maxBatchBytes, caller: caller.syncID.text)
         } catch {
             return .refuse(respond(to: error))
         }

@@ -68,13 +68,16 @@ extension Connection {
     /// Prepares to read the body; returns the application's response if the body is refused.
     private func prepareBody(for request: HTTPRequest, _ framing: BodyFraming) throws(RefusedRequest) -> HTTPResponse? {
         var limit = core.configuration.maxBodyBytes
+        var holders: [BodyBudget.Holder] =
+            core.configuration.maxConnectionsPerClient == nil ? [] : [.address(peer.client)]
         let isTooLarge = { (limit: Int) in
             framing.declared.map { $0 > BodyReceiver.encodedLimit(limit, isGzip: framing.isGzip) } ?? false
         }
         if isTooLarge(limit) { throw RefusedRequest(BodyReceiver.Fault.tooLarge) }
         switch core.handler.bodyPolicy(for: request) {
         case .accept: break
-        case .acceptUpTo(let own):
+        case .acceptUpTo(let own, let caller):
+            if let caller { holders.append(.caller(caller)) }
             limit = min(limit, max(0, own))
             if isTooLarge(limit) { throw RefusedRequest(BodyReceiver.Fault.tooLarge) }
         case .refuse(let response):
@@ -84,12 +87,12 @@ extension Connection {
             }
             return response
         }
-        guard core.bodyBudget.canReserve(framing.declared ?? 1) else {
+        guard let reservation = core.bodyBudget.begin(holders, expecting: framing.declared ?? 1) else {
             throw RefusedRequest(BodyReceiver.Fault.overloaded)
         }
         do {
             incoming.body = try BodyReceiver(
-                limit: limit, declared: framing.declared, isGzip: framing.isGzip, budget: core.bodyBudget)
+                limit: limit, declared: framing.declared, isGzip: framing.isGzip, reservation: reservation)
         } catch {
             throw RefusedRequest(error)
         }

@@ -88,6 +88,12 @@ extension Connection {
         return response
     }
 
+    /// How long, in nanoseconds, the client may take to read a response; `nil` for one that holds no reservation.
+    private func timeLimit(of response: HTTPResponse) -> UInt64? {
+        guard case .bytes(let bytes) = response.content, bytes.count > ServerCore.smallResponse else { return nil }
+        return core.idleTime + UInt64(bytes.count) * 1_000_000_000 / UInt64(core.configuration.leastReadRate)
+    }
+
     /// Queues a response; called on the connection's thread in the phases `receiving` and `ready`.
     func send(_ response: HTTPResponse, on connection: OpaquePointer) -> MHD_Result {
         let closes = core.isDraining.load(ordering: .relaxed)
@@ -109,15 +115,21 @@ extension Connection {
             precondition(isFirst, "a stream serves one response")
             stream = own
         }
-        let (isOpen, peerHasClosed) = state.withLock { state in
+        let timeLimit = timeLimit(of: response)
+        let now = MonotonicTime.now()
+        let (isOpen, peerHasClosed, check): (Bool, Bool, UInt64?) = state.withLock { state in
             switch state.phase {
             case .receiving, .ready:
                 state.phase = .sending(stream)
-                return (true, state.peerHasClosed)
-            case .waiting, .suspended, .sending, .cutOff, .closed: return (false, false)
+                state.deadline = timeLimit.map { now + $0 } ?? UInt64.max
+                guard timeLimit != nil, !state.isScheduled else { return (true, state.peerHasClosed, nil) }
+                state.isScheduled = true
+                return (true, state.peerHasClosed, min(state.deadline, now + core.requestTime))
+            case .waiting, .suspended, .sending, .cutOff, .closed: return (false, false, nil)
             }
         }
         guard isOpen else { return .NO }
+        if let check { core.eventLoop.schedule(self, at: check) }
         if peerHasClosed { stream?.abort() }
         onSend?(response.status)
         return MHD_queue_response(connection, UInt32(response.status), handle)

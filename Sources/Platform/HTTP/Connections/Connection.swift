@@ -27,7 +27,7 @@ final class Connection: Sendable {
 
     struct State {
         var phase = Phase.waiting
-        /// The end of the phases `waiting`, `receiving` and `cutOff`.
+        /// The end of the phases `waiting`, `receiving` and `cutOff`, and of `sending` where that is limited.
         var deadline: UInt64
         /// Whether the event loop has an entry for this connection.
         var isScheduled = true
@@ -118,6 +118,9 @@ extension Connection {
                 if now < state.deadline { return min(state.deadline, now + core.requestTime) }
                 return endLate(
                     &state, now: now, timeoutResponse: canAnswerTimeout(state, now: now) ? timeoutResponse : nil)
+            case .sending(nil) where state.deadline < UInt64.max:
+                if now < state.deadline { return min(state.deadline, now + core.requestTime) }
+                return endLate(&state, now: now, timeoutResponse: nil)
             case .suspended, .ready, .sending, .closed:
                 state.isScheduled = false
                 return nil

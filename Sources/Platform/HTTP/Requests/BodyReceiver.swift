@@ -18,22 +18,19 @@ final class BodyReceiver {
     private var count = 0
     /// Without the padding.
     private var capacity = 0
-    private var reservation = 0
-    private var gunzipReservation = 0
     private var compressedCount = 0
     private let limit: Int
     private let declared: Int?
-    private let budget: ByteBudget
+    private let reservation: BodyReservation
     private var gunzip: Gunzip?
 
     /// - Parameter declared: the Content-Length.
-    init(limit: Int, declared: Int?, isGzip: Bool, budget: ByteBudget) throws(Fault) {
+    init(limit: Int, declared: Int?, isGzip: Bool, reservation: BodyReservation) throws(Fault) {
         self.limit = limit
         self.declared = declared
-        self.budget = budget
+        self.reservation = reservation
         guard isGzip else { return }
-        guard budget.reserve(Gunzip.memory) else { throw .overloaded }
-        gunzipReservation = Gunzip.memory
+        guard reservation.grow(by: Gunzip.memory) else { throw .overloaded }
         do {
             gunzip = try Gunzip()
         } catch {
@@ -41,10 +38,7 @@ final class BodyReceiver {
         }
     }
 
-    deinit {
-        free(memory)
-        budget.release(reservation + gunzipReservation)
-    }
+    deinit { free(memory) }
 
     /// The most bytes that a body of `limit` bytes can have before decompression: gzip can add a little.
     static func encodedLimit(_ limit: Int, isGzip: Bool) -> Int {
@@ -95,12 +89,11 @@ final class BodyReceiver {
         }
         wanted = min(wanted, limit)
         let padding = capacity == 0 ? HTTPBody.padding : 0
-        if !budget.reserve(wanted - capacity + padding) {
+        if !reservation.grow(by: wanted - capacity + padding) {
             // Retries with the minimum.
             wanted = needed
-            guard budget.reserve(wanted - capacity + padding) else { throw .overloaded }
+            guard reservation.grow(by: wanted - capacity + padding) else { throw .overloaded }
         }
-        reservation += wanted - capacity + padding
         guard let grown = realloc(memory, wanted + HTTPBody.padding) else { throw .overloaded }
         memory = grown
         capacity = wanted
@@ -114,13 +107,15 @@ final class BodyReceiver {
         // Returns unused memory if it is worth a copy.
         if wasted > count / 4, let shrunk = realloc(memory, count + HTTPBody.padding) {
             end = shrunk
-            budget.release(wasted)
-            reservation -= wasted
+            reservation.shrink(by: wasted)
+        }
+        if gunzip != nil {
+            gunzip = nil
+            reservation.shrink(by: Gunzip.memory)
         }
         end.advanced(by: count).initializeMemory(as: UInt8.self, repeating: 0, count: HTTPBody.padding)
-        let body = HTTPBody(memory: end, count: count, reservation: reservation, budget: budget)
+        let body = HTTPBody(memory: end, count: count, reservation: reservation)
         self.memory = nil
-        reservation = 0
         return body
     }
 }

@@ -33,12 +33,12 @@ extension HTTPHeaders {
 extension HTTPBody {
     fileprivate convenience init(copying bytes: [UInt8]) {
         guard !bytes.isEmpty else {
-            self.init(memory: nil, count: 0, reservation: 0, budget: nil)
+            self.init(memory: nil, count: 0, reservation: nil)
             return
         }
         guard let memory = calloc(bytes.count + Self.padding, 1) else { preconditionFailure("out of memory") }
         bytes.withUnsafeBytes { memory.copyMemory(from: $0.baseAddress!, byteCount: bytes.count) }
-        self.init(memory: memory, count: bytes.count, reservation: 0, budget: nil)
+        self.init(memory: memory, count: bytes.count, reservation: nil)
     }
 }
 

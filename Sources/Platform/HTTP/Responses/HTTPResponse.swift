@@ -69,8 +69,9 @@ package enum HTTPHandlerResult: Sendable {
 package enum HTTPBodyPolicy: Sendable {
     /// Reads the body, up to the server's limit.
     case accept
-    /// Reads the body up to so many bytes after decompression, and up to the server's limit.
-    case acceptUpTo(Int)
+    /// Reads the body up to so many bytes after decompression, and up to the server's limit; its bytes count for the caller, if
+    /// one is named, as for the address.
+    case acceptUpTo(Int, caller: String? = nil)
     /// Responds without reading the body and closes the connection; the response cannot have a stream.
     case refuse(HTTPResponse)
 }

@@ -49,6 +49,7 @@ package struct HTTPServerConfiguration: Sendable {
     package var maxBodyBytes = 4 << 20
     /// The most bytes of all bodies, those being received and those that handlers hold.
     ///
+    /// An address (where `maxConnectionsPerClient` is set) or a caller with several bodies holds at most as many as are free.
     /// Memory is reserved as a body grows, without waiting. A request whose body is declared larger than what is left is
     /// refused with 503 before the body is read; one that cannot reserve more is refused with 503 and releases what it had,
     /// so that half-received bodies cannot block each other. Requests without a body reserve nothing and are always served.
@@ -65,6 +66,11 @@ package struct HTTPServerConfiguration: Sendable {
     ///
     /// Within 1 ms to 1 day.
     package var requestTimeout: Duration = .seconds(30)
+    /// The bytes a second that a client must take of a response above 64 KiB, counted from the end of `idleTimeout`; a slower
+    /// one's connection is closed, since it holds a share of `maxAnswerBytesInFlight`.
+    ///
+    /// From 1; streams apart.
+    package var leastReadRate = 4096
     /// How long a connection may be idle between requests, and a client may leave a response unread.
     ///
     /// Whole seconds, 1 s to 1 day. The first line of a further request has this and `requestTimeout` together.
@@ -98,6 +104,7 @@ package struct HTTPServerConfiguration: Sendable {
         try Self.check("maxBodyBytes", maxBodyBytes, in: 0...(1 << 31))
         try Self.check("maxBytesInFlight", maxBytesInFlight, in: 0...(1 << 48))
         try Self.check("maxAnswerBytesInFlight", maxAnswerBytesInFlight, in: 0...(1 << 48))
+        try Self.check("leastReadRate", leastReadRate, in: 1...(1 << 40))
         try Self.check("compressionThreshold", compressionThreshold, in: 0...Int.max)
         try Self.check("inlineCompressionLimit", inlineCompressionLimit, in: 0...Int.max)
         try Self.check("compressionLevel", compressionLevel, in: 1...9)

@@ -5,7 +5,7 @@ final class ServerCore: Sendable {
     let configuration: HTTPServerConfiguration
     let handler: any HTTPHandler
     let counters = LiveCounters()
-    let bodyBudget: ByteBudget
+    let bodyBudget: BodyBudget
     let responseBudget: ResponseBudget
     let table: ConnectionTable
     let eventLoop: EventLoop
@@ -32,7 +32,7 @@ final class ServerCore: Sendable {
         self.configuration = configuration
         self.handler = handler
         self.eventLoop = eventLoop
-        bodyBudget = ByteBudget(limit: configuration.maxBytesInFlight)
+        bodyBudget = BodyBudget(limit: configuration.maxBytesInFlight)
         self.responseBudget = responseBudget
         table = ConnectionTable(limit: configuration.maxConnections, clientLimit: configuration.maxConnectionsPerClient)
         compression = Compression(
