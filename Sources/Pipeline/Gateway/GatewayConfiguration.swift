@@ -39,7 +39,8 @@ package struct GatewayConfiguration: ConfigurationComponent {
             "Size of a request's line and headers, links included; each connection may hold half as much again.")
         Setting(
             "max-bytes-in-flight", \.server.maxBytesInFlight, .byteSize(in: (1 << 20)...(1 << 40)),
-            "Size of all request bodies in flight; beyond it, and of one client beyond what others leave free, they get 503.")
+            "Size of all request bodies in flight; beyond it, and of one client beyond what others leave free, they get 503."
+        )
         Setting(
             "answer-bytes-in-flight", \.server.maxAnswerBytesInFlight, .byteSize(in: (1 << 20)...(1 << 40)),
             "Size of all pages being read and larger responses that clients have not read yet; "
