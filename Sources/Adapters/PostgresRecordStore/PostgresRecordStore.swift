@@ -121,7 +121,7 @@ package final class PostgresRecordStore: RecordStore {
     ) async throws(RecordStoreError) -> [OrderedRow] {
         let tables = try tables.get()
         return try await shard(of: partition).read { connection in
-            try RowLookup(connection, tables, schemaOrdinal: schemaOrdinal).rows(keys)
+            try RowLookup.rows(keys, connection, tables, schemaOrdinal: schemaOrdinal)
         }
     }
 
@@ -131,6 +131,17 @@ package final class PostgresRecordStore: RecordStore {
         _ = try tables.get()
         let shard = shard(of: partition)
         return try await shard.read { try DevicesTable.read(requests, $0, shard.settings.statements) }
+    }
+
+    package func lookup(
+        rows keys: [RowKey], progress requests: [ProgressRequest], in partition: Int, schemaOrdinal: Int
+    ) async throws(RecordStoreError) -> StepLookup {
+        let tables = try tables.get()
+        return try await shard(of: partition).lookup(of: partition) { connection, statements in
+            try StepLookup(
+                rows: keys, progress: requests, in: partition, connection, tables, schemaOrdinal: schemaOrdinal,
+                statements)
+        }
     }
 
     /// Estimates tables above 8 MiB from a sample; waits for snapshots of the same database.

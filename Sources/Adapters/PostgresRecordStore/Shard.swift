@@ -71,6 +71,16 @@ struct Shard: Sendable {
         return position
     }
 
+    /// Reads what a step needs, with the partition's position.
+    func lookup(
+        of partition: Int, _ body: @Sendable (PostgresConnection, SystemStatements) throws -> StepLookup
+    ) async throws(RecordStoreError) -> StepLookup {
+        let before = history.positions(of: partition)
+        let found = try await read { try body($0, settings.statements) }
+        history.recordRead(found.position, of: partition, before: before)
+        return found
+    }
+
     func migrate<Value: Sendable>(
         _ body: @Sendable (PostgresConnection) throws -> Value
     ) async throws(RecordStoreError) -> Value {

@@ -182,22 +182,16 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         let lookups = ordering.beginReadAhead(parts)
         var known = lookups.known
         if lookups.isEmpty { return known }
-        if !lookups.rows.isEmpty {
-            let schemaOrdinal = ordering.state.schemaOrdinal
-            let rows = try await store.rows(Array(lookups.rows), in: partition, schemaOrdinal: schemaOrdinal)
-            for row in rows { known.rows[row.key] = row }
-            ordering.recordSize(of: rows)
-        }
-        if !lookups.progress.isEmpty {
-            let requests = Array(lookups.progress)
-            let progress = try await store.progress(requests, in: partition)
-            for (request, progress) in zip(requests, progress) { known.progress[request] = progress }
-        }
+        let requests = Array(lookups.progress)
+        let found = try await store.lookup(
+            rows: Array(lookups.rows), progress: requests, in: partition, schemaOrdinal: ordering.state.schemaOrdinal)
+        for row in found.rows { known.rows[row.key] = row }
+        for (request, progress) in zip(requests, found.progress) { known.progress[request] = progress }
+        ordering.recordSize(of: found.rows)
         // After a rebalance the partition's previous worker may still write: the rows read here may then have results of parts
         // that this worker has yet to decide, and what follows from them must not be published (I4). The position shows it;
         // the compare-and-set of the write would come too late.
-        let position = try await store.position(of: partition)
-        guard ordering.isOwn(position) else {
+        guard ordering.isOwn(found.position) else {
             throw RecordStoreError(.fenced, message: "another worker has written results of partition \(partition)")
         }
         return known

@@ -16,6 +16,14 @@ package protocol RecordStore: RecordReader {
     ///   before anything is changed.
     func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError)
 
+    /// Reads what ordering needs before a step: rows, devices' progress, and the partition's position, which is read with them
+    /// or after them.
+    ///
+    /// - Throws: as ``RecordReader/rows(_:in:schemaOrdinal:)`` and the others, which the default calls one after the other.
+    func lookup(
+        rows keys: [RowKey], progress requests: [ProgressRequest], in partition: Int, schemaOrdinal: Int
+    ) async throws(RecordStoreError) -> StepLookup
+
     /// Writes the steps of one or more partitions in one transaction, if the position of every partition is still
     /// `expected`; otherwise writes nothing and throws ``RecordStoreError/Code/fenced``.
     func commit(_ steps: [StoreStep]) async throws(RecordStoreError)
@@ -27,6 +35,32 @@ package protocol RecordStore: RecordReader {
 
     /// Waits for running calls.
     func close() async
+}
+
+extension RecordStore {
+    package func lookup(
+        rows keys: [RowKey], progress requests: [ProgressRequest], in partition: Int, schemaOrdinal: Int
+    ) async throws(RecordStoreError) -> StepLookup {
+        let rows = keys.isEmpty ? [] : try await rows(keys, in: partition, schemaOrdinal: schemaOrdinal)
+        let progress = requests.isEmpty ? [] : try await progress(requests, in: partition)
+        return StepLookup(rows: rows, progress: progress, position: try await position(of: partition))
+    }
+}
+
+/// What the tables hold of what a step touches.
+package struct StepLookup: Sendable, Hashable {
+    /// The existing rows, tombstones included.
+    package var rows: [OrderedRow]
+    /// One for each request, in order.
+    package var progress: [DeviceProgress]
+    /// The position of the partition that the rows and the progress have at the latest.
+    package var position: StoredPosition?
+
+    package init(rows: [OrderedRow], progress: [DeviceProgress], position: StoredPosition?) {
+        self.rows = rows
+        self.progress = progress
+        self.position = position
+    }
 }
 
 /// The position of a partition in the store.

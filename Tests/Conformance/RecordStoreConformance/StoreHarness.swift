@@ -74,6 +74,10 @@ struct PartitionHand {
     /// Looks rows up by their keys.
     func rows(_ keys: [RowKey], ordinal: Int = 1) async throws -> [RowKey: OrderedRow] {
         let rows = try await store.rows(keys, in: partition, schemaOrdinal: ordinal)
+        let found = try await store.lookup(rows: keys, progress: [], in: partition, schemaOrdinal: ordinal)
+        let isSame = Set(found.rows) == Set(rows)
+        #expect(isSame && found.progress.isEmpty, "a lookup finds the same rows")
+        #expect(try await store.position(of: partition) == found.position)
         let byKey = Dictionary(rows.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
         #expect(byKey.count == rows.count, "a key is answered once")
         return byKey
@@ -94,7 +98,10 @@ struct PartitionHand {
 
     /// The progress of one device.
     func progress(_ key: DeviceKey, batch: Int64) async throws -> DeviceProgress {
-        let answers = try await store.progress([ProgressRequest(key: key, batch: batch)], in: partition)
+        let requests = [ProgressRequest(key: key, batch: batch)]
+        let answers = try await store.progress(requests, in: partition)
+        let found = try await store.lookup(rows: [], progress: requests, in: partition, schemaOrdinal: 1)
+        #expect(found == StepLookup(rows: [], progress: answers, position: try await store.position(of: partition)))
         return try #require(answers.first)
     }
 }

@@ -59,7 +59,7 @@ package struct PostgresSnapshot: RecordReader {
         _ keys: [RowKey], in partition: Int, schemaOrdinal: Int
     ) async throws(RecordStoreError) -> [OrderedRow] {
         try await read { connection in
-            try RowLookup(connection, tables, schemaOrdinal: schemaOrdinal, isInTransaction: true).rows(keys)
+            try RowLookup.rows(keys, connection, tables, schemaOrdinal: schemaOrdinal, isInTransaction: true)
         }
     }
 

@@ -9,13 +9,23 @@ enum DevicesTable {
     static func read(
         _ requests: [ProgressRequest], _ connection: PostgresConnection, _ statements: SystemStatements
     ) throws -> [DeviceProgress] {
+        try progress(in: connection.query(statements.progress, parameters(requests)), of: requests)
+    }
+
+    /// The parameters of the statement that reads progress.
+    static func parameters(_ requests: [ProgressRequest]) -> PostgresParameters {
         var keys = Keys()
         var batches = BinaryArray(.bigint)
         for request in requests {
             keys.append(request.key)
             batches.append(request.batch)
         }
-        let rows = try connection.query(statements.progress, PostgresParameters(keys.arrays + [batches]))
+        return PostgresParameters(keys.arrays + [batches])
+    }
+
+    static func progress(
+        in rows: borrowing PostgresResult, of requests: [ProgressRequest]
+    ) throws -> [DeviceProgress] {
         var progress = Array(repeating: DeviceProgress(), count: requests.count)
         for row in 0..<rows.count {
             let index = Int(try rows.bigint(row, 0)) - 1

@@ -9,9 +9,19 @@ enum PartitionsTable {
     static func read(
         _ partition: Int, _ connection: PostgresConnection, _ statements: SystemStatements
     ) throws -> StoredPosition? {
+        try position(in: connection.query(statements.position, parameters(partition)), partition, connection)
+    }
+
+    /// The parameters of the statement that reads a position.
+    static func parameters(_ partition: Int) -> PostgresParameters {
         var parameters = PostgresParameters()
         parameters.append(Int32(partition))
-        let rows = try connection.query(statements.position, parameters)
+        return parameters
+    }
+
+    static func position(
+        in rows: borrowing PostgresResult, _ partition: Int, _ connection: PostgresConnection
+    ) throws -> StoredPosition? {
         guard rows.count > 0 else { return nil }
         guard let timeStamp = TimeStamp(rawValue: try rows.bigint(0, 2)) else {
             throw RecordStoreError.corrupt(
