@@ -197,17 +197,24 @@ let package = Package(
                 "AsyncPrimitives", "ChangeLog", "Digest", "FanOut", "Ingest", "Observability", "Ordering",
                 "PartitionSupervision", "RecordStore", "SyncModel", "SyncWire",
             ]),
+        library("Assurance/DeviceModel", ["JSON", "SyncModel"]),
+        library("Assurance/LoadTools", ["ThreadExecutor"]),
+        library("Assurance/TopicAudit", ["ChangeLog", "Digest", "SyncModel", "SyncWire"]),
+        library("Assurance/ServerShell"),
+        library("Assurance/KafkaServer", ["ServerShell", "ThreadExecutor"]),
+        library("Assurance/PostgresServer", ["ServerShell", "ThreadExecutor"]),
         program(
             "Assurance/Simulation",
             [
-                "ChangeLog", "CJobCapture", "Commands", "Configuration", "FanOut", "FanOutLink", "Gateway", "HTTP",
+                "ChangeLog", "CJobCapture", "Commands", "Configuration", "DeviceModel", "FanOut", "FanOutLink",
+                "Gateway", "HTTP",
                 "Ingest", "JSON", "MemoryChangeLog", "MemoryRecordStore", "Observability", "Ordering",
                 "PartitionSupervision", "RecordStore", "SyncModel", "SyncWire", "ThreadExecutor",
             ]),
         program(
             "Assurance/Benchmark",
             [
-                "Commands", "JSONText", "Kafka", "Postgres", "ServiceLifecycle", "SQLite", "SyncModel",
+                "Commands", "JSONText", "Kafka", "LoadTools", "Postgres", "ServiceLifecycle", "SQLite", "SyncModel",
                 "ThreadExecutor",
             ]),
         cLibrary("Assurance/CJobCapture"),
@@ -334,7 +341,10 @@ let package = Package(
         tests("Platform/ZeroMQTests", ["ThreadExecutor", "ZeroMQ"]),
         tests(
             "Assurance/BenchmarkTests",
-            ["Benchmark", "Commands", "Fuzzing", "KafkaServer", "Postgres", "PostgresServer", "ProgramRun", "weir"]),
+            [
+                "Benchmark", "Commands", "Fuzzing", "KafkaServer", "LoadTools", "Postgres", "PostgresServer",
+                "ProgramRun", "weir",
+            ]),
         tests("Assurance/SimulationTests", ["Fuzzing", "ProgramRun", "Simulation"]),
         tests(
             "Assurance/VerificationTests",
@@ -349,18 +359,15 @@ let package = Package(
             [
                 "AsyncPrimitives", "ChangeLog", "CZlib", "Fuzzing", "Kafka", "KafkaChangeLog", "KafkaServer",
                 "Postgres", "PostgresServer", "ProgramRun", "Seeded", "ServerShell", "SQLite", "SyncModel", "SyncWire",
-                "ThreadExecutor", "weir", "YAML",
+                "ThreadExecutor", "TopicAudit", "weir", "YAML",
             ]),
         support("Conformance/ChangeLogConformance", ["AsyncPrimitives", "ChangeLog"]),
         support("Conformance/RecordStoreConformance", ["RecordStore", "Seeded", "SyncModel", "SyncWire"]),
         support("Support/Seeded"),
         support("Support/Fuzzing", ["Seeded"]),
         support("Support/TestClocks"),
-        support("Support/ServerShell"),
         support("Support/ProgramRun", ["ServerShell"]),
-        support("Support/KafkaServer", ["ServerShell", "ThreadExecutor"]),
         support("Support/MockKafka", ["CRdkafka", "ThreadSanitizer"]),
-        support("Support/PostgresServer", ["ServerShell", "ThreadExecutor"]),
         support("Support/TestSignals"),
         support("Support/TestResources"),
         .executableTarget(

@@ -1,4 +1,5 @@
 import Commands
+import LoadTools
 
 /// What the figures share: where and how much is measured, and the program that is.
 ///
@@ -75,14 +76,4 @@ enum Scale: String, Sendable, CaseIterable {
     }
 
     var repetitions: Int { pick(1, 3, 5) }
-}
-
-struct BenchmarkFailure: Error, CustomStringConvertible {
-    let description: String
-
-    init(_ description: String) { self.description = description }
-
-    static func system(_ call: String, _ code: Int32) -> BenchmarkFailure {
-        BenchmarkFailure("\(call) failed: \(SystemCall.text(code))")
-    }
 }

@@ -1,5 +1,6 @@
 import Commands
 import Glibc
+import LoadTools
 import ServiceLifecycle
 
 /// The program `weir-bench`.
@@ -110,7 +111,7 @@ enum BenchProgram {
         }
     }
 
-    private static func write(_ bytes: [UInt8], to path: String) throws(BenchmarkFailure) {
+    private static func write(_ bytes: [UInt8], to path: String) throws(LoadFailure) {
         guard let file = fopen(path, "w") else {
             throw .system("opening \(path)", errno)
         }

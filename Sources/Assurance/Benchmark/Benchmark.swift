@@ -1,4 +1,5 @@
 import Commands
+import LoadTools
 
 /// Measures what Weir promises, against what the same disk and SQLite, or the same brokers and Postgres, do alone.
 enum Benchmark {
@@ -33,11 +34,11 @@ enum Benchmark {
         _ options: Options, output: ProgressBar.Output = .standardError, interruption: Interruption = Interruption()
     ) async throws -> Report {
         try FileLimit.raise()
-        let folder = try WorkFolder(in: options.folder)
+        let folder = try WorkFolder(in: options.folder, prefix: "weir-bench")
         let report: Report
         do {
             let soak = options.soakMinutes.map { $0 * 60 } ?? options.scale.pick(1, 60, 600)
-            let weir = try options.weir ?? WeirProgram.besideThisProgram()
+            let weir = try options.weir ?? ChildProcess.weirBesideThisProgram()
             report = try await measure(
                 options.figures,
                 Bench(
@@ -48,7 +49,7 @@ enum Benchmark {
             do {
                 try folder.remove()
             } catch let second {
-                throw BenchmarkFailure("\(failure); then \(folder.path) could not be removed: \(second)")
+                throw LoadFailure("\(failure); then \(folder.path) could not be removed: \(second)")
             }
             throw failure
         }

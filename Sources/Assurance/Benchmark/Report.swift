@@ -1,4 +1,5 @@
 import JSONText
+import LoadTools
 
 /// What was measured, on what, and with what result.
 struct Report: Sendable {

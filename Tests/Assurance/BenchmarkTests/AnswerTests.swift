@@ -1,3 +1,4 @@
+import LoadTools
 import Testing
 
 @testable import Benchmark
@@ -37,7 +38,7 @@ import Testing
     }
 
     @Test func anAnswerWithoutVectorIsRejected() {
-        #expect(throws: BenchmarkFailure.self) { try PullAnswer(bytes(#"{"status":504}"#)) }
+        #expect(throws: LoadFailure.self) { try PullAnswer(bytes(#"{"status":504}"#)) }
     }
 
     @Test func rowsAreCountedByTheirTimeStamps() {

@@ -1,4 +1,5 @@
 import Glibc
+import LoadTools
 import Testing
 
 @testable import Benchmark
@@ -55,6 +56,6 @@ import Testing
                 #expect(!error.description.contains("ocean"))
             }
         }
-        #expect(throws: BenchmarkFailure.self) { try Cluster(brokers: "", database: "dbname=weir") }
+        #expect(throws: LoadFailure.self) { try Cluster(brokers: "", database: "dbname=weir") }
     }
 }

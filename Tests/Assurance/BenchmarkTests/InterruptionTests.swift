@@ -1,5 +1,6 @@
 import Commands
 import Foundation
+import LoadTools
 import Testing
 
 @testable import Benchmark
@@ -8,7 +9,7 @@ import Testing
 @Suite struct InterruptionTests {
     @Test func anInterruptionKillsRunningServers() throws {
         let interruption = Interruption()
-        let (process, output) = try interruption.start { () throws(BenchmarkFailure) in
+        let (process, output) = try interruption.start { () throws(LoadFailure) in
             try ChildProcess.start(["sleep", "1000"], reading: STDOUT_FILENO)
         }
         defer { close(output) }
@@ -23,7 +24,7 @@ import Testing
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { #expect(throws: Never.self) { try FileManager.default.removeItem(atPath: folder) } }
         let options = Benchmark.Options(figures: ["soak"], folder: folder, scale: .smoke)
-        await #expect(throws: BenchmarkFailure.self) {
+        await #expect(throws: LoadFailure.self) {
             try await Benchmark.run(options, output: .init(isTerminal: false) { _ in }, interruption: interruption)
         }
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)

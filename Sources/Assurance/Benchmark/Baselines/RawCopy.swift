@@ -1,3 +1,4 @@
+import LoadTools
 import Postgres
 import SQLite
 

@@ -1,3 +1,4 @@
+import LoadTools
 import Postgres
 
 /// A session of Postgres that writes the rows of the baselines, by the fastest way that was found.

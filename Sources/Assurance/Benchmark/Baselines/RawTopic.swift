@@ -1,5 +1,6 @@
 import Dispatch
 import Kafka
+import LoadTools
 
 /// The baseline of the log: the same bytes through librdkafka alone, with a producer as reliable as Weir's.
 struct RawTopic: Sendable {

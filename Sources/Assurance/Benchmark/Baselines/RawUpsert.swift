@@ -1,3 +1,4 @@
+import LoadTools
 import Postgres
 
 /// The baseline of rows: the same rows written to one table with the columns of the store's, in SQLite or in Postgres.

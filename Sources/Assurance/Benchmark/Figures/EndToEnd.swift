@@ -1,4 +1,5 @@
 import Commands
+import LoadTools
 
 /// From the first request until the last change can be pulled, and what CPU a change costs.
 struct EndToEnd: Figure {

@@ -1,5 +1,6 @@
 import Commands
 import Glibc
+import LoadTools
 
 /// What event streams cost while they wait, and what waking them costs.
 struct EventStreams: Figure {
@@ -13,7 +14,7 @@ struct EventStreams: Figure {
         let needed = watchers + 256
         let limit = try FileLimit.raise()
         guard limit >= needed else {
-            throw BenchmarkFailure(
+            throw LoadFailure(
                 "\(watchers) event streams need \(needed) open files, and \(limit) are allowed: raise the hard limit "
                     + "(ulimit -Hn), or leave \(name) out with --only")
         }

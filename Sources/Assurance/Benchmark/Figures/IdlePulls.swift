@@ -1,4 +1,5 @@
 import Commands
+import LoadTools
 
 /// What pulls cost that return nothing.
 struct IdlePulls: Figure {

@@ -1,4 +1,5 @@
 import Commands
+import LoadTools
 
 /// How fast a new device pulls everything.
 struct LongStream: Figure {

@@ -1,4 +1,5 @@
 import Commands
+import LoadTools
 import SyncModel
 
 /// A server with rows of many owners, and changes of owners that are picked at random.

@@ -1,4 +1,5 @@
 import Commands
+import LoadTools
 
 /// How fast ordering alone processes a filled topic, from its beginning and into empty tables.
 struct Replay: Figure {

@@ -1,4 +1,5 @@
 import Commands
+import LoadTools
 
 /// Whether memory stays flat while devices upload and pull for a long time.
 struct Soak: Figure {

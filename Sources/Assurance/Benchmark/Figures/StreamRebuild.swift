@@ -1,4 +1,5 @@
 import Commands
+import LoadTools
 
 /// How fast a server that has lost its streams rebuilds them from the tables.
 struct StreamRebuild: Figure {
@@ -86,7 +87,7 @@ struct StreamRebuild: Figure {
     private func lines(_ count: Int, of server: WeirProcess, containing text: String) async throws -> [String] {
         let lines = server.lines
         guard let found = try await LoadThreads.run({ lines.read(count, containing: text) }) else {
-            throw BenchmarkFailure("the server did not rebuild its streams:\n" + lines.newest.joined(separator: "\n"))
+            throw LoadFailure("the server did not rebuild its streams:\n" + lines.newest.joined(separator: "\n"))
         }
         return found
     }

@@ -1,5 +1,6 @@
 import Commands
 import Glibc
+import LoadTools
 
 /// How long a device waits until a change is safe.
 struct UploadAcknowledged: Figure {
@@ -68,7 +69,7 @@ struct UploadAcknowledged: Figure {
     }
 
     /// Appends 4 KiB to a file and syncs it; returns the milliseconds of each.
-    private static func syncs(_ count: Int, in folder: WorkFolder) throws(BenchmarkFailure) -> [Double] {
+    private static func syncs(_ count: Int, in folder: WorkFolder) throws(LoadFailure) -> [Double] {
         let path = folder.path + "/fsync"
         let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .system("opening \(path)", errno) }

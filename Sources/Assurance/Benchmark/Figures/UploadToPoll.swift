@@ -1,4 +1,5 @@
 import Commands
+import LoadTools
 
 /// How long a change takes until another device that waits has it.
 struct UploadToPoll: Figure {

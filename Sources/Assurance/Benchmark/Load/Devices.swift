@@ -1,3 +1,4 @@
+import LoadTools
 import SyncModel
 
 /// Owners whose names are spread evenly over the default number of partitions.

@@ -1,3 +1,5 @@
+import LoadTools
+
 /// What a device needs of the answer to a pull for the next one; rows are not decoded.
 struct PullAnswer {
     /// The vector for the next pull, as JSON.
@@ -7,10 +9,10 @@ struct PullAnswer {
     let cutFrom: ArraySlice<UInt8>?
 
     /// Parses the end of an answer, where all of it is.
-    init(_ body: ArraySlice<UInt8>) throws(BenchmarkFailure) {
+    init(_ body: ArraySlice<UInt8>) throws(LoadFailure) {
         guard let start = body.lastRange(of: #""knowledge":["#),
             let end = body.firstRange(of: #"],"hasMore":"#, from: start.upperBound)
-        else { throw BenchmarkFailure("the answer to a pull has no vector") }
+        else { throw LoadFailure("the answer to a pull has no vector") }
         knowledge = body[(start.upperBound - 1)...end.lowerBound]
         hasMore = body[end.upperBound] == UInt8(ascii: "t")
         let named = body.firstRange(of: #","cutFrom":["#, from: end.upperBound)

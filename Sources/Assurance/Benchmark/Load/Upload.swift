@@ -1,4 +1,5 @@
 import Commands
+import LoadTools
 
 /// The requests of one connection, encoded before the time is measured.
 struct UploadPlan: Sendable {
@@ -37,6 +38,6 @@ enum Upload {
             }
             if hasBatch { return }
         }
-        throw BenchmarkFailure("a batch that was acknowledged could not be pulled within ten minutes")
+        throw LoadFailure("a batch that was acknowledged could not be pulled within ten minutes")
     }
 }

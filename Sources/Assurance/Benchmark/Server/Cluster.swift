@@ -1,4 +1,5 @@
 import Kafka
+import LoadTools
 import Postgres
 import ThreadExecutor
 
@@ -16,21 +17,21 @@ struct Cluster: Sendable {
 
     /// - Parameter database: a connection string of libpq; a password comes from `~/.pgpass`, since other users can read
     ///   arguments.
-    /// - Throws: `BenchmarkFailure`, which quotes nothing of a connection string.
+    /// - Throws: `LoadFailure`, which quotes nothing of a connection string.
     init(brokers: String, database: String, replication: Int = 1, isTogether: Bool = false)
-        throws(BenchmarkFailure)
+        throws(LoadFailure)
     {
-        let wrong = BenchmarkFailure("--postgres takes a connection string of libpq, postgresql://… or host=… dbname=…")
+        let wrong = LoadFailure("--postgres takes a connection string of libpq, postgresql://… or host=… dbname=…")
         do {
             parameters = try ConnectionParameters(database).verifyingServers()
         } catch {
             throw wrong
         }
         guard parameters["password"] == nil else {
-            throw BenchmarkFailure(
+            throw LoadFailure(
                 "--postgres takes no password, since other users can read arguments: put it into ~/.pgpass")
         }
-        guard !brokers.isEmpty else { throw BenchmarkFailure("--kafka takes HOST:PORT,...") }
+        guard !brokers.isEmpty else { throw LoadFailure("--kafka takes HOST:PORT,...") }
         self.brokers = brokers
         self.database = database
         self.replication = replication
@@ -43,7 +44,7 @@ struct Cluster: Sendable {
         do {
             connection = try PostgresConnection(parameters, timeout: .seconds(10))
         } catch {
-            throw BenchmarkFailure("\(parameters) cannot be used: \(error)")
+            throw LoadFailure("\(parameters) cannot be used: \(error)")
         }
         defer { connection.close() }
         // As the store's sessions.

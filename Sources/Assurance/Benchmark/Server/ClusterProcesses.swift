@@ -1,4 +1,5 @@
 import Glibc
+import LoadTools
 import Postgres
 
 /// The processes of brokers and database that run on this machine and that this user may inspect.
@@ -99,7 +100,7 @@ struct ProcessStatus: Sendable {
     /// CPU of the process and of its children that have ended, in nanoseconds.
     let cpu: Int64
 
-    static func all() throws(BenchmarkFailure) -> [pid_t: ProcessStatus] {
+    static func all() throws(LoadFailure) -> [pid_t: ProcessStatus] {
         var processes: [pid_t: ProcessStatus] = [:]
         for name in try SystemCall.names(in: "/proc") {
             guard let process = pid_t(name) else { continue }

@@ -1,4 +1,5 @@
 import Kafka
+import LoadTools
 import Postgres
 
 /// Topics with a prefix and a schema of Postgres that belong to one measurement.
@@ -34,8 +35,8 @@ struct ClusterSpace: Sendable {
             try await space.remove()
         } catch {
             let left = "topics \(space.name).* and schema \(space.name) are left behind: \(error)"
-            if case .failure(let first) = result { throw BenchmarkFailure("\(first); then \(left)") }
-            throw BenchmarkFailure(left)
+            if case .failure(let first) = result { throw LoadFailure("\(first); then \(left)") }
+            throw LoadFailure(left)
         }
         return try result.get()
     }

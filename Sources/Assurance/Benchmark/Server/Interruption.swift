@@ -1,4 +1,5 @@
 import Glibc
+import LoadTools
 import Synchronization
 
 /// Ends a benchmark early, without leaving processes or data.
@@ -20,13 +21,13 @@ final class Interruption: Sendable {
 
     var isRequested: Bool { state.withLock { $0.isRequested } }
 
-    static let failure = BenchmarkFailure("interrupted; servers and temporary data are removed")
+    static let failure = LoadFailure("interrupted; servers and temporary data are removed")
 
     /// Starts a server, unless the benchmark was interrupted.
     func start<Value>(
-        _ body: () throws(BenchmarkFailure) -> (process: pid_t, Value)
-    ) throws(BenchmarkFailure) -> (process: pid_t, Value) {
-        try state.withLock { state throws(BenchmarkFailure) in
+        _ body: () throws(LoadFailure) -> (process: pid_t, Value)
+    ) throws(LoadFailure) -> (process: pid_t, Value) {
+        try state.withLock { state throws(LoadFailure) in
             if state.isRequested { throw Self.failure }
             let started = try body()
             state.servers.insert(started.process)

@@ -1,4 +1,5 @@
 import Glibc
+import LoadTools
 import Synchronization
 
 /// The log of a process, read to its end so that the process never blocks on a full pipe.

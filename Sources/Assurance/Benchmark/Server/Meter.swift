@@ -1,4 +1,5 @@
 import Glibc
+import LoadTools
 
 /// Measures what processes, and the machine around them, use from the moment it is made.
 struct Meter: Sendable {
@@ -30,7 +31,7 @@ struct Meter: Sendable {
     }
 
     /// The resident memory of a process in bytes.
-    static func residentMemory(of process: pid_t) throws(BenchmarkFailure) -> Int {
+    static func residentMemory(of process: pid_t) throws(LoadFailure) -> Int {
         1024 * counter("VmRSS:", in: try SystemCall.contents(of: "/proc/\(process)/status"))
     }
 

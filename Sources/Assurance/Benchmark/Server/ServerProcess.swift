@@ -1,4 +1,5 @@
 import Glibc
+import LoadTools
 
 /// The server that is measured: `weir run`, or a process for each role.
 final class ServerProcess: Sendable {
@@ -99,7 +100,7 @@ final class ServerProcess: Sendable {
         private func port(of weir: WeirProcess, containing text: String) async throws -> UInt16 {
             let lines = weir.lines
             guard let port = try await LoadThreads.run({ lines.readPort(containing: text) }) else {
-                throw BenchmarkFailure("the server did not start:\n" + lines.newest.joined(separator: "\n"))
+                throw LoadFailure("the server did not start:\n" + lines.newest.joined(separator: "\n"))
             }
             lines.readOn()
             return port
@@ -117,7 +118,7 @@ final class ServerProcess: Sendable {
                 let pull = Requests(owner: owner, device: "k1").pull()
                 while try connection.exchange(pull, { status, _ in status }) != 200 {
                     guard SystemCall.nanoseconds() < end else {
-                        throw BenchmarkFailure("no fan-out could be pulled from within a minute")
+                        throw LoadFailure("no fan-out could be pulled from within a minute")
                     }
                     SystemCall.wait(until: SystemCall.nanoseconds() + interval)
                 }

@@ -1,3 +1,4 @@
+import LoadTools
 import Postgres
 
 /// The tables' position in `changes`, read from Postgres.
@@ -25,7 +26,7 @@ struct TablePositions: Sendable {
                     let now = SystemCall.nanoseconds()
                     if found >= records { return Moment(records: found, nanoseconds: now) }
                     guard now < end else {
-                        throw BenchmarkFailure(
+                        throw LoadFailure(
                             "the tables have \(found) of \(records) records of changes after ten minutes")
                     }
                     SystemCall.wait(until: now + Self.interval)

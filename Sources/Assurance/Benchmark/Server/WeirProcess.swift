@@ -1,18 +1,11 @@
 import Glibc
+import LoadTools
 import Synchronization
 
 /// The program `weir` that is measured.
 struct WeirProgram: Sendable {
     let path: String
     let interruption: Interruption
-
-    /// `weir` in the folder of this program.
-    static func besideThisProgram() throws(BenchmarkFailure) -> String {
-        guard let path = realpath("/proc/self/exe", nil) else { throw .system("realpath of /proc/self/exe", errno) }
-        defer { free(path) }
-        let own = String(cString: path)
-        return own[..<(own.lastIndex(of: "/") ?? own.startIndex)] + "/weir"
-    }
 
     func start(_ arguments: [String]) throws -> WeirProcess { try WeirProcess(arguments, of: self) }
 
@@ -32,7 +25,7 @@ final class WeirProcess: Sendable {
     private let interruption: Interruption
 
     fileprivate init(_ arguments: [String], of program: WeirProgram) throws {
-        let (process, errors) = try program.interruption.start { () throws(BenchmarkFailure) in
+        let (process, errors) = try program.interruption.start { () throws(LoadFailure) in
             try ChildProcess.start(["weir"] + arguments, at: program.path, reading: STDERR_FILENO)
         }
         self.process = process
@@ -64,7 +57,7 @@ final class WeirProcess: Sendable {
         let status = try await LoadThreads.run { ChildProcess.wait(for: process) }
         hasEnded.withLock { $0 = true }
         guard status == 0 else {
-            throw BenchmarkFailure("a process of Weir failed:\n" + lines.newest.joined(separator: "\n"))
+            throw LoadFailure("a process of Weir failed:\n" + lines.newest.joined(separator: "\n"))
         }
     }
 }

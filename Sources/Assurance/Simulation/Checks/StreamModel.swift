@@ -1,3 +1,4 @@
+import DeviceModel
 import FanOutLink
 import SyncModel
 
@@ -119,31 +120,5 @@ final class StreamModel: @unchecked Sendable {
             return world.fail(
                 .drainedEqual, "after a drained page the entry of \(row.knowledgeID) is below its newest row")
         }
-    }
-}
-
-/// Rows as the HTTP contract spells them.
-enum RowText {
-    static func json(of row: OrderedRow, _ schema: Schema) -> [UInt8] {
-        let table = schema.tables[row.key.table]
-        var text =
-            #"{"table":"\#(table.name)","id":"\#(row.key.id)","syncId":"\#(row.key.owner)","knowledgeId":"\#(row.knowledgeID)""#
-            + #","timeStamp":\#(row.timeStamp),"version":\#(row.version),"deleted":\#(row.isDeleted)"#
-        if table.policy == .lastWriteWins { text += #","updatedAt":"\#(moment(row.updatedAt))""# }
-        let values = zip(table.columns, values(of: row)).map { #""\#($0.name)":\#($1)"# }
-        text += #","values":{\#(values.joined(separator: ","))}"#
-        text += #","writer":{"syncId":"\#(row.writer.caller)","knowledgeId":"\#(row.writer.knowledgeID)"}}"#
-        return Array(text.utf8)
-    }
-
-    /// Each column's canonical JSON.
-    static func values(of row: OrderedRow) -> [String] {
-        row.values.ranges.map { String(decoding: row.values.bytes[$0], as: UTF8.self) }
-    }
-
-    static func moment(_ microseconds: Int64) -> String {
-        var bytes: [UInt8] = []
-        CanonicalTimestamp.append(microseconds, to: &bytes)
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

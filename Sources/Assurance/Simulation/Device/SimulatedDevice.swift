@@ -1,3 +1,4 @@
+import DeviceModel
 import HTTP
 import SyncModel
 
@@ -89,7 +90,8 @@ final class SimulatedDevice: @unchecked Sendable {
         let edits = (0..<count).map { _ in
             let owner = random.once(in: 2) ? caller : random.pick(owners)
             return Edit(
-                random, world.scenario, owner: owner, seen: { [memory] in memory.copy.seen(owner, $0, $1) }, now: now)
+                random, world.scenario.schema, rowCount: world.scenario.rowCount, owner: owner,
+                seen: { [memory] in memory.copy.seen(owner, $0, $1) }, now: now)
         }
         let json = "[\(edits.map { $0.json(schema) }.joined(separator: ","))]"
         let number: Int64? = random.once(in: 15) && count > 0 ? nil : memory.nextNumber
@@ -297,11 +299,5 @@ final class SimulatedDevice: @unchecked Sendable {
                     .drainedEqual, "\(name), drained, is at \(memory.copy.head(of: owner)) of \(owner), not \(head)")
             }
         }
-    }
-}
-
-extension DeviceCopy {
-    fileprivate func seen(_ owner: SyncID, _ table: Int, _ id: String) -> Int64? {
-        rows[Name(owner: owner, table: table, id: id)]?.timeStamp
     }
 }

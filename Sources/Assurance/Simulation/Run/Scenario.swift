@@ -1,4 +1,5 @@
 import ChangeLog
+import DeviceModel
 import SyncModel
 import SyncWire
 
@@ -111,36 +112,5 @@ final class Faults: @unchecked Sendable {
     func strikes(_ kind: Kind) -> Bool {
         guard areOn, let losses else { return false }
         return random.once(in: kind == .request ? losses : losses * 2)
-    }
-}
-
-/// The only source of randomness of a run (SplitMix64): the same numbers for the same seed on every machine.
-final class SeededGenerator: @unchecked Sendable {
-    // Unchecked: used on the run's thread alone.
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    func number(_ range: ClosedRange<Int>) -> Int {
-        range.lowerBound + Int(next() % UInt64(range.upperBound - range.lowerBound + 1))
-    }
-
-    /// True once in `count` calls on average.
-    func once(in count: Int) -> Bool { next() % UInt64(count) == 0 }
-
-    func pick<Element>(_ elements: [Element]) -> Element { elements[number(0...elements.count - 1)] }
-
-    /// A duration, mostly far below the longest.
-    func delay(upTo longest: Duration) -> Duration {
-        let share = number(0...999)
-        return longest * (share * share) / 1_000_000
     }
 }

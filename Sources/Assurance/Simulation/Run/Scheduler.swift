@@ -1,4 +1,5 @@
 import CJobCapture
+import DeviceModel
 import ThreadExecutor
 
 /// Runs the jobs of all tasks, the queues of dedicated threads and the timers of a run on one thread.

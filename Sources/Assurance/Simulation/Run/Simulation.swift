@@ -1,3 +1,5 @@
+import DeviceModel
+
 /// The whole pipeline in one thread, over a log and tables in memory.
 ///
 /// A seed decides which task runs next, how long a request takes and which process dies when. The stages are those of the server. Devices edit, upload, repeat and pull; the invariants are checked at every step.

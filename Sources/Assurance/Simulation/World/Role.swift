@@ -1,4 +1,5 @@
 import Configuration
+import DeviceModel
 import FanOut
 import Gateway
 import Ingest

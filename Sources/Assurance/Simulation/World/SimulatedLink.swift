@@ -1,3 +1,4 @@
+import DeviceModel
 import FanOut
 import FanOutLink
 import SyncModel

@@ -1,3 +1,4 @@
+import DeviceModel
 import Glibc
 
 /// The stream files of one run, with a folder for each fan-out process that does not continue with its predecessor's.

@@ -1,5 +1,6 @@
 import ChangeLog
 import Configuration
+import DeviceModel
 import FanOut
 import FanOutLink
 import MemoryChangeLog

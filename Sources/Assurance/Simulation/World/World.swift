@@ -1,4 +1,5 @@
 import ChangeLog
+import DeviceModel
 import FanOut
 import Gateway
 import MemoryChangeLog

@@ -4,21 +4,22 @@ import Glibc
 /// the server.
 ///
 /// Used by one thread at a time.
-final class LoadConnection {
+package final class LoadConnection {
     /// A server that sends nothing for so long counts as hung.
-    private static let timeLimitSeconds = 120
+    private let timeLimitSeconds: Int
 
-    let descriptor: Int32
+    package let descriptor: Int32
     /// As large as the largest answer so far: thousands of connections must not need much.
     private var buffer: [UInt8] = []
     private var filled = 0
 
-    init(port: UInt16) throws(BenchmarkFailure) {
+    package init(port: UInt16, timeLimitSeconds: Int = 120) throws(LoadFailure) {
+        self.timeLimitSeconds = timeLimitSeconds
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw .system("socket", errno) }
         var isOn: Int32 = 1
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
-        var limit = timeval(tv_sec: Self.timeLimitSeconds, tv_usec: 0)
+        var limit = timeval(tv_sec: timeLimitSeconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -38,7 +39,7 @@ final class LoadConnection {
 
     deinit { close(descriptor) }
 
-    func send(_ request: [UInt8]) throws(BenchmarkFailure) {
+    package func send(_ request: [UInt8]) throws(LoadFailure) {
         var sent = 0
         while sent < request.count {
             let count = request.withUnsafeBytes { bytes in
@@ -51,7 +52,7 @@ final class LoadConnection {
     }
 
     /// Reads an answer; the body is valid during the call alone.
-    func receive<Value>(_ body: (Int, ArraySlice<UInt8>) throws -> Value) throws -> Value {
+    package func receive<Value>(_ body: (Int, ArraySlice<UInt8>) throws -> Value) throws -> Value {
         filled = 0
         var head: Head?
         while true {
@@ -65,37 +66,37 @@ final class LoadConnection {
         }
     }
 
-    func exchange<Value>(_ request: [UInt8], _ body: (Int, ArraySlice<UInt8>) throws -> Value) throws -> Value {
+    package func exchange<Value>(_ request: [UInt8], _ body: (Int, ArraySlice<UInt8>) throws -> Value) throws -> Value {
         try send(request)
         return try receive(body)
     }
 
-    func exchange(_ request: [UInt8], expecting expected: Int) throws {
+    package func exchange(_ request: [UInt8], expecting expected: Int) throws {
         try exchange(request) { status, body in try Self.check(status, body, expected) }
     }
 
-    static func check(_ status: Int, _ body: ArraySlice<UInt8>, _ expected: Int) throws(BenchmarkFailure) {
+    package static func check(_ status: Int, _ body: ArraySlice<UInt8>, _ expected: Int) throws(LoadFailure) {
         if status == expected { return }
-        throw BenchmarkFailure(
+        throw LoadFailure(
             "the server answered \(status), not \(expected): \(String(decoding: body.prefix(500), as: UTF8.self))")
     }
 
     /// Reads what has arrived, at least one byte, without parsing it.
-    func receiveBytes(atMost limit: Int) throws(BenchmarkFailure) -> ArraySlice<UInt8> {
+    package func receiveBytes(atMost limit: Int) throws(LoadFailure) -> ArraySlice<UInt8> {
         if buffer.count < limit { buffer += [UInt8](repeating: 0, count: limit - buffer.count) }
         return buffer[..<(try receiveSome(at: 0))]
     }
 
-    private func receiveSome(at offset: Int) throws(BenchmarkFailure) -> Int {
+    private func receiveSome(at offset: Int) throws(LoadFailure) -> Int {
         while true {
             let count = buffer.withUnsafeMutableBytes { bytes in
                 recv(descriptor, bytes.baseAddress! + offset, bytes.count - offset, 0)
             }
             if count > 0 { return count }
-            guard count < 0 else { throw BenchmarkFailure("the server closed a connection in the middle of an answer") }
+            guard count < 0 else { throw LoadFailure("the server closed a connection in the middle of an answer") }
             guard errno != EINTR else { continue }
             throw errno == EAGAIN
-                ? BenchmarkFailure("the server has not answered for \(Self.timeLimitSeconds) s")
+                ? LoadFailure("the server has not answered for \(timeLimitSeconds) s")
                 : .system("receiving from the server", errno)
         }
     }
@@ -119,13 +120,13 @@ final class LoadConnection {
 
 extension RandomAccessCollection where Element == UInt8, Index == Int {
     /// The first occurrence of a short text from an index on.
-    func firstRange(of text: StaticString, from start: Int) -> Range<Int>? {
+    package func firstRange(of text: StaticString, from start: Int) -> Range<Int>? {
         let last = endIndex - text.utf8CodeUnitCount
         return start > last ? nil : range(of: text, at: start...last)
     }
 
     /// The last occurrence of a short text.
-    func lastRange(of text: StaticString) -> Range<Int>? {
+    package func lastRange(of text: StaticString) -> Range<Int>? {
         range(of: text, at: stride(from: endIndex - text.utf8CodeUnitCount, through: startIndex, by: -1))
     }
 
@@ -141,7 +142,7 @@ extension RandomAccessCollection where Element == UInt8, Index == Int {
     }
 
     /// The decimal number at an index; 0 where there is none.
-    func number(from start: Int) -> Int {
+    package func number(from start: Int) -> Int {
         var number = 0
         var index = start
         while index < endIndex, case UInt8(ascii: "0")...UInt8(ascii: "9") = self[index] {

@@ -6,7 +6,7 @@ import ThreadExecutor
 /// A Postgres server in a temporary folder, with a Unix socket in that folder.
 ///
 /// A shell that is started with it stops the server and removes the folder when the shell's input ends, which happens even if
-/// the test process crashes.
+/// this process crashes.
 package final class PostgresServer: Sendable {
     /// The folder of `postgres` and its tools; `nil` if Postgres is not installed; its tests are then skipped.
     package static let programs: String? = PostgresInstallation.find()
@@ -84,6 +84,11 @@ package final class PostgresServer: Sendable {
 
     /// Kills every process of the server.
     package func kill() async throws { try await command("kill") }
+
+    /// Suspends every process of the server until ``resume()``.
+    package func pause() async throws { try await command("pause") }
+
+    package func resume() async throws { try await command("resume") }
 
     /// With its data.
     package func startAgain() async throws { try await command("start") }

@@ -2,45 +2,45 @@ import JSON
 import SyncModel
 
 /// An answer of the gateway, parsed.
-struct Answer {
-    struct Result {
-        let status: String
-        let code: String
-        let timeStamp: Int64
-        let version: Int64
-        let knowledgeID: String?
+package struct Answer {
+    package struct Result {
+        package let status: String
+        package let code: String
+        package let timeStamp: Int64
+        package let version: Int64
+        package let knowledgeID: String?
     }
 
-    struct Row {
-        let table: String
-        let id: String
-        let owner: String
-        let knowledgeID: String
-        let timeStamp: Int64
-        let version: Int64
-        let isDeleted: Bool
-        let updatedAt: String?
-        let values: [String: String]
+    package struct Row {
+        package let table: String
+        package let id: String
+        package let owner: String
+        package let knowledgeID: String
+        package let timeStamp: Int64
+        package let version: Int64
+        package let isDeleted: Bool
+        package let updatedAt: String?
+        package let values: [String: String]
     }
 
-    struct Entry {
-        let owner: String
-        let knowledgeID: String
-        let timeStamp: Int64
+    package struct Entry {
+        package let owner: String
+        package let knowledgeID: String
+        package let timeStamp: Int64
     }
 
-    let hasBatch: Bool
-    let refusal: String?
-    let results: [Result]
-    let rows: [Row]
-    let knowledge: [Entry]
-    let hasMore: Bool
-    let revoked: [String]
-    let resync: [String]
+    package let hasBatch: Bool
+    package let refusal: String?
+    package let results: [Result]
+    package let rows: [Row]
+    package let knowledge: [Entry]
+    package let hasMore: Bool
+    package let revoked: [String]
+    package let resync: [String]
     /// Entries without a knowledgeId.
-    let cutFrom: [Entry]
+    package let cutFrom: [Entry]
 
-    init(_ body: [UInt8]) throws {
+    package init(_ body: [UInt8]) throws {
         var parser = JSONParser()
         self = try parser.withDocument(body.span) { Self($0.root) }
     }

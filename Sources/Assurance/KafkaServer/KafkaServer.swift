@@ -5,8 +5,7 @@ import ThreadExecutor
 
 /// A Kafka cluster of one or several brokers, in a temporary folder and on free ports of 127.0.0.1.
 ///
-/// A shell ends the brokers and removes the folder when its input ends, which happens however the process of
-/// the tests ends. Topics are not created automatically.
+/// A shell ends the brokers and removes the folder when its input ends, which happens however this process ends. Topics are not created automatically.
 package final class KafkaServer: Sendable {
     /// The Kafka installation that `KAFKA_HOME` names; `nil` skips tests.
     package static let home: String? = {
@@ -14,7 +13,7 @@ package final class KafkaServer: Sendable {
         return home
     }()
 
-    /// The brokers that `KAFKA_BOOTSTRAP_SERVERS` names, which run outside the tests; `nil` where it names none.
+    /// The brokers that `KAFKA_BOOTSTRAP_SERVERS` names, which others run; `nil` where it names none.
     package static let named: String? = {
         guard let servers = ProcessInfo.processInfo.environment["KAFKA_BOOTSTRAP_SERVERS"], !servers.isEmpty else {
             return nil
@@ -34,15 +33,35 @@ package final class KafkaServer: Sendable {
     package let servers: String
     /// The number of brokers, which are numbered from 1.
     package let brokers: Int
+    /// Has the output of broker N in `log-N`.
+    package let folder: String
     private let thread: DedicatedThread
     private let shell: Mutex<ServerShell>
+
+    /// A further port of a broker, for clients that reach it through a proxy.
+    package struct ProxiedListener: Sendable {
+        let port: Int
+        let proxyPort: Int
+
+        /// - Parameters:
+        ///   - port: where the broker listens.
+        ///   - proxyPort: the proxy's port on 127.0.0.1, which the broker names to these clients as its address.
+        package init(port: Int, proxyPort: Int) {
+            self.port = port
+            self.proxyPort = proxyPort
+        }
+    }
 
     /// Creates a cluster and starts its brokers.
     ///
     /// - Parameters:
     ///   - brokers: the number of brokers; Kafka's internal topics have as many replicas, up to 3.
     ///   - settings: further settings of each broker.
-    package static func start(brokers: Int = 1, settings: [String: String] = [:]) async throws -> KafkaServer {
+    ///   - proxied: further listeners of a single broker.
+    package static func start(
+        brokers: Int = 1, settings: [String: String] = [:], proxied: [ProxiedListener] = []
+    ) async throws -> KafkaServer {
+        precondition(brokers == 1 || proxied.isEmpty, "a port belongs to one broker")
         guard let home else { throw ServerFailure(reason: skipReason) }
         let thread = try DedicatedThread(name: "kafka-server")
         return try await thread.run {
@@ -51,18 +70,23 @@ package final class KafkaServer: Sendable {
             let folder = FileManager.default.temporaryDirectory.appending(path: "weir-kafka-\(UUID().uuidString)")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             for number in 1...brokers {
-                let text = BrokerSettings.text(of: number, at: ports, data: folder.path, settings)
+                let text = BrokerSettings.text(
+                    of: number, at: ports, data: folder.path, proxied: proxied, settings)
                 try Data(text.utf8).write(to: folder.appending(path: "broker-\(number).properties"))
             }
             let shell = try ServerShell(
                 BrokerScript.text, [folder.path, home, BrokerSettings.newClusterID(), "\(brokers)"],
                 environment: BrokerSettings.environment(folder: folder.path))
-            return KafkaServer(servers: servers, brokers: brokers, thread: thread, shell: shell)
+            return KafkaServer(
+                servers: servers, brokers: brokers, folder: folder.path, thread: thread, shell: shell)
         }
     }
 
-    private init(servers: String, brokers: Int, thread: DedicatedThread, shell: consuming sending ServerShell) {
+    private init(
+        servers: String, brokers: Int, folder: String, thread: DedicatedThread, shell: consuming sending ServerShell
+    ) {
         self.servers = servers
+        self.folder = folder
         self.brokers = brokers
         self.thread = thread
         self.shell = Mutex(shell)

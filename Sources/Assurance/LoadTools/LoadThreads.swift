@@ -1,11 +1,11 @@
 import ThreadExecutor
 
 /// Threads that make load: they block on sockets, which the threads of the cooperative pool must not.
-enum LoadThreads {
+package enum LoadThreads {
     /// Runs a body on each of `count` threads and returns the results in their order, after all have ended.
     ///
     /// - Throws: what the first thread threw.
-    static func run<Value: Sendable>(
+    package static func run<Value: Sendable>(
         _ count: Int, _ body: @escaping @Sendable (Int) throws -> Value
     ) async throws -> [Value] {
         let results = try await withThrowingTaskGroup(of: (Int, Result<Value, any Error>).self) { group in
@@ -24,18 +24,23 @@ enum LoadThreads {
         return try results.compactMap { try $0?.get() }
     }
 
-    static func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+    package static func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await run(1) { _ in try body() }[0]
     }
 }
 
 /// When a thread did its work, in monotonic nanoseconds.
-struct TimeSpan: Sendable {
-    let start: Int64
-    let end: Int64
+package struct TimeSpan: Sendable {
+    package let start: Int64
+    package let end: Int64
+
+    package init(start: Int64, end: Int64) {
+        self.start = start
+        self.end = end
+    }
 }
 
 extension [TimeSpan] {
     /// From the first start to the last end.
-    var seconds: Double { Double((map(\.end).max() ?? 0) - (map(\.start).min() ?? 0)) / 1e9 }
+    package var seconds: Double { Double((map(\.end).max() ?? 0) - (map(\.start).min() ?? 0)) / 1e9 }
 }

@@ -1,24 +1,47 @@
 import SyncModel
 
 /// One change as a device sends it.
-struct Edit {
-    let table: Int
-    let owner: SyncID
-    let id: String
-    let isDelete: Bool
+package struct Edit {
+    package let table: Int
+    package let owner: SyncID
+    package let id: String
+    package let isDelete: Bool
     /// The columns that are sent, by index, as JSON.
-    let values: [Int: String]
-    let base: Int64?
-    let ifBase: Bool
-    let updatedAt: String?
+    package let values: [Int: String]
+    package let base: Int64?
+    package let ifBase: Bool
+    package let updatedAt: String?
 
-    init(_ random: SeededGenerator, _ scenario: Scenario, owner: SyncID, seen: (Int, String) -> Int64?, now: Int64) {
-        table = random.number(0...scenario.schema.tables.count - 1)
+    package init(
+        table: Int, owner: SyncID, id: String, isDelete: Bool = false, values: [Int: String], base: Int64? = nil,
+        ifBase: Bool = false, updatedAt: String? = nil
+    ) {
+        self.table = table
         self.owner = owner
-        id = "r\(random.number(1...scenario.rowCount))"
+        self.id = id
+        self.isDelete = isDelete
+        self.values = values
+        self.base = base
+        self.ifBase = ifBase
+        self.updatedAt = updatedAt
+    }
+
+    /// A random edit of one of few rows.
+    ///
+    /// - Parameters:
+    ///   - rowCount: how many ids each table has; with few, edits conflict.
+    ///   - seen: the timeStamp of the version that the device has.
+    ///   - now: microseconds since 1970.
+    package init(
+        _ random: SeededGenerator, _ schema: Schema, rowCount: Int, owner: SyncID, seen: (Int, String) -> Int64?,
+        now: Int64
+    ) {
+        table = random.number(0...schema.tables.count - 1)
+        self.owner = owner
+        id = "r\(random.number(1...rowCount))"
         let known = seen(table, id)
         isDelete = random.once(in: 6)
-        let columns = scenario.schema.tables[table].columns
+        let columns = schema.tables[table].columns
         let isFull = known == nil ? !random.once(in: 6) : random.once(in: 3)
         var values: [Int: String] = [:]
         for (index, column) in columns.enumerated() where isFull || random.once(in: 3) {
@@ -32,14 +55,14 @@ struct Edit {
         default: base = known ?? 0
         }
         ifBase = random.once(in: 6)
-        if scenario.schema.tables[table].policy == .lastWriteWins, !random.once(in: 5) {
+        if schema.tables[table].policy == .lastWriteWins, !random.once(in: 5) {
             updatedAt = RowText.moment(now + Int64(random.number(-4_000_000...1_000_000)))
         } else {
             updatedAt = nil
         }
     }
 
-    func json(_ schema: Schema) -> String {
+    package func json(_ schema: Schema) -> String {
         let table = schema.tables[table]
         var text = #"{"table":"\#(table.name)","id":"\#(id)","syncId":"\#(owner)""#
         if isDelete { text += #","deleted":true"# }

@@ -1,20 +1,21 @@
 import Glibc
 
-final class WorkFolder: Sendable {
-    let path: String
+/// A new folder for the temporary data of a run.
+package final class WorkFolder: Sendable {
+    package let path: String
 
-    init(in parent: String) throws(BenchmarkFailure) {
-        var template = Array((parent + "/weir-bench-XXXXXX").utf8CString)
+    package init(in parent: String, prefix: String) throws(LoadFailure) {
+        var template = Array(("\(parent)/\(prefix)-XXXXXX").utf8CString)
         guard mkdtemp(&template) != nil else {
-            throw BenchmarkFailure(
+            throw LoadFailure(
                 "no folder can be made in \(parent): \(SystemCall.text(errno)); name another with --folder")
         }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    func remove() throws(BenchmarkFailure) { try Self.remove(path) }
+    package func remove() throws(LoadFailure) { try Self.remove(path) }
 
-    static func remove(_ folder: String) throws(BenchmarkFailure) {
+    package static func remove(_ folder: String) throws(LoadFailure) {
         for name in try SystemCall.names(in: folder) {
             let path = folder + "/" + name
             if unlink(path) == 0 { continue }
@@ -24,7 +25,7 @@ final class WorkFolder: Sendable {
         guard rmdir(folder) == 0 else { throw .system("removing \(folder)", errno) }
     }
 
-    func write(_ text: String, to name: String) throws(BenchmarkFailure) -> String {
+    package func write(_ text: String, to name: String) throws(LoadFailure) -> String {
         let path = path + "/" + name
         guard let file = fopen(path, "w") else { throw .system("opening \(path)", errno) }
         let failed = fputs(text, file) < 0

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A shell that runs a server for tests: it reads one command a line, and removes the server when its input ends, which happens
-/// however the process of the tests ends.
+/// A shell that runs a server for tests or a chaos run: it reads one command a line, and removes the server when its input ends, which happens
+/// however this process ends.
 ///
 /// The script answers its start and each command with the line `done`, or with an error text.
 package struct ServerShell: ~Copyable {
@@ -12,8 +12,8 @@ package struct ServerShell: ~Copyable {
     /// Starts the script and waits until its server is up.
     ///
     /// - Parameters:
-    ///   - user: the user for the server if the tests run as root; `nil` for the tests' own user.
-    ///   - environment: variables in addition to those of the tests.
+    ///   - user: the user for the server if this process runs as root; `nil` for this process's own user.
+    ///   - environment: variables in addition to those of this process.
     package init(
         _ script: String, _ arguments: [String], user: String? = nil, environment: [String: String] = [:]
     ) throws {

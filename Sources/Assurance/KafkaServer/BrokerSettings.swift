@@ -12,18 +12,30 @@ enum BrokerSettings {
     }
 
     /// The properties of one broker, numbered from 1, which is also a controller.
-    static func text(of number: Int, at ports: [Ports], data: String, _ more: [String: String]) -> String {
+    ///
+    /// - Parameter proxied: listeners for clients that reach the broker through proxies.
+    static func text(
+        of number: Int, at ports: [Ports], data: String, proxied: [KafkaServer.ProxiedListener] = [],
+        _ more: [String: String]
+    ) -> String {
         let own = ports[number - 1]
         let voters = ports.enumerated().map { "\($0.offset + 1)@127.0.0.1:\($0.element.controllerPort)" }
         let copies = "\(min(ports.count, 3))"
         let inSync = ports.count < 3 ? "1" : "2"
+        let names = proxied.enumerated().map { ("PROXIED\($0.offset)", $0.element) }
         let settings = [
             "process.roles": "broker,controller",
             "node.id": "\(number)",
             "controller.quorum.voters": voters.joined(separator: ","),
-            "listeners": "PLAINTEXT://127.0.0.1:\(own.port),CONTROLLER://127.0.0.1:\(own.controllerPort)",
-            "advertised.listeners": "PLAINTEXT://127.0.0.1:\(own.port)",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listeners":
+                (["PLAINTEXT://127.0.0.1:\(own.port)", "CONTROLLER://127.0.0.1:\(own.controllerPort)"]
+                + names.map { "\($0)://127.0.0.1:\($1.port)" }).joined(separator: ","),
+            "advertised.listeners":
+                (["PLAINTEXT://127.0.0.1:\(own.port)"]
+                + names.map { "\($0)://127.0.0.1:\($1.proxyPort)" }).joined(separator: ","),
+            "listener.security.protocol.map":
+                (["PLAINTEXT:PLAINTEXT", "CONTROLLER:PLAINTEXT"]
+                + names.map { "\($0.0):PLAINTEXT" }).joined(separator: ","),
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
             "log.dirs": "\(data)/data-\(number)",

@@ -1,30 +1,38 @@
 import SyncModel
 
 /// The rows of a device, as pulled or as it wrote them, and its knowledge vector.
-struct DeviceCopy {
-    struct Name: Hashable {
-        let owner: SyncID
-        let table: Int
-        let id: String
+package struct DeviceCopy {
+    package struct Name: Hashable {
+        package let owner: SyncID
+        package let table: Int
+        package let id: String
+
+        package init(owner: SyncID, table: Int, id: String) {
+            self.owner = owner
+            self.table = table
+            self.id = id
+        }
     }
 
-    struct Row {
-        var knowledgeID: String
-        var timeStamp: Int64
-        var version: Int64
-        var isDeleted: Bool
-        var updatedAt: String?
-        var values: [String]
+    package struct Row {
+        package var knowledgeID: String
+        package var timeStamp: Int64
+        package var version: Int64
+        package var isDeleted: Bool
+        package var updatedAt: String?
+        package var values: [String]
     }
 
-    private(set) var rows: [Name: Row] = [:]
+    package private(set) var rows: [Name: Row] = [:]
     /// By owner, then device; `*` is the floor.
-    private(set) var vector: [SyncID: [String: Int64]] = [:]
+    package private(set) var vector: [SyncID: [String: Int64]] = [:]
 
     /// By owner, the head that the last cut page named.
     private var cutFrom: [SyncID: Int64] = [:]
 
-    mutating func apply(_ result: Answer.Result, of edit: Edit, by device: String, _ schema: Schema) {
+    package init() {}
+
+    package mutating func apply(_ result: Answer.Result, of edit: Edit, by device: String, _ schema: Schema) {
         guard result.status == "applied" || result.status == "deleted", result.timeStamp > 0 else { return }
         let name = Name(owner: edit.owner, table: edit.table, id: edit.id)
         let table = schema.tables[edit.table]
@@ -51,7 +59,7 @@ struct DeviceCopy {
     }
 
     /// Applies a pulled row, unless the device has a newer one.
-    mutating func apply(_ row: Answer.Row, _ schema: Schema) {
+    package mutating func apply(_ row: Answer.Row, _ schema: Schema) {
         guard let table = schema.tables.firstIndex(where: { $0.name == row.table }) else { return }
         let name = Name(owner: SyncID(unchecked: row.owner), table: table, id: row.id)
         if let known = rows[name], known.timeStamp > row.timeStamp { return }
@@ -63,7 +71,7 @@ struct DeviceCopy {
     }
 
     /// Applies the vector of an answer, and the heads that the next pull must name.
-    mutating func applyVector(of answer: Answer) {
+    package mutating func applyVector(of answer: Answer) {
         var named: [SyncID: [String: Int64]] = [:]
         for entry in answer.knowledge {
             named[SyncID(unchecked: entry.owner), default: [:]][entry.knowledgeID] = entry.timeStamp
@@ -73,7 +81,7 @@ struct DeviceCopy {
         for entry in answer.cutFrom { cutFrom[SyncID(unchecked: entry.owner)] = entry.timeStamp }
     }
 
-    mutating func drop(_ owner: SyncID) {
+    package mutating func drop(_ owner: SyncID) {
         rows = rows.filter { $0.key.owner != owner }
         vector[owner] = nil
         cutFrom[owner] = nil
@@ -83,10 +91,15 @@ struct DeviceCopy {
         vector[owner]?[device] ?? vector[owner]?["*"] ?? 0
     }
 
-    func head(of owner: SyncID) -> Int64 { vector[owner]?.values.max() ?? 0 }
+    /// The timeStamp of the version of a row that the device has; `nil` where it has none.
+    package func seen(_ owner: SyncID, _ table: Int, _ id: String) -> Int64? {
+        rows[Name(owner: owner, table: table, id: id)]?.timeStamp
+    }
+
+    package func head(of owner: SyncID) -> Int64 { vector[owner]?.values.max() ?? 0 }
 
     /// The fields `knowledge` and, after a page that was cut, `cutFrom` of a request.
-    var requestFields: String {
+    package var requestFields: String {
         let entries = vector.sorted { $0.key < $1.key }.flatMap { owner, entries in
             entries.sorted { $0.key < $1.key }.map {
                 #"{"syncId":"\#(owner)","knowledgeId":"\#($0.key)","lastTimeStamp":\#($0.value)}"#
@@ -101,7 +114,7 @@ struct DeviceCopy {
     /// The first difference from an owner's rows at its head; `nil` where there is none.
     ///
     /// Rows that the device wrote after that head are not compared.
-    func difference(from owner: SyncID, _ server: [OrderedRow], _ schema: Schema) -> String? {
+    package func difference(from owner: SyncID, _ server: [OrderedRow], _ schema: Schema) -> String? {
         let head = head(of: owner)
         var live: Set<Name> = []
         for row in server where !row.isDeleted {

@@ -23,6 +23,16 @@ enum ServerScript {
             # Where nobody collects the dead, their files look as if somebody lived.
             rm -f data/postmaster.pid .s.PGSQL.*.lock
         }
+        # Suspended first and resumed last, the first of the processes makes no more of them meanwhile.
+        suspend() {
+            read -r first < data/postmaster.pid
+            kill -STOP "$first" && for process in $(pgrep -P "$first"); do kill -STOP "$process" || :; done
+        }
+        resume() {
+            read -r first < data/postmaster.pid
+            for process in $(pgrep -P "$first"); do kill -CONT "$process" || :; done
+            kill -CONT "$first"
+        }
         answer() { if "$@"; then echo done; else cat start.log server.log | tr '\\n' ' '; echo failed; fi; }
         make() {
             mkfifo life \\
@@ -36,8 +46,12 @@ enum ServerScript {
                 stop) answer end fast ;;
                 kill) answer killed ;;
                 start) answer begin ;;
+                pause) answer suspend ;;
+                resume) answer resume ;;
             esac
         done
+        # A suspended server could not end.
+        resume 2> /dev/null
         end immediate
         cd / && rm -rf "$folder"
         """

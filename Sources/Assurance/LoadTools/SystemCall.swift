@@ -1,27 +1,27 @@
 import Glibc
 
 /// Time, files and folders of Linux.
-enum SystemCall {
-    static func text(_ code: Int32) -> String { String(cString: strerror(code)) }
+package enum SystemCall {
+    package static func text(_ code: Int32) -> String { String(cString: strerror(code)) }
 
     /// The monotonic time in nanoseconds.
-    static func nanoseconds() -> Int64 {
+    package static func nanoseconds() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    static func seconds(since start: Int64) -> Double { Double(nanoseconds() - start) / 1e9 }
+    package static func seconds(since start: Int64) -> Double { Double(nanoseconds() - start) / 1e9 }
 
     /// Runs a body and returns the seconds it took with its value.
-    static func timed<Value>(_ body: () throws -> Value) throws -> (value: Value, seconds: Double) {
+    package static func timed<Value>(_ body: () throws -> Value) throws -> (value: Value, seconds: Double) {
         let start = nanoseconds()
         let value = try body()
         return (value, seconds(since: start))
     }
 
     /// The CPU time that a process has used in nanoseconds, including threads that have ended.
-    static func cpuNanoseconds(of process: pid_t) throws(BenchmarkFailure) -> Int64 {
+    package static func cpuNanoseconds(of process: pid_t) throws(LoadFailure) -> Int64 {
         var clock = clockid_t()
         let code = clock_getcpuclockid(process, &clock)
         guard code == 0 else { throw .system("clock_getcpuclockid", code) }
@@ -31,13 +31,13 @@ enum SystemCall {
     }
 
     /// Sleeps until a monotonic time.
-    static func wait(until moment: Int64) {
+    package static func wait(until moment: Int64) {
         var time = timespec(tv_sec: Int(moment / 1_000_000_000), tv_nsec: Int(moment % 1_000_000_000))
         while clock_nanosleep(CLOCK_MONOTONIC, Int32(TIMER_ABSTIME), &time, nil) == EINTR {}
     }
 
     /// The content of a small file; of `/proc`, whose files have no size.
-    static func contents(of path: String) throws(BenchmarkFailure) -> String {
+    package static func contents(of path: String) throws(LoadFailure) -> String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .system("opening \(path)", errno) }
         defer { close(descriptor) }
@@ -52,12 +52,12 @@ enum SystemCall {
         }
     }
 
-    static func remove(_ path: String) throws(BenchmarkFailure) {
+    package static func remove(_ path: String) throws(LoadFailure) {
         guard unlink(path) == 0 else { throw .system("removing \(path)", errno) }
     }
 
     /// The names in a folder, without `.` and `..`.
-    static func names(in folder: String) throws(BenchmarkFailure) -> [String] {
+    package static func names(in folder: String) throws(LoadFailure) -> [String] {
         guard let directory = opendir(folder) else { throw .system("opening \(folder)", errno) }
         defer { closedir(directory) }
         var names: [String] = []
@@ -72,10 +72,10 @@ enum SystemCall {
 }
 
 /// The limit on open files, which the servers started here inherit.
-enum FileLimit {
+package enum FileLimit {
     /// Raises it to the hard limit and returns that.
     @discardableResult
-    static func raise() throws(BenchmarkFailure) -> Int {
+    package static func raise() throws(LoadFailure) -> Int {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
             throw .system("getrlimit", errno)
