@@ -73,6 +73,7 @@ let package = Package(
         .library(name: "FaultyDisk", type: .dynamic, targets: ["FaultyDisk"]),
         // Programs beside the server.
         .executable(name: "weir-bench", targets: ["Benchmark"]),
+        .executable(name: "weir-chaos", targets: ["Chaos"]),
         .executable(name: "weir-simulate", targets: ["Simulation"]),
     ],
     targets: [
@@ -203,6 +204,12 @@ let package = Package(
         library("Assurance/ServerShell"),
         library("Assurance/KafkaServer", ["ServerShell", "ThreadExecutor"]),
         library("Assurance/PostgresServer", ["ServerShell", "ThreadExecutor"]),
+        program(
+            "Assurance/Chaos",
+            [
+                "Commands", "DeviceModel", "KafkaChangeLog", "KafkaServer", "LoadTools", "Postgres", "PostgresServer",
+                "SchemaFile", "ServerShell", "ServiceLifecycle", "SyncModel", "ThreadExecutor", "TopicAudit",
+            ]),
         program(
             "Assurance/Simulation",
             [
@@ -344,6 +351,12 @@ let package = Package(
             [
                 "Benchmark", "Commands", "Fuzzing", "KafkaServer", "LoadTools", "Postgres", "PostgresServer",
                 "ProgramRun", "weir",
+            ]),
+        tests(
+            "Assurance/ChaosTests",
+            [
+                "ChangeLog", "Chaos", "DeviceModel", "Fuzzing", "KafkaServer", "LoadTools", "PostgresServer",
+                "ProgramRun", "ServerShell", "SyncModel", "SyncWire", "TopicAudit",
             ]),
         tests("Assurance/SimulationTests", ["Fuzzing", "ProgramRun", "Simulation"]),
         tests(

@@ -4,6 +4,7 @@ import Foundation
 package enum TestedProgram: String, Sendable {
     case weir
     case bench = "weir-bench"
+    case chaos = "weir-chaos"
     case simulate = "weir-simulate"
 
     /// The executable, in the folder of the tests or in one above it.

@@ -70,11 +70,13 @@ import Testing
     }
 
     /// Whoever runs the server installs neither the simulation nor what stands in for Kafka and Postgres.
-    @Test func theProgramContainsNoSimulationNoBenchmarkAndNoMemoryAdapter() throws {
+    @Test func theProgramContainsNothingOfAssuranceButVerificationAndNoMemoryAdapter() throws {
         let closure = repository.closure(of: "weir")
         #expect(closure.contains("Gateway"), "Package.swift declares no program weir")
+        let assurance = Set(repository.sources.filter { $0.folder == "Assurance" }.map(\.name))
+        #expect(assurance.isSuperset(of: ["Chaos", "Simulation", "Verification"]))
         let unwanted = closure.filter {
-            ["Simulation", "Benchmark", "CJobCapture"].contains($0) || $0.hasPrefix("Memory")
+            assurance.contains($0) && $0 != "Verification" || $0.hasPrefix("Memory")
         }
         #expect(unwanted.isEmpty, "the program weir contains \(unwanted.sorted().joined(separator: ", "))")
     }
