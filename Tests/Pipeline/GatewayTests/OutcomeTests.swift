@@ -65,6 +65,37 @@ import Testing
         }
     }
 
+    /// The results are as new as those streams; rows of a later page must not be older, also of owners that a cut page has no
+    /// rows of.
+    @Test func aCutPageNamesTheHeadsOfTheOutcomeForOwnersWithoutRows() async throws {
+        try await withGateway { gateway in
+            let summary = BatchSummary(changeCount: 2, otherOwners: [.xyz])
+            gateway.link.set(.results([(0, .applied(20), nil)], summary: summary, head: 30), ofPart: 0)
+            gateway.link.set(.results([(1, .applied(25), nil)], head: 40), ofPart: 1)
+            gateway.link.set(.rows([#"{"id":"a"}"#], [(.k1, 5)], head: 35, hasMore: true), of: .abc)
+            gateway.link.set(.rows(head: 45, hasMore: true), of: .xyz)
+            func cutFrom(_ fields: String = "") async throws -> String {
+                let answer = try await gateway.exchange(
+                    "POST", "/v1/sync", links: "xyz:write", #"{"knowledgeId":"k1","batch":7,"changes":[1,2]\#(fields)}"#
+                )
+                return String(answer.text.drop { $0 != "]" }.split(separator: #""resync":[],"#).last ?? "")
+            }
+            let both = #""cutFrom":[{"syncId":"abc","head":35},{"syncId":"xyz","head":40}]}"#
+            let first = try await cutFrom()
+            #expect(first == both)
+            // Owners that the page does not come to.
+            gateway.link.cutPages(at: 1)
+            let unread = try await cutFrom()
+            #expect(unread == both)
+            // The device has named a newer head.
+            let newer = try await cutFrom(#","cutFrom":[{"syncId":"xyz","head":60}]"#)
+            #expect(newer == #""cutFrom":[{"syncId":"abc","head":35},{"syncId":"xyz","head":60}]}"#)
+            // Its vector is as far.
+            let known = try await cutFrom(#","knowledge":[\#(entry("k2", 40, "xyz"))]"#)
+            #expect(known == #""cutFrom":[{"syncId":"abc","head":35}]}"#)
+        }
+    }
+
     @Test func writesZerosAndNullForADeleteOfAnAbsentRow() async throws {
         try await withGateway { gateway in
             gateway.link.set(

@@ -102,17 +102,22 @@ struct PullPage: Sendable {
 
     /// Writes the heads that this page and the ones before it were cut from; the device returns them with its next
     /// pull.
+    ///
+    /// An owner that has no rows in this page keeps the head that was named before, or gets that of the outcomes in the
+    /// answer: the device has their results, and must not be sent older rows next.
     private func writeCutFrom(_ pages: [OwnerPage], to writer: inout JSONWriter) {
+        guard hasMore(pages) else { return }
         var heads: [(owner: SyncID, head: TimeStamp)] = []
+        let pulls = Dictionary(request.owners.lazy.map { ($0.owner, $0) }, uniquingKeysWith: { first, _ in first })
         for page in pages {
             if case .rows(let rows) = page.content,
-                let head = rows.cutFrom(known: envelope.knowledge[page.owner].cutFrom)
+                let head = rows.cutFrom(known: pulls[page.owner].flatMap(Self.headOfUnsentRows))
             {
                 heads.append((page.owner, head))
             }
         }
         for pull in unread(pages) {
-            if let head = pull.knowledge.cutFrom { heads.append((pull.owner, head)) }
+            if let head = Self.headOfUnsentRows(pull) { heads.append((pull.owner, head)) }
         }
         if heads.isEmpty { return }
         writer.name("cutFrom")
@@ -124,6 +129,11 @@ struct PullPage: Sendable {
                 }
             }
         }
+    }
+
+    /// The head that the next page of an owner must have reached, after a page without rows of it.
+    private static func headOfUnsentRows(_ pull: OwnerPull) -> TimeStamp? {
+        pull.leastHead > pull.knowledge.requiredHead ? pull.leastHead : pull.knowledge.cutFrom
     }
 
     /// Writes the fields before `batch`.
