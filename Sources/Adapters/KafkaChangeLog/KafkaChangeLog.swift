@@ -155,7 +155,7 @@ package final class KafkaChangeLog: PrunableLog {
             .init(
                 session: .init(
                     topic: topic, group: name, topics: topics, properties: properties, instance: instance,
-                    logger: logger,
+                    idleLimit: configuration.sessionTimeout, logger: logger,
                     wasFenced: { [weak self] in self?.state.withLock { _ = $0.fencedGroups.insert(name) } }),
                 revocationLimit: configuration.sessionTimeout,
                 committed: { [weak self] (partition) async throws(ChangeLogError) in

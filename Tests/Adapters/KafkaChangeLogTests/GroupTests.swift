@@ -3,9 +3,11 @@ import ChangeLogConformance
 import Configuration
 import Foundation
 import Fuzzing
+import Kafka
 import KafkaChangeLog
 import Synchronization
 import Testing
+import ThreadExecutor
 
 @Suite(.timeLimit(.minutes(5)), .enabled(if: TestCluster.isReal, "the mock cluster's groups take seconds"))
 struct GroupTests {
@@ -162,14 +164,97 @@ struct NamedMemberTests {
         }
     }
 
+    /// The first two processes end while partitions move between them.
+    ///
+    /// The brokers know that the first one must give up two, and not that
+    /// the second one is to get them.
+    @Test func partitionsThatMovedWhenAllMembersDiedAreAssigned() async throws {
+        try await Self.withTopics { harness in
+            let (first, second) = (try GroupClient(harness, named: "a"), try GroupClient(harness, named: "b"))
+            try await first.join()
+            let assigned = try await first.next()
+            #expect(assigned == .assigned(4))
+            try await second.join()
+            let revoked = try await first.next()
+            #expect(revoked == .revoked(2))
+            let none = try await second.next()
+            #expect(none == .assigned(0))
+
+            let members = [
+                try await Member(harness, named: "a", sessionTimeout: .seconds(6)),
+                try await Member(harness, named: "b", sessionTimeout: .seconds(6)),
+            ]
+            let runs = members.map { $0.run() }
+            for member in members { await member.workers.wait { $0 == 2 } }
+            for assignment in members.flatMap(\.workers.assignments) { try await assignment.commit(1) }
+            for run in runs {
+                run.cancel()
+                try await run.value
+            }
+            for member in members { await member.log.close() }
+            await first.close()
+            await second.close()
+        }
+    }
+
+    /// A member that accepts assignments, and does not give up partitions.
+    private struct GroupClient {
+        enum Rebalance: Equatable {
+            case assigned(Int)
+            case revoked(Int)
+        }
+
+        private let client: KafkaClient
+        private let thread: DedicatedThread
+        private let topic: String
+
+        init(_ harness: KafkaLogHarness, named name: String) throws {
+            var properties = KafkaProperties()
+            for (key, value) in [
+                ("bootstrap.servers", harness.servers.joined(separator: ",")),
+                ("group.id", harness.prefix + "g.changes"),
+                ("group.instance.id", name), ("partition.assignment.strategy", "cooperative-sticky"),
+                ("session.timeout.ms", "300000"), ("heartbeat.interval.ms", "50"),
+            ] { properties.set(key, value) }
+            client = try KafkaClient(.consumer, properties, events: .group)
+            thread = try DedicatedThread(name: "group-client")
+            topic = harness.prefix + "changes"
+        }
+
+        func join() async throws { try await thread.run { try client.subscribe(to: topic) } }
+
+        /// Waits for the next change, by its number of partitions.
+        func next() async throws -> Rebalance {
+            try await thread.run {
+                while true {
+                    guard let event = try client.poll(), event.kind == .rebalance else { continue }
+                    switch event.rebalance() {
+                    case .assigned(let positions):
+                        try client.accept(positions)
+                        return .assigned(positions.count)
+                    case .revoked(let positions): return .revoked(positions.count)
+                    case .failed(let error): throw error
+                    }
+                }
+            }
+        }
+
+        func close() async {
+            await client.close(on: thread)
+            await thread.close()
+        }
+    }
+
     /// A process with a name in the group of the test.
     private struct Member {
         let log: KafkaChangeLog
         let workers = Workers()
 
-        init(_ harness: KafkaLogHarness, named name: String) async throws {
+        init(
+            _ harness: KafkaLogHarness, named name: String, sessionTimeout: Duration = .seconds(300)
+        ) async throws {
             log = try await KafkaChangeLog(
-                harness.configuration().with(\.instanceName, name).with(\.sessionTimeout, .seconds(300)))
+                harness.configuration().with(\.instanceName, name).with(\.sessionTimeout, sessionTimeout))
         }
 
         func run() -> Task<Void, any Error> {

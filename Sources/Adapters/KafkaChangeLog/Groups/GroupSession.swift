@@ -41,6 +41,8 @@ final class GroupSession: Sendable {
         let properties: KafkaProperties
         /// The name of the member, if it has one.
         let instance: String?
+        /// How long a member with a name may have no partitions before it joins the group anew.
+        let idleLimit: Duration
         let logger: Logger
         /// Called when another process has joined under the same name.
         let wasFenced: @Sendable () -> Void
@@ -166,6 +168,9 @@ final class GroupSession: Sendable {
         var revoked: Set<HeldPartition> = []
         /// True from the answer to a revocation until the next assignment, which may be empty.
         var expectsAssignment = false
+        /// Since when a named member that has not joined anew has no partitions.
+        var idleSince: ContinuousClock.Instant?
+        var hasJoinedAnew = false
     }
 
     private func serve() {
@@ -183,7 +188,9 @@ final class GroupSession: Sendable {
                 }
                 if !releases.isEmpty { try releaseNow(releases, &pending) }
                 if isLeaving, pending.commits.isEmpty { break }
-                guard let event = try client.poll(milliseconds: pending.commits.millisecondsToNext) else { continue }
+                if let idle = millisecondsToRejoin(pending), idle <= 0 { try rejoin(&pending) }
+                let limit = [pending.commits.millisecondsToNext, millisecondsToRejoin(pending)].compactMap(\.self).min()
+                guard let event = try client.poll(milliseconds: limit) else { continue }
                 try handle(event, &pending)
             }
             try leaveGroup(&pending)
@@ -228,6 +235,11 @@ final class GroupSession: Sendable {
                 try client.accept(positions)
                 let held = hold(positions)
                 if !held.isEmpty { changed(.assigned(held)) }
+                if state.withLock({ !$0.held.isEmpty }) {
+                    pending.idleSince = nil
+                } else if dependencies.instance != nil, !pending.hasJoinedAnew, pending.idleSince == nil {
+                    pending.idleSince = .now
+                }
             case .revoked(let positions):
                 let held = state.withLock { state in positions.compactMap { state.held[Int($0.partition)] } }
                 // Each revocation must be answered, or the group waits for this member.
@@ -255,6 +267,29 @@ final class GroupSession: Sendable {
             }
         default: return
         }
+    }
+
+    private func millisecondsToRejoin(_ pending: borrowing Pending) -> Int? {
+        pending.idleSince.map { max(0, Int(($0 + dependencies.idleLimit - .now) / .milliseconds(1))) }
+    }
+
+    /// Leaves the group and joins it again, which starts a rebalance; once for each session.
+    ///
+    /// A partition moves in two rebalances, and in between belongs to no member. If the members die then, those that take over their
+    /// names get the assignments of that time, and nothing starts the second rebalance. A member without partitions may be one of
+    /// these, and interrupts none if it is not.
+    private func rejoin(_ pending: inout Pending) throws(KafkaError) {
+        pending.idleSince = nil
+        pending.hasJoinedAnew = true
+        dependencies.logger.info(
+            "The member has no partitions and joins its group anew", [.topic: .string(topic.rawValue)])
+        try client.unsubscribe()
+        let deadline = ContinuousClock.now + .seconds(5)
+        // As in ``leaveGroup(_:)``: nothing but the member's id shows that the request to leave was sent.
+        while client.isMember, ContinuousClock.now < deadline {
+            if let event = try client.poll(milliseconds: 1) { try handle(event, &pending) }
+        }
+        try client.subscribe(to: dependencies.topics.name(of: topic))
     }
 
     private static let endsMembership: Set<KafkaErrorCode> = [.groupForbidden, .topicForbidden, .inconsistentGroup]
