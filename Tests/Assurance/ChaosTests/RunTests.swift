@@ -71,6 +71,18 @@ struct RunTests {
             ])
     }
 
+    @Test func aProcessThatAnotherSignalEndsHasCrashed() {
+        #expect(Member.isCrash(SIGSEGV))
+        #expect(Member.isCrash(SIGTRAP, after: SIGTERM))
+        #expect(!Member.isCrash(SIGTERM, after: SIGTERM))
+        #expect(!Member.isCrash(0, after: SIGTERM))
+        #expect(!Member.isCrash(1 << 8, after: SIGTERM))
+        #expect(Member.objection(to: 0, after: SIGTERM) == nil)
+        #expect(Member.objection(to: SIGKILL, after: SIGKILL) == nil)
+        #expect(Member.objection(to: 1 << 8, after: SIGTERM) == "exit code 1 after signal 15")
+        #expect(Member.objection(to: SIGSEGV, after: SIGTERM) == "signal 11 after signal 15")
+    }
+
     @Test func aReportWithAFindingIsNotSound() {
         func report(_ findings: [Finding]) -> ChaosReport {
             let none = WaitLog.summary([], [])

@@ -189,13 +189,11 @@ final class ChaosCluster: Sendable {
         }
     }
 
-    /// Stops all processes with SIGTERM, gateways first; those that did not exit with 0.
-    func stopMembers() async throws -> [String] {
-        var unclean: [String] = []
+    /// Stops all processes with SIGTERM, gateways first; those that did not exit with 0, with their status.
+    func stopMembers() async throws -> [(member: Member, status: Int32)] {
+        var unclean: [(member: Member, status: Int32)] = []
         for member in members {
-            if let status = try await member.end(SIGTERM), status != 0 {
-                unclean.append("\(member.name): \(Member.text(of: status))")
-            }
+            if let status = try await member.end(SIGTERM), status != 0 { unclean.append((member, status)) }
         }
         return unclean
     }

@@ -124,6 +124,15 @@ final class Member: Sendable {
         status & 0x7F == 0 ? "exit code \((status >> 8) & 0xFF)" : "signal \(status & 0x7F)"
     }
 
-    /// Whether a signal ended the process.
-    static func isSignal(_ status: Int32) -> Bool { status & 0x7F != 0 }
+    /// Whether a process crashed that was sent a signal: another one ended it.
+    ///
+    /// SIGTERM itself ends a process that has just started.
+    static func isCrash(_ status: Int32, after signal: Int32? = nil) -> Bool {
+        status & 0x7F != 0 && status & 0x7F != signal
+    }
+
+    /// What is wrong with the end of a process that was sent a signal; `nil` for nothing.
+    static func objection(to status: Int32, after signal: Int32) -> String? {
+        status == 0 || status & 0x7F == signal ? nil : "\(text(of: status)) after signal \(signal)"
+    }
 }

@@ -74,14 +74,12 @@ final class FaultPlayer: Sendable {
                 try await pause()
                 member.send(SIGCONT)
             } else {
-                if let status = try await member.end(fault.kind == .kill ? SIGKILL : SIGTERM), fault.kind == .stop,
-                    status != 0
-                {
-                    run.events.record("UNCLEAN \(member.name): \(Member.text(of: status)) after SIGTERM")
+                let signal = fault.kind == .kill ? SIGKILL : SIGTERM
+                if let status = try await member.end(signal), let text = Member.objection(to: status, after: signal) {
+                    run.events.record("UNCLEAN \(member.name): \(text)")
                     counts.withLock { $0["unclean stops", default: 0] += 1 }
-                    if Member.isSignal(status), !member.wasKilled {
-                        run.found(
-                            Finding(kind: .crashed, text: "\(member.name) after SIGTERM: \(Member.text(of: status))"))
+                    if Member.isCrash(status, after: signal), !member.wasKilled {
+                        run.found(Finding(kind: .crashed, text: "\(member.name): \(text)"))
                     }
                 }
                 try await pause()

@@ -103,13 +103,19 @@ struct ChaosRun: Sendable {
         try await drain(all, cluster)
         let healed = SystemCall.seconds(since: healing)
         supervision.stop()
-        let unclean = try await cluster.stopMembers()
-        for text in unclean { state.events.record("UNCLEAN at the end \(text)") }
+        var exits = supervision.exits
+        for (member, status) in try await cluster.stopMembers() {
+            let text = "\(member.name) at the end: \(Member.text(of: status))"
+            exits.append(text)
+            if Member.isCrash(status, after: SIGTERM), !member.wasKilled {
+                state.found(Finding(kind: .crashed, text: text))
+            }
+        }
         let judged = try await judge(all, cluster)
         return ChaosReport(
             seed: options.seed, changes: state.progress.changes, batches: state.progress.batches,
             ordered: judged.changes, rows: judged.rows, repeats: judged.repeats, seconds: seconds, healing: healed,
-            faults: player.played, exits: supervision.exits + unclean, batchWaits: state.waits.batches(),
+            faults: player.played, exits: exits, batchWaits: state.waits.batches(),
             pullWaits: state.waits.pulls(), findings: state.findings, totalFindings: state.totalFindings)
     }
 
@@ -216,7 +222,7 @@ final class Supervision: Sendable {
             return state.isStopped
         }
         if isStopped { return }
-        if Member.isSignal(status) {
+        if Member.isCrash(status) {
             run.found(Finding(kind: .crashed, text: "\(member.name) ended by itself: \(Member.text(of: status))"))
         }
         do {
