@@ -47,7 +47,10 @@ struct ChaosRun: Sendable {
         let cluster = try await ChaosCluster.start(options.cluster, in: folder, state.events) { member, status in
             supervision.ended(member, status)
         }
-        interruption.set { cluster.killMembers() }
+        interruption.set {
+            cluster.killMembers()
+            state.expire(after: 0)
+        }
         do {
             let report = try await play(on: cluster, supervision)
             try await cluster.end(keepsLogs: !report.isSound)
@@ -83,12 +86,14 @@ struct ChaosRun: Sendable {
         state.events.record("enough is written: no more faults")
         faults.cancel()
         try await faults.value
+        try interruption.check()
         state.expire(after: options.healing)
         let healing = SystemCall.nanoseconds()
         for reason in try await cluster.untilReady(seconds: options.healing) {
             state.found(Finding(kind: .notHealed, text: reason))
         }
         _ = try await writing.value
+        try interruption.check()
         let seconds = state.seconds
         for device in devices {
             if let batch = device.unsettled {
@@ -144,6 +149,7 @@ struct ChaosRun: Sendable {
     private func drain(_ devices: [ChaosDevice], _ cluster: ChaosCluster) async throws {
         let end = SystemCall.nanoseconds() + Int64(options.healing) * 1_000_000_000
         while true {
+            try interruption.check()
             let drained = try await LoadThreads.run(devices.count) { devices[$0].drain() }
             let heads = try await cluster.tables.heads()
             let behind = zip(devices, drained).filter { device, isDrained in
