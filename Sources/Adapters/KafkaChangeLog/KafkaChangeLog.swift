@@ -183,7 +183,7 @@ package final class KafkaChangeLog: PrunableLog {
         }
         let limit = configuration.closeTimeout
         await withTaskGroup(of: Void.self) { group in
-            for producer in producers { group.addTask { await producer.close(within: limit) } }
+            for producer in producers { group.addTask { await producer.close(within: limit, .closed("the log")) } }
             for reader in readers { group.addTask { await reader.close(.closed("the log")) } }
             for membership in memberships { group.addTask { await membership.close() } }
         }

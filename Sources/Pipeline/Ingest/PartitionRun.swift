@@ -47,7 +47,6 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
         }
         let failure = await work(from: reader, to: producer, hasCommitted)
         await reader.close()
-        await producer.close()
         return failure
     }
 
@@ -62,13 +61,16 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
         let settling = Task { await settle(steps, returning: returnPermit, hasCommitted) }
         return await withTaskGroup(of: (any Error)?.self) { group in
             group.addTask {
-                defer { newSteps.finish() }
+                var failure: (any Error)?
                 do {
                     try await admit(from: reader, to: producer, taking: permits) { newSteps.yield($0) }
-                    return nil
                 } catch {
-                    return error is CancellationError ? nil : error
+                    failure = error is CancellationError ? nil : error
                 }
+                newSteps.finish()
+                // Settling waits for what is enqueued.
+                await producer.close(within: StageContext<Log>.releaseLimit)
+                return failure
             }
             group.addTask { await settling.value }
             var failure: (any Error)?

@@ -77,7 +77,6 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         }
         let (ordered, written) = await work(reader, producer)
         await reader.close()
-        await producer.close()
         execute(ordering.releaseUnwritten())
         // A failure to write came first in the log's order, and may be the cause of the failure to order.
         try written.get()
@@ -103,7 +102,10 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
             }
         }
         return await withTaskCancellationHandler {
-            (await orderingTask.result, await writingTask.result)
+            let ordered = await orderingTask.result
+            // The writing task waits for what is enqueued.
+            await producer.close(within: StageContext<Log>.releaseLimit)
+            return (ordered, await writingTask.result)
         } onCancel: {
             orderingTask.cancel()
         }

@@ -53,9 +53,16 @@ package protocol LogProducer: AnyObject, Sendable {
 
     /// Refuses further records and waits for what is enqueued; repeating it is harmless.
     func close() async
+
+    /// Refuses further records and waits at most so long for what is enqueued; what the log does not have by then is dropped, and
+    /// its appends fail with ``ChangeLogError/Code/closed``, although the log may still take it.
+    func close(within limit: Duration) async
 }
 
 extension LogProducer {
+    /// For logs of one machine, which take or refuse every record soon.
+    package func close(within limit: Duration) async { await close() }
+
     /// Enqueues records and waits until they are durable.
     ///
     /// - Returns: their offsets, in the order of the records.

@@ -80,8 +80,26 @@ struct ServiceRunner: Sendable {
             stop.handle { group.shutDown(reason: $0) }
             try await group.run()
         }
-        try await backend.close()
+        try await close(backend)
         try result.get()
+    }
+
+    /// How long closing a backend may take; what was acknowledged is durable by then.
+    private static let closeLimit = Duration.seconds(20)
+
+    /// Closes a backend, or leaves it to the end of the process after a limit: a service that was abandoned may hold it.
+    private func close(_ backend: some Backend) async throws {
+        let closed = Promise<Result<Void, any Error>?>()
+        let closing = Task { closed.fulfil(await Result.capturing { try await backend.close() }) }
+        let outcome = await closed.value(
+            within: Self.closeLimit, clock: ContinuousClock(), late: nil, cancelled: nil)
+        guard let outcome else {
+            closing.cancel()
+            logger.critical(
+                "The log and the tables do not close; the process ends without", [.limit: .duration(Self.closeLimit)])
+            return
+        }
+        try outcome.get()
     }
 }
 

@@ -114,6 +114,23 @@ import Testing
         await log.close()
     }
 
+    /// A worker that ends must not wait for brokers that are away, and the next one begins anew.
+    @Test func closeWithinALimitDropsWhatBrokersDoNotTake() async throws {
+        let (_, cluster, log) = try await open()
+        let producer = try await log.producer()
+        try await producer.append([record(0, to: partition)])
+        cluster.goDown()
+        let receipt = try await producer.enqueue([record(1, to: partition)])
+        await producer.close(within: .milliseconds(10))
+        let error = await #expect(throws: ChangeLogError.self) { try await receipt.offsets() }
+        #expect(error?.code == .closed)
+        cluster.comeUp()
+        let next = try await log.producer()
+        try await next.append([record(2, to: partition)])
+        await next.close(within: .seconds(60))
+        await log.close()
+    }
+
     @Test func queueIsBoundedWhileBrokersAreDownAndDroppedByClose() async throws {
         let cluster = MockCluster()
         let subject = KafkaLogHarness(mock: cluster)

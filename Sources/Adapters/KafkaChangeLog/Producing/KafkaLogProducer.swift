@@ -89,9 +89,10 @@ package final class KafkaLogProducer: LogProducer {
     /// Drops what is not delivered, since brokers with another log might receive it.
     func abandon(_ error: ChangeLogError) { queue.abandon(error) }
 
-    /// Closes the producer with its log; drops what the brokers do not have within the limit.
-    func close(within limit: Duration) async {
-        let error = ChangeLogError.closed("the log")
+    package func close(within limit: Duration) async { await close(within: limit, .closed("the producer")) }
+
+    /// Drops what the brokers do not have within the limit.
+    func close(within limit: Duration, _ error: ChangeLogError) async {
         let abandoning = Task {
             try await Task.sleep(for: limit)
             queue.abandon(error)
