@@ -9,6 +9,19 @@ package struct Answer {
         package let timeStamp: Int64
         package let version: Int64
         package let knowledgeID: String?
+        package let shown: Shown
+    }
+
+    /// The row in the result of a conflict or a refusal.
+    package enum Shown: Equatable {
+        /// The field is null.
+        case none
+        /// Its JSON.
+        case row(String)
+        /// It is that of an earlier result.
+        case sameAs(Int)
+        /// There is no field.
+        case leftOut
     }
 
     package struct Row {
@@ -32,6 +45,10 @@ package struct Answer {
     package let hasBatch: Bool
     package let refusal: String?
     package let results: [Result]
+    /// The rows of a request for further rows of conflicts: the indexes of their results, and their JSON.
+    package let shownRows: [(result: Int, json: String)]
+    /// The first result whose row was left out.
+    package let rowsFrom: Int?
     package let rows: [Row]
     package let knowledge: [Entry]
     package let hasMore: Bool
@@ -50,8 +67,12 @@ package struct Answer {
             hasBatch = true
             refusal = Self.text(batch.member(named: "refused")?.member(named: "code"))
             results = Self.list(batch.member(named: "results")) { Self.result($0) }
+            shownRows = Self.list(batch.member(named: "rows")) {
+                (Int(Self.number($0.member(named: "result"))), Self.source($0.member(named: "row")))
+            }
+            rowsFrom = batch.member(named: "rowsFrom")?.int64.map { Int($0) }
         } else {
-            (hasBatch, refusal, results) = (false, nil, [])
+            (hasBatch, refusal, results, shownRows, rowsFrom) = (false, nil, [], [], nil)
         }
         rows = Self.list(root.member(named: "changes")) { Self.row($0) }
         knowledge = Self.list(root.member(named: "knowledge")) { Self.entry($0, "lastTimeStamp") }
@@ -74,7 +95,12 @@ package struct Answer {
         Result(
             status: text(value.member(named: "status")) ?? "", code: text(value.member(named: "code")) ?? "",
             timeStamp: number(value.member(named: "timeStamp")), version: number(value.member(named: "version")),
-            knowledgeID: text(value.member(named: "knowledgeId")))
+            knowledgeID: text(value.member(named: "knowledgeId")), shown: shown(value))
+    }
+
+    private static func shown(_ value: borrowing JSONValue) -> Shown {
+        if let row = value.member(named: "row") { return row.isNull ? .none : .row(text(row.sourceBytes)) }
+        return value.member(named: "sameRowAs")?.int64.map { .sameAs(Int($0)) } ?? .leftOut
     }
 
     private static func row(_ value: borrowing JSONValue) -> Row {
@@ -96,6 +122,11 @@ package struct Answer {
             owner: text(value.member(named: "syncId")) ?? "",
             knowledgeID: text(value.member(named: "knowledgeId")) ?? "",
             timeStamp: number(value.member(named: timeStamp)))
+    }
+
+    private static func source(_ value: borrowing JSONValue?) -> String {
+        guard let value = copy value else { return "" }
+        return text(value.sourceBytes)
     }
 
     /// A string; `nil` for other values and where there is none.

@@ -43,11 +43,13 @@ final class LogAudit: @unchecked Sendable {
     private var partitions: [Partition]
     private var parts: [PartID: [UInt8]] = [:]
     let model: OrderingModel
+    let admission: AdmissionModel
 
     init(_ world: World) {
         self.world = world
         partitions = Array(repeating: Partition(), count: world.scenario.partitions)
         model = OrderingModel(world)
+        admission = AdmissionModel(world)
     }
 
     func catchUp() {
@@ -99,6 +101,7 @@ final class LogAudit: @unchecked Sendable {
         if part.logTime != upload.logTime || part.device != upload.batch.device || part.batch != upload.batch.batch {
             world.fail(.nothingLost, "changes[\(partition)] \(record.offset) differs from its upload")
         }
+        if !part.hasOtherEpoch { admission.check(part, of: upload.batch) }
         parts[id] = record.value
         partitions[partition].highest[part.upload.partition] = progress
         partitions[partition].fresh.append((record.offset, part))

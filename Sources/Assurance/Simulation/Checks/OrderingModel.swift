@@ -12,6 +12,20 @@ final class OrderingModel: @unchecked Sendable {
         var versions: [(timeStamp: TimeStamp, writer: Device)]
     }
 
+    /// The batch of a device, and the owner of one of its parts.
+    struct PartName: Hashable {
+        let key: DeviceKey
+        let batch: Int64
+    }
+
+    /// What the first outcome of a part must show.
+    struct PartOutcome {
+        /// By the index of its change, each row that a conflict or a refusal shows, with its timeStamp after the part.
+        var shown: [Int: (key: RowKey, timeStamp: TimeStamp)] = [:]
+        /// The newest row that the part wrote.
+        var newest: TimeStamp = .zero
+    }
+
     private struct Progress {
         var highest: Int64 = 0
         /// The newest 16 outcomes: numbers and hashes.
@@ -22,6 +36,8 @@ final class OrderingModel: @unchecked Sendable {
     private var timeStamps: [TimeStamp]
     private(set) var rows: [RowKey: Row] = [:]
     private var progress: [DeviceKey: Progress] = [:]
+    /// The parts of numbered batches that were ordered.
+    private(set) var outcomes: [PartName: PartOutcome] = [:]
     private var partitionOfOwner: [SyncID: Int] = [:]
 
     init(_ world: World) {
@@ -114,6 +130,7 @@ final class OrderingModel: @unchecked Sendable {
         }
         compare(result.rows, touched.values.map(\.state).sorted { $0.timeStamp < $1.timeStamp }, part)
         compareLocators(result.results, touched, part)
+        keepOutcome(result.results, touched, part)
         if result.timeStamp != timeStamp {
             world.fail(
                 .oneOrder, "the partition is at \(result.timeStamp), and should be at \(timeStamp); \(name(part))")
@@ -159,6 +176,17 @@ final class OrderingModel: @unchecked Sendable {
                     "\(result.id) is at \(found), and should be at \(String(describing: expected)); \(name(part))")
             }
         }
+    }
+
+    private func keepOutcome(_ results: [ChangeResult], _ touched: [RowKey: Row], _ part: ChangePart) {
+        guard let batch = part.batch else { return }
+        var outcome = PartOutcome()
+        for result in results where result.status.isRejected {
+            let key = RowKey(table: result.table, owner: part.owner, id: result.id)
+            if let row = touched[key] ?? rows[key] { outcome.shown[result.index] = (key, row.state.timeStamp) }
+        }
+        outcome.newest = touched.values.map(\.state.timeStamp).max() ?? .zero
+        outcomes[PartName(key: part.deviceKey, batch: batch)] = outcome
     }
 
     private func compare(_ found: [WrittenRow], _ expected: [OrderedRow], _ part: ChangePart) {

@@ -11,12 +11,14 @@ final class StreamModel: @unchecked Sendable {
         /// The timeStamp of the next version.
         var replacedAt: TimeStamp?
 
+        var largestSize: Int { json.count }
+
         func isNewest(at head: TimeStamp) -> Bool {
             row.timeStamp <= head && replacedAt.map { $0 > head } ?? true
         }
     }
 
-    private let world: World
+    let world: World
     private var versions: [SyncID: [Version]] = [:]
     private var newest: [RowKey: Int] = [:]
 
@@ -29,6 +31,13 @@ final class StreamModel: @unchecked Sendable {
             versions[row.key.owner, default: []].append(
                 Version(row: row, json: RowText.json(of: row, world.scenario.schema)))
         }
+    }
+
+    func versions(of owner: SyncID) -> [Version] { versions[owner] ?? [] }
+
+    /// The version of an owner's row with this JSON.
+    func version(_ json: [UInt8], of owner: SyncID) -> Version? {
+        versions[owner]?.first { $0.json == json }
     }
 
     func head(of owner: SyncID) -> TimeStamp { versions[owner]?.last?.row.timeStamp ?? .zero }
@@ -64,6 +73,15 @@ final class StreamModel: @unchecked Sendable {
                 count += rows.count
             }
         }
+        let sizes = pages.compactMap { page -> Int? in
+            if case .rows(let rows) = page.content, rows.count > 0 { rows.json.count } else { nil }
+        }
+        // With the commas between the owners.
+        let size = sizes.reduce(sizes.count - 1, +)
+        if count > 1, size > request.maximumBytes {
+            world.fail(
+                .exactPull, "a page of \(count) rows has \(size) bytes, at most \(request.maximumBytes) were asked for")
+        }
         if count > request.limit { world.fail(.exactPull, "\(count) rows, at most \(request.limit) were asked for") }
     }
 
@@ -71,6 +89,10 @@ final class StreamModel: @unchecked Sendable {
         let owner = pull.owner
         guard page.head <= head(of: owner) else {
             return world.fail(.exactPull, "the stream of \(owner) is at \(page.head), after its newest row")
+        }
+        guard page.head >= pull.requiredHead else {
+            return world.fail(
+                .drainedEqual, "the page of \(owner) is from a stream at \(page.head), not at \(pull.requiredHead)")
         }
         let known = pull.knowledge
         let all = (versions[owner] ?? []).filter { $0.isNewest(at: page.head) }
@@ -84,13 +106,15 @@ final class StreamModel: @unchecked Sendable {
                     + "\(page.count) rows of \(due.map(\.row.timeStamp)) are \(String(decoding: page.json, as: UTF8.self))"
             )
         }
-        checkEntries(page, known, all: all.map(\.row), rest: due.dropFirst(page.count).map(\.row), last: sent.last?.row)
+        checkEntries(
+            page, known, all: all.map(\.row), sent: sent.map(\.row), rest: due.dropFirst(page.count).map(\.row))
     }
 
     /// The vector never falls, covers what was sent, and on a cut page passes no row that was not.
     private func checkEntries(
-        _ page: OwnerRows, _ known: OwnerKnowledge, all: [OrderedRow], rest: [OrderedRow], last: OrderedRow?
+        _ page: OwnerRows, _ known: OwnerKnowledge, all: [OrderedRow], sent: [OrderedRow], rest: [OrderedRow]
     ) {
+        let last = sent.last
         var after = OwnerKnowledge(floor: page.floor ?? known.givenFloor)
         if let floor = page.floor, floor < known.floor {
             return world.fail(.drainedEqual, "the floor falls from \(known.floor) to \(floor)")
@@ -114,6 +138,11 @@ final class StreamModel: @unchecked Sendable {
             guard all.contains(where: { $0.knowledgeID == device && $0.timeStamp == timeStamp }) else {
                 return world.fail(.drainedEqual, "the entry of \(device), \(timeStamp), is not a row's")
             }
+        }
+        for row in sent where after[row.knowledgeID] < row.timeStamp {
+            return world.fail(
+                .drainedEqual,
+                "the entry of \(row.knowledgeID), \(after[row.knowledgeID]), is below the row that was sent")
         }
         guard !page.hasMore else { return }
         for row in all where row.timeStamp > after[row.knowledgeID] {

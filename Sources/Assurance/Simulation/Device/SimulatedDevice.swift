@@ -7,7 +7,7 @@ final class SimulatedDevice: @unchecked Sendable {
     // Unchecked: used on the run's thread alone.
 
     /// A batch that is sent until its outcome is known.
-    private struct Batch {
+    struct Batch {
         let number: Int64?
         let isAtomic: Bool
         let edits: [Edit]
@@ -15,26 +15,34 @@ final class SimulatedDevice: @unchecked Sendable {
     }
 
     /// What a backup restores.
-    private struct Memory {
+    struct Memory {
         var copy = DeviceCopy()
         var batch: Batch?
         var nextNumber: Int64 = 1
+        /// The number of its newest batch, once the log has it.
+        var lastNumber: Int64?
         /// Linked owners, with `read` or `write`.
         var links: [(owner: SyncID, access: String)] = []
     }
 
     let name: String
-    private let caller: SyncID
-    private let device: Device
-    private let world: World
-    private var memory = Memory()
+    let caller: SyncID
+    let device: Device
+    let world: World
+    var memory = Memory()
     private var backup = Memory()
     private var wasRestored = false
+    /// When the time of its long poll is over; `nil` while it has none.
+    var pollEnd: Duration?
     /// The outcomes of its batches, by number and content.
     private var outcomes: [String: [String]] = [:]
+    /// The newest numbered batch with an outcome.
+    private(set) var done: Batch?
+    /// The numbers of all its batches.
+    var sentNumbers: Set<Int64> = []
 
-    private var random: SeededGenerator { world.random }
-    private var schema: Schema { world.scenario.schema }
+    var random: SeededGenerator { world.random }
+    var schema: Schema { world.scenario.schema }
 
     init(_ name: String, of caller: SyncID, _ world: World) {
         self.name = name
@@ -45,7 +53,10 @@ final class SimulatedDevice: @unchecked Sendable {
         backup = memory
     }
 
-    private var links: [(owner: SyncID, access: String)] { memory.links }
+    var links: [(owner: SyncID, access: String)] { memory.links }
+
+    /// The owners whose rows it may read.
+    var granted: Set<SyncID> { Set([caller] + links.map(\.owner)) }
 
     private func chooseLinks() {
         memory.links = world.scenario.owners.filter { $0 != caller && random.once(in: 2) }.map {
@@ -58,12 +69,13 @@ final class SimulatedDevice: @unchecked Sendable {
     func act() async {
         await world.pause(upTo: random.pick([.milliseconds(1), .milliseconds(100), .seconds(3)]))
         if memory.batch == nil, !random.once(in: 3) { edit() }
-        switch random.number(0...19) {
+        switch random.number(0...20) {
         case 0...8: await sync()
         case 9...11: await upload()
         case 12...13: await lookUp()
         case 14...17: await pull()
-        case 18:
+        case 18: await probe()
+        case 19:
             if random.once(in: 2) { backup = memory } else { restore() }
         default:
             // The links of a pending batch stay: with others its repeats would differ.
@@ -85,7 +97,7 @@ final class SimulatedDevice: @unchecked Sendable {
 
     private func edit() {
         let owners = [caller] + links.map(\.owner) + (random.once(in: 20) ? world.scenario.owners : [])
-        let count = random.pick([0, 1, 1, 2, 4])
+        let count = random.pick([0, 1, 1, 1, 2, 2, 4, 9])
         let now = world.logTime
         let edits = (0..<count).map { _ in
             let owner = random.once(in: 2) ? caller : random.pick(owners)
@@ -94,9 +106,12 @@ final class SimulatedDevice: @unchecked Sendable {
                 seen: { [memory] in memory.copy.seen(owner, $0, $1) }, now: now)
         }
         let json = "[\(edits.map { $0.json(schema) }.joined(separator: ","))]"
-        let number: Int64? = random.once(in: 15) && count > 0 ? nil : memory.nextNumber
-        if number != nil { memory.nextNumber += random.once(in: 15) ? Int64(random.number(2...20)) : 1 }
+        let number: Int64? = random.once(in: 8) && count > 0 ? nil : memory.nextNumber
+        if let number { sentNumbers.insert(number) }
+        if number != nil { memory.nextNumber += random.once(in: 8) ? Int64(random.number(2...20)) : 1 }
         memory.batch = Batch(number: number, isAtomic: random.once(in: 4), edits: edits, json: json)
+        memory.lastNumber = nil
+        world.audit.admission.record(edits, json: json)
         world.record("\(name): batch \(number.map(String.init) ?? "-") \(json)")
     }
 
@@ -108,7 +123,8 @@ final class SimulatedDevice: @unchecked Sendable {
         let limit = limit ?? random.pick([world.scenario.pageLimit, 1000])
         let isCompact = random.once(in: 10)
         let body = body(batch, #"\#(memory.copy.requestFields),"limit":\#(limit),"compact":\#(isCompact)"#)
-        guard let response = await post("/v1/sync", body, mayTimeOut: mayTimeOut) else {
+        guard let response = await post("/v1/sync", body, changes: batch?.edits.count ?? 0, mayTimeOut: mayTimeOut)
+        else {
             forgetUnnumbered(batch)
             return false
         }
@@ -119,28 +135,35 @@ final class SimulatedDevice: @unchecked Sendable {
         }
         take(answer, of: batch)
         takePull(answer, isCompact: isCompact)
+        checkCovers(batch.flatMap { answer.results.isEmpty ? nil : $0.number }, answer)
+        await readRows(answer, of: batch)
         return !answer.hasMore
     }
 
     private func upload() async {
         guard let batch = memory.batch else { return }
         let waits = random.once(in: 2)
-        let response = await post("/v1/upload", body(batch, nil), headers: waits ? [("Prefer", "wait=10")] : [])
+        let headers = waits ? [("Prefer", "wait=10")] : []
+        let response = await post("/v1/upload", body(batch, nil), headers: headers, changes: batch.edits.count)
         forgetUnnumbered(batch)
         guard let response else { return }
         acknowledge(response, batch)
-        if response.status == 200, let answer = read(response) { take(answer, of: batch) }
+        guard response.status == 200, let answer = read(response) else { return }
+        take(answer, of: batch)
+        await readRows(answer, of: batch)
     }
 
     /// Asks for the outcome of the batch.
     private func lookUp() async {
-        guard let batch = memory.batch, let number = batch.number else { return }
+        guard let batch = memory.batch, let number = batch.number else { return await lookUpDone() }
         let query = [("knowledgeId", name)]
         guard let response = await send(.get, "/v1/batches/\(number)", query: query), response.status == 200,
             let answer = read(response)
         else { return }
         // After a restore it may be the outcome of another batch with that number.
-        if !wasRestored || outcomes[key(batch)] != nil { take(answer, of: batch) }
+        guard !wasRestored || outcomes[key(batch)] != nil else { return }
+        take(answer, of: batch)
+        await readRows(answer, of: batch)
     }
 
     @discardableResult
@@ -148,14 +171,21 @@ final class SimulatedDevice: @unchecked Sendable {
         let isCompact = isCompact ?? random.once(in: 6)
         let wait = mayTimeOut && random.once(in: 3) ? random.number(1...20) : 0
         let limit = limit ?? random.pick([world.scenario.pageLimit, 1000])
+        // Only an outcome that is its own: after a restore there may be one of another batch with that number.
+        let included = wasRestored || !random.once(in: 3) ? nil : memory.lastNumber
         while true {
-            let fields =
+            var fields =
                 #"\#(memory.copy.requestFields),"limit":\#(limit),"compact":\#(isCompact),"wait":\#(wait)"#
+            if let included { fields += #","include":[\#(included)]"# }
+            let vector = memory.copy.vector
+            let start = world.scheduler.now
             guard let response = await post("/v1/pull", body(nil, fields), mayTimeOut: mayTimeOut),
                 response.status == 200,
                 let answer = read(response)
             else { return false }
+            if wait > 0, world.scheduler.now < start + .seconds(wait) { checkHasNews(answer, since: vector) }
             takePull(answer, isCompact: isCompact)
+            checkCovers(included, answer)
             if !answer.hasMore { return true }
             if mayTimeOut, random.once(in: 8) { return false }
         }
@@ -166,7 +196,7 @@ final class SimulatedDevice: @unchecked Sendable {
         if let batch, batch.number == nil { memory.batch = nil }
     }
 
-    private func body(_ batch: Batch?, _ fields: String?) -> String {
+    func body(_ batch: Batch?, _ fields: String?) -> String {
         var parts = [#""knowledgeId":"\#(name)""#]
         if let batch {
             if let number = batch.number { parts.append(#""batch":\#(number)"#) }
@@ -177,15 +207,15 @@ final class SimulatedDevice: @unchecked Sendable {
         return "{\(parts.joined(separator: ","))}"
     }
 
-    private func post(
-        _ path: String, _ body: String, headers: [(String, String)] = [], mayTimeOut: Bool = true
+    func post(
+        _ path: String, _ body: String, headers: [(String, String)] = [], changes: Int = 0, mayTimeOut: Bool = true
     ) async -> HTTPResponse? {
-        await send(.post, path, headers: headers, body: Array(body.utf8), mayTimeOut: mayTimeOut)
+        await send(.post, path, headers: headers, body: Array(body.utf8), changes: changes, mayTimeOut: mayTimeOut)
     }
 
-    private func send(
+    func send(
         _ method: HTTPMethod, _ path: String, query: [(String, String)] = [], headers: [(String, String)] = [],
-        body: [UInt8] = [], mayTimeOut: Bool = true
+        body: [UInt8] = [], changes: Int = 0, mayTimeOut: Bool = true
     ) async -> HTTPResponse? {
         var headers = headers + [("X-Sync-Id", caller.text)]
         if !links.isEmpty {
@@ -197,12 +227,18 @@ final class SimulatedDevice: @unchecked Sendable {
         else { return nil }
         let timeout: Duration? = mayTimeOut && random.once(in: 12) ? random.delay(upTo: .seconds(15)) : nil
         let response = await gateway.answer(request, timeout: timeout)
-        world.record("\(name): \(path) at \(process.name): \(response.map { "\($0.status)" } ?? "no answer")")
+        // Without the folder's name, which differs between runs.
+        let summary = response?.summary.replacing(world.folder.path, with: "") ?? "no answer"
+        world.record("\(name): \(path) at \(process.name): \(summary)")
+        if let response {
+            checkStatus(response, path)
+            if [200, 202, 504].contains(response.status) { gateway.accepted(changes, of: caller) }
+        }
         await world.delay(nil)
         return response
     }
 
-    private func read(_ response: HTTPResponse) -> Answer? {
+    func read(_ response: HTTPResponse) -> Answer? {
         guard case .bytes(let bytes) = response.content else { return nil }
         do {
             return try Answer(bytes)
@@ -223,11 +259,12 @@ final class SimulatedDevice: @unchecked Sendable {
         if !world.audit.holds(Array(batch.json.utf8), batch: batch.number, of: device, partition) {
             world.fail(.nothingLost, "\(name) got \(response.status), and the log does not have its batch")
         }
+        if let number = batch.number, memory.batch?.number == number { memory.lastNumber = number }
     }
 
     private func key(_ batch: Batch) -> String { "\(batch.number ?? 0) \(batch.isAtomic) \(batch.json)" }
 
-    private func take(_ answer: Answer, of batch: Batch?) {
+    func take(_ answer: Answer, of batch: Batch?) {
         guard let batch, answer.hasBatch else { return }
         if let refusal = answer.refusal {
             world.record("\(name): batch \(batch.number ?? 0) is refused: \(refusal)")
@@ -239,30 +276,66 @@ final class SimulatedDevice: @unchecked Sendable {
             let next = max(memory.nextNumber, number + 1) + (refusal == "outcome_expired" ? 10 : 0)
             memory.nextNumber = next + 1
             memory.batch = Batch(number: next, isAtomic: batch.isAtomic, edits: batch.edits, json: batch.json)
+            sentNumbers.insert(next)
             return
         }
         guard answer.results.count == batch.edits.count else {
             return world.fail(
                 .progress, "\(name): \(batch.edits.count) changes have \(answer.results.count) results")
         }
-        let outcome = answer.results.map { "\($0.status) \($0.code) \($0.timeStamp) \($0.version)" }
+        let outcome = Self.outcome(answer.results)
         if batch.number != nil {
             if let first = outcomes[key(batch)], first != outcome {
                 world.fail(.appliedOnce, "\(name): batch \(batch.number ?? 0) was \(first), now it is \(outcome)")
             }
             outcomes[key(batch)] = outcome
         }
+        checkAtomic(answer.results, batch)
         for (result, edit) in zip(answer.results, batch.edits) {
             memory.copy.apply(result, of: edit, by: name, schema)
         }
         if let pending = memory.batch, key(pending) == key(batch) { memory.batch = nil }
+        if batch.number != nil { done = batch }
     }
 
-    private func takePull(_ answer: Answer, isCompact: Bool) {
+    /// Asks again for the outcome of the newest batch that has one, whatever owners are granted by now.
+    private func lookUpDone() async {
+        guard let batch = done, let number = batch.number, let outcome = outcomes[key(batch)] else { return }
+        let query = [("knowledgeId", name)]
+        guard let response = await send(.get, "/v1/batches/\(number)", query: query), response.status == 200,
+            let answer = read(response)
+        else { return }
+        // The newest upload with that number may have had other content.
+        if answer.refusal != nil { return }
+        if Self.outcome(answer.results) != outcome {
+            world.fail(
+                .appliedOnce, "\(name): batch \(number) was \(outcome), now it is \(Self.outcome(answer.results))")
+        }
+        await readRows(answer, of: batch)
+    }
+
+    /// Asks for that outcome without any grant of others, and later with all again.
+    func lookUpWithoutLinks() async {
+        let links = memory.links
+        memory.links = []
+        await lookUpDone()
+        memory.links = links
+        await lookUpDone()
+    }
+
+    private static func outcome(_ results: [Answer.Result]) -> [String] {
+        results.map { "\($0.status) \($0.code) \($0.timeStamp) \($0.version)" }
+    }
+
+    func takePull(_ answer: Answer, isCompact: Bool) {
         world.audit.catchUp()
-        let granted = Set([caller] + links.map(\.owner))
+        let granted = granted
         for row in answer.rows where !granted.contains(SyncID(unchecked: row.owner)) {
             return world.fail(.ownersApart, "\(name) was sent a row of \(row.owner)")
+        }
+        let revoked = Set(memory.copy.vector.keys).subtracting(granted)
+        if Set(answer.revoked) != Set(revoked.map(\.text)) {
+            world.fail(.ownersApart, "\(name) is told that \(answer.revoked) are revoked, not \(revoked.sorted())")
         }
         for owner in answer.revoked { memory.copy.drop(SyncID(unchecked: owner)) }
         let sent = memory.copy.vector
@@ -299,5 +372,13 @@ final class SimulatedDevice: @unchecked Sendable {
                     .drainedEqual, "\(name), drained, is at \(memory.copy.head(of: owner)) of \(owner), not \(head)")
             }
         }
+    }
+}
+
+extension HTTPResponse {
+    /// The status, and what is wrong.
+    fileprivate var summary: String {
+        guard status >= 400, case .bytes(let bytes) = content else { return "\(status)" }
+        return "\(status) \(String(decoding: bytes, as: UTF8.self))"
     }
 }

@@ -20,6 +20,20 @@ struct Scenario {
     let recentResults: Int
     let pageLimit: Int
     let pageBytes: Int
+    /// How long a gateway waits for an outcome.
+    let outcomeWait: Duration
+    /// The largest request.
+    let maxBatchBytes = 64 << 10
+    /// Requests of a gateway that may wait at a time.
+    let maxWaiting: Int
+    /// Of one caller, at a gateway.
+    let uploadBytesInFlight: Int
+    /// Of one caller, at a gateway; 0: any number.
+    let changesPerSecond: Int
+    /// The size of all pages that a gateway may read at a time.
+    let answerBytesInFlight: Int
+    /// How long an upload may wait until it can be pulled; `nil`: any time.
+    let maxLag: Duration?
     /// Rows of each owner and table that devices edit; few, so that edits conflict.
     let rowCount: Int
     /// The longest delay of a request or an answer.
@@ -41,8 +55,14 @@ struct Scenario {
         batchBytes = random.pick([1, 2000, 1 << 20])
         recentResults = random.pick([1, 8, 8192])
         pageLimit = random.pick([1, 2, 5, 1000])
-        pageBytes = random.pick([1024, 4 << 20])
-        rowCount = random.number(2...8)
+        pageBytes = random.pick([300, 1024, 4 << 20])
+        outcomeWait = .seconds(random.pick([2, 10, 40]))
+        maxWaiting = random.pick([3, 20_000, 20_000])
+        uploadBytesInFlight = random.pick([1, 32 << 20, 32 << 20])
+        changesPerSecond = random.pick([0, 0, 1])
+        answerBytesInFlight = random.pick([pageBytes, 64 << 20])
+        maxLag = random.pick([nil, nil, .seconds(2)])
+        rowCount = random.pick([1, 2, 4, 8])
         longestDelay = random.pick([.zero, .milliseconds(2), .milliseconds(40), .milliseconds(800)])
         schema = Self.tables
     }

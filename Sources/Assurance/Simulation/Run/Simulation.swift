@@ -28,7 +28,9 @@ enum Simulation {
                 world.isOver = true
             }
             do {
-                try scheduler.run(maximumSteps: 5_000_000, until: { world.isOver }) { try world.beforeStep() }
+                try scheduler.run(maximumSteps: 100_000 + 10_000 * steps, until: { world.isOver }) {
+                    try world.beforeStep()
+                }
                 try world.requireInvariants()
             } catch {
                 run.failure = SimulationFailure(
@@ -104,6 +106,7 @@ struct Violation: Error, CustomStringConvertible {
         case deletesStay = "I8, deletes stay deleted"
         case ownersApart = "I9, owners are apart"
         case rules = "the rules for one change"
+        case limits = "I10, limits and their answers"
         case progress = "every request is answered in the end"
     }
 

@@ -84,6 +84,7 @@ final class Role: @unchecked Sendable {
                     .with(\.readerThreads, 1).with(\.recentResults, scenario.recentResults).with(\.rebuildRows, 3),
                 observer: StreamEventRecorder(world: world, process: process))
             self.stage = stage
+            world.started(stage)
             run(process) { try await stage.run() }
         }
     }
@@ -160,7 +161,13 @@ private struct StreamEventRecorder: FanOutObserver {
     let world: World
     let process: SimulatedProcess
 
+    func passed(_ upload: UploadReference) { if process.isAlive { world.passed(upload) } }
+
     func record(_ event: FanOutEvent, partition: Int) {
+        switch event {
+        case .ready, .damaged, .reopening, .rebuilt: world.streamChanges += 1
+        default: break
+        }
         // Without the folder's name, which differs between runs.
         world.record(
             "\(process.name), stream \(partition): \(event.description.replacing(world.folder.path, with: ""))")

@@ -9,24 +9,41 @@ final class SimulatedGateway: @unchecked Sendable {
     private let handler: GatewayHandler<SimulatedLog, SimulatedLink, NoAuthentication>
     private let world: World
     private let process: SimulatedProcess
+    private let start: Duration
+    private var accepted: [SyncID: Int] = [:]
+    /// The fan-outs report to it.
+    let backlog: UploadBacklog?
 
     init(_ world: World, _ process: SimulatedProcess, _ log: SimulatedLog) {
         self.world = world
         self.process = process
+        start = world.scheduler.now
         var configuration = GatewayConfiguration()
         configuration.pageBytes = world.scenario.pageBytes
-        configuration.outcomeWait = .seconds(10)
+        configuration.outcomeWait = world.scenario.outcomeWait
+        configuration.maxWaiting = world.scenario.maxWaiting
+        configuration.callerBytesInFlight = world.scenario.uploadBytesInFlight
+        configuration.callerChangesPerSecond = world.scenario.changesPerSecond
+        configuration.server.maxAnswerBytesInFlight = world.scenario.answerBytesInFlight
+        backlog = world.scenario.maxLag.map {
+            UploadBacklog(partitions: world.scenario.partitions, maximumLag: $0)
+        }
         let schemas = world.scenario.schemas
         handler = GatewayHandler(
             log: log, link: SimulatedLink(world: world, process: process), authenticator: NoAuthentication(),
-            history: world.scenario.history, schemas: { schemas }, configuration: configuration, clock: world.clock)
+            history: world.scenario.history, schemas: { schemas },
+            limits: SyncLimits(maxBatchBytes: world.scenario.maxBatchBytes),
+            configuration: configuration, backlog: backlog, clock: world.clock)
     }
 
     /// Answers a request; `nil` where the client gets no answer: it timed out, the process died, or the answer was lost.
     func answer(_ request: HTTPRequest, timeout: Duration?) async -> HTTPResponse? {
         switch handler.bodyPolicy(for: request) {
         case .refuse(let response): return response
-        case .accept, .acceptUpTo: break
+        case .accept: break
+        case .acceptUpTo(let size):
+            // As the server refuses it.
+            if request.body.count > size { return HTTPResponse(status: 413) }
         }
         let reply = Reply()
         switch handler.respond(to: request) {
@@ -54,6 +71,20 @@ final class SimulatedGateway: @unchecked Sendable {
             return nil
         }
         return response
+    }
+
+    /// Checks that a caller has not uploaded more than its rate allows.
+    func accepted(_ changes: Int, of caller: SyncID) {
+        let rate = world.scenario.changesPerSecond
+        guard rate > 0, changes > 0 else { return }
+        let count = accepted[caller, default: 0] + changes
+        accepted[caller] = count
+        // The bucket holds the changes of ten seconds.
+        let seconds = Int((world.scheduler.now - start).components.seconds) + 1 + 10
+        if count > rate * seconds {
+            world.fail(
+                .limits, "\(caller) has uploaded \(count) changes in \(seconds - 10) seconds, at \(rate) a second")
+        }
     }
 
     func close() async { await handler.close() }

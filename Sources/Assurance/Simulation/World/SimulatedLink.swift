@@ -26,7 +26,10 @@ struct SimulatedLink: FanOutLink {
         of part: PartReference, rows: RowWindow?, within limit: Duration
     ) async throws(FanOutError) -> PartOutcome {
         try await exchange { stage throws(FanOutError) in
-            try await stage.outcome(of: part, rows: rows, within: limit)
+            let head = await Head(of: part.key.owner, in: stage, world)
+            let outcome = try await stage.outcome(of: part, rows: rows, within: limit)
+            world.streams.check(outcome, of: part.key.owner, in: rows, notBefore: head.known)
+            return outcome
         }
     }
 
@@ -34,7 +37,10 @@ struct SimulatedLink: FanOutLink {
         of batch: Int64, for key: DeviceKey, rows: RowWindow?, within limit: Duration
     ) async throws(FanOutError) -> PartOutcome? {
         try await exchange { stage throws(FanOutError) in
-            try await stage.keptOutcome(of: batch, for: key, rows: rows, within: limit)
+            let head = await Head(of: key.owner, in: stage, world)
+            let outcome = try await stage.keptOutcome(of: batch, for: key, rows: rows, within: limit)
+            if let outcome { world.streams.check(outcome, of: key.owner, in: rows, notBefore: head.known) }
+            return outcome
         }
     }
 
@@ -45,7 +51,24 @@ struct SimulatedLink: FanOutLink {
     func subscribe(
         to owners: [SyncID], moved: @escaping @Sendable (SyncID, TimeStamp) -> Void
     ) -> any FanOutSubscription {
-        world.anyFanOut()?.subscribe(to: owners, moved: moved) ?? Unsubscribed()
+        world.subscribe(to: owners, moved: moved)
+    }
+
+    /// The head of a stream before a request.
+    private struct Head {
+        private let timeStamp: TimeStamp
+        private let changes: Int
+        private let world: World
+
+        init(of owner: SyncID, in stage: Stage, _ world: World) async {
+            self.world = world
+            changes = world.streamChanges
+            // A stream that is not served has no head.
+            do { timeStamp = try await stage.heads(of: [owner])[0] } catch { timeStamp = .zero }
+        }
+
+        /// Rows that were read since are not older; zero where a stream was rebuilt or opened meanwhile.
+        var known: TimeStamp { changes == world.streamChanges ? timeStamp : .zero }
     }
 
     private func exchange<Answer>(
@@ -60,7 +83,27 @@ struct SimulatedLink: FanOutLink {
     }
 }
 
-/// No fan-out runs: the subscriber asks again after its wait.
-private struct Unsubscribed: FanOutSubscription {
-    func cancel() {}
+/// A gateway's subscription to all fan-outs, those included that start later: as the network's link, which renews a
+/// subscription on another fan-out and reports the head then.
+final class LinkSubscription: FanOutSubscription, @unchecked Sendable {
+    // Unchecked: used on the run's thread alone.
+    private let owners: [SyncID]
+    private let moved: @Sendable (SyncID, TimeStamp) -> Void
+    private var parts: [any FanOutSubscription] = []
+    private(set) var isCancelled = false
+
+    init(to owners: [SyncID], moved: @escaping @Sendable (SyncID, TimeStamp) -> Void) {
+        self.owners = owners
+        self.moved = moved
+    }
+
+    func add(_ stage: FanOut<SimulatedLog, SimulatedStore>) {
+        parts.append(stage.subscribe(to: owners, moved: moved))
+    }
+
+    func cancel() {
+        isCancelled = true
+        for part in parts { part.cancel() }
+        parts = []
+    }
 }

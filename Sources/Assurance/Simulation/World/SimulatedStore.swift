@@ -29,8 +29,16 @@ struct SimulatedStore: RecordStore {
     }
 
     func commit(_ steps: [StoreStep]) async throws(RecordStoreError) {
+        await world.waitForTables()
         try await call { () throws(RecordStoreError) in
-            try await store.commit(steps)
+            do throws(RecordStoreError) {
+                try await store.commit(steps)
+            } catch {
+                if world.isTicking, error.code == .fenced {
+                    world.fail(.progress, "\(process.name) is fenced, though no other worker has written the tables")
+                }
+                throw error
+            }
             for step in steps { world.wrote(step, by: process) }
         }
     }

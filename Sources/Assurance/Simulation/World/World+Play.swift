@@ -34,6 +34,16 @@ extension World {
         }
         endFaults()
         await settle()
+        await withTicks {
+            await playPolls()
+            // With the longest delays, the end of the log is not known in less time.
+            let mustAnswer = scenario.outcomeWait >= .seconds(10)
+            for device in devices where violation == nil {
+                await device.probe(mustAnswer: mustAnswer)
+                await device.lookUpWithoutLinks()
+            }
+        }
+        await settle()
         if violation == nil { await checkTables() }
         await stopRoles()
         if violation == nil { await replay() }
@@ -55,7 +65,7 @@ extension World {
     }
 
     /// Waits for something that must happen once faults have ended.
-    private func until(_ what: String, _ condition: () async -> Bool) async {
+    func until(_ what: String, _ condition: () async -> Bool) async {
         record("waits: \(what)")
         for _ in 0..<200 {
             if violation != nil { return }
@@ -66,7 +76,7 @@ extension World {
     }
 
     /// Whether every upload is admitted, ordered, written and in every fan-out: a device may pull from any.
-    private func isQuiet() async -> Bool {
+    func isQuiet() async -> Bool {
         audit.catchUp()
         for partition in 0..<scenario.partitions {
             let end = log.records(of: TopicPartition(.changes, partition), from: 0).count

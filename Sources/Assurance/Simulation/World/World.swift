@@ -25,8 +25,15 @@ final class World: @unchecked Sendable {
     private var roles: [Role] = []
     private(set) var devices: [SimulatedDevice] = []
     var isOver = false
+    /// Whether a timer is always near, and there are no faults.
+    var isTicking = false
+    /// When the tables take transactions again.
+    private var tablesStallUntil: Duration = .zero
     /// Actions that devices have left.
     var actionsLeft: Int
+    /// Counts the streams that were opened, rebuilt or found damaged.
+    var streamChanges = 0
+    private var subscriptions: [LinkSubscription] = []
     private var earlierTables: MemoryTables?
     private var isRemoving = false
     /// The difference between the log's clock and the run's; a fault changes it.
@@ -83,6 +90,14 @@ final class World: @unchecked Sendable {
         }
     }
 
+    /// Waits for a time.
+    func sleep(_ time: Duration) async {
+        let end = scheduler.now + time
+        await withCheckedContinuation { continuation in
+            _ = scheduler.schedule(at: end) { continuation.resume() }
+        }
+    }
+
     // MARK: Processes
 
     func group(_ name: String, of topic: Topic) -> SimulatedGroup {
@@ -107,6 +122,25 @@ final class World: @unchecked Sendable {
 
     var runningFanOuts: [FanOut<SimulatedLog, SimulatedStore>] { roles.compactMap(\.fanOut) }
 
+    /// Subscribes to the fan-outs that run and to those that start later.
+    func subscribe(to owners: [SyncID], moved: @escaping @Sendable (SyncID, TimeStamp) -> Void) -> LinkSubscription {
+        let subscription = LinkSubscription(to: owners, moved: moved)
+        for stage in runningFanOuts { subscription.add(stage) }
+        subscriptions.removeAll(where: \.isCancelled)
+        subscriptions.append(subscription)
+        return subscription
+    }
+
+    func started(_ stage: FanOut<SimulatedLog, SimulatedStore>) {
+        subscriptions.removeAll(where: \.isCancelled)
+        for subscription in subscriptions { subscription.add(stage) }
+    }
+
+    /// Reports to every gateway what can be pulled.
+    func passed(_ upload: UploadReference) {
+        for (_, gateway) in roles.compactMap(\.gateway) { gateway.backlog?.passed(upload) }
+    }
+
     func anyGateway() -> (SimulatedProcess, SimulatedGateway)? {
         let running = roles.compactMap(\.gateway)
         return running.isEmpty ? nil : random.pick(running)
@@ -121,7 +155,7 @@ final class World: @unchecked Sendable {
     }
 
     private func injectFault() {
-        switch random.number(0...19) {
+        switch random.number(0...22) {
         case 0...8: random.pick(roles).crash()
         case 9...11: random.pick(roles).becomeStale()
         case 12: random.pick(roles).restart()
@@ -129,6 +163,7 @@ final class World: @unchecked Sendable {
         case 14...15: failAppend()
         case 16: stallLog()
         case 17: removeResults()
+        case 18...20: stallTables()
         default: fallBack()
         }
     }
@@ -144,6 +179,16 @@ final class World: @unchecked Sendable {
         record("the log stalls")
         log.pause()
         _ = scheduler.schedule(at: scheduler.now + random.delay(upTo: .seconds(15))) { [log] in log.resume() }
+    }
+
+    private func stallTables() {
+        record("the tables stall")
+        tablesStallUntil = scheduler.now + random.delay(upTo: .seconds(15))
+    }
+
+    /// Waits while the tables take no transactions.
+    func waitForTables() async {
+        while faults.areOn, scheduler.now < tablesStallUntil { await sleep(.milliseconds(100)) }
     }
 
     /// Retention removes old results: streams that have not read them are rebuilt from the tables.
