@@ -75,6 +75,7 @@ let package = Package(
         .executable(name: "weir-bench", targets: ["Benchmark"]),
         .executable(name: "weir-chaos", targets: ["Chaos"]),
         .executable(name: "weir-simulate", targets: ["Simulation"]),
+        .executable(name: "weir-mutants", targets: ["Mutants"]),
     ],
     targets: [
         // Pipeline: The stages, in the order of a change, and the topic that they agree on.
@@ -218,6 +219,7 @@ let package = Package(
                 "Ingest", "JSON", "MemoryChangeLog", "MemoryRecordStore", "Observability", "Ordering",
                 "PartitionSupervision", "RecordStore", "SyncModel", "SyncWire", "ThreadExecutor",
             ]),
+        program("Assurance/Mutants", ["Commands"]),
         program(
             "Assurance/Benchmark",
             [
@@ -358,6 +360,7 @@ let package = Package(
                 "ChangeLog", "Chaos", "DeviceModel", "Fuzzing", "KafkaServer", "LoadTools", "PostgresServer",
                 "ProgramRun", "ServerShell", "SyncModel", "SyncWire", "TopicAudit",
             ]),
+        tests("Assurance/MutantsTests", ["Mutants"]),
         tests("Assurance/SimulationTests", ["Fuzzing", "ProgramRun", "Simulation"]),
         tests(
             "Assurance/VerificationTests",

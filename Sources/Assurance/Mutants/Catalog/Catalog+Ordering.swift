@@ -1,0 +1,52 @@
+extension Catalog {
+    private static let worker = "Pipeline/Ordering/PartitionWorker.swift"
+    private static let partition = "Pipeline/Ordering/PartitionOrdering.swift"
+    private static let deciding = "Pipeline/Ordering/PartitionOrdering+Deciding.swift"
+    private static let overlay = "Pipeline/Ordering/Overlay.swift"
+
+    static let ordering: [Mutant] = [
+        .expression("a replaced worker publishes", in: worker, "ordering.isOwn(position)", "true", seeds: 140),
+        .expression(
+            "the tables are written before ordered has the results", in: worker, "step.receipt?.offsets().last",
+            "nil as Int64?"),
+        .expression(
+            "the tables name an offset of ordered before their last result", in: worker, "offset + 1", "offset",
+            within: "orderedOffset = offset + 1"),
+        .statement("the reading task is not woken", in: worker, "if effects.wakesReader { stepsWritten.signal() }"),
+        .statement("the writing task is not woken", in: worker, "if effects.wakesWriter { stepAdded.signal() }"),
+        .expression(
+            "ordering begins one record after the tables' position", in: "Pipeline/Ordering/OrderingStart.swift",
+            "state.nextOffset", "state.nextOffset + 1", within: "reader(of: changes, from: state.nextOffset)"),
+        .statement("the position that was written is forgotten", in: partition, "stored = position", seeds: 120),
+        .expression(
+            "a row of a newer step leaves the overlay", in: overlay, "rows[place].value.step == step.number", "true",
+            unfound:
+                "needs three batches that write one row while the tables stall, and a read between two transactions"),
+        .expression(
+            "a device's progress of a newer step leaves the overlay", in: overlay, "entry.step <= step.number", "true",
+            unfound: "needs a repeat of a batch between two transactions of its device"),
+        .expression(
+            "the overlay decides on an outcome that only the tables have", in: overlay,
+            "outcome != nil || batch > entry.highestBatch", "true",
+            unfound: "needs a repeat whose outcome is in the tables while a later batch of its device is not"),
+        .expression(
+            "rows come from the tables although the overlay is newer", in: deciding,
+            "overlay.row(key) ?? known.rows[key]",
+            "known.rows[key] ?? overlay.row(key)"),
+        .statement(
+            "a row that leaves the overlay while the tables are read is lost", in: deciding,
+            "lookups.known.rows[key] = row", seeds: 130),
+        .expression(
+            "a lower batch does not wait for unwritten steps", in: deciding, "batch < before", "false",
+            unfound: "progress(of:) decides the same once more, from the overlay"),
+        .expression(
+            "a result names part 0", in: deciding, "part.part", "0", within: "uploadPart: part.part", seeds: 30),
+        .expression(
+            "the fence of the tables is open", in: "Adapters/MemoryRecordStore/MemoryTables.swift",
+            "partitions[step.partition]?.position == step.expected", "true",
+            unfound: "ordering's own fence, which compares the position after each read, stops a replaced worker first"),
+        .expression(
+            "the tables keep too few outcomes", in: "Adapters/MemoryRecordStore/MemoryTables.swift",
+            "Outcome.keptPerDevice", "2", within: "outcomes.suffix(Outcome.keptPerDevice)", seeds: 40),
+    ]
+}

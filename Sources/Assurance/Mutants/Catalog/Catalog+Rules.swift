@@ -1,0 +1,115 @@
+extension Catalog {
+    private static let clock = "Model/SyncModel/Identity/TimeStamp.swift"
+    private static let machine = "Model/SyncModel/Ordering/OrderingMachine.swift"
+    private static let row = "Model/SyncModel/Ordering/OrderedRow.swift"
+    private static let change = "Model/SyncModel/Ordering/ChangeRules.swift"
+    private static let vector = "Model/SyncModel/Identity/KnowledgeVector.swift"
+
+    static let rules: [Mutant] = [
+        .expression(
+            "a timeStamp is not raised", in: clock, "max(previous.rawValue + 1, logTime)",
+            "max(previous.rawValue, logTime)"),
+        .expression("a timeStamp falls with the clock", in: clock, "max(previous.rawValue + 1, logTime)", "logTime"),
+        .expression(
+            "the sequence clock skips a number", in: clock, "max(previous.rawValue + 1, first)",
+            "max(previous.rawValue + 2, first)"),
+        .expression(
+            "a part that was delivered twice is ordered twice", in: "Model/SyncModel/Ordering/PartitionState.swift",
+            "UploadProgress(offset: part.upload.offset, part: part.part) <= seen",
+            "UploadProgress(offset: part.upload.offset, part: part.part) < seen"),
+        .expression(
+            "the newest batch of a device is applied again", in: machine, "batch <= progress.highestBatch",
+            "batch < progress.highestBatch"),
+        .expression(
+            "a batch number that is used again is taken for a repeat", in: machine,
+            "first.contentHash == part.contentHash", "true"),
+        .expression(
+            "a lower batch without an outcome is applied", in: machine, "batch <= progress.highestBatch",
+            "batch <= progress.highestBatch && progress.outcome != nil", seeds: 70),
+        .expression(
+            "one outcome too few is kept", in: "Model/SyncModel/Ordering/Outcome.swift", "16", "15",
+            within: "keptPerDevice = 16", seeds: 90, steps: 400),
+        .expression("a base above the row's timeStamp is current", in: row, "base <= timeStamp", "true"),
+        .expression(
+            "the row's own timeStamp is not current", in: row,
+            "(writer == device ? othersTimeStamp : timeStamp) <= base",
+            "(writer == device ? othersTimeStamp : timeStamp) < base"),
+        .expression(
+            "versions of the same device count as another's", in: row,
+            "(writer == device ? othersTimeStamp : timeStamp) <= base", "timeStamp <= base"),
+        .expression("the last writer is older than itself", in: change, "row.writer != part.device", "true"),
+        .expression(
+            "an equal updatedAt loses", in: change, "updatedAt(of: change) < row.updatedAt",
+            "updatedAt(of: change) <= row.updatedAt",
+            unfound: "needs two devices that send the same updatedAt for one row"),
+        .expression(
+            "every base revives a tombstone", in: change, "change.base == row.timeStamp", "change.base > .zero",
+            seeds: 40),
+        .expression("no change revives a tombstone", in: change, "change.base == row.timeStamp", "false", seeds: 30),
+        .expression(
+            "a tombstone is revived by a change that had not seen it", in: change,
+            "(old?.isDeleted == true && !isCreation)", "false"),
+        .expression(
+            "updatedAt is not clamped", in: change, "min(change.updatedAt ?? part.logTime, part.logTime)",
+            "change.updatedAt ?? part.logTime"),
+        .expression(
+            "updatedAt falls", in: change, "max(updatedAt(of: change), old?.updatedAt ?? .min)", "updatedAt(of: change)"
+        ),
+        .expression(
+            "the newest version by another device is forgotten", in: change,
+            "$0.writer == part.device ? $0.othersTimeStamp : $0.timeStamp", "$0.othersTimeStamp", seeds: 40),
+        .expression("a version is not counted", in: change, "(old?.version ?? 0) + 1", "old?.version ?? 1"),
+        .expression(
+            "a row gets another creator", in: change, "old?.knowledgeID ?? change.knowledgeID", "change.knowledgeID"),
+        .expression(
+            "an atomic part is applied in spite of a conflict", in: change, "part.isAtomic", "false",
+            within: "if part.isAtomic, hasRejection"),
+        .statement("an aborted part uses up timeStamps", in: change, "timeStamp = timeStampBefore"),
+        .expression(
+            "an atomic part is applied in spite of a refusal by ingest", in: change,
+            "part.isAtomic && part.hasIngestRefusal", "false"),
+        .expression(
+            "a row with an altered value counts as held", in: change, "isAltered ? nil : isFull ? .zero : before",
+            "isFull ? .zero : before"),
+        .expression(
+            "a row of which some columns were written counts as held", in: change,
+            "isAltered ? nil : isFull ? .zero : before", "isAltered ? nil : TimeStamp.zero", seeds: 70),
+        .statement(
+            "a row that a batch wrote twice counts as held as after its first write", in: change, "settleHeld()",
+            within: "settleHeld()\n        }",
+            unfound: "a result names the timeStamp of its own write, at which the row no longer is"),
+        .statement(
+            "the values of a delete that wrote nothing count as stored", in: change,
+            "if case .applied = status { dropValues(of: change, key) }",
+            unfound: "the simulated device stores no values of a delete"),
+        .statement(
+            "a revived row counts as held without all columns", in: change,
+            "if isCreation, old != nil, !isFull { isAltered = true }",
+            unfound: "the simulated device resets the columns of a revived row itself"),
+        .statement(
+            "a row with a default counts as held", in: change,
+            "if index < schema.tables[change.table].columns.count { isAltered = true }",
+            unfound: "the simulated device fills in declared defaults itself"),
+        .expression(
+            "a row whose updatedAt was clamped counts as held", in: change, "change.updatedAt != updatedAt", "false"),
+        .expression(
+            "a conflict locates the row as it was before the part", in: change,
+            "written[key].map { rows[$0].row } ?? lookup(key)", "lookup(key)",
+            within: "let row = written[key].map { rows[$0].row } ?? lookup(key)\n            results[position].locator",
+            seeds: 40),
+        .expression(
+            "the earlier version of a row written twice is named wrongly", in: change,
+            "earlier?.before ?? old?.timeStamp ?? .zero", "old?.timeStamp ?? .zero"),
+        .expression("a creation without a required column is stored", in: change, "column.isNullable", "true"),
+        .expression(
+            "the head of a cut page is not required", in: vector, "max(highest, cutFrom ?? .zero)", "highest"),
+        .expression(
+            "the floor of a vector is ignored", in: vector, "entries[device] ?? floor", "entries[device] ?? .zero"),
+        .expression(
+            "the pieces of a result have no end", in: "Model/SyncWire/OrderedPiece+Split.swift", "true", "false",
+            within: "piece.isLast = true"),
+        .expression(
+            "two pieces of a result have the same number", in: "Model/SyncWire/OrderedPiece+Split.swift",
+            "pieces.count", "pieces.count - 1", within: "piece.piece = pieces.count"),
+    ]
+}
