@@ -41,7 +41,7 @@ extension Catalog {
         .expression(
             "an equal updatedAt loses", in: change, "updatedAt(of: change) < row.updatedAt",
             "updatedAt(of: change) <= row.updatedAt",
-            unfound: "needs two devices that send the same updatedAt for one row"),
+            seeds: 300),
         .expression(
             "every base revives a tombstone", in: change, "change.base == row.timeStamp", "change.base > .zero",
             seeds: 40),
