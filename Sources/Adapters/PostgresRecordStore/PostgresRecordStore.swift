@@ -86,8 +86,8 @@ package final class PostgresRecordStore: RecordStore {
     /// Creates and extends the tables of each database for all known versions; rows keep their values.
     ///
     /// All databases are changed, in a transaction of each, before `publish` makes the newest version known to other processes;
-    /// then the transactions are committed. Tables that are in use are awaited, and sessions that use them meanwhile wait a
-    /// quarter of a second at most.
+    /// then the transactions are committed. Tables that are in use are awaited with short attempts, between which nothing is
+    /// locked.
     ///
     /// - Parameter publish: returns false where the version was not published: then nothing is changed. It must end within half
     ///   a minute.

@@ -127,9 +127,14 @@ struct Shard: Sendable {
 
     /// Two sessions: one to export a snapshot, one to read whole tables in it.
     func snapshotSessions() async throws(RecordStoreError) -> PostgresPool {
+        try await sessions(2, name: "postgres-at")
+    }
+
+    /// Sessions beside those of the pool, with the settings of those that read snapshots.
+    func sessions(_ count: Int, name: String) async throws(RecordStoreError) -> PostgresPool {
         try await translating {
             try await PostgresPool.start(
-                parameters, count: 2, connectTimeout: connectTimeout, name: "postgres-at-\(settings.number)",
+                parameters, count: count, connectTimeout: connectTimeout, name: "\(name)-\(settings.number)",
                 setUp: snapshotSession.apply)
         }
     }

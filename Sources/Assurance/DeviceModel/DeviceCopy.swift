@@ -98,6 +98,9 @@ package struct DeviceCopy {
 
     package func head(of owner: SyncID) -> Int64 { vector[owner]?.values.max() ?? 0 }
 
+    /// The owners that a request names.
+    package var named: Set<SyncID> { Set(vector.keys).union(cutFrom.keys) }
+
     /// The fields `knowledge` and, after a page that was cut, `cutFrom` of a request.
     package var requestFields: String {
         let entries = vector.sorted { $0.key < $1.key }.flatMap { owner, entries in

@@ -87,12 +87,21 @@ package final class ControlTopic: Sendable {
                 return entry
             }
             let written = Mutex(view)
-            try await prepare(evolved) { [before = view] in
-                let offset = try await Self.append(.schema(entry), to: log)
-                let after = try await Self.read(log, after: before, through: offset)
-                written.withLock { $0 = after }
-                // Else another process's record of this number was first.
-                return after.schemas[entry.version.ordinal] == entry
+            do {
+                try await prepare(evolved) { [before = view] in
+                    let offset = try await Self.append(.schema(entry), to: log)
+                    let after = try await Self.read(log, after: before, through: offset)
+                    written.withLock { $0 = after }
+                    // Else another process's record of this number was first.
+                    return after.schemas[entry.version.ordinal] == entry
+                }
+            } catch {
+                // Another process may have registered a version meanwhile, or this one's may have been written after all.
+                guard !Task.isCancelled, let after = await Self.readIfPossible(log, after: view),
+                    after.schemas.entries.count > view.schemas.entries.count
+                else { throw error }
+                view = after
+                continue
             }
             view = written.withLock { $0 }
             if view.schemas[entry.version.ordinal] == entry {
@@ -100,6 +109,11 @@ package final class ControlTopic: Sendable {
                 return entry
             }
         }
+    }
+
+    /// `nil` where the topic cannot be read, for a caller that has an error to report already.
+    private static func readIfPossible(_ log: some ChangeLog, after view: ControlView) async -> ControlView? {
+        do { return try await read(log, after: view) } catch { return nil }
     }
 
     private func adopt(_ found: ControlView) {
@@ -133,14 +147,17 @@ package final class ControlTopic: Sendable {
     }
 
     /// - Returns: the record's offset.
+    private static let appendLimit = Duration.seconds(20)
+
     private static func append(_ record: ControlRecord, to log: some ChangeLog) async throws -> Int64 {
         let key = record.key(distinguishedBy: String(UInt64.random(in: .min ... .max), radix: 16))
         let producer = try await log.producer()
         let result = await Result.capturing {
-            try await producer.append([NewRecord(to: partition, key: key, value: record.encode())])
+            try await producer.enqueue([NewRecord(to: partition, key: key, value: record.encode())])
         }
-        await producer.close()
-        guard let offset = try result.get().first else {
+        // Tables may be locked meanwhile.
+        await producer.close(within: appendLimit)
+        guard let offset = try await result.get().offsets().first else {
             throw ChangeLogError(.other, partition: partition, message: "the log gave no offset for a record")
         }
         return offset

@@ -139,6 +139,6 @@ struct PartitionOrdering {
         if let writing { ownPositions.append(writing) }
     }
 
-    /// Whether no other worker has moved the tables since ``beginReading()``, given their position after the reads.
+    /// Whether what was read since ``beginReading()`` is not another worker's, given the tables' position at or after the reads.
     func isOwn(_ position: StoredPosition?) -> Bool { ownPositions.contains(position) }
 }

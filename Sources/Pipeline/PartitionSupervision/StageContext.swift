@@ -30,8 +30,10 @@ package struct StageContext<Log: ChangeLog>: Sendable {
 }
 
 extension StageContext {
-    /// How long the log may take for what is enqueued once the work on a partition ends. What it does not take by then is made again
-    /// by the partition's next worker: brokers that are away must delay neither that one nor the end of the process.
+    /// How long the log may take for what is enqueued once the work on a partition ends.
+    ///
+    /// What it does not take by then is made again by the partition's next worker: brokers that are away must delay neither that
+    /// one nor the end of the process.
     package static var releaseLimit: Duration { .seconds(5) }
 
     /// Runs a worker for each partition of a topic that is assigned to this member of a group, until the task is cancelled;

@@ -73,7 +73,11 @@ struct ClusterBackend: Backend {
         _ settings: ClusterSettings, _ proposal: Proposal?, _ log: KafkaChangeLog
     ) async throws -> ControlTopic {
         let shards = settings.postgres?.shards.count
-        guard let proposal, let shards else { return try await ControlTopic.existing(in: log, shards: shards) }
+        guard let proposal, let shards, settings.postgres?.migratesAtStart == true else {
+            let control = try await ControlTopic.existing(in: log, shards: shards)
+            if let proposal { try SizeLimits.check(proposal.limits.limits, in: control.history) }
+            return control
+        }
         // What is wrong with the schema file must not make a history first.
         _ = try SchemaFiles.read(proposal.pipeline.schema, limits: proposal.limits.limits.outcome)
         return try await ControlTopic.open(
@@ -88,7 +92,9 @@ struct ClusterBackend: Backend {
         let declared = try SchemaFiles.read(proposal.pipeline.schema, limits: proposal.limits.limits.outcome)
         if postgres.migratesAtStart {
             _ = try await tables.publish(declared, control, in: log)
-        } else if try control.schemas.evolved(to: declared).entries.count > control.schemas.entries.count {
+            return
+        }
+        try await control.register(declared, in: log) { _, _ in
             throw RecordStoreError(
                 .incompatibleTables,
                 message:

@@ -43,12 +43,15 @@ struct EmbeddedBackend: Backend {
         do {
             let control = try await ControlTopic.open(
                 in: log, proposed: History.new(pipeline, for: log, partitions: changeLog.partitions)
-            ) { try SizeLimits.check(stages.limits.limits, in: $0) }
-            let served = stages.fanOut.partitions
-            guard try served.numbers(in: control.history).count == control.history.partitions else {
-                throw Failure(
-                    description: "fanout.partitions is \(served); a process with all roles has the only fan-out, which "
-                        + "serves all partitions: leave the key out")
+            ) { history in
+                try SizeLimits.check(stages.limits.limits, in: history)
+                let served = stages.fanOut.partitions
+                guard try served.numbers(in: history).count == history.partitions else {
+                    throw Failure(
+                        description:
+                            "fanout.partitions is \(served); a process with all roles has the only fan-out, which serves all "
+                            + "partitions: leave the key out")
+                }
             }
             let entry = try await control.register(declared, in: log)
             logger.info(

@@ -68,6 +68,28 @@ struct BusyTablesTests {
         }
     }
 
+    @Test(arguments: [0, 1]) func tablesOfAnyDatabaseAreAwaited(busy: Int) async throws {
+        let places = [try await PostgresStoreHarness.makeDatabase(), try await PostgresStoreHarness.makeDatabase()]
+        try await places[0].withStore { configuration in
+            let other = try places[1].configuration.shards[0]
+            configuration.shards.append(other)
+        } _: { store in
+            try await store.prepare(Samples.first)
+            let migration = Migrating()
+            let held = PostgresStoreHarness(
+                server: places[busy].server, schema: places[0].schema, database: places[busy].database)
+            try await held.execute("BEGIN; SELECT FROM person") {
+                migration.start(store)
+                try await untilAnnounced(held)
+                #expect(migration.published.load(ordering: .relaxed) == 0)
+                // Another process can start meanwhile.
+                try await store.prepare(Samples.first)
+            }
+            #expect(try await migration.plans()?.map(\.statements.isEmpty) == [false, false])
+            #expect(try await store.migrationPlans(Samples.second).map(\.statements) == [[], []])
+        }
+    }
+
     @Test(arguments: [false, true]) func aVersionThatIsNotPublishedChangesNoTable(fails: Bool) async throws {
         struct Refusal: Error {}
         let place = try await PostgresStoreHarness.makeDatabase()

@@ -67,6 +67,35 @@ struct ExportedSnapshotTests {
         }
     }
 
+    /// What ordering looks up is of the position that comes with it, whatever another worker writes meanwhile (I4).
+    @Test func aLookupIsOfOneMoment() async throws {
+        let place = try await PostgresStoreHarness.makeDatabase()
+        try await place.withStore { store in
+            try await store.prepare(Samples.second)
+            try await write(1, to: store)
+            @Sendable func lookUp() async throws -> StepLookup {
+                let request = ProgressRequest(key: Samples.device, batch: 1)
+                return try await store.lookup(
+                    rows: [Sight.row(1, 0).key], progress: [request], in: 0, schemaOrdinal: 2)
+            }
+            let found = Mutex<Task<StepLookup, any Error>?>(nil)
+            // Its session has the statements prepared.
+            #expect(try await lookUp().position == Samples.position(1))
+            // The devices are read after the position and before the rows.
+            try await place.execute("BEGIN; LOCK TABLE weir_devices IN ACCESS EXCLUSIVE MODE") {
+                found.withLock { $0 = Task { try await lookUp() } }
+                let waiting = "SELECT 1::text FROM pg_locks WHERE NOT granted AND relation = 'weir_devices'::regclass"
+                while try await place.query(waiting).isEmpty {}
+                try await place.execute(
+                    "BEGIN; UPDATE person SET version = 2; UPDATE weir_partitions SET next_offset = 2; COMMIT")
+            }
+            let lookup = try #require(try await found.withLock { $0 }?.value)
+            #expect(lookup.position == Samples.position(1))
+            #expect(lookup.rows.map(\.version) == [1])
+            #expect(lookup.progress.map(\.highestBatch) == [1])
+        }
+    }
+
     @Test func anErrorOfTheBodyEndsTheSnapshot() async throws {
         struct Cause: Error {}
         let place = try await PostgresStoreHarness.makeDatabase()

@@ -71,7 +71,7 @@ struct RegistrationTests {
         let lost = ChangeLogError(.inputOutput, message: "the acknowledgement was lost", isRetriable: true)
         let four = [three[0].with(Column(name: "d", type: .real))]
         log.failNextAppend(lost, isStored: true)
-        await #expect(throws: lost) { try await control.register(four, in: log) }
+        #expect(try await control.register(four, in: log).version.ordinal == 4)
         #expect(try await control.register(four, in: log).version.ordinal == 4)
         let after = try await compacted(log)
         #expect(try await after.range(of: place) == log.range(of: place))

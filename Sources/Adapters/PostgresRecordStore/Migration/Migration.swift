@@ -47,7 +47,6 @@ struct Migration {
     }
 
     /// Takes the migration lock, which another migration may hold for some time.
-    ///
     private func waitForOthers() throws {
         let timeout = try connection.query("SELECT current_setting('lock_timeout')").text(0, 0)
         try connection.execute("SET LOCAL lock_timeout = '\(Self.lockTimeout)'")

@@ -7,7 +7,7 @@ import SyncModel
 ///
 /// The statements run first: a version is published only when the tables are locked and extended, so that no worker ever waits
 /// for tables that somebody else uses. Locks are awaited for a moment only, since everybody queues behind an exclusive lock that
-/// waits; between two attempts nothing is locked, and long reads, which a notice tells to give way, end.
+/// waits; between two attempts nothing is locked, and a notice tells long reads to give way.
 struct MigrationRun: Sendable {
     let schemas: SchemaHistory
     let epoch: String
@@ -22,74 +22,115 @@ struct MigrationRun: Sendable {
         let plan: MigrationPlan
     }
 
-    /// In milliseconds; all sessions that use a table may have to wait as long.
+    private enum Attempt: Sendable {
+        case done([MigrationPlan])
+        case notPublished
+        /// The tables of a database are in use.
+        case busy(Shard)
+    }
+
+    /// For each lock, in milliseconds.
     private static let lockTimeout = 250
     private static let pause: Duration = .seconds(1)
+    /// How long a transaction may wait for the statements of other databases, in milliseconds; ends those of processes that
+    /// are gone.
+    private static let statementTimeout = 600_000
     /// How long a transaction that holds locks may wait for the publication, in milliseconds.
     private static let publicationTimeout = 30_000
 
     /// - Returns: what was done, or `nil` if the version was not published.
     func run(_ shards: [Shard]) async throws(RecordStoreError) -> [MigrationPlan]? {
         do {
-            return try await open(shards[...], [])
+            let first = try await attempt(shards[...], [])
+            guard case .busy = first else { return plans(first) }
+            return try await announcing(shards[...]) { try await repeatedly(shards, after: first) }
         } catch {
             throw RecordStoreError(error, database: shards.count == 1 ? shards[0].database : "the tables")
         }
     }
 
-    /// Opens a transaction of each database in turn.
-    private func open(_ shards: ArraySlice<Shard>, _ opened: [Database]) async throws -> [MigrationPlan]? {
+    private func plans(_ attempt: Attempt) -> [MigrationPlan]? {
+        if case .done(let plans) = attempt { plans } else { nil }
+    }
+
+    private func repeatedly(_ shards: [Shard], after first: Attempt) async throws -> [MigrationPlan]? {
+        var last = first
+        var backoff = Backoff(RetryPolicy(delays: Self.pause...Self.pause, limit: wait))
+        while case .busy(let shard) = last {
+            guard backoff.isWithinLimit else { throw try await failure(shard) }
+            try await backoff.pause()
+            last = try await attempt(shards[...], [])
+        }
+        return plans(last)
+    }
+
+    /// Asks readers of all databases to give way for the duration of a body.
+    private func announcing<Value: Sendable>(
+        _ shards: ArraySlice<Shard>, _ body: () async throws -> Value
+    ) async throws -> Value {
+        guard let shard = shards.first else { return try await body() }
+        // A session of its own, since those of the pool may be few.
+        let sessions = try await shard.sessions(1, name: "postgres-notice")
+        let result = await Result<Value, any Error>.capturing {
+            try await sessions.lease { session in
+                try await session.perform { connection in
+                    let timeout = Int((wait + .seconds(600)) / .milliseconds(1))
+                    try connection.execute("BEGIN; SET LOCAL idle_in_transaction_session_timeout = \(timeout)")
+                    try MigrationNotice(shard.settings).announce(connection)
+                }
+                return try await announcing(shards.dropFirst(), body)
+            }
+        }
+        await sessions.close()
+        return try result.get()
+    }
+
+    /// Opens a transaction of each database in turn, and rolls all back that are not committed.
+    private func attempt(_ shards: ArraySlice<Shard>, _ opened: [Database]) async throws -> Attempt {
         guard let shard = shards.first else { return try await finish(opened) }
         return try await shard.lease { session in
             let plan = try await session.perform { [schemas, epoch] connection in
                 let plan = try Migration(connection, schemas, epoch: epoch, shard.settings).plan()
-                if !plan.statements.isEmpty {
-                    try connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-                    try MigrationNotice(shard.settings).announce(connection)
-                }
+                try connection.execute("SET LOCAL idle_in_transaction_session_timeout = \(Self.statementTimeout)")
                 return plan
             }
-            return try await open(shards.dropFirst(), opened + [Database(shard: shard, session: session, plan: plan)])
+            return try await attempt(
+                shards.dropFirst(), opened + [Database(shard: shard, session: session, plan: plan)])
         }
     }
 
-    private func finish(_ databases: [Database]) async throws -> [MigrationPlan]? {
+    private func finish(_ databases: [Database]) async throws -> Attempt {
         let changed = databases.filter { !$0.plan.statements.isEmpty }
-        var backoff = Backoff(RetryPolicy(delays: Self.pause...Self.pause, limit: wait))
-        while let busy = try await firstBusy(changed) {
-            for database in changed { try await database.session.perform { try $0.execute("ROLLBACK TO unchanged") } }
-            guard backoff.isWithinLimit else { throw try await failure(busy) }
-            try await backoff.pause()
+        for database in changed where try await !execute(database) { return .busy(database.shard) }
+        // Also shows that no session was lost meanwhile.
+        for database in changed {
+            try await database.session.perform {
+                try $0.execute("SET LOCAL idle_in_transaction_session_timeout = \(Self.publicationTimeout)")
+            }
         }
-        guard try await publish() else { return nil }
+        guard try await publish() else { return .notPublished }
         for database in changed { try await database.session.perform { try $0.execute("COMMIT") } }
-        return databases.map(\.plan)
+        return .done(databases.map(\.plan))
     }
 
-    /// Runs the statements, until the tables of a database are in use.
-    private func firstBusy(_ databases: [Database]) async throws -> Database? {
-        for database in databases {
-            let isBusy = try await database.session.perform { connection in
-                try connection.execute("SAVEPOINT unchanged; SET LOCAL lock_timeout = \(Self.lockTimeout)")
-                do throws(PostgresError) {
-                    try connection.execute(database.plan.statements.joined(separator: ";\n"))
-                } catch {
-                    guard error.sqlState == .lockNotAvailable else { throw error }
-                    return true
-                }
-                try connection.execute(
-                    "SET LOCAL idle_in_transaction_session_timeout = \(Self.publicationTimeout)")
+    /// Runs the statements; false where a table is in use.
+    private func execute(_ database: Database) async throws -> Bool {
+        try await database.session.perform { connection in
+            do throws(PostgresError) {
+                try connection.execute("SET LOCAL lock_timeout = \(Self.lockTimeout)")
+                try connection.execute(database.plan.statements.joined(separator: ";\n"))
+                return true
+            } catch {
+                guard error.sqlState == .lockNotAvailable else { throw error }
                 return false
             }
-            if isBusy { return database }
         }
-        return nil
     }
 
     /// Says who uses the tables.
-    private func failure(_ database: Database) async throws -> RecordStoreError {
-        let schema = database.shard.settings.schema
-        let users = try await database.session.perform { connection in
+    private func failure(_ shard: Shard) async throws -> RecordStoreError {
+        let schema = shard.settings.schema
+        let users = try await shard.read { connection in
             var parameters = PostgresParameters()
             parameters.append(schema)
             let rows = try connection.query(
@@ -110,7 +151,7 @@ struct MigrationRun: Sendable {
         }
         return RecordStoreError(
             .unavailable,
-            message: "\(database.shard.database): the tables are in use"
+            message: "\(shard.database): the tables are in use"
                 + (users.isEmpty ? "" : ", by " + users.joined(separator: ", "))
                 + "; nothing was changed: try again when those transactions have ended", isRetriable: true)
     }

@@ -108,7 +108,8 @@ extension Catalog {
             "a body of the largest size is refused", in: handler, "body.count <= limits.maxBatchBytes",
             "body.count < limits.maxBatchBytes"),
         .expression(
-            "a body above the largest size is read", in: handler, ".acceptUpTo(limits.maxBatchBytes)", ".accept",
+            "a body above the largest size is read", in: handler,
+            ".acceptUpTo(limits.maxBatchBytes, caller: caller.syncID.text)", ".accept",
             unfound: "the handler refuses it a second time, when it parses the body"),
     ]
 }

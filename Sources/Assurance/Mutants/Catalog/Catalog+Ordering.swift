@@ -5,7 +5,7 @@ extension Catalog {
     private static let overlay = "Pipeline/Ordering/Overlay.swift"
 
     static let ordering: [Mutant] = [
-        .expression("a replaced worker publishes", in: worker, "ordering.isOwn(position)", "true", seeds: 140),
+        .expression("a replaced worker publishes", in: worker, "ordering.isOwn(found.position)", "true", seeds: 140),
         .expression(
             "the tables are written before ordered has the results", in: worker, "step.receipt?.offsets().last",
             "nil as Int64?"),

@@ -1,3 +1,4 @@
+import DeviceModel
 import SyncModel
 
 /// What ingest must make of each batch, from the edits that its device sent: the parts, their order and their changes.

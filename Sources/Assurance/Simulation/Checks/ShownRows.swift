@@ -1,3 +1,4 @@
+import DeviceModel
 import SyncModel
 
 /// Checks the rows that a device is shown with the conflicts and refusals of a batch: on the page with the results, and on

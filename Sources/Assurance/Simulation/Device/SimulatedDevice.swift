@@ -333,7 +333,7 @@ final class SimulatedDevice: @unchecked Sendable {
         for row in answer.rows where !granted.contains(SyncID(unchecked: row.owner)) {
             return world.fail(.ownersApart, "\(name) was sent a row of \(row.owner)")
         }
-        let revoked = Set(memory.copy.vector.keys).subtracting(granted)
+        let revoked = memory.copy.named.subtracting(granted)
         if Set(answer.revoked) != Set(revoked.map(\.text)) {
             world.fail(.ownersApart, "\(name) is told that \(answer.revoked) are revoked, not \(revoked.sorted())")
         }

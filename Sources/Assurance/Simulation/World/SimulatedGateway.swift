@@ -1,3 +1,4 @@
+import DeviceModel
 import Gateway
 import HTTP
 import Observability
@@ -41,7 +42,7 @@ final class SimulatedGateway: @unchecked Sendable {
         switch handler.bodyPolicy(for: request) {
         case .refuse(let response): return response
         case .accept: break
-        case .acceptUpTo(let size):
+        case .acceptUpTo(let size, caller: _):
             // As the server refuses it.
             if request.body.count > size { return HTTPResponse(status: 413) }
         }
