@@ -114,7 +114,7 @@ import Testing
         await log.close()
     }
 
-    /// A worker that ends must not wait for brokers that are away, and the next one begins anew.
+    /// A worker that ends must not wait for brokers that are away, and the next one begins again.
     @Test func closeWithinALimitDropsWhatBrokersDoNotTake() async throws {
         let (_, cluster, log) = try await open()
         let producer = try await log.producer()

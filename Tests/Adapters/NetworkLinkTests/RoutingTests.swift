@@ -94,6 +94,29 @@ import Testing
         await stop(gateway, first, second)
     }
 
+    /// What one that lags does not have yet, another one may have.
+    @Test func outcomesThatOneFanOutLacksAreAskedOfAnother() async throws {
+        let pair = try await Pair()
+        let (gateway, part) = (pair.gateway, Sample.part(of: Sample.owner(of: 2)))
+        let key = part.key
+        for served in pair.fanOuts { served.fanOut.setLagging(true, key.owner) }
+        await #expect(throws: FanOutError.pending) {
+            try await gateway.remote.outcome(of: part, rows: .all, within: .seconds(100))
+        }
+        #expect(try await gateway.remote.keptOutcome(of: 7, for: key, rows: nil, within: .zero) == nil)
+        let (first, second) = await pair.firstAndOther()
+        second.fanOut.setLagging(false, key.owner)
+        let outcome = Task { try await gateway.remote.outcome(of: part, rows: .all, within: .seconds(100)) }
+        await second.fanOut.waits.until { $0.count == 1 }
+        second.fanOut.decide(part, PartOutcome(isRepeat: true))
+        #expect(try await outcome.value == PartOutcome(isRepeat: true))
+        #expect(
+            try await gateway.remote.keptOutcome(of: 7, for: key, rows: nil, within: .zero)
+                == PartOutcome(isRepeat: true))
+        #expect(first.fanOut.waits.values.isEmpty)
+        await stop(gateway, first, second)
+    }
+
     @Test func restartedFanOutIsUsedAgain() async throws {
         let served = try await ServedFanOut(at: Sample.ownAddress())
         let gateway = try await ConnectedGateway(to: [served.address])
@@ -166,7 +189,7 @@ import Testing
 /// Two fan-outs that serve all partitions, and a gateway connected to both.
 private struct Pair {
     let gateway: ConnectedGateway
-    private let fanOuts: [ServedFanOut]
+    let fanOuts: [ServedFanOut]
     private let requests = Recorder<Int>()
 
     init() async throws {

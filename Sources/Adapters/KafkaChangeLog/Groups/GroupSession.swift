@@ -41,7 +41,7 @@ final class GroupSession: Sendable {
         let properties: KafkaProperties
         /// The name of the member, if it has one.
         let instance: String?
-        /// How long a member with a name may have no partitions before it joins the group anew.
+        /// How long a member with a name may have no partitions before it rejoins its group.
         let idleLimit: Duration
         let logger: Logger
         /// Called when another process has joined under the same name.
@@ -168,9 +168,9 @@ final class GroupSession: Sendable {
         var revoked: Set<HeldPartition> = []
         /// True from the answer to a revocation until the next assignment, which may be empty.
         var expectsAssignment = false
-        /// Since when a named member that has not joined anew has no partitions.
+        /// Since when a named member that has not rejoined has no partitions.
         var idleSince: ContinuousClock.Instant?
-        var hasJoinedAnew = false
+        var hasRejoined = false
     }
 
     private func serve() {
@@ -237,7 +237,7 @@ final class GroupSession: Sendable {
                 if !held.isEmpty { changed(.assigned(held)) }
                 if state.withLock({ !$0.held.isEmpty }) {
                     pending.idleSince = nil
-                } else if dependencies.instance != nil, !pending.hasJoinedAnew, pending.idleSince == nil {
+                } else if dependencies.instance != nil, !pending.hasRejoined, pending.idleSince == nil {
                     pending.idleSince = .now
                 }
             case .revoked(let positions):
@@ -280,9 +280,9 @@ final class GroupSession: Sendable {
     /// these, and interrupts none if it is not.
     private func rejoin(_ pending: inout Pending) throws(KafkaError) {
         pending.idleSince = nil
-        pending.hasJoinedAnew = true
+        pending.hasRejoined = true
         dependencies.logger.info(
-            "The member has no partitions and joins its group anew", [.topic: .string(topic.rawValue)])
+            "The member has no partitions and rejoins its group", [.topic: .string(topic.rawValue)])
         try client.unsubscribe()
         let deadline = ContinuousClock.now + .seconds(5)
         // As in ``leaveGroup(_:)``: nothing but the member's id shows that the request to leave was sent.

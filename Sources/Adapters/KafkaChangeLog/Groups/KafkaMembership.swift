@@ -74,6 +74,7 @@ package final class KafkaMembership: LogMembership {
                 report("Partitions assigned", assigned.map(\.partition))
                 for held in assigned {
                     let predecessor = overdue.removeValue(forKey: held.partition)
+                    if predecessor != nil { report(waiting: held.partition) }
                     running[held] = start(held, after: predecessor, session, continuation, worker)
                 }
             case .revoked(let revoked):
@@ -206,6 +207,12 @@ package final class KafkaMembership: LogMembership {
         dependencies.session.logger.warning(
             "Revoked partitions are released before their workers have ended, whose results are no longer accepted",
             metadata(partitions))
+    }
+
+    private func report(waiting partition: Int) {
+        dependencies.session.logger.warning(
+            "A partition is assigned again and waits for its earlier worker, which has not ended", metadata([partition])
+        )
     }
 
     private func metadata(_ partitions: [Int]) -> LogMetadata {

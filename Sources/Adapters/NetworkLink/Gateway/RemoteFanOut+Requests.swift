@@ -9,7 +9,8 @@ extension RemoteFanOut: FanOutLink {
 
     /// Waits for the outcome of one part of an upload, at most `within`, then throws ``FanOutError/pending``.
     ///
-    /// If the fan-out stops meanwhile, another one that serves the owner's partition is asked.
+    /// If the fan-out stops meanwhile, or has no outcome in half of the time, another one that serves the owner's partition is
+    /// asked.
     package func outcome(
         of part: PartReference, rows: RowWindow?, within limit: Duration
     ) async throws(FanOutError) -> PartOutcome {
@@ -66,17 +67,36 @@ extension RemoteFanOut: FanOutLink {
         return RemoteSubscription(subscriber, owners: owners, connections)
     }
 
-    /// Sends a request about one owner, to one fan-out after the other until one responds.
+    /// Sends a request about one owner, to one fan-out after the other until one has what is asked for.
+    ///
+    /// A fan-out that lags must not use up the time in which another one could answer, so while there is another one each has half
+    /// of what is left.
     private func send(
         _ request: LinkRequest, about owner: SyncID, within limit: Duration
     ) async throws(FanOutError) -> LinkResponse {
         let deadline = dependencies.clock.now() + limit
         var routes = Routes(connections)
+        /// The response of one that lags, for the case that no other one responds.
+        var late: Result<LinkResponse, FanOutError>?
         while true {
-            let fanOut = try routes.fanOut(for: owner)
+            let fanOut: Int
+            do throws(FanOutError) {
+                fanOut = try routes.fanOut(for: owner)
+            } catch {
+                guard let late else { throw error }
+                return try late.get()
+            }
             if routes.failures > 0 { dependencies.metrics.retries.add() }
+            let left = dependencies.clock.remaining(until: deadline)
+            let hasAlternative = routes.hasAlternative(to: fanOut, for: owner)
             do throws(Failure) {
-                return try await send(request, to: fanOut, within: dependencies.clock.remaining(until: deadline))
+                let response = try await send(request, to: fanOut, within: hasAlternative ? left / 2 : left)
+                guard hasAlternative, case .keptOutcome(nil) = response else { return response }
+                late = .success(response)
+                routes.exclude(lagging: fanOut, for: owner)
+            } catch .failed(.pending) where hasAlternative {
+                late = .failure(.pending)
+                routes.exclude(lagging: fanOut, for: owner)
             } catch {
                 try routes.exclude(fanOut, for: CollectionOfOne(owner), after: error)
             }

@@ -31,6 +31,22 @@ struct Routes {
         throw .notReady(lastReason ?? "no fan-out serves partition \(connections.partitioning.partition(of: owner))")
     }
 
+    /// Whether a fan-out other than this one may answer for an owner.
+    func hasAlternative(to fanOut: Int, for owner: SyncID) -> Bool {
+        connections.state.withLock { state in
+            connections.fanOut(of: owner, state) {
+                $0 == fanOut || excludedFanOuts.contains($0)
+                    || excludedRoutes.contains(Route(fanOut: $0, partition: $1))
+            } != nil
+        }
+    }
+
+    /// Excludes a fan-out whose stream of an owner has not come as far as the call needs.
+    mutating func exclude(lagging fanOut: Int, for owner: SyncID) {
+        failures += 1
+        excludedRoutes.insert(Route(fanOut: fanOut, partition: connections.partitioning.partition(of: owner)))
+    }
+
     func route(for owner: SyncID) throws(FanOutError) -> Route {
         let partition = isSplitByPartition ? connections.partitioning.partition(of: owner) : nil
         return Route(fanOut: try fanOut(for: owner), partition: partition)

@@ -16,6 +16,7 @@ final class ScriptedFanOut: FanOutLink {
         var subscribers: [Int: (owners: Set<SyncID>, moved: @Sendable (SyncID, TimeStamp) -> Void)] = [:]
         var next = 0
         var outOfService: Set<SyncID> = []
+        var lagging: Set<SyncID> = []
     }
 
     private let state = Mutex(State())
@@ -54,6 +55,13 @@ final class ScriptedFanOut: FanOutLink {
         }
     }
 
+    /// Sets whether an owner's stream lacks every outcome.
+    func setLagging(_ isLagging: Bool, _ owner: SyncID) {
+        state.withLock { state in
+            if isLagging { state.lagging.insert(owner) } else { state.lagging.remove(owner) }
+        }
+    }
+
     /// Sample a wait for an outcome.
     func decide(_ part: PartReference, _ outcome: PartOutcome) {
         state.withLock { $0.outcomes.removeValue(forKey: part) }?.resume(returning: outcome)
@@ -72,6 +80,7 @@ final class ScriptedFanOut: FanOutLink {
     ) async throws(FanOutError) -> PartOutcome {
         if within <= .zero { throw .pending }
         requests?.record(number)
+        if state.withLock({ $0.lagging.contains(part.key.owner) }) { throw .pending }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 state.withLock { $0.outcomes[part] = continuation }
@@ -96,6 +105,7 @@ final class ScriptedFanOut: FanOutLink {
         of batch: Int64, for key: DeviceKey, rows: RowWindow?, within: Duration
     ) async throws(FanOutError) -> PartOutcome? {
         try check([key.owner])
+        if state.withLock({ $0.lagging.contains(key.owner) }) { return nil }
         return batch == 7 ? PartOutcome(isRepeat: true, rows: rows == .all ? [3: Array("{\"a\":1}".utf8)] : [:]) : nil
     }
 
