@@ -35,7 +35,7 @@ extension SimulatedDevice {
     private func pullOtherEpoch(mustAnswer: Bool) async {
         let request = body(
             nil, memory.copy.requestFields + #","epoch":"\#(String(repeating: "f", count: 32))","limit":1000"#)
-        await expectResync(granted.intersection(memory.copy.vector.keys), request, mustAnswer: mustAnswer)
+        await expectResync(granted.intersection(memory.copy.named), request, mustAnswer: mustAnswer)
     }
 
     private func expectResync(_ owners: Set<SyncID>, _ request: String, mustAnswer: Bool) async {
