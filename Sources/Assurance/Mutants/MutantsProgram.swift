@@ -32,7 +32,7 @@ enum MutantsProgram {
                 && text.map { numbered.mutant.name.contains($0) || numbered.mutant.file.contains($0) } ?? true
         }
         guard !chosen.isEmpty else { throw UsageError("no mutant has \(text ?? "") in its name or file") }
-        let package = URL(filePath: FileManager.default.currentDirectoryPath)
+        let package = URL(filePath: FileManager.default.currentDirectoryPath, directoryHint: .isDirectory)
         let scratch = invocation.option("scratch")?.value ?? ".build-mutants"
         let tree = MutatedTree(package: package, scratch: URL(filePath: scratch, relativeTo: package).absoluteURL)
         do {

@@ -30,7 +30,7 @@ extension Catalog {
         .expression(
             "the overlay decides on an outcome that only the tables have", in: overlay,
             "outcome != nil || batch > entry.highestBatch", "true",
-            unfound: "needs a repeat whose outcome is in the tables while a later batch of its device is not"),
+            seeds: 60),
         .expression(
             "rows come from the tables although the overlay is newer", in: deciding,
             "overlay.row(key) ?? known.rows[key]",
