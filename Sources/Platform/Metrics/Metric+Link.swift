@@ -6,7 +6,8 @@ extension Metric {
         "link_requests_total", .counter, [.outcome],
         "Requests to fan-outs: answered, failed (the fan-out returned an error), or lost with their connection.")
     package static let linkRetries = Metric(
-        "link_retries_total", .counter, "Requests that were sent to another fan-out after one failed or lacked the outcome.")
+        "link_retries_total", .counter,
+        "Requests that were sent to another fan-out after one failed or lacked the outcome.")
     package static let linkRoundTrip = Metric(
         "link_round_trip_seconds", .histogram(.seconds),
         "Time from a request to its response, including waits of the fan-out for outcomes and streams.")
