@@ -65,13 +65,16 @@ final class UploadProducer<Log: ChangeLog>: Sendable {
         }
     }
 
+    /// How long brokers may take for what is in flight when the gateway stops: nobody waits for its acknowledgement any more.
+    private static var closeLimit: Duration { .seconds(5) }
+
     /// Accepts no more appends, and waits for those in flight.
     func close() async {
         let creation = state.withLock { state in
             state.isClosed = true
             return state.producer.take()
         }
-        if case .success(let producer)? = await creation?.value { await producer.close() }
+        if case .success(let producer)? = await creation?.value { await producer.close(within: Self.closeLimit) }
     }
 
     private func current() throws(ChangeLogError) -> (Task<CreationResult, Never>, generation: Int) {
