@@ -74,14 +74,6 @@ enum ChaosProgram {
     }
 
     private static func read(_ invocation: CommandInvocation<Void>) throws(UsageError) -> ChaosRun.Options {
-        func number(_ name: String, _ range: ClosedRange<Int>) throws(UsageError) -> Int? {
-            guard let text = invocation.option(name)?.value else { return nil }
-            guard let value = Int(text), range.contains(value) else {
-                throw UsageError(
-                    "--\(name) is a number from \(range.lowerBound) to \(range.upperBound), not \(text)")
-            }
-            return value
-        }
         let program: String
         do throws(LoadFailure) {
             if let path = invocation.option("weir")?.value {
@@ -101,17 +93,18 @@ enum ChaosProgram {
         if cluster.database == nil, PostgresServer.programs == nil {
             throw UsageError("\(PostgresServer.skipReason); --postgres names a database that runs")
         }
-        if let count = try number("partitions", 1...1024) { cluster.partitions = count }
+        if let count = try invocation.number("partitions", in: 1...1024) { cluster.partitions = count }
         var options = ChaosRun.Options(
-            seed: UInt64(try number("seed", 0...Int.max / 2_000_006) ?? Int.random(in: 1...999_999)), cluster: cluster)
-        if let count = try number("changes", 1...1_000_000_000) { options.goal = .changes(count) }
-        if let count = try number("seconds", 1...1_000_000) { options.goal = .seconds(count) }
-        if let count = try number("faults", 0...6000) { options.faultsPerMinute = count }
-        if let count = try number("owners", 1...10_000) { options.owners = count }
-        if let count = try number("devices", 1...1000) { options.devices = count }
-        if let count = try number("batch", 1...10_000) { options.batch = max(1, count / 10)...count }
-        if let count = try number("rows", 1...1_000_000) { options.rows = count }
-        if let count = try number("healing", 1...100_000) { options.healing = count }
+            seed: UInt64(try invocation.number("seed", in: 0...Int.max / 2_000_006) ?? Int.random(in: 1...999_999)),
+            cluster: cluster)
+        if let count = try invocation.number("changes", in: 1...1_000_000_000) { options.goal = .changes(count) }
+        if let count = try invocation.number("seconds", in: 1...1_000_000) { options.goal = .seconds(count) }
+        if let count = try invocation.number("faults", in: 0...6000) { options.faultsPerMinute = count }
+        if let count = try invocation.number("owners", in: 1...10_000) { options.owners = count }
+        if let count = try invocation.number("devices", in: 1...1000) { options.devices = count }
+        if let count = try invocation.number("batch", in: 1...10_000) { options.batch = max(1, count / 10)...count }
+        if let count = try invocation.number("rows", in: 1...1_000_000) { options.rows = count }
+        if let count = try invocation.number("healing", in: 1...100_000) { options.healing = count }
         return options
     }
 }

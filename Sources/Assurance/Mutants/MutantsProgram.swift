@@ -24,9 +24,9 @@ enum MutantsProgram {
 
     private static func run(_ invocation: CommandInvocation<Void>) async throws(UsageError) -> ExitCode {
         let text = invocation.option("only")?.value
-        let every = try number("every", of: invocation) ?? 1
-        let seeds = try number("seeds", of: invocation)
-        let limit = try number("limit", of: invocation) ?? 600
+        let every = try invocation.number("every", in: 1...1_000_000) ?? 1
+        let seeds = try invocation.number("seeds", in: 1...1_000_000)
+        let limit = try invocation.number("limit", in: 1...1_000_000) ?? 600
         let chosen = NumberedMutant.all.filter { numbered in
             (numbered.number - 1).isMultiple(of: every)
                 && text.map { numbered.mutant.name.contains($0) || numbered.mutant.file.contains($0) } ?? true
@@ -89,13 +89,5 @@ enum MutantsProgram {
     private static func line(_ numbered: NumberedMutant, _ rest: String) -> String {
         "\(numbered.number) \(numbered.mutant.file.split(separator: "/").last ?? ""), \(numbered.mutant.name)"
             + (rest.isEmpty ? "" : ": \(rest)")
-    }
-
-    private static func number(_ name: String, of invocation: CommandInvocation<Void>) throws(UsageError) -> Int? {
-        guard let text = invocation.option(name)?.value else { return nil }
-        guard let value = Int(text), (1...1_000_000).contains(value) else {
-            throw UsageError("--\(name) is a number from 1 to 1000000, not \(text)")
-        }
-        return value
     }
 }

@@ -29,6 +29,19 @@ package struct CommandInvocation<Action: Sendable>: Sendable {
     package func option(_ name: String) -> CommandOptionValue? {
         options.first { $0.name == name }
     }
+
+    /// The number that an option gives; `nil` where it is not given.
+    ///
+    /// - Throws: `UsageError` for what is no number of the range.
+    package func number<Number: FixedWidthInteger>(
+        _ name: String, in range: ClosedRange<Number>
+    ) throws(UsageError) -> Number? {
+        guard let text = option(name)?.value else { return nil }
+        guard let value = Number(text), range.contains(value) else {
+            throw UsageError("--\(name) is a number from \(range.lowerBound) to \(range.upperBound), not \(text)")
+        }
+        return value
+    }
 }
 
 package struct CommandOptionValue: Sendable, Hashable {

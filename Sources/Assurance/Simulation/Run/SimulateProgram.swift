@@ -23,11 +23,11 @@ enum SimulateProgram {
 
     /// Plays seeds until all are played or one fails.
     private static func play(_ invocation: CommandInvocation<Void>) async throws(UsageError) -> ExitCode {
-        let seed = try number("seed", in: 0...UInt64.max - 1_000_000_000, of: invocation)
+        let seed = try invocation.number("seed", in: 0...UInt64.max - 1_000_000_000)
         // Short enough to type.
         let first = seed ?? UInt64.random(in: 1...999_999_999)
-        let count = try number("seeds", in: 1...1_000_000_000, of: invocation).map(Int.init) ?? (seed == nil ? 100 : 1)
-        let steps = try number("steps", in: 1...1_000_000, of: invocation).map(Int.init) ?? Simulation.defaultSteps
+        let count = try invocation.number("seeds", in: 1...1_000_000_000) ?? (seed == nil ? 100 : 1)
+        let steps = try invocation.number("steps", in: 1...1_000_000) ?? Simulation.defaultSteps
         let bar = ProgressBar("simulating", total: count, unit: "seeds")
         let round = SeedRound(
             seeds: first..<first + UInt64(count), steps: steps,
@@ -51,15 +51,5 @@ enum SimulateProgram {
             Output.complain("\(error)")
             return .failure
         }
-    }
-
-    private static func number(
-        _ name: String, in range: ClosedRange<UInt64>, of invocation: CommandInvocation<Void>
-    ) throws(UsageError) -> UInt64? {
-        guard let text = invocation.option(name)?.value else { return nil }
-        guard let value = UInt64(text), range.contains(value) else {
-            throw UsageError("--\(name) is a number from \(range.lowerBound) to \(range.upperBound), not \(text)")
-        }
-        return value
     }
 }
