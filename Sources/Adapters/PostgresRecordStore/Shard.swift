@@ -65,19 +65,24 @@ struct Shard: Sendable {
     }
 
     func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition? {
-        let before = history.positions(of: partition)
-        let position = try await read { try PartitionsTable.read(partition, $0, settings.statements) }
-        history.recordRead(position, of: partition, before: before)
-        return position
+        try await reading(partition, \.self) { try PartitionsTable.read(partition, $0, settings.statements) }
     }
 
     /// Reads what a step needs, with the partition's position.
     func lookup(
         of partition: Int, _ body: @Sendable (PostgresConnection, SystemStatements) throws -> StepLookup
     ) async throws(RecordStoreError) -> StepLookup {
+        try await reading(partition, \.position) { try body($0, settings.statements) }
+    }
+
+    /// Reads what holds the position of a partition, which shows whether another store has moved it.
+    private func reading<Value: Sendable>(
+        _ partition: Int, _ position: KeyPath<Value, StoredPosition?>,
+        _ body: @Sendable (PostgresConnection) throws -> Value
+    ) async throws(RecordStoreError) -> Value {
         let before = history.positions(of: partition)
-        let found = try await read { try body($0, settings.statements) }
-        history.recordRead(found.position, of: partition, before: before)
+        let found = try await read(body)
+        history.recordRead(found[keyPath: position], of: partition, before: before)
         return found
     }
 

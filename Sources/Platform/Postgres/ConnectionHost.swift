@@ -22,15 +22,18 @@ actor ConnectionHost {
     func perform<Value: Sendable>(_ body: @Sendable (PostgresConnection) throws -> Value) throws -> Value {
         try Task.checkCancellation()
         let connection = try open()
-        let outcome = Result {
+        defer { rollBack() }
+        return try run(on: connection) { connection in
             try connection.trimStatements()
             return try body(connection)
         }
-        do {
-            try connection.rollBack()
-        } catch {
-            drop()
-        }
+    }
+
+    /// Runs a closure, and drops the connection if it is lost then.
+    private func run<Value>(
+        on connection: PostgresConnection, _ body: (PostgresConnection) throws -> Value
+    ) throws -> Value {
+        let outcome = Result { try body(connection) }
         if connection.isLost || outcome.isConnectionLost { drop() }
         return try outcome.get()
     }
@@ -49,13 +52,11 @@ actor ConnectionHost {
             drop()
             throw PostgresError(message: "the session was lost in the midst of its work", isConnectionLost: true)
         }
-        let outcome = Result { try body(connection) }
-        if connection.isLost || outcome.isConnectionLost { drop() }
-        return try outcome.get()
+        return try run(on: connection, body)
     }
 
-    /// Rolls back what the lease has left open.
-    func endLease() {
+    /// Rolls back the transaction that a closure has left open.
+    func rollBack() {
         do {
             try connection?.rollBack()
         } catch {

@@ -74,7 +74,7 @@ package final class PostgresPool: Sendable {
             } catch {
                 outcome = .failure(error)
             }
-            await host.endLease()
+            await host.rollBack()
             return try outcome.get()
         }
     }

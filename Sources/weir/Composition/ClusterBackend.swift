@@ -42,6 +42,9 @@ struct ClusterBackend: Backend {
         func retrying(_ what: String) -> ReadinessRetry {
             ReadinessRetry(what: what, condition: condition, logger: logger)
         }
+        let declared = try proposal.map { proposal in
+            try SchemaFiles.read(proposal.pipeline.schema, limits: proposal.limits.limits.outcome)
+        }
         let log = try await retrying("Opening the log in Kafka").open {
             try await KafkaChangeLog(settings.kafka, logger: logger.labeled("kafka"))
         }
@@ -55,7 +58,7 @@ struct ClusterBackend: Backend {
             let tables = try await PostgresRecordStore.open(postgres, logger: logger.labeled("postgres"))
             do {
                 try await retrying("Opening the tables in Postgres").open {
-                    if let proposal { try await publish(proposal, control, postgres, tables, log) }
+                    if let declared { try await publish(declared, control, postgres, tables, log) }
                     try await tables.prepare(control.schemas, epoch: control.history.epoch)
                 }
             } catch {
@@ -78,18 +81,15 @@ struct ClusterBackend: Backend {
             if let proposal { try SizeLimits.check(proposal.limits.limits, in: control.history) }
             return control
         }
-        // What is wrong with the schema file must not make a history first.
-        _ = try SchemaFiles.read(proposal.pipeline.schema, limits: proposal.limits.limits.outcome)
         return try await ControlTopic.open(
             in: log, proposed: History.proposed(proposal.pipeline, for: log, shards: shards)
         ) { try SizeLimits.check(proposal.limits.limits, in: $0) }
     }
 
     private static func publish(
-        _ proposal: Proposal, _ control: ControlTopic, _ postgres: PostgresRecordStoreConfiguration,
+        _ declared: [Table], _ control: ControlTopic, _ postgres: PostgresRecordStoreConfiguration,
         _ tables: PostgresRecordStore, _ log: KafkaChangeLog
     ) async throws {
-        let declared = try SchemaFiles.read(proposal.pipeline.schema, limits: proposal.limits.limits.outcome)
         if postgres.migratesAtStart {
             _ = try await tables.publish(declared, control, in: log)
             return

@@ -22,22 +22,19 @@ struct Routes {
     init(_ connections: ConnectionState) { self.connections = connections }
 
     func fanOut(for owner: SyncID) throws(FanOutError) -> Int {
-        let fanOut = connections.state.withLock { state in
-            connections.fanOut(of: owner, state) {
-                excludedFanOuts.contains($0) || excludedRoutes.contains(Route(fanOut: $0, partition: $1))
-            }
-        }
-        if let fanOut { return fanOut }
+        if let fanOut = find(for: owner) { return fanOut }
         throw .notReady(lastReason ?? "no fan-out serves partition \(connections.partitioning.partition(of: owner))")
     }
 
     /// Whether a fan-out other than this one may answer for an owner.
-    func hasAlternative(to fanOut: Int, for owner: SyncID) -> Bool {
+    func hasAlternative(to fanOut: Int, for owner: SyncID) -> Bool { find(for: owner, besides: fanOut) != nil }
+
+    private func find(for owner: SyncID, besides other: Int? = nil) -> Int? {
         connections.state.withLock { state in
             connections.fanOut(of: owner, state) {
-                $0 == fanOut || excludedFanOuts.contains($0)
+                $0 == other || excludedFanOuts.contains($0)
                     || excludedRoutes.contains(Route(fanOut: $0, partition: $1))
-            } != nil
+            }
         }
     }
 
