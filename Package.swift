@@ -374,8 +374,8 @@ let package = Package(
             "weir/WeirTests",
             [
                 "AsyncPrimitives", "ChangeLog", "CZlib", "Fuzzing", "Kafka", "KafkaChangeLog", "KafkaServer",
-                "Postgres", "PostgresServer", "ProgramRun", "Seeded", "ServerShell", "SQLite", "SyncModel", "SyncWire",
-                "ThreadExecutor", "TopicAudit", "weir", "YAML",
+                "Postgres", "PostgresServer", "ProgramRun", "Seeded", "ServerShell", "SQLite", "SQLiteChangeLog",
+                "SyncModel", "SyncWire", "ThreadExecutor", "TopicAudit", "weir", "YAML",
             ]),
         support("Conformance/ChangeLogConformance", ["AsyncPrimitives", "ChangeLog"]),
         support("Conformance/RecordStoreConformance", ["RecordStore", "Seeded", "SyncModel", "SyncWire"]),

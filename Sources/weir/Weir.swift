@@ -14,6 +14,7 @@ import Glibc
         "weir", "An offline-first sync backend.",
         subcommands: [RunCommand.command] + RoleCommand.commands + [
             TopicsCommand.command, MigrateCommand.command, VerifyCommand.command, ReplayCommand.command,
+            SkipCommand.command,
             SchemaCommand.command, ConfigCommand.command, ConfigCommand.reference,
         ])
 

@@ -127,6 +127,7 @@ struct ChangesComparison<Log: ChangeLog>: Sendable {
             of: TopicPartition(.changes, partition), from: range.start, to: range.end
         ) { records in
             for record in records {
+                if source.skipped[.changes, partition, record.offset] != nil { continue }
                 // A record that cannot be decoded stops the replay, which reports it.
                 guard let change = Self.read(record) else { continue }
                 let uploads = change.upload.partition
@@ -151,7 +152,8 @@ struct ChangesComparison<Log: ChangeLog>: Sendable {
             of: TopicPartition(.uploads, partition), from: range.start, to: range.end
         ) { records in
             for record in records {
-                let admitted = try admission.admit(record, of: partition, schemas: source.schemas)
+                let admitted = try admission.admit(
+                    record, of: partition, schemas: source.schemas, leavingOut: source.skipped)
                 let parts = admitted.records.filter { $0.destination.topic == .changes }
                 for (number, part) in parts.enumerated() {
                     let lane = Lane(uploads: partition, changes: part.destination.partition)

@@ -35,7 +35,8 @@ struct PartitionReplay<Log: ChangeLog, Store: RecordStore>: Sendable {
         let service = OrderingService(
             StageContext(
                 log: ReplayLog(base: source.log, work: start..<end, published: published, progress: source.progress),
-                history: source.history, schemas: KnownSchemas(source.schemas), logger: source.logger),
+                history: source.history, schemas: KnownSchemas(source.schemas, leavingOut: source.skipped),
+                logger: source.logger),
             store: ReplayStore(base: store), configuration: source.configuration)
         do {
             try await service.order(partition)

@@ -9,23 +9,26 @@ package struct ReplaySource<Log: ChangeLog>: Sendable {
     let log: Log
     let history: History
     let schemas: SchemaHistory
+    let skipped: SkippedRecords
     let configuration: OrderingConfiguration
     let logger: Logger
     let progress: @Sendable (Int) -> Void
 
     /// - Parameters:
     ///   - log: holds `changes` from its start and, as far as retention left it, `ordered`.
+    ///   - skipped: the records that are left out.
     ///   - configuration: the size of ordering's steps.
     ///   - logger: gets the errors that stop ordering.
     ///   - progress: called with the number of records of each read.
     package init(
-        log: Log, history: History, schemas: SchemaHistory,
+        log: Log, history: History, schemas: SchemaHistory, leavingOut skipped: SkippedRecords = SkippedRecords(),
         configuration: OrderingConfiguration = OrderingConfiguration(), logger: Logger,
         progress: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
         self.log = log
         self.history = history
         self.schemas = schemas
+        self.skipped = skipped
         self.configuration = configuration
         self.logger = logger
         self.progress = progress

@@ -2,7 +2,7 @@ import SyncModel
 
 /// `weir.v1.Control`, the message of `control` (control.proto).
 extension ControlRecord: WireEncodable, WireDecodable {
-    /// The record's key: `history/` or `schema/` and the ordinal, then `/` and `name`.
+    /// The record's key: `history/`, `schema/` and the ordinal, or `skip/`, then `/` and `name`.
     ///
     /// Unique keys keep compaction from removing a record: of two records of one ordinal the first is valid.
     ///
@@ -11,6 +11,7 @@ extension ControlRecord: WireEncodable, WireDecodable {
         switch self {
         case .history: Array("history/\(name)".utf8)
         case .schema(let entry): Array("schema/\(entry.version.ordinal)/\(name)".utf8)
+        case .skip: Array("skip/\(name)".utf8)
         }
     }
 
@@ -26,6 +27,9 @@ extension ControlRecord: WireEncodable, WireDecodable {
             case 3:
                 guard record == nil else { throw reader.failure(.repeated, field) }
                 record = .schema(try reader.message(field, SchemaHistory.Entry.init(from:)))
+            case 4:
+                guard record == nil else { throw reader.failure(.repeated, field) }
+                record = .skip(try reader.message(field, SkippedRecord.init(from:)))
             default: try reader.skip(field)
             }
         }
@@ -38,6 +42,7 @@ extension ControlRecord: WireEncodable, WireDecodable {
         switch self {
         case .history(let history): writer.message(2) { history.write(to: &$0) }
         case .schema(let entry): writer.message(3) { entry.write(to: &$0) }
+        case .skip(let skipped): writer.message(4) { skipped.write(to: &$0) }
         }
     }
 }
@@ -117,5 +122,35 @@ extension SchemaHistory.Entry: WireEncodable, WireDecodable {
         writer.number(1, version.ordinal)
         writer.text(2, version.hash)
         writer.message(3) { schema.write(to: &$0) }
+    }
+}
+
+/// `weir.v1.Skip`.
+extension SkippedRecord: WireEncodable, WireDecodable {
+    package init(from reader: inout WireReader) throws(WireError) {
+        var source: Source?
+        var (partition, offset, schemaVersions): (Int, Int64, Int) = (0, 0, 0)
+        var reason = ""
+        while let field = try reader.next() {
+            switch field.number {
+            case 1: source = try reader.member(field)
+            case 2: partition = try reader.count(field)
+            case 3: offset = try reader.number(field)
+            case 4: reason = try reader.text(field, maximumLength: Self.maximumReasonLength)
+            case 5: schemaVersions = try reader.count(field)
+            default: try reader.skip(field)
+            }
+        }
+        guard let source else { throw reader.missing(1) }
+        guard !reason.isEmpty else { throw reader.missing(4) }
+        self.init(Position(source, partition, offset: offset), reason: reason, schemaVersions: schemaVersions)
+    }
+
+    package func write(to writer: inout WireWriter) {
+        writer.member(1, position.source)
+        writer.number(2, position.partition)
+        writer.number(3, position.offset)
+        writer.text(4, reason)
+        writer.number(5, schemaVersions)
     }
 }

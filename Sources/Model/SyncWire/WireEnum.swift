@@ -50,6 +50,16 @@ extension RecordRefusal.Code: WireEnum {
         case .malformedChanges: 3
         case .tooManyChanges: 4
         case .tooManyRefusals: 5
+        case .skipped: 6
+        }
+    }
+}
+
+extension SkippedRecord.Source: WireEnum {
+    package var wireNumber: UInt64 {
+        switch self {
+        case .uploads: 1
+        case .changes: 2
         }
     }
 }

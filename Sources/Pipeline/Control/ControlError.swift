@@ -26,6 +26,8 @@ package enum ControlError: Error, Sendable, CustomStringConvertible {
     case otherClock(recorded: TimeStampClock, configured: TimeStampClock)
     /// Stages could not append records that others append.
     case recordsTooLarge(recorded: Int, configured: Int)
+    /// A schema version was registered while a record was left out, so that this does not count.
+    case overtakenDecision
     /// The schema would lose data that the newest version keeps.
     case incompatibleSchema(SchemaRefusal)
 
@@ -79,6 +81,8 @@ package enum ControlError: Error, Sendable, CustomStringConvertible {
             the records of this history have up to \(recorded) bytes, and max-record-bytes is \(configured): set it to \(recorded) \
             or more
             """
+        case .overtakenDecision:
+            "a schema version was registered at the same time, with which the record may be processed: try again"
         case .incompatibleSchema(let refusal):
             "the schema cannot follow the one that this history has:\n\(refusal)"
         }

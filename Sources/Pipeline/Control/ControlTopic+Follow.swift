@@ -7,8 +7,8 @@ import SyncWire
 import Synchronization
 
 extension ControlTopic {
-    /// Learns the schema versions that are registered while the process runs, and checks that the topic is still that of its
-    /// history, until the task is cancelled.
+    /// Learns the schema versions that are registered and the records that are left out while the process runs, and checks that
+    /// the topic is still that of its history, until the task is cancelled.
     ///
     /// A version becomes known when `prepare` has returned: from then on stages process records of it. Failures of `prepare` and
     /// retriable failures of the log are logged and retried; meanwhile partitions that need the version are paused, and the
@@ -103,6 +103,13 @@ extension ControlTopic {
             logger.notice(
                 "Two processes registered a schema version at once; the first record counts",
                 [.version: .integer(ordinal), .offset: .integer(Int(record.offset))])
+        case .skip(let skip):
+            known.learn(view.schemas, leavingOut: view.skipped)
+            logger.notice("A record is left out, as an operator decided", skip.metadata)
+        case .overtaken(let skip):
+            logger.warning(
+                "The decision to leave a record out is ignored: a schema version was registered meanwhile",
+                skip.metadata)
         case .schema(let entry):
             while true {
                 do {
@@ -116,10 +123,19 @@ extension ControlTopic {
                 }
                 try await backoff.pause()
             }
-            known.learn(view.schemas)
+            known.learn(view.schemas, leavingOut: view.skipped)
             logger.notice(
                 "Schema version learned",
                 [.version: .integer(entry.version.ordinal), .schemaVersion: .string(entry.version.hash)])
         }
+    }
+}
+
+extension SkippedRecord {
+    fileprivate var metadata: LogMetadata {
+        [
+            .topic: .string(position.source.rawValue), .partition: .integer(position.partition),
+            .offset: .integer(Int(position.offset)), .reason: .string(reason),
+        ]
     }
 }

@@ -5,7 +5,7 @@ import SyncModel
 import SyncWire
 import Synchronization
 
-/// What all roles agree on, read from the topic `control`: the history and its schema versions.
+/// What all roles agree on, read from the topic `control`: the history, its schema versions, and the records that are left out.
 ///
 /// Opening reads the whole topic; ``follow(_:retryDelay:checkInterval:clock:logger:checked:prepare:)`` learns the versions that
 /// are registered while the process runs. A process refuses to start with another history than the one configured.
@@ -17,10 +17,12 @@ package final class ControlTopic: Sendable {
 
     /// The schema versions known now.
     package var schemas: SchemaHistory { known.now }
+    /// The records that are left out, as known now.
+    package var skipped: SkippedRecords { known.content.skipped }
 
     private init(_ history: History, _ view: ControlView) {
         self.history = history
-        known = KnownSchemas(view.schemas)
+        known = KnownSchemas(view.schemas, leavingOut: view.skipped)
         self.view = Mutex(view)
     }
 
@@ -111,6 +113,28 @@ package final class ControlTopic: Sendable {
         }
     }
 
+    /// Writes the decision to leave a record out, and makes it known here.
+    ///
+    /// - Parameters:
+    ///   - position: a record that the caller has seen to be one that no worker can process, with ``schemas``.
+    ///   - reason: why, 1 to ``SkippedRecord/maximumReasonLength`` bytes.
+    /// - Returns: the decision about the record that counts, which may be an earlier one.
+    /// - Throws: ``ControlError/overtakenDecision`` where a schema version was registered meanwhile; what else is wrong with
+    ///   `control`; `ChangeLogError`, after which repeating the call is harmless.
+    package func skip(
+        _ position: SkippedRecord.Position, reason: String, in log: some ChangeLog
+    ) async throws -> SkippedRecords.Entry {
+        let before = view.withLock { $0 }
+        let decision = SkippedRecord(position, reason: reason, schemaVersions: before.schemas.entries.count)
+        let offset = try await Self.append(.skip(decision), to: log)
+        let after = try await Self.read(log, after: before, through: offset)
+        adopt(after)
+        guard let entry = after.skipped[position.source, position.partition, position.offset] else {
+            throw ControlError.overtakenDecision
+        }
+        return entry
+    }
+
     /// `nil` where the topic cannot be read, for a caller that has an error to report already.
     private static func readIfPossible(_ log: some ChangeLog, after view: ControlView) async -> ControlView? {
         do { return try await read(log, after: view) } catch { return nil }
@@ -118,7 +142,7 @@ package final class ControlTopic: Sendable {
 
     private func adopt(_ found: ControlView) {
         view.withLock { if $0.nextOffset < found.nextOffset { $0 = found } }
-        known.learn(found.schemas)
+        known.learn(found.schemas, leavingOut: found.skipped)
     }
 
     // MARK: The topic

@@ -15,10 +15,14 @@ struct ControlView: Sendable {
         case late(ordinal: Int)
         case history
         case schema(SchemaHistory.Entry)
+        case skip(SkippedRecord)
+        /// A schema version was registered while the decision was made: it is ignored.
+        case overtaken(SkippedRecord)
     }
 
     private(set) var history: History?
     private(set) var schemas = SchemaHistory()
+    private(set) var skipped = SkippedRecords()
     /// The offset after the last record read.
     private(set) var nextOffset: Int64
     private var historyBytes: [UInt8] = []
@@ -43,6 +47,10 @@ struct ControlView: Sendable {
             news = history == nil ? .history : .nothing
             (history, historyBytes) = (found, record.value)
         case .schema(let entry): news = try take(entry, record.value)
+        case .skip(let skip):
+            let counts = !lacksVersion && skip.schemaVersions == schemas.entries.count
+            news = counts ? .skip(skip) : .overtaken(skip)
+            if counts { skipped.append(skip, at: record.time) }
         }
         nextOffset = record.offset + 1
         return news

@@ -45,11 +45,16 @@ package struct Admission: ~Copyable {
 
     /// Admits a record of a partition of `uploads`.
     ///
+    /// - Parameter skipped: the records that are left out.
     /// - Throws: ``IngestError`` when the record needs something newer than this worker; the partition waits then.
     package mutating func admit(
-        _ record: LogRecord, of partition: Int, schemas known: SchemaHistory
+        _ record: LogRecord, of partition: Int, schemas known: SchemaHistory,
+        leavingOut skipped: SkippedRecords = SkippedRecords()
     ) throws(IngestError) -> Admitted {
         let upload = UploadReference(partition: partition, offset: record.offset)
+        if let decision = skipped[.uploads, partition, record.offset] {
+            return refused(record, upload, RecordRefusal(.skipped, decision.record.reason))
+        }
         let batch: ChangeBatch
         do {
             batch = try ChangeBatch(decoding: record.value)

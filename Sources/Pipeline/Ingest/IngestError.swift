@@ -23,7 +23,8 @@ package enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
         case .unknownSchema(let upload, let hash):
             """
             \(Self.position(upload)): schema version \(ChangeRefusal.quoted(Array(hash.utf8).span)) is not known here: \
-            the partition resumes when control has it; if no version has this hash, stop the edge that sends it
+            the partition resumes when control has it; if no version has this hash, stop the edge that sends it, and leave the \
+            record out with weir skip
             """
         case .positionOutOfRange(let upload, let range):
             """

@@ -11,7 +11,7 @@ package enum IngestEvent: Sendable {
     /// All parts of a step's records are durable, and the offset after them is committed; the duration is that since the
     /// records were read.
     case committed(partition: Int, nextOffset: Int64, after: Duration)
-    /// A record breaks the contract of `uploads`; it was appended to `dead-letters`.
+    /// A record breaks the contract of `uploads`, or is left out; it was appended to `dead-letters`.
     case recordRefused(UploadReference, RecordRefusal)
     /// The log failed; the partition restarts from its committed offset after a pause.
     case restarting(partition: Int, cause: any Error, after: Duration)
@@ -57,7 +57,9 @@ extension IngestEvent {
                 [.topic: "uploads", .partition: .integer(partition), .count: .integer(counts.records)])
         case .recordRefused(let upload, let refusal):
             logger.warning(
-                "A record breaks the contract of uploads; it was appended to dead-letters",
+                refusal.code == .skipped
+                    ? "A record is left out, as an operator decided; it was appended to dead-letters"
+                    : "A record breaks the contract of uploads; it was appended to dead-letters",
                 [
                     .topic: "uploads", .partition: .integer(upload.partition), .offset: .integer(upload.offset),
                     .code: .string(refusal.code.rawValue), .reason: .string(refusal.reason),

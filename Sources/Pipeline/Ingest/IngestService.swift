@@ -36,8 +36,9 @@ package struct IngestService<Log: ChangeLog>: Sendable {
     /// Works until the task is cancelled; what the log has acknowledged by then is committed.
     ///
     /// After a failure of the log that may pass, the partition restarts from its committed offset with a new producer. A
-    /// partition whose next record names an unknown schema version is paused until the version is known; any other that cannot
-    /// be processed, as when its next record needs a newer worker, is paused and tried again. The other partitions continue.
+    /// partition whose next record names an unknown schema version is paused until the version is known or the record is left
+    /// out; any other that cannot be processed, as when its next record needs a newer worker, is paused and tried again. The other
+    /// partitions continue.
     ///
     /// - Throws: `ChangeLogError` of a log that was closed.
     package func run() async throws {
@@ -68,7 +69,8 @@ package struct IngestService<Log: ChangeLog>: Sendable {
 
     @Sendable private static func response(to error: any Error) -> FailureResponse {
         switch error {
-        case IngestError.unknownSchema(_, let hash): .awaitSchema { $0[hash] != nil }
+        case IngestError.unknownSchema(let upload, let hash):
+            .awaitSchema { $0.schemas[hash] != nil || $0.skipped[.uploads, upload.partition, upload.offset] != nil }
         // Retried with a new producer, or once a rebalance has settled which member has the partition.
         case let error as ChangeLogError
         where error.isRetriable || error.code == .producerFailed || error.code == .fenced:

@@ -111,13 +111,14 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
     private func admit(
         _ records: [LogRecord], _ admission: inout Admission, _ quota: inout DeadLetterQuota
     ) -> (appended: [NewRecord], count: Int, stop: IngestError?) {
-        let schemas = context.schemas.now
+        let known = context.schemas.content
         var appended: [NewRecord] = []
         var counts = IngestCounts()
         var stop: IngestError?
         do throws(IngestError) {
             for record in records {
-                let admitted = try admission.admit(record, of: partition.partition, schemas: schemas)
+                let admitted = try admission.admit(
+                    record, of: partition.partition, schemas: known.schemas, leavingOut: known.skipped)
                 counts.add(admitted)
                 for appending in admitted.records {
                     // A record that was refused as a whole has no other copy that names the reason.

@@ -1,5 +1,6 @@
 import ChangeLog
 import SyncModel
+import SyncWire
 
 /// Why a partition cannot be ordered; the message says what an operator can do.
 package enum OrderingError: Error, Sendable, CustomStringConvertible {
@@ -35,6 +36,35 @@ package enum OrderingError: Error, Sendable, CustomStringConvertible {
             "\(partition) offset \(offset): the record cannot be read (\(reason)); no record after it is ordered"
         case .paused(let partition, let offset, let reason):
             "\(partition) offset \(offset): \(reason.explanation); no record after it is ordered until then"
+        }
+    }
+}
+
+extension OrderingError {
+    /// Why a record of `changes` can never be ordered, whatever tables and `control` hold: it may be left out, since it is no part
+    /// that ingest wrote.
+    ///
+    /// - Returns: `nil` for a record that can be ordered, or may be once a schema version is known or by a newer worker.
+    package static func permanent(
+        _ record: LogRecord, of partition: Int, history: History, schemas: SchemaHistory
+    ) -> OrderingError? {
+        let source = TopicPartition(.changes, partition)
+        do {
+            let part = try ChangePart(decoding: record.value)
+            _ = try OrderingMachine(history).step(
+                part, state: PartitionState(), schemas: schemas, progress: DeviceProgress()
+            ) { _ in nil }
+            return nil
+        } catch let error as WireError {
+            if error.isNewerFormat { return nil }
+            return .unreadableRecord(source, offset: record.offset, reason: "\(error)")
+        } catch let pause as OrderingMachine.Pause {
+            switch pause {
+            case .otherEpoch, .invalidPart: return .paused(source, offset: record.offset, reason: pause)
+            case .unknownSchema, .unknownSchemaNumber, .unknownRules, .timeStampsExhausted: return nil
+            }
+        } catch {
+            return nil
         }
     }
 }

@@ -94,8 +94,8 @@ package struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
         case let error as ChangeLogError where error.isRetriable || error.code == .producerFailed: .retry
         // Fenced: another worker has the partition; either this one is about to lose it, or that one is stopping.
         case let error as RecordStoreError where error.isRetriable || error.code == .fenced: .retry
-        case OrderingError.paused(_, _, .unknownSchema(let hash)): .awaitSchema { $0[hash] != nil }
-        case OrderingError.paused(_, _, .unknownSchemaNumber(let number)): .awaitSchema { $0[number] != nil }
+        case OrderingError.paused(_, _, .unknownSchema(let hash)): .awaitSchema { $0.schemas[hash] != nil }
+        case OrderingError.paused(_, _, .unknownSchemaNumber(let number)): .awaitSchema { $0.schemas[number] != nil }
         case let error as ChangeLogError where error.code == .closed: .stopStage
         case let error as RecordStoreError where error.code == .closed: .stopStage
         default: .pausePartition

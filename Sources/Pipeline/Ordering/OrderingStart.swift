@@ -47,12 +47,14 @@ struct OrderingStart<Log: ChangeLog, Store: RecordStore>: Sendable {
     /// A reader at the next record, after the one that the tables were brought to last.
     func reader(from state: PartitionState) async throws -> Log.Reader {
         let epoch = context.history.epoch
-        let reader = try await log.reader(of: changes, from: state.nextOffset) { record in
+        let skipped = context.schemas.content.skipped
+        let reader = try await log.reader(of: changes, from: state.nextOffset) { [partition] record in
+            if skipped[.changes, partition, record.offset] != nil { return true }
             do {
                 let part = try ChangePart(decoding: record.value)
                 return part.epoch.utf8.elementsEqual(epoch.utf8) && state.hasSeen(part)
             } catch {
-                // The tables are never brought past a record that cannot be decoded.
+                // The tables are brought past a record that cannot be decoded only where it is left out.
                 return false
             }
         }

@@ -28,7 +28,7 @@ struct Lookups: Sendable {
 /// Deciding: from parts, rows and devices' progress to a step.
 extension PartitionOrdering {
     /// Decodes the records up to the first that cannot be decoded, and describes what is wrong with that one.
-    func decode(_ records: [LogRecord]) -> (parts: [PartAtOffset], unreadable: OrderingError?) {
+    func decode(_ records: some Collection<LogRecord>) -> (parts: [PartAtOffset], unreadable: OrderingError?) {
         var parts: [PartAtOffset] = []
         parts.reserveCapacity(records.count)
         for record in records {
@@ -40,6 +40,13 @@ extension PartitionOrdering {
             }
         }
         return (parts, nil)
+    }
+
+    /// A step that moves the position past a record that is left out.
+    mutating func pass(_ record: LogRecord) -> PendingStep {
+        stepNumber += 1
+        state.nextOffset = record.offset + 1
+        return PendingStep(number: stepNumber, state: state)
     }
 
     /// The parts that one step may take: as many as need rows of about ``maximumRowBytes``, at least one, and up to one with a

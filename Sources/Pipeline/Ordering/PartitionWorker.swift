@@ -132,15 +132,29 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
             while !Task.isCancelled {
                 try await waitForBudget()
                 let records = try await reader.next(maximumBytes: configuration.stepBytes)
-                let (parts, unreadable) = ordering.decode(records)
-                var rest = parts[...]
-                while !rest.isEmpty { try await publishNext(&rest, producer) }
-                if let unreadable { throw unreadable }
+                let skipped = context.schemas.content.skipped
+                var rest = records[...]
+                while !rest.isEmpty {
+                    let run = rest.prefix { skipped[.changes, partition, $0.offset] == nil }
+                    try await publish(run, producer)
+                    rest = rest.dropFirst(run.count)
+                    guard let record = rest.popFirst() else { break }
+                    let step = ordering.pass(record)
+                    execute(ordering.add(step))
+                }
             }
         } catch  where Task.isCancelled {
             // Whatever failed after the cancellation, nothing of it was enqueued, so nothing is lost.
             return
         }
+    }
+
+    /// Decides and publishes records up to the first that cannot be decoded.
+    private func publish(_ records: ArraySlice<LogRecord>, _ producer: Log.Producer) async throws {
+        let (parts, unreadable) = ordering.decode(records)
+        var rest = parts[...]
+        while !rest.isEmpty { try await publishNext(&rest, producer) }
+        if let unreadable { throw unreadable }
     }
 
     /// Decides and publishes as many parts as one step can take.

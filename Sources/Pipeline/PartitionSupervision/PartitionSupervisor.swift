@@ -7,8 +7,8 @@ import Synchronization
 package enum FailureResponse: Sendable {
     /// The work runs again after a pause: the failure may pass.
     case retry
-    /// The work runs again when the schema versions known meet the condition; no other partition is affected.
-    case awaitSchema(_ isKnown: @Sendable (SchemaHistory) -> Bool)
+    /// The work runs again when what is known of `control` meets the condition; no other partition is affected.
+    case awaitSchema(_ isKnown: @Sendable (KnownSchemas.Content) -> Bool)
     /// The partition is paused and the work tried again after longer pauses, in case somebody has mended the cause; no other
     /// partition is affected.
     case pausePartition

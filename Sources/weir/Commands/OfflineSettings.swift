@@ -37,7 +37,8 @@ extension OfflineSettings {
         _ log: Log, _ control: ControlTopic, _ logger: Logger, _ bar: ProgressBar
     ) -> ReplaySource<Log> {
         ReplaySource(
-            log: log, history: control.history, schemas: control.schemas, configuration: ordering, logger: logger
+            log: log, history: control.history, schemas: control.schemas,
+            leavingOut: control.skipped, configuration: ordering, logger: logger
         ) { bar.advance(by: $0) }
     }
 }

@@ -42,6 +42,9 @@ struct World {
 
     private init(folder: String) { self.folder = folder }
 
+    /// The records that are left out.
+    var skipped = SkippedRecords()
+
     // MARK: The log
 
     func append(_ values: [[UInt8]], to topic: Topic) async throws {
@@ -95,7 +98,8 @@ struct World {
             let watched = WatchedStore(base: store) { continuation.yield($0.state.nextOffset) }
             let service = OrderingService(
                 StageContext(
-                    log: log, history: Self.history, schemas: KnownSchemas(Self.schemas), logger: Self.logger),
+                    log: log, history: Self.history, schemas: KnownSchemas(Self.schemas, leavingOut: skipped),
+                    logger: Self.logger),
                 store: watched, configuration: OrderingConfiguration())
             let running = Task { try await service.run() }
             for await offset in written where offset >= end { break }
@@ -118,11 +122,11 @@ struct World {
 
     static func source<Log: ChangeLog>(
         _ log: Log, _ configuration: OrderingConfiguration = OrderingConfiguration(),
-        progress: @escaping @Sendable (Int) -> Void = { _ in }
+        leavingOut skipped: SkippedRecords = SkippedRecords(), progress: @escaping @Sendable (Int) -> Void = { _ in }
     ) -> ReplaySource<Log> {
         ReplaySource(
-            log: log, history: history, schemas: schemas, configuration: configuration, logger: logger,
-            progress: progress)
+            log: log, history: history, schemas: schemas, leavingOut: skipped, configuration: configuration,
+            logger: logger, progress: progress)
     }
 
     static let logger = Logger(label: "test", output: LogOutput(format: .text, to: NoLines()), level: .critical)
@@ -135,7 +139,8 @@ struct World {
         return try await withTables { tables in
             try await withTables(at: scratch) { made in
                 let reports = try await Verifier(
-                    Self.source(log), tables: WatchedStore(base: tables, rowsFault: rowsFault), scratch: made,
+                    Self.source(log, leavingOut: skipped), tables: WatchedStore(base: tables, rowsFault: rowsFault),
+                    scratch: made,
                     streams: folder
                 ).run()
                 let lines = reports.filter { $0.partition == 0 }.flatMap(\.lines)

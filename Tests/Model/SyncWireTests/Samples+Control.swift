@@ -40,6 +40,22 @@ extension Sample {
                 {"format": 1, "schema": {"ordinal": 2147483647, "hash": "\(SchemaVersion.hash(of: fullSchema))",
                  "schema": \(fullSchemaJSON)}}
                 """),
+        Sample(
+            "a record of uploads that is left out", "Control",
+            ControlRecord.skip(
+                SkippedRecord(.init(.uploads, 63, offset: .max), reason: "edge 7, reverted", schemaVersions: 4)),
+            json: """
+                {"format": 1, "skip": {"source": "SOURCE_UPLOADS", "partition": 63, "offset": "9223372036854775807",
+                 "reason": "edge 7, reverted", "schema_versions": 4}}
+                """),
+        Sample(
+            "the first record of changes, left out before any schema version", "Control",
+            ControlRecord.skip(
+                SkippedRecord(
+                    .init(.changes, 0, offset: 0), reason: String(repeating: "r", count: 1000), schemaVersions: 0)),
+            json: """
+                {"format": 1, "skip": {"source": "SOURCE_CHANGES", "reason": "\(String(repeating: "r", count: 1000))"}}
+                """),
         Sample("the tables alone, which are hashed", "Schema", fullSchema, json: fullSchemaJSON),
     ]
 

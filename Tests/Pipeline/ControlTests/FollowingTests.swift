@@ -40,9 +40,9 @@ struct FollowingTests {
         let (control, following) = try await followed()
         let other = try await ControlTopic.open(in: log, proposed: proposed)
         try await other.register(two, in: log)
-        try await control.known.wait { $0.entries.count == 2 }
+        try await control.known.wait { $0.schemas.entries.count == 2 }
         try await other.register(three, in: log)
-        try await control.known.wait { $0.entries.count == 3 }
+        try await control.known.wait { $0.schemas.entries.count == 3 }
         #expect(control.schemas == other.schemas)
         try await end(following)
     }
@@ -59,7 +59,7 @@ struct FollowingTests {
         #expect(prepared?.hashes == (try hashes([one, two])))
         #expect(control.schemas.entries.count == 1)
         answer.yield()
-        try await control.known.wait { $0.entries.count == 2 }
+        try await control.known.wait { $0.schemas.entries.count == 2 }
         try await end(following)
     }
 
@@ -74,7 +74,7 @@ struct FollowingTests {
             if attempt < 4 { throw NotYet() }
         }
         try await append([try entry(2, two)], to: log)
-        try await control.known.wait { $0.entries.count == 2 }
+        try await control.known.wait { $0.schemas.entries.count == 2 }
         #expect(attempts.withLock { $0 } == 4)
         #expect(clock.sleeps == [.milliseconds(100), .milliseconds(200), .milliseconds(400)])
         #expect(await lines.next(with: "Preparing for a schema version failed")?.contains("NotYet") == true)
@@ -86,7 +86,7 @@ struct FollowingTests {
         busy.failures.set(2)
         let (control, following) = try await followed(busy)
         try await append([try entry(2, two)], to: log)
-        try await control.known.wait { $0.entries.count == 2 }
+        try await control.known.wait { $0.schemas.entries.count == 2 }
         #expect(clock.sleeps == [.milliseconds(100), .milliseconds(200)])
         #expect(await lines.next(with: "trying again")?.contains("no leader") == true)
         try await end(following)
@@ -102,7 +102,7 @@ struct FollowingTests {
     @Test func theFirstRecordOfANumberCounts() async throws {
         let (control, following) = try await followed()
         try await append([try entry(2, two), try entry(2, three), try entry(2, two), try entry(3, three)], to: log)
-        try await control.known.wait { $0.entries.count == 3 }
+        try await control.known.wait { $0.schemas.entries.count == 3 }
         #expect(control.schemas.hashes == (try hashes([one, two, three])))
         #expect(await lines.next(with: "registered a schema version at once")?.contains("version=2") == true)
         try await end(following)
@@ -125,7 +125,7 @@ struct FollowingTests {
         let (control, following) = try await followed()
         try await append([(Array("decision/1".utf8), Self.newer)], to: log)
         try await append([try entry(2, two)], to: log)
-        try await control.known.wait { $0.entries.count == 2 }
+        try await control.known.wait { $0.schemas.entries.count == 2 }
         #expect(await lines.next(with: "cannot be decoded and is skipped")?.contains("control offset 2") == true)
         try await end(following)
     }
@@ -156,7 +156,7 @@ struct FollowingTests {
         await clock.sleepers(1)
         clock.advance(by: .seconds(1))
         #expect(await looks.next() == .some(.none))
-        try await control.known.wait { $0.entries.count == 2 }
+        try await control.known.wait { $0.schemas.entries.count == 2 }
         try await end(following)
     }
 
@@ -195,7 +195,7 @@ struct FollowingTests {
 
     @Test func whoeverWaitsForAVersionIsWokenByItOrByCancellation() async throws {
         let known = KnownSchemas()
-        let waiting = (1...3).map { count in Task { try await known.wait { $0.entries.count >= count } } }
+        let waiting = (1...3).map { count in Task { try await known.wait { $0.schemas.entries.count >= count } } }
         var schemas = SchemaHistory()
         for (ordinal, tables) in [one, two].enumerated() {
             let schema = try Schema(declaring: tables)

@@ -69,6 +69,64 @@ struct PauseTests {
         }
     }
 
+    /// Also a worker that starts behind such a record, which is the last one that the tables have.
+    @Test(arguments: [Obstacle.unreadable, .otherEpoch, .tooManyValues], [1, 1 << 20])
+    func passesARecordThatIsLeftOut(_ obstacle: Obstacle, stepBytes: Int) async throws {
+        try await withLogAndTables { log, tables in
+            var maker = PartMaker()
+            var parts = maker.creations(2)
+            try await log.append(parts)
+            let producer = try await log.producer()
+            let invalid = obstacle.record(maker.part([.edit("bad", ["1"])], batch: 9))
+            try await producer.append([NewRecord(to: TopicPartition(.changes, 0), value: invalid)])
+            await producer.close()
+            let clock = ManualClock()
+            let known = KnownSchemas(Fixture.schemas)
+            let configuration = OrderingConfiguration().with(\.stepBytes, stepBytes)
+            let stage = Stage(
+                log, WatchedStore(tables), configuration: configuration, schemas: known, clock: clock)
+            await clock.sleeper(for: .seconds(1))
+            var skipped = SkippedRecords()
+            skipped.append(
+                SkippedRecord(.init(.changes, 0, offset: 2), reason: "produced by hand", schemaVersions: 2), at: 1)
+            known.learn(Fixture.schemas, leavingOut: skipped)
+            clock.advance(by: .seconds(1))
+            await stage.store.until(3)
+            await stage.lines.until("The partition resumes")
+            try await stage.stop()
+
+            parts.append(maker.part([.edit("behind", ["1"])], batch: 5))
+            try await log.append(parts.suffix(1))
+            let next = Stage(
+                log, WatchedStore(tables), schemas: KnownSchemas(Fixture.schemas, leavingOut: skipped))
+            await next.store.until(4)
+            try await next.stop()
+            #expect(try await log.piecesOnce(in: 0).count == parts.count)
+            let rows = try await tables.rows(
+                parts.flatMap(\.rowsTouched) + [.init(table: 0, owner: parts[0].owner, id: RowID(unchecked: "bad"))],
+                in: 0, schemaOrdinal: 2)
+            #expect(Set(rows.map(\.key)) == Set(parts.flatMap(\.rowsTouched)))
+        }
+    }
+
+    @Test(arguments: Obstacle.allCases)
+    func onlyWhatNoWorkerCanOrderMayBeLeftOut(_ obstacle: Obstacle) throws {
+        var maker = PartMaker()
+        let part = maker.part([.edit("a", ["1"])], batch: 1)
+        func permanent(_ value: [UInt8]) -> OrderingError? {
+            .permanent(
+                LogRecord(offset: 7, time: 1, key: [], value: value), of: 3, history: Fixture.history,
+                schemas: Fixture.schemas)
+        }
+        #expect(permanent(part.encode(naming: Fixture.newest)) == nil)
+        let found = permanent(obstacle.record(part)).map(\.description)
+        switch obstacle {
+        case .unreadable, .otherEpoch, .tooManyValues:
+            #expect(found?.hasPrefix("changes[3] offset 7: ") == true && found?.contains(obstacle.explanation) == true)
+        case .unknownSchema, .unknownRules: #expect(found == nil)
+        }
+    }
+
     @Test
     func goesOnWithAWorkerThatKnowsTheSchema() async throws {
         try await withLogAndTables { log, tables in

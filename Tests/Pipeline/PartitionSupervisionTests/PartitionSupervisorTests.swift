@@ -26,7 +26,7 @@ import Testing
         ) { failure in
             switch failure as? Failure {
             case .passing: .retry
-            case .lacksSchema: .awaitSchema { $0.entries.count == 1 }
+            case .lacksSchema: .awaitSchema { $0.schemas.entries.count == 1 }
             case .ofRecord, .ofOther: .pausePartition
             case .ofStage, nil: .stopStage
             }

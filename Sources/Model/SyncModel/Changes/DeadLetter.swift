@@ -62,6 +62,8 @@ package struct RecordRefusal: Sendable, Hashable {
         case tooManyChanges = "too_many_changes"
         /// Changes are refused, and their refusals exceed the size of a record.
         case tooManyRefusals = "too_many_refusals"
+        /// An operator decided to leave the record out (``SkippedRecord``).
+        case skipped
     }
 
     package let code: Code

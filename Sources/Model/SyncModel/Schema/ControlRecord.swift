@@ -46,4 +46,6 @@ package enum ControlRecord: Sendable, Hashable {
     case history(History)
     /// A schema version.
     case schema(SchemaHistory.Entry)
+    /// A record that is left out.
+    case skip(SkippedRecord)
 }

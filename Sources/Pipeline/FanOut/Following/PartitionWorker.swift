@@ -112,7 +112,7 @@ struct PartitionWorker<Log: ChangeLog, Store: RecordStore>: Sendable {
             guard let fault = failure as? LogFault else { return .retry }
             // No other fan-out can have got past this record either.
             if partition.serveWithoutCatchingUp() { reportReady() }
-            return fault.schemaAwaited.map { .awaitSchema($0) } ?? .retry
+            return fault.schemaAwaited.map { isKnown in .awaitSchema { isKnown($0.schemas) } } ?? .retry
         } report: { event in
             switch event {
             case .retrying(let reason, let pause): report(.retrying(reason: "\(reason)", after: pause))

@@ -264,6 +264,47 @@ import Testing
         #expect(log.closed.count == 2 * log.producersMade.count)
     }
 
+    @Test func goesOnWhenTheRecordIsLeftOutWithoutWaitingForTime() async throws {
+        let known = KnownSchemas(Fixture.schemas)
+        log.upload(upload(0))
+        log.upload(upload(1).with(\.schema, String(repeating: "0", count: 32)))
+        log.upload(upload(2))
+        let running = service(stepBytes: 1 << 20, schemas: known)
+        await events.pauses.reach(1)
+        // A decision about another partition, and about another record.
+        var skipped = SkippedRecords()
+        for position in [SkippedRecord.Position(.uploads, 1, offset: 1), .init(.uploads, 2, offset: 7)] {
+            skipped.append(SkippedRecord(position, reason: "other", schemaVersions: 2), at: 1)
+        }
+        known.learn(Fixture.schemas, leavingOut: skipped)
+        skipped.append(
+            SkippedRecord(.init(.uploads, 2, offset: 1), reason: "edge 7 was reverted", schemaVersions: 2), at: 2)
+        known.learn(Fixture.schemas, leavingOut: skipped)
+        await log.commits.reach(2)
+        running.cancel()
+        try await running.value
+        #expect(try written() == ["0", "2"] && log.committed(2) == 3)
+        #expect(events.paused.count == 1 && events.resumptions == 1 && clock.slept.isEmpty)
+        // The whole record is kept.
+        let letters = try log.records(of: .deadLetters).map { try DeadLetter(decoding: $0.value) }
+        let refusal = RecordRefusal(.skipped, "edge 7 was reverted")
+        let value = log.change { $0.records[TopicPartition(.uploads, 2)]?[1].value ?? [] }
+        #expect(letters.map(\.subject) == [.record(refusal, value: value)])
+    }
+
+    @Test func aRecordThatNeedsNewerRulesIsLeftOutAtTheNextAttempt() async throws {
+        var skipped = SkippedRecords()
+        skipped.append(SkippedRecord(.init(.uploads, 2, offset: 0), reason: "reverted", schemaVersions: 2), at: 1)
+        log.upload(upload(0).with(\.rules, 99))
+        log.upload(upload(1))
+        let running = service(schemas: KnownSchemas(Fixture.schemas, leavingOut: skipped))
+        await log.commits.reach(2)
+        running.cancel()
+        try await running.value
+        #expect(try written() == ["1"])
+        #expect(log.records(of: .deadLetters).count == 1)
+    }
+
     @Test func staysPausedAtARecordThatNeedsNewerRules() async throws {
         let known = KnownSchemas(Fixture.firstSchema)
         log.upload(upload(0).with(\.schema, Fixture.newest).with(\.rules, 99))

@@ -45,7 +45,8 @@ struct TopicRecords: Sendable {
             }, to: cluster)
     }
 
-    private static func append(_ records: [NewRecord], to cluster: WeirCluster) async throws {
+    /// Appends records of any content.
+    static func append(_ records: [NewRecord], to cluster: WeirCluster) async throws {
         try await withLog(of: cluster) { log in
             let producer = try await log.producer()
             try await producer.append(records)
