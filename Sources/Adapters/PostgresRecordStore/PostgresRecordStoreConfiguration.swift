@@ -13,6 +13,8 @@ package struct PostgresRecordStoreConfiguration: ConfigurationComponent {
     package var schema = "weir"
     /// Each has a thread of its own; one more session reads snapshots.
     package var connections = 8
+    /// Three for each table in use, and some more.
+    package var maximumStatements = 600
     /// `nil`: only the owner may read them.
     package var readersRole: String?
     package var indexesReferences = false
@@ -45,6 +47,9 @@ package struct PostgresRecordStoreConfiguration: ConfigurationComponent {
         Setting("schema", \.schema, .postgresName, "Schema of Postgres that holds the tables.")
         Setting(
             "connections", \.connections, .integer(in: 1...64), "Sessions with each database that read and write.")
+        Setting(
+            "max-statements", \.maximumStatements, .integer(in: 50...10_000),
+            "Prepared statements that a session keeps, about 80 kB of the server's memory each; a table in use has three.")
         Setting(optional: "readers-role", \.readersRole, .postgresName, "Role that is granted to read all tables.")
         Setting(
             "index-references", \.indexesReferences, .boolean,

@@ -29,7 +29,7 @@ struct Shard: Sendable {
         let snapshotSession = SessionSettings(configuration, readsSnapshots: true)
         let pool = try await PostgresPool.start(
             parameters, count: configuration.connections, connectTimeout: configuration.connectTimeout,
-            name: "postgres-\(number)", setUp: session.apply)
+            maximumStatements: configuration.maximumStatements, name: "postgres-\(number)", setUp: session.apply)
         do {
             let snapshots = try await PostgresPool.start(
                 parameters, count: 1, connectTimeout: configuration.connectTimeout, name: "postgres-all-\(number)",

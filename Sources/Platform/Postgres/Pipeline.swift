@@ -11,6 +11,12 @@ package final class Pipeline {
         self.handle = handle
     }
 
+    /// Prepares a statement under a name of its own.
+    func prepare(_ text: String, as name: String) throws(PostgresError) {
+        guard PQsendPrepare(handle, name, text, 0, nil) == 1 else { throw connection.failure() }
+        sent += 1
+    }
+
     /// - Parameter name: from ``PostgresConnection/prepare(_:)``.
     /// - Returns: the statement's number in the pipeline, from 0.
     @discardableResult

@@ -14,18 +14,18 @@ package final class PostgresConnection {
     private var isOpen = true
     /// Whether the server announced the end of the session, which the socket may not show yet.
     private var hasEnded = false
-    /// The names of prepared statements by their text.
-    private var statements: [String: String] = [:]
-    private var nextStatement = 1
+    private var statements: StatementCache
 
-    /// The most prepared statements between two uses of the session: each takes memory of the server; a store has a few for
-    /// each table.
-    private static let maximumStatements = 200
-
-    /// - Parameter timeout: to connect and authenticate, without the DNS lookup.
+    /// - Parameters:
+    ///   - timeout: to connect and authenticate, without the DNS lookup.
+    ///   - maximumStatements: the most prepared statements that are kept between two uses of the session; each takes some 80 kB of
+    ///     the server's memory.
     /// - Throws: `PostgresError`, with the SQLSTATE if the server rejected the session.
-    package init(_ parameters: ConnectionParameters, timeout: Duration) throws(PostgresError) {
+    package init(
+        _ parameters: ConnectionParameters, timeout: Duration, maximumStatements: Int = 200
+    ) throws(PostgresError) {
         database = parameters.description
+        statements = StatementCache(maximumCount: maximumStatements)
         let started = parameters.withCStrings { PQconnectStartParams($0, $1, 0) }
         guard let handle = started else { throw PostgresError(message: "out of memory", isConnectionLost: true) }
         self.handle = handle
@@ -86,7 +86,8 @@ package final class PostgresConnection {
     package func query(
         _ sql: String, _ parameters: PostgresParameters = PostgresParameters()
     ) throws(PostgresError) -> PostgresResult {
-        let name = try prepare(sql)
+        let name: String
+        if let known = statements.name(of: sql) { name = known } else { name = try prepareNow(sql) }
         let isSent = parameters.withPointers { values, lengths, formats in
             PQsendQueryPrepared(handle, name, Int32(parameters.count), values, lengths, formats, 1)
         }
@@ -100,25 +101,45 @@ package final class PostgresConnection {
         return try lastResult()
     }
 
-    /// Prepares a statement if it is not cached; a pipeline runs only prepared statements.
-    ///
-    /// - Returns: its name in the session.
-    @discardableResult
-    package func prepare(_ sql: String) throws(PostgresError) -> String {
-        if let name = statements[sql] { return name }
-        let name = "weir_\(nextStatement)"
+    private func prepareNow(_ sql: String) throws(PostgresError) -> String {
+        let name = statements.newName()
         guard PQsendPrepare(handle, name, sql, 0, nil) == 1 else { throw failure() }
         _ = try lastResult()
-        nextStatement += 1
-        statements[sql] = name
+        statements.insert(sql, as: name)
         return name
     }
 
-    /// Deallocates the prepared statements if there are too many; between two uses of the session.
+    /// Prepares those of some statements that are not cached, in one round trip; a pipeline runs only prepared statements.
+    ///
+    /// - Returns: their names in the session, which may end after its use.
+    @discardableResult
+    package func prepare(_ texts: [String]) throws -> [String] {
+        var names: [String] = []
+        var missing: [(text: String, name: String)] = []
+        for text in texts {
+            let known = statements.name(of: text) ?? missing.first { $0.text == text }?.name
+            names.append(known ?? statements.newName())
+            if known == nil { missing.append((text, names[names.count - 1])) }
+        }
+        if missing.isEmpty { return names }
+        do {
+            try pipeline { pipeline in
+                for (text, name) in missing { try pipeline.prepare(text, as: name) }
+            } receive: { number, _ in
+                statements.insert(missing[number].text, as: missing[number].name)
+            }
+        } catch var error as PostgresError {
+            // It is none of the caller's pipeline.
+            error.statement = nil
+            throw error
+        }
+        return names
+    }
+
+    /// Deallocates prepared statements if there are too many; between two uses of the session.
     func trimStatements() throws(PostgresError) {
-        guard statements.count > Self.maximumStatements else { return }
-        try execute("DEALLOCATE ALL")
-        statements = [:]
+        let names = statements.beginUse()
+        if !names.isEmpty { try execute(names.map { "DEALLOCATE \($0)" }.joined(separator: "; ")) }
     }
 
     /// Sends several statements without waiting for their results; after one that fails the server skips the rest.

@@ -13,7 +13,7 @@ package struct PostgresError: Error, Sendable, Hashable, CustomStringConvertible
     /// The constraint or index.
     package let constraint: String?
     /// The number of the failed statement in its pipeline, from 0.
-    package let statement: Int?
+    package internal(set) var statement: Int?
     /// The session has ended: the last statements may have been executed or not.
     package let isConnectionLost: Bool
 

@@ -11,13 +11,14 @@ package final class PostgresPool: Sendable {
     ///
     /// - Parameters:
     ///   - connectTimeout: to connect and authenticate.
+    ///   - maximumStatements: the most prepared statements that a session keeps between two uses.
     ///   - waitingLimit: how many callers may wait for a connection; further ones fail as overloaded.
     ///   - name: of the threads, for debuggers.
     ///   - setUp: runs first in every new session.
     /// - Throws: `ThreadStartError`.
     package static func start(
         _ parameters: ConnectionParameters, count: Int, connectTimeout: Duration = .seconds(10),
-        waitingLimit: Int = 4096, name: String = "postgres",
+        maximumStatements: Int = 200, waitingLimit: Int = 4096, name: String = "postgres",
         setUp: @escaping @Sendable (PostgresConnection) throws -> Void = { _ in }
     ) async throws -> PostgresPool {
         precondition(count > 0, "a pool has at least one connection")
@@ -27,7 +28,8 @@ package final class PostgresPool: Sendable {
                 let thread = try DedicatedThread(name: "\(name)-\(number)")
                 hosts.append(
                     ConnectionHost(thread: thread) {
-                        let connection = try PostgresConnection(parameters, timeout: connectTimeout)
+                        let connection = try PostgresConnection(
+                            parameters, timeout: connectTimeout, maximumStatements: maximumStatements)
                         do {
                             try setUp(connection)
                         } catch {

@@ -157,9 +157,8 @@ struct ConnectionTests {
     @Test func aFailedStatementEndsThePipeline() async throws {
         try await withSession { connection in
             try connection.execute("CREATE TEMP TABLE t (a bigint PRIMARY KEY)")
-            let insert = try connection.prepare("INSERT INTO t VALUES ($1::bigint) RETURNING a")
-            let begin = try connection.prepare("BEGIN")
-            let commit = try connection.prepare("COMMIT")
+            let names = try connection.prepare(["INSERT INTO t VALUES ($1::bigint) RETURNING a", "BEGIN", "COMMIT"])
+            let (insert, begin, commit) = (names[0], names[1], names[2])
             func insertAll(_ values: [Int64]) throws -> [Int64] {
                 var returned: [Int64] = []
                 try connection.pipeline { pipeline in
@@ -189,8 +188,8 @@ struct ConnectionTests {
         struct Enough: Error {}
         try await withSession { connection in
             try connection.execute("CREATE TEMP TABLE t (a bigint)")
-            let begin = try connection.prepare("BEGIN")
-            let insert = try connection.prepare("INSERT INTO t VALUES (1)")
+            let names = try connection.prepare(["BEGIN", "INSERT INTO t VALUES (1)"])
+            let (begin, insert) = (names[0], names[1])
             #expect(throws: Enough.self) {
                 try connection.pipeline { pipeline in
                     try pipeline.send(begin)
@@ -205,7 +204,7 @@ struct ConnectionTests {
 
     @Test func aPipelineLargerThanTheSocketBuffersCompletes() async throws {
         try await withSession { connection in
-            let echo = try connection.prepare("SELECT $1::text")
+            let echo = try connection.prepare(["SELECT $1::text"])[0]
             let text = String(repeating: "x", count: 100_000)
             var received = 0
             try connection.pipeline { pipeline in
@@ -238,6 +237,46 @@ struct ConnectionTests {
         }
         #expect(count < 300)
         await pool.close()
+    }
+
+    @Test func statementsInUseAreKeptAndThoseUsedLongestAgoGivenUp() async throws {
+        let parameters = try ConnectionParameters(try await PostgresServer.shared().connectionString())
+        let pool = try await PostgresPool.start(parameters, count: 1, maximumStatements: 20)
+        let used = (0..<10).map { "SELECT \($0)" }
+        let first = try await pool.perform { try $0.prepare(used) }
+        for round in 1...10 {
+            let names = try await pool.perform { connection in
+                try connection.prepare((0..<5).map { "SELECT \(round * 100 + $0)" } + used)
+            }
+            #expect(names.suffix(10) == first[...])
+        }
+        let count = try await pool.perform { connection in
+            try connection.query("SELECT count(*) FROM pg_prepared_statements").bigint(0, 0)
+        }
+        // Those of one use may exceed the limit until the next.
+        #expect((15...26).contains(count), "\(count)")
+        await pool.close()
+    }
+
+    @Test func statementsArePreparedTogetherAndOneThatFailsIsNoneOfAPipeline() async throws {
+        try await withSession { connection in
+            let error = #expect(throws: PostgresError.self) {
+                try connection.prepare(["SELECT 1", "SELECT 1", "SELECT nothing FROM nowhere", "SELECT 2"])
+            }
+            #expect(error?.sqlState == SQLState("42P01") && error?.statement == nil)
+            let names = try connection.prepare(["SELECT 2", "SELECT 1", "SELECT 2"])
+            #expect(names[0] == names[2] && names[0] != names[1])
+            let prepared = try connection.queryOnce(
+                "SELECT name, statement FROM pg_prepared_statements ORDER BY statement")
+            #expect(try (0..<prepared.count).map { try prepared.text($0, 0) } == [names[1], names[0]])
+            var values: [Int32] = []
+            try connection.pipeline { pipeline in
+                for name in names { try pipeline.send(name) }
+            } receive: { _, rows in
+                values.append(try rows.integer(0, 0))
+            }
+            #expect(values == [2, 1, 2])
+        }
     }
 
     @Test func aSessionThatTheServerEndedIsReopened() async throws {

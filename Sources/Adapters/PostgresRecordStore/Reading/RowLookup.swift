@@ -37,9 +37,8 @@ struct RowLookup {
             groups[key.table, default: Keys()].append(key)
         }
         requested = groups.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
-        statements = try requested.map { table, _ in
-            try connection.prepare(tables.layouts[table].lookup(columns: columnCounts[table]))
-        }
+        statements = try connection.prepare(
+            requested.map { table, _ in tables.layouts[table].lookup(columns: columnCounts[table]) })
         self.tables = tables
         self.columnCounts = columnCounts
     }
@@ -92,9 +91,9 @@ private struct SnapshotStatements {
     let begin: String
     let commit: String
 
-    init(_ connection: PostgresConnection) throws(PostgresError) {
-        begin = try connection.prepare("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        commit = try connection.prepare("COMMIT")
+    init(_ connection: PostgresConnection) throws {
+        let names = try connection.prepare(["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "COMMIT"])
+        (begin, commit) = (names[0], names[1])
     }
 }
 
@@ -106,8 +105,8 @@ extension StepLookup {
     ) throws {
         var lookup = try RowLookup(keys, connection, tables, schemaOrdinal: schemaOrdinal)
         let snapshot = try SnapshotStatements(connection)
-        let progressStatement = try connection.prepare(statements.progress)
-        let positionStatement = try connection.prepare(statements.position)
+        let names = try connection.prepare([statements.progress, statements.position])
+        let (progressStatement, positionStatement) = (names[0], names[1])
         var progress: [DeviceProgress] = []
         var position: StoredPosition?
         try connection.pipeline { pipeline in

@@ -50,16 +50,16 @@ final class StepWriter {
     /// - Throws: `PostgresError` of a statement in `purposes`; `RecordStoreError` if a row does not fit its table. The
     ///   transaction may then be open.
     func write() throws {
-        let begin = try connection.prepare("BEGIN")
-        let commit = try connection.prepare("COMMIT")
         let statements = settings.statements
-        let lock = try connection.prepare(statements.lock)
-        let update = try connection.prepare(statements.updatePositions)
-        let insert = try connection.prepare(statements.insertPositions)
-        let insertOwners = try connection.prepare(statements.insertOwners)
-        let updateDevices = try connection.prepare(statements.updateDevices)
-        let writeOutcomes = try connection.prepare(statements.writeOutcomes)
-        try prepareRows()
+        let shapes = try shapes()
+        let names = try connection.prepare(
+            [
+                "BEGIN", "COMMIT", statements.lock, statements.updatePositions, statements.insertPositions,
+                statements.insertOwners, statements.updateDevices, statements.writeOutcomes,
+            ] + shapes.map(\.text))
+        let (begin, commit, lock, update, insert) = (names[0], names[1], names[2], names[3], names[4])
+        let (insertOwners, updateDevices, writeOutcomes) = (names[5], names[6], names[7])
+        for (shape, name) in zip(shapes, names.dropFirst(8)) { self.names[shape.shape] = name }
         try connection.pipeline { pipeline in
             func send(_ name: String, _ parameters: PostgresParameters, _ purpose: Purpose) throws(PostgresError) {
                 purposes.append(purpose)
@@ -85,15 +85,18 @@ final class StepWriter {
         }
     }
 
-    private func prepareRows() throws {
+    /// The shapes of all rows, each with the statement that writes them.
+    private func shapes() throws -> [(shape: RowArrays.Shape, text: String)] {
+        var texts: [RowArrays.Shape: String] = [:]
         for step in steps {
             for row in step.rows {
                 let shape = shape(of: row)
-                guard names[shape] == nil else { continue }
+                guard texts[shape] == nil else { continue }
                 let layout = try tables.layout(of: row.key, columns: shape.columns)
-                names[shape] = try connection.prepare(layout.write(columns: shape.columns, areNew: shape.areNew))
+                texts[shape] = layout.write(columns: shape.columns, areNew: shape.areNew)
             }
         }
+        return texts.map { ($0.key, $0.value) }
     }
 
     // MARK: Positions and owners
@@ -185,7 +188,7 @@ final class StepWriter {
 
     /// Finds the row that Postgres rejects: writes each one with a statement of its own, and rolls back.
     func rejectedRow(among locators: [RowLocator]) throws -> (RowKey, PostgresError)? {
-        let begin = try connection.prepare("BEGIN")
+        let begin = try connection.prepare(["BEGIN"])[0]
         let rows = locators.map { steps[$0.step].rows[$0.row] }
         do {
             try connection.pipeline { pipeline in

@@ -34,7 +34,7 @@ struct RawTable: RawUpsert.Session {
             let upsert = RawUpsert.upsert(into: name(in: space), "SELECT * FROM pg_temp.copied")
             try connection.execute(
                 "CREATE TEMPORARY TABLE copied (LIKE \(name(in: space))) ON COMMIT DELETE ROWS")
-            try connection.prepare(upsert)
+            try connection.prepare([upsert])
             return try body(RawTable(connection: connection, upsert: upsert))
         }
     }
