@@ -37,6 +37,63 @@ import Testing
         await stop(gateway, one, other)
     }
 
+    /// The head of an owner, whose fan-out it tells.
+    private func head(of owner: SyncID, _ gateway: ConnectedGateway) async throws -> Int64 {
+        try await gateway.remote.heads(of: [owner])[0].rawValue
+    }
+
+    /// The streams of two fan-outs differ all the time by what is under way; one that lags lacks what another had long before.
+    @Test func requestsGoToAFanOutThatDoesNotLag() async throws {
+        let pair = [try await ServedFanOut(), try await ServedFanOut()]
+        let gateway = try await ConnectedGateway(to: pair.map(\.address))
+        await gateway.connected(2)
+        let owner = Sample.owner(of: 3)
+        for (number, served) in pair.enumerated() {
+            served.fanOut.append(Sample.rows(1...(number + 1)), to: owner)
+        }
+        let first = Int(try await head(of: owner, gateway)) - 1
+        let second = 1 - first
+        func passed(_ offset: Int64, at fanOut: Int) async {
+            let upload = UploadReference(partition: 3, offset: offset)
+            let before = gateway.passed.values.count
+            pair[fanOut].server.passed(upload)
+            await gateway.passed.until { $0.dropFirst(before).contains(upload) }
+        }
+        // A response that follows shows that the link's thread has counted it.
+        func heartbeat() async throws {
+            await gateway.heartbeat()
+            _ = try await head(of: owner, gateway)
+        }
+        // Until a heartbeat after the other one was ahead, this one may be as far.
+        await passed(5, at: second)
+        try await heartbeat()
+        #expect(try await head(of: owner, gateway) == first + 1)
+        await passed(4, at: first)
+        await passed(9, at: second)
+        try await heartbeat()
+        #expect(try await head(of: owner, gateway) == second + 1)
+        // Other partitions are not affected.
+        let others = (0..<32).map { Sample.owner(of: 2, $0) }
+        for other in others { _ = try await gateway.remote.pull(Sample.pull([other]), within: .zero) }
+        #expect(pair[first].fanOut.pulls.values.count > 4)
+
+        // It has caught up with what the other one had at the heartbeat before.
+        await passed(9, at: first)
+        await passed(10, at: second)
+        try await heartbeat()
+        #expect(try await head(of: owner, gateway) == first + 1)
+
+        // The one that is ahead is gone.
+        await passed(20, at: second)
+        try await heartbeat()
+        try await heartbeat()
+        #expect(try await head(of: owner, gateway) == second + 1)
+        await pair[second].server.stop()
+        await gateway.log.until("Fan-out unavailable")
+        #expect(try await head(of: owner, gateway) == first + 1)
+        await stop(gateway, pair[first])
+    }
+
     @Test func unservedPartitionIsNotReady() async throws {
         let served = try await ServedFanOut(ready: [0, 1])
         let gateway = try await ConnectedGateway(to: [served.address])

@@ -107,6 +107,7 @@ final class ClientLoop {
 
     private func heartbeat() throws(ZeroMQError) {
         connections.expire(at: dependencies.clock.now())
+        connections.compareProgress()
         for index in endpoints.indices {
             guard let connection = endpoints[index].connection else {
                 if endpoints[index].pause > 0 { endpoints[index].pause -= 1 }
@@ -186,6 +187,7 @@ final class ClientLoop {
             for (subscriber, owner, head) in connections.subscribers(to: moves) { subscriber.call(owner, head) }
         case .passed(let uploads):
             for upload in uploads where upload.partition < connections.partitioning.count {
+                connections.passed(upload, of: index)
                 dependencies.passed?(upload)
             }
         case .goodbye(let reason): disconnect(index, connection, "it closed the connection: \(reason)")

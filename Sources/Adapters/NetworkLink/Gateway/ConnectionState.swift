@@ -42,6 +42,7 @@ final class ConnectionState: Sendable {
         /// Heartbeats since the thread last looked.
         var heartbeats = 0
         var fanOuts: [FanOut]
+        var progress: StreamProgress
         /// Bounded by `RemoteFanOutConfiguration.maximumRequests` for each fan-out.
         var pending: [Int64: PendingRequest] = [:]
         var lastNumber: Int64 = 0
@@ -63,22 +64,26 @@ final class ConnectionState: Sendable {
         partitioning = Partitioning(count: partitions)
         addressHashes = addresses.map { murmur2(Array($0.utf8).span.bytes) }
         state = Mutex(
-            State(fanOuts: addresses.map { _ in FanOut() }, unserved: Set(0..<partitions)))
+            State(
+                fanOuts: addresses.map { _ in FanOut() }, progress: StreamProgress(fanOuts: addresses.count),
+                unserved: Set(0..<partitions)))
     }
 
     /// The fan-out for an owner's requests among those that serve its partition; `nil` if none does.
     ///
     /// Chosen by rendezvous hashing, the highest pseudo-random score: an owner stays with one fan-out for as long as that serves
-    /// it, and owners are spread evenly.
+    /// it, and owners are spread evenly. Fan-outs that lag are chosen only where no other one serves the partition.
     func fanOut(
         of owner: SyncID, _ state: State, except isExcluded: (_ fanOut: Int, _ partition: Int) -> Bool
     ) -> Int? {
         let partition = partitioning.partition(of: owner)
-        var best: (fanOut: Int, score: UInt64)?
+        var best: (fanOut: Int, isCurrent: Bool, score: UInt64)?
         for fanOut in state.fanOuts.indices
         where state.fanOuts[fanOut].ready.contains(partition) && !isExcluded(fanOut, partition) {
+            let isCurrent = !state.progress.isLagging(fanOut, in: partition)
             let score = score(of: owner, fanOut)
-            if best.map({ score > $0.score }) ?? true { best = (fanOut, score) }
+            let isBetter = best.map { isCurrent == $0.isCurrent ? score > $0.score : isCurrent } ?? true
+            if isBetter { best = (fanOut, isCurrent, score) }
         }
         return best?.fanOut
     }
@@ -127,6 +132,7 @@ final class ConnectionState: Sendable {
     func disconnected(_ fanOut: Int, _ reason: String) -> Set<Int>? {
         let (waiters, unserved) = change { state -> ([Promise<Completion>], Set<Int>?) in
             state.fanOuts[fanOut] = FanOut()
+            state.progress.forget(fanOut)
             state.subscriptions.removeAll(of: fanOut)
             let lost = state.pending.filter { $0.value.fanOut == fanOut }
             for number in lost.keys { state.pending[number] = nil }
@@ -134,6 +140,19 @@ final class ConnectionState: Sendable {
         }
         for waiter in waiters { waiter.fulfil(.lost(reason)) }
         return unserved
+    }
+
+    /// Records what a fan-out serves.
+    func passed(_ upload: UploadReference, of fanOut: Int) {
+        state.withLock { $0.progress.record(upload, of: fanOut) }
+    }
+
+    /// Compares the fan-outs' streams, and moves the subscriptions of owners to those that do not lag.
+    func compareProgress() {
+        change { state in
+            // Others serve the same partitions, so none becomes unserved.
+            if state.progress.heartbeat(ready: state.fanOuts.map(\.ready)) { _ = reassign(&state) }
+        }
     }
 
     /// Moves subscriptions to the fan-outs that now serve their owners; returns the unserved partitions if they have changed.
