@@ -36,11 +36,12 @@ import Testing
                     + #"{"status":"refused","code":"not_granted","message":"m","row":null}]}}"#)
             let device = Device(caller: .abc, knowledgeID: .k1)
             let upload = UploadReference(partition: Partitioning(count: 4).partition(of: .abc), offset: 0)
-            #expect(
-                gateway.link.asked
-                    == [SyncID.abc, .xyz, q].enumerated().map {
-                        PartReference(upload: upload, part: $0, key: DeviceKey(owner: $1, device: device), batch: 7)
-                    })
+            let parts = [SyncID.abc, .xyz, q].enumerated().map {
+                PartReference(upload: upload, part: $0, key: DeviceKey(owner: $1, device: device), batch: 7)
+            }
+            // Without rows first, then with those of the owners that may be read, once their size is reserved.
+            #expect(gateway.link.asked == parts + parts)
+            #expect(gateway.link.windows.map { $0 != nil } == [false, false, false, true, true, true])
         }
     }
 
@@ -140,7 +141,7 @@ import Testing
                 )
             }
             // A repeat may number its parts otherwise: the others are found by the batch's number.
-            #expect(gateway.link.asked.map(\.part) == [0, 0])
+            #expect(gateway.link.asked.map(\.part) == [0, 0, 0, 0])
         }
     }
 

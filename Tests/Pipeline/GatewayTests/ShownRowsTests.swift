@@ -1,6 +1,9 @@
 import FanOutLink
 import Gateway
+import HTTP
 import SyncModel
+import TestClocks
+import TestSignals
 import Testing
 
 /// The rows of conflicts and refusals in the responses to a batch.
@@ -60,13 +63,47 @@ import Testing
             // The second owner's rows after the last one shown of the first are not read.
             #expect(
                 gateway.link.windows == [
-                    RowWindow(maximumBytes: 2500), RowWindow(to: 4, maximumBytes: 2500),
+                    nil, nil, RowWindow(maximumBytes: 2500), RowWindow(to: 4, maximumBytes: 2500),
                 ])
             let rest = try await gateway.exchange(
                 "GET", "/v1/batches/7?knowledgeId=k1&rowsFrom=2", links: "xyz:write")
             #expect(
                 rest.text == #"{"batch":{"batch":7,"rows":[{"result":2,"row":\#(Self.row(2))},"#
                     + #"{"result":3,"row":\#(Self.row(3))}],"rowsFrom":4}}"#)
+        }
+    }
+
+    /// Another caller's response, which waits for its stream, leaves too little for the rows and the page.
+    @Test(arguments: [("/v1/upload", 2), ("/v1/sync", 3)])
+    func rowsAreReadOnceTheirSizeIsReserved(target: String, pages: Int) async throws {
+        try await withGateway {
+            $0.configuration.pageBytes = 1 << 20
+            $0.configuration.server.maxAnswerBytesInFlight = pages << 20
+            $0.configuration.outcomeWait = .seconds(1)
+        } test: { gateway in
+            setParts(of: gateway, isRepeat: false)
+            gateway.link.holdStream(of: SyncID(unchecked: "other"))
+            let other = try HTTPClient(port: gateway.port)
+            try await other.send(
+                "POST", "/v1/sync", headers: TestGateway.headers("other", "xyz:write"), body: Array(upload.utf8))
+            _ = await gateway.link.pullsAsked.next()
+            let before = gateway.link.windows.count
+            let client = try HTTPClient(port: gateway.port)
+            try await client.send(
+                "POST", target, headers: TestGateway.headers("abc", "xyz:write") + ["Prefer: wait=1"],
+                body: Array(upload.utf8))
+            await gateway.clock.sleeper(for: .seconds(1))
+            gateway.clock.advance(by: .seconds(1))
+            let late = try await client.answer()
+            // The upload is durable.
+            #expect(late.status == (target == "/v1/sync" ? 503 : 202), "\(late.text)")
+            #expect(gateway.link.windows.dropFirst(before) == [nil, nil])
+            gateway.link.releaseStream(of: SyncID(unchecked: "other"))
+            #expect(try await other.answer().status == 200)
+            let shown = try await gateway.exchange(
+                "POST", target, links: "xyz:write", headers: ["Prefer: wait=1"], upload)
+            #expect(shown.status == 200 && shown.text.contains(Self.row(5)))
+            #expect(gateway.link.windows.suffix(2).map { $0 != nil } == [true, true])
         }
     }
 

@@ -46,13 +46,9 @@ extension GatewayHandler {
     ) async throws -> HTTPResponse {
         let upload = pending.upload(of: batch, by: device)
         let rows = ShownRows(for: caller, from: rowsFrom ?? 0, maximumBytes: configuration.pageBytes)
-        let reservation = try await reservePage(for: caller)
+        let reservation = try await reservePages(1, for: caller)
         do throws(FanOutError) {
-            var outcome = try await outcome(of: upload, batch, device, rows)
-            if outcome == nil {
-                outcome = try await outcomes.keptOutcome(of: batch, device: device, rows: rows, until: .zero)
-            }
-            if let outcome {
+            if let outcome = try await known(batch, of: upload, device, rows, until: .zero) {
                 pending.remove(batch, of: device)
                 var response = respond(outcome, rowsFrom == nil ? .results : .rows)
                 response.reservation = reservation
@@ -69,17 +65,24 @@ extension GatewayHandler {
         return accepted(batch)
     }
 
-    /// The outcome of the last upload with this number, including a refusal of the whole batch, which is not kept;
-    /// `nil` if the fan-out does not know it yet, or no longer.
-    private func outcome(
-        of upload: UploadReference?, _ batch: Int64, _ device: Device, _ rows: ShownRows
+    /// The outcome of an upload, including a refusal of the whole batch, which is not kept; or the one that is kept of the batch.
+    ///
+    /// - Parameters:
+    ///   - batch: `nil` where the device gave none.
+    ///   - upload: the last one with this number; `nil` where it is not known.
+    ///   - deadline: how long the kept outcome is waited for.
+    /// - Returns: `nil` if the fan-out does not know it yet, or no longer.
+    func known(
+        _ batch: Int64?, of upload: UploadReference?, _ device: Device, _ rows: ShownRows, until deadline: Duration
     ) async throws(FanOutError) -> BatchOutcome? {
-        guard let upload else { return nil }
-        do throws(FanOutError) {
-            return try await outcomes.outcome(of: upload, device: device, batch: batch, rows: rows, until: .zero)
-        } catch {
-            guard error == .pending else { throw error }
-            return nil
+        if let upload {
+            do throws(FanOutError) {
+                return try await outcomes.outcome(of: upload, device: device, batch: batch, rows: rows, until: .zero)
+            } catch {
+                guard error == .pending else { throw error }
+            }
         }
+        guard let batch else { return nil }
+        return try await outcomes.keptOutcome(of: batch, device: device, rows: rows, until: deadline)
     }
 }

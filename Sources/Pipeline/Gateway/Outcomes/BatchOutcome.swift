@@ -65,6 +65,19 @@ struct BatchOutcome: Sendable {
         Dictionary(parts.lazy.map { ($0.owner, $0.outcome.head) }, uniquingKeysWith: max)
     }
 
+    /// Takes over the rows of the same outcome, which was read again with them.
+    mutating func show(rowsOf other: BatchOutcome) {
+        guard other.parts.map(\.owner) == parts.map(\.owner) else { return }
+        rows = other.rows
+        for (index, part) in other.parts.enumerated() {
+            parts[index].mayRead = part.mayRead
+            parts[index].outcome.head = max(parts[index].outcome.head, part.outcome.head)
+        }
+    }
+
+    /// Whether there are rows of conflicts or refusals that are not here.
+    var leavesOutRows: Bool { rows?.end != nil }
+
     /// What a response has of a batch.
     enum Content: Sendable {
         /// The result of each change, with the first rows.

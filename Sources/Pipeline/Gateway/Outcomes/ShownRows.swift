@@ -7,6 +7,8 @@ import SyncModel
 /// Rows that exceed it are read with further requests, each from the first row that the one before left out.
 struct ShownRows: Sendable {
     private let caller: Caller
+    /// Whether rows are read at all, or only found to be missing.
+    private let isReading: Bool
     /// What the next owner's part may add: rows of changes before the first row that was left out.
     private var window: RowWindow
     /// By the index of the first change that shows the row.
@@ -14,14 +16,22 @@ struct ShownRows: Sendable {
 
     init(for caller: Caller, from index: Int = 0, maximumBytes: Int) {
         self.caller = caller
+        isReading = true
         window = RowWindow(from: index, maximumBytes: maximumBytes)
+    }
+
+    /// No rows, to learn whether there are any before their size is reserved.
+    init(noneFor caller: Caller) {
+        self.caller = caller
+        isReading = false
+        window = RowWindow(from: 0, maximumBytes: 0)
     }
 
     /// The index of the first change whose row was left out; `nil` when all are here.
     var end: Int? { window.end == .max ? nil : window.end }
 
     /// The rows to read with an owner's part; `nil` if the caller may not read them.
-    func window(for owner: SyncID) -> RowWindow? { caller.mayRead(owner) ? window : nil }
+    func window(for owner: SyncID) -> RowWindow? { isReading && caller.mayRead(owner) ? window : nil }
 
     /// Moves the rows of a part here, as many as fit in the order of the changes.
     mutating func take(from part: inout BatchOutcome.Part) {

@@ -98,7 +98,7 @@ extension GatewayHandler {
     ) async throws -> ([OwnerPage], ResponseReservation) {
         let deadline = clock.now() + configuration.outcomeWait
         do {
-            let reservation = try await reservePage(for: caller)
+            let reservation = try await reservePages(1, for: caller)
             return (try await link.pull(page.request, within: .zero), reservation)
         } catch FanOutError.notReady {
             // One row shows that the streams are ready, as well as all.
@@ -107,11 +107,11 @@ extension GatewayHandler {
             probe.maximumBytes = 1
             _ = try await link.pull(probe, within: clock.remaining(until: deadline))
         }
-        let reservation = try await reservePage(for: caller)
+        let reservation = try await reservePages(1, for: caller)
         return (try await link.pull(page.request, within: clock.remaining(until: deadline)), reservation)
     }
 
-    private func respond(
+    func respond(
         _ page: PullPage, _ pages: [OwnerPage], batch: BatchOutcome?, _ reservation: ResponseReservation?
     ) -> HTTPResponse {
         let size = pages.reduce(1024) { size, page in

@@ -210,11 +210,12 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         }
     }
 
-    /// Reserves what a page may have, before it is read.
-    func reservePage(for caller: Caller) async throws(Problem) -> ResponseReservation {
+    /// Reserves what some pages may have together, before they are read.
+    func reservePages(_ count: Int, for caller: Caller) async throws(Problem) -> ResponseReservation {
         let deadline = clock.now() + configuration.outcomeWait
         do throws(ResponseBudget.Refusal) {
-            return try await responseBudget.reserve(configuration.pageBytes, for: caller.syncID.text) { [clock] in
+            return try await responseBudget.reserve(count * configuration.pageBytes, for: caller.syncID.text) {
+                [clock] in
                 try await clock.sleep(deadline)
             }
         } catch {

@@ -15,15 +15,59 @@ extension GatewayHandler {
             switch try await append(caller, device, envelope) {
             case .refused(let outcome): batch = outcome
             case .appended(let upload):
-                batch = try await outcome(
-                    of: upload, device, envelope.batch, caller, within: configuration.outcomeWait)
+                let outcome = try await outcome(
+                    of: upload, device, envelope.batch, ShownRows(noneFor: caller), within: configuration.outcomeWait)
+                if outcome.leavesOutRows {
+                    return try await syncWithRows(of: outcome, of: upload, caller, device, envelope)
+                }
+                batch = outcome
             }
         } else if envelope.namesBatch {
             batch = .empty
         }
-        let page = try page(
+        return try await read(try page(caller, envelope, covering: batch), batch: batch, caller)
+    }
+
+    /// Responds with the rows of conflicts and a page.
+    ///
+    /// Both are reserved together: requests that held one part while they wait for the other could all wait. The rows are
+    /// read first, since the device applies them first.
+    private func syncWithRows(
+        of outcome: BatchOutcome, of upload: UploadReference, _ caller: Caller, _ device: Device, _ envelope: Envelope
+    ) async throws -> HTTPResponse {
+        let reservation = try await reservePages(2, for: caller)
+        let deadline = clock.now() + configuration.outcomeWait
+        let batch = try await addingRows(to: outcome, of: upload, caller, device, until: deadline)
+        let page = try page(caller, envelope, covering: batch)
+        let pages = try await link.pull(page.request, within: clock.remaining(until: deadline))
+        return respond(page, pages, batch: batch, reservation)
+    }
+
+    /// Adds the rows of conflicts, for which the caller has reserved a page.
+    ///
+    /// They stay left out where the outcome is not known any more: that of a batch without a number is known for a short time.
+    private func addingRows(
+        to outcome: BatchOutcome, of upload: UploadReference, _ caller: Caller, _ device: Device,
+        until deadline: Duration
+    ) async throws(Problem) -> BatchOutcome {
+        let rows = ShownRows(for: caller, maximumBytes: configuration.pageBytes)
+        var outcome = outcome
+        do throws(FanOutError) {
+            if let shown = try await known(outcome.batch, of: upload, device, rows, until: deadline) {
+                outcome.show(rowsOf: shown)
+            }
+        } catch {
+            if outcome.batch != nil { throw Problem(FanOutError.pending) }
+        }
+        return outcome
+    }
+
+    /// The page of a response with a batch: from streams that cover it, without the rows that it wrote.
+    private func page(
+        _ caller: Caller, _ envelope: Envelope, covering batch: BatchOutcome?
+    ) throws(Problem) -> PullPage {
+        try page(
             caller, envelope, held: batch?.held(by: envelope.knowledge) ?? [:], leastHeads: batch?.heads ?? [:])
-        return try await read(page, batch: batch, caller)
     }
 
     /// Uploads, and waits for the outcome only if the request prefers to.
@@ -39,8 +83,16 @@ extension GatewayHandler {
         case .refused(let outcome): return respond(outcome)
         case .appended(let upload):
             guard let wait, mayWait else { return accepted(envelope.batch) }
+            let deadline = clock.now() + wait
             do throws(Problem) {
-                return respond(try await outcome(of: upload, device, envelope.batch, caller, within: wait))
+                let known = try await outcome(
+                    of: upload, device, envelope.batch, ShownRows(noneFor: caller), within: wait)
+                guard known.leavesOutRows else { return respond(known) }
+                let reservation = try await reservePages(1, for: caller)
+                var response = respond(
+                    try await addingRows(to: known, of: upload, caller, device, until: deadline))
+                response.reservation = reservation
+                return response
             } catch {
                 return accepted(envelope.batch)
             }
@@ -106,12 +158,11 @@ extension GatewayHandler {
     /// - Throws: `outcome_pending` for every error of the fan-out, so that the client learns that the upload is
     ///   durable.
     private func outcome(
-        of upload: UploadReference, _ device: Device, _ batch: Int64?, _ caller: Caller, within wait: Duration
+        of upload: UploadReference, _ device: Device, _ batch: Int64?, _ rows: ShownRows, within wait: Duration
     ) async throws(Problem) -> BatchOutcome {
         do throws(FanOutError) {
             let outcome = try await outcomes.outcome(
-                of: upload, device: device, batch: batch,
-                rows: ShownRows(for: caller, maximumBytes: configuration.pageBytes), until: clock.now() + wait)
+                of: upload, device: device, batch: batch, rows: rows, until: clock.now() + wait)
             pending.remove(batch, of: device)
             return outcome
         } catch {
