@@ -46,7 +46,10 @@ import Testing
     /// What a behaviour requires of its cluster; a new behaviour requires nothing.
     private static func need(of behaviour: LogBehaviour<KafkaLogHarness>) -> Need {
         let words: [(Need, [String])] = [
-            (.retention, ["retention", "removes only", "keeps what a group", "keeps records at or above"]),
+            (
+                .retention,
+                ["retention", "removes only", "keeps what a group", "keeps records at or above", "keeps everything of"]
+            ),
             (
                 .groups,
                 [
