@@ -26,12 +26,23 @@ package final class MemoryRecordStore: RecordStore {
     }
 
     package func rows(
-        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int
-    ) async throws(RecordStoreError) -> [OrderedRow] {
+        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int, maximumBytes: Int
+    ) async throws(RecordStoreError) -> RowsRead {
         try requirePrepared()
         return try change { content throws(RecordStoreError) in
             let schema = try content.schema(schemaOrdinal)
-            return keys.compactMap { content.partitions[partition]?.rows[$0]?.shown(in: schema) }
+            var read = RowsRead(rows: [])
+            var size = 0
+            for (index, key) in keys.enumerated() {
+                guard size < maximumBytes else {
+                    read.unread = Array(keys[index...])
+                    break
+                }
+                guard let row = content.partitions[partition]?.rows[key]?.shown(in: schema) else { continue }
+                read.rows.append(row)
+                size += row.values.bytes.count
+            }
+            return read
         }
     }
 

@@ -117,11 +117,11 @@ package final class PostgresRecordStore: RecordStore {
 
     /// The existing rows, table by table.
     package func rows(
-        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int
-    ) async throws(RecordStoreError) -> [OrderedRow] {
+        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int, maximumBytes: Int
+    ) async throws(RecordStoreError) -> RowsRead {
         let tables = try tables.get()
         return try await shard(of: partition).read { connection in
-            try RowLookup.rows(keys, connection, tables, schemaOrdinal: schemaOrdinal)
+            try RowLookup.rows(keys, connection, tables, schemaOrdinal: schemaOrdinal, maximumBytes: maximumBytes)
         }
     }
 
@@ -134,13 +134,14 @@ package final class PostgresRecordStore: RecordStore {
     }
 
     package func lookup(
-        rows keys: [RowKey], progress requests: [ProgressRequest], in partition: Int, schemaOrdinal: Int
+        rows keys: [RowKey], progress requests: [ProgressRequest], in partition: Int, schemaOrdinal: Int,
+        maximumBytes: Int
     ) async throws(RecordStoreError) -> StepLookup {
         let tables = try tables.get()
         return try await shard(of: partition).lookup(of: partition) { connection, statements in
             try StepLookup(
                 rows: keys, progress: requests, in: partition, connection, tables, schemaOrdinal: schemaOrdinal,
-                statements)
+                maximumBytes: maximumBytes, statements)
         }
     }
 

@@ -109,12 +109,12 @@ package final class SQLiteRecordStore: RecordStore {
 
     /// The existing rows, in the order of the keys.
     package func rows(
-        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int
-    ) async throws(RecordStoreError) -> [OrderedRow] {
+        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int, maximumBytes: Int
+    ) async throws(RecordStoreError) -> RowsRead {
         let tables = try tables.get()
         return try await read { connection in
             var lookup = try RowLookup(connection, tables, schemaOrdinal: schemaOrdinal)
-            return try lookup.rows(keys)
+            return try lookup.rows(keys, maximumBytes: maximumBytes)
         }
     }
 

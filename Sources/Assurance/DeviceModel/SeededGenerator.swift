@@ -13,6 +13,9 @@ package final class SeededGenerator: @unchecked Sendable {
         return mixed ^ (mixed >> 31)
     }
 
+    /// Another generator, which follows from this one's state and leaves it as it is.
+    package func branch() -> SeededGenerator { SeededGenerator(seed: state ^ 0x5851_F42D_4C95_7F2D) }
+
     package func number(_ range: ClosedRange<Int>) -> Int {
         range.lowerBound + Int(next() % UInt64(range.upperBound - range.lowerBound + 1))
     }

@@ -164,9 +164,9 @@ struct ReplayStore<Base: RecordStore>: RecordStore {
     }
 
     func rows(
-        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int
-    ) async throws(RecordStoreError) -> [OrderedRow] {
-        try await base.rows(keys, in: partition, schemaOrdinal: schemaOrdinal)
+        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int, maximumBytes: Int
+    ) async throws(RecordStoreError) -> RowsRead {
+        try await base.rows(keys, in: partition, schemaOrdinal: schemaOrdinal, maximumBytes: maximumBytes)
     }
 
     func progress(

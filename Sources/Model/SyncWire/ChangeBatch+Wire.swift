@@ -63,6 +63,7 @@ extension OutcomeLimits {
             case 1: maxChanges = Int(try reader.positive(field, upTo: Int64(Self.greatest.maxChanges)))
             case 2: maxValueBytes = Int(try reader.positive(field, upTo: Int64(Self.greatest.maxValueBytes)))
             case 3: maxRowBytes = Int(try reader.positive(field, upTo: Int64(Self.greatest.maxRowBytes)))
+            case 4: maxBatchRowBytes = Int(try reader.positive(field, upTo: Int64(Self.greatest.maxBatchRowBytes)))
             default: try reader.skip(field)
             }
         }
@@ -73,6 +74,7 @@ extension OutcomeLimits {
         if maxChanges != standard.maxChanges { writer.number(1, maxChanges) }
         if maxValueBytes != standard.maxValueBytes { writer.number(2, maxValueBytes) }
         if maxRowBytes != standard.maxRowBytes { writer.number(3, maxRowBytes) }
+        if maxBatchRowBytes != standard.maxBatchRowBytes { writer.number(4, maxBatchRowBytes) }
     }
 }
 

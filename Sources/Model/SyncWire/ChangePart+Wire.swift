@@ -40,7 +40,7 @@ extension ChangePart: WireDecodable {
         var isAtomic = false
         var hasIngestRefusal = false
         var hasOtherEpoch = false
-        var maxRowBytes = OutcomeLimits().maxRowBytes
+        var limits = OutcomeLimits()
         var summary: BatchSummary?
         while let field = try reader.next() {
             switch field.number {
@@ -67,7 +67,11 @@ extension ChangePart: WireDecodable {
             case 19:
                 guard summary == nil else { throw reader.failure(.repeated, field) }
                 summary = try reader.message(field, BatchSummary.init(from:))
-            case 20: maxRowBytes = Int(try reader.positive(field, upTo: Int64(OutcomeLimits.greatest.maxRowBytes)))
+            case 20:
+                limits.maxRowBytes = Int(try reader.positive(field, upTo: Int64(OutcomeLimits.greatest.maxRowBytes)))
+            case 21:
+                let greatest = Int64(OutcomeLimits.greatest.maxBatchRowBytes)
+                limits.maxBatchRowBytes = Int(try reader.positive(field, upTo: greatest))
             default: try reader.skip(field)
             }
         }
@@ -83,7 +87,8 @@ extension ChangePart: WireDecodable {
             upload: UploadReference(partition: uploadPartition, offset: uploadOffset), logTime: logTime, part: part,
             owner: owner, device: Device(caller: caller, knowledgeID: knowledgeID), batch: batch,
             contentHash: contentHash, isAtomic: isAtomic, hasIngestRefusal: hasIngestRefusal,
-            hasOtherEpoch: hasOtherEpoch, maxRowBytes: maxRowBytes, changes: [], summary: summary)
+            hasOtherEpoch: hasOtherEpoch, maxRowBytes: limits.maxRowBytes, maxBatchRowBytes: limits.maxBatchRowBytes,
+            changes: [], summary: summary)
     }
 
     /// The record of `changes`.
@@ -119,7 +124,9 @@ extension ChangePart: WireDecodable {
         writer.flag(17, hasOtherEpoch)
         names.write(to: &writer, field: 18)
         if let summary { writer.message(19) { summary.write(to: &$0) } }
-        if maxRowBytes != OutcomeLimits().maxRowBytes { writer.number(20, maxRowBytes) }
+        let standard = OutcomeLimits()
+        if maxRowBytes != standard.maxRowBytes { writer.number(20, maxRowBytes) }
+        if maxBatchRowBytes != standard.maxBatchRowBytes { writer.number(21, maxBatchRowBytes) }
     }
 }
 

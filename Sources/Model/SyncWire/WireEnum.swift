@@ -38,6 +38,7 @@ extension RefusalCode: WireEnum {
         case .rowGone: 8
         case .batchAborted: 9
         case .rowTooLarge: 10
+        case .batchRowsTooLarge: 11
         }
     }
 }

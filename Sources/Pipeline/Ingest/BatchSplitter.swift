@@ -116,7 +116,8 @@ struct BatchSplitter {
             epoch: epoch, rules: batch.rules, schema: schema.version.hash, upload: upload, logTime: logTime,
             part: number, owner: owner.id, device: batch.device, batch: batch.batch, contentHash: hash,
             isAtomic: batch.isAtomic, hasIngestRefusal: owner.hasRefusal, hasOtherEpoch: hasOtherEpoch,
-            maxRowBytes: batch.limits.maxRowBytes, changes: owner.changes, summary: summary)
+            maxRowBytes: batch.limits.maxRowBytes, maxBatchRowBytes: batch.limits.maxBatchRowBytes,
+            changes: owner.changes, summary: summary)
         return Part(owner: owner.id, value: part.encode(naming: schema.schema))
     }
 }

@@ -16,7 +16,7 @@ package struct OrderingConfiguration: ConfigurationComponent {
             "Size of the parts that are ordered in one step; steps grow with the backlog up to this.")
         Setting(
             "step-row-bytes", \.stepRowBytes, .byteSize(in: 1024...(1 << 30)),
-            "Size of the rows that are read for one step, estimated by those read before; one part is taken whatever it needs."
+            "Size of the rows that are read for one step, in one lookup; a part that needs more is taken alone, in several lookups."
         )
         Setting(
             "overlay-bytes", \.overlayBytes, .byteSize(in: 1024...(1 << 34)),

@@ -11,15 +11,27 @@ struct PartAtOffset: Sendable {
 
 /// The rows and the devices' progress that the parts of a step need.
 struct ReadAhead: Sendable {
+    /// The existing rows.
     var rows: [RowKey: OrderedRow] = [:]
+    /// The rows that were requested and not looked up.
+    var unread: Set<RowKey> = []
     var progress: [ProgressRequest: DeviceProgress] = [:]
+
+    /// A row as it was before the step; `nil` if it does not exist.
+    func row(_ key: RowKey) -> OrderedRow? {
+        if let row = rows[key] { return row }
+        // Deciding without a row that exists would give other results than a replay (I4).
+        precondition(unread.isEmpty || !unread.contains(key), "a part is decided when its rows are read")
+        return nil
+    }
 }
 
 /// What to read from the tables before a step is decided.
 struct Lookups: Sendable {
     /// What the overlay has already.
     var known = ReadAhead()
-    var rows: Set<RowKey>
+    /// Each once, in the order in which the parts touch them.
+    var rows: [RowKey] = []
     var progress: Set<ProgressRequest> = []
 
     var isEmpty: Bool { rows.isEmpty && progress.isEmpty }
@@ -80,11 +92,18 @@ extension PartitionOrdering {
     /// now is copied. Whatever it does not have now, no unwritten step touches: the tables' answer is right as long as no
     /// other worker moves them, which ``isOwn(_:)`` shows afterwards.
     mutating func beginReadAhead(_ parts: ArraySlice<PartAtOffset>) -> Lookups {
-        var lookups = Lookups(rows: Set(minimumCapacity: parts.reduce(0) { $0 + $1.part.changes.count }))
+        var lookups = Lookups()
+        let count = parts.reduce(0) { $0 + $1.part.changes.count }
+        lookups.rows.reserveCapacity(count)
+        var requested = Set<RowKey>(minimumCapacity: count)
         beginReading()
         for part in parts.lazy.map(\.part) where !state.hasSeen(part) {
             for key in part.rowsTouched {
-                if let row = overlay.row(key) { lookups.known.rows[key] = row } else { lookups.rows.insert(key) }
+                if let row = overlay.row(key) {
+                    lookups.known.rows[key] = row
+                } else if requested.insert(key).inserted {
+                    lookups.rows.append(key)
+                }
             }
             guard let batch = part.batch else { continue }
             let request = ProgressRequest(key: part.deviceKey, batch: batch)
@@ -95,6 +114,40 @@ extension PartitionOrdering {
             }
         }
         return lookups
+    }
+
+    /// The parts, up to the first that needs a row which was not looked up.
+    func readPrefix(of parts: ArraySlice<PartAtOffset>, _ known: ReadAhead) -> ArraySlice<PartAtOffset> {
+        if known.unread.isEmpty { return parts }
+        return parts.prefix { next in
+            state.hasSeen(next.part) || !next.part.rowsTouched.contains { known.unread.contains($0) }
+        }
+    }
+
+    /// The rows to look up next for the first part: those that its rules may look at and that are unread.
+    ///
+    /// Rows count here as they were read, so never more than in the rules, which lift them to the newest schema version and
+    /// count new rows: the rules reach their limit first, and look at no row that is unread then. That holds for the first part
+    /// alone: one before it could make a row smaller.
+    func nextRows(of part: ChangePart, _ known: ReadAhead) -> [RowKey] {
+        // Without its progress the part is not decided now.
+        guard !state.hasSeen(part), let progress = progress(of: part, known), machine.needsRows(part, progress) else {
+            return []
+        }
+        // About what one lookup returns, so that it is not searched for many rows that it leaves out.
+        let maximumCount = max(2 * maximumRowBytes / averageRowBytes, 16)
+        var touched = TouchedRows(limit: part.batchRowLimit)
+        var counted: Set<RowKey> = []
+        var next: [RowKey] = []
+        for key in part.rowsTouched where counted.insert(key).inserted {
+            if touched.isFull || next.count == maximumCount { break }
+            if known.unread.contains(key) {
+                next.append(key)
+            } else {
+                touched.add(known.row(key)?.values.jsonSize ?? 0)
+            }
+        }
+        return next
     }
 
     /// Runs the machine over the parts, each after the results of those before it, and removes the decided ones.
@@ -117,7 +170,7 @@ extension PartitionOrdering {
             guard let progress = before.hasSeen(part) ? DeviceProgress() : progress(of: part, known) else { break }
             do throws(OrderingMachine.Pause) {
                 let result = try machine.step(part, state: before, schemas: schemas, progress: progress) { key in
-                    overlay.row(key) ?? known.rows[key]
+                    overlay.row(key) ?? known.row(key)
                 }
                 let records = try publication(of: result, for: next, schemas: schemas)
                 step.add(result, records, key: part.deviceKey)

@@ -163,7 +163,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         let schemas = context.schemas.now
         var taken = isCautious ? parts.prefix(1) : ordering.prefix(of: parts)
         let watch = Stopwatch()
-        let known = try await readAhead(taken)
+        let known = try await readAhead(&taken)
         let (decided, obstacle) = ordering.decide(&taken, known, schemas: schemas)
         metrics.decideDuration.record(watch.nanoseconds)
         parts = parts[taken.startIndex...]
@@ -193,24 +193,46 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         try Task.checkCancellation()
     }
 
-    /// Reads in bulk what the parts touch.
-    private func readAhead(_ parts: ArraySlice<PartAtOffset>) async throws -> ReadAhead {
+    /// Reads in bulk what the parts touch, and removes those at the end whose rows are more than one lookup returns.
+    ///
+    /// One lookup has everything, unless rows are larger than those read before. If it has not even the rows of the first part,
+    /// that part is taken alone, and its rows are looked up until it has those that it may touch (``TouchedRows``).
+    private func readAhead(_ parts: inout ArraySlice<PartAtOffset>) async throws -> ReadAhead {
         let lookups = ordering.beginReadAhead(parts)
         var known = lookups.known
         if lookups.isEmpty { return known }
-        let requests = Array(lookups.progress)
+        try await lookUp(lookups.rows, Array(lookups.progress), &known)
+        let read = ordering.readPrefix(of: parts, known)
+        guard read.isEmpty, let first = parts.first else {
+            parts = read
+            return known
+        }
+        parts = parts.prefix(1)
+        while true {
+            let next = ordering.nextRows(of: first.part, known)
+            if next.isEmpty { return known }
+            try Task.checkCancellation()
+            try await lookUp(next, [], &known)
+        }
+    }
+
+    /// Looks up rows and progress: as many of the rows as a step may have.
+    private func lookUp(_ rows: [RowKey], _ requests: [ProgressRequest], _ known: inout ReadAhead) async throws {
         let found = try await store.lookup(
-            rows: Array(lookups.rows), progress: requests, in: partition, schemaOrdinal: ordering.state.schemaOrdinal)
+            rows: rows, progress: requests, in: partition, schemaOrdinal: ordering.state.schemaOrdinal,
+            maximumBytes: configuration.stepRowBytes)
+        if !known.unread.isEmpty { known.unread.subtract(rows) }
+        known.unread.formUnion(found.unread)
         for row in found.rows { known.rows[row.key] = row }
         for (request, progress) in zip(requests, found.progress) { known.progress[request] = progress }
         ordering.recordSize(of: found.rows)
         // After a rebalance the partition's previous worker may still write: the rows read here may then have results of parts
         // that this worker has yet to decide, and what follows from them must not be published (I4). The position shows it;
-        // the compare-and-set of the write would come too late.
+        // the compare-and-set of the write would come too late. Every lookup since the step began is of a position of this
+        // worker, so all of them fit together: no step wrote the rows that the overlay did not have then.
         guard ordering.isOwn(found.position) else {
             throw RecordStoreError(.fenced, message: "another worker has written results of partition \(partition)")
         }
-        return known
     }
 
     // MARK: Writing

@@ -7,7 +7,12 @@ package protocol RecordReader: Sendable {
 
     /// The existing rows with these keys, tombstones included, in one read, with the values of the columns of the
     /// partition's schema ordinal (columns added later have their defaults).
-    func rows(_ keys: [RowKey], in partition: Int, schemaOrdinal: Int) async throws(RecordStoreError) -> [OrderedRow]
+    ///
+    /// - Parameter maximumBytes: the read ends with the row that brings the values to about this size. It has the first row at
+    ///   least, and may have the first of every table.
+    func rows(
+        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int, maximumBytes: Int
+    ) async throws(RecordStoreError) -> RowsRead
 
     /// The progress of devices, each with the outcome of the requested batch if it is stored.
     ///
@@ -22,6 +27,28 @@ package protocol RecordReader: Sendable {
     func snapshot(
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws
+}
+
+extension RecordReader {
+    /// All existing rows with these keys, whatever their size.
+    package func rows(
+        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int
+    ) async throws(RecordStoreError) -> [OrderedRow] {
+        try await rows(keys, in: partition, schemaOrdinal: schemaOrdinal, maximumBytes: .max).rows
+    }
+}
+
+/// The rows of a read of bounded size.
+package struct RowsRead: Sendable, Hashable {
+    /// The existing rows.
+    package var rows: [OrderedRow]
+    /// The keys that were not looked up, in their order.
+    package var unread: [RowKey]
+
+    package init(rows: [OrderedRow], unread: [RowKey] = []) {
+        self.rows = rows
+        self.unread = unread
+    }
 }
 
 /// A store with long-running snapshots, which do not block writers.

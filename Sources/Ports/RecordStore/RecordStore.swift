@@ -19,9 +19,11 @@ package protocol RecordStore: RecordReader {
     /// Reads what ordering needs before a step: rows, devices' progress, and the partition's position, which is read with them
     /// or after them.
     ///
-    /// - Throws: as ``RecordReader/rows(_:in:schemaOrdinal:)`` and the others, which the default calls one after the other.
+    /// - Parameter maximumBytes: as in ``RecordReader/rows(_:in:schemaOrdinal:maximumBytes:)``.
+    /// - Throws: as that and the others, which the default calls one after the other.
     func lookup(
-        rows keys: [RowKey], progress requests: [ProgressRequest], in partition: Int, schemaOrdinal: Int
+        rows keys: [RowKey], progress requests: [ProgressRequest], in partition: Int, schemaOrdinal: Int,
+        maximumBytes: Int
     ) async throws(RecordStoreError) -> StepLookup
 
     /// Writes the steps of one or more partitions in one transaction, if the position of every partition is still
@@ -39,11 +41,16 @@ package protocol RecordStore: RecordReader {
 
 extension RecordStore {
     package func lookup(
-        rows keys: [RowKey], progress requests: [ProgressRequest], in partition: Int, schemaOrdinal: Int
+        rows keys: [RowKey], progress requests: [ProgressRequest], in partition: Int, schemaOrdinal: Int,
+        maximumBytes: Int
     ) async throws(RecordStoreError) -> StepLookup {
-        let rows = keys.isEmpty ? [] : try await rows(keys, in: partition, schemaOrdinal: schemaOrdinal)
+        var read = RowsRead(rows: [])
+        if !keys.isEmpty {
+            read = try await rows(keys, in: partition, schemaOrdinal: schemaOrdinal, maximumBytes: maximumBytes)
+        }
         let progress = requests.isEmpty ? [] : try await progress(requests, in: partition)
-        return StepLookup(rows: rows, progress: progress, position: try await position(of: partition))
+        return StepLookup(
+            rows: read.rows, unread: read.unread, progress: progress, position: try await position(of: partition))
     }
 }
 
@@ -51,13 +58,18 @@ extension RecordStore {
 package struct StepLookup: Sendable, Hashable {
     /// The existing rows, tombstones included.
     package var rows: [OrderedRow]
+    /// The keys that were not looked up, in their order: the rows before them have the size of a lookup.
+    package var unread: [RowKey]
     /// One for each request, in order.
     package var progress: [DeviceProgress]
     /// The position of the partition that the rows and the progress have at the latest.
     package var position: StoredPosition?
 
-    package init(rows: [OrderedRow], progress: [DeviceProgress], position: StoredPosition?) {
+    package init(
+        rows: [OrderedRow], unread: [RowKey] = [], progress: [DeviceProgress], position: StoredPosition?
+    ) {
         self.rows = rows
+        self.unread = unread
         self.progress = progress
         self.position = position
     }

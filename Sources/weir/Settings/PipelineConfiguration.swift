@@ -61,12 +61,23 @@ struct LimitsConfiguration: ConfigurationComponent {
         Setting(
             "max-row-bytes", \.limits.outcome.maxRowBytes, .byteSize(in: 16...OutcomeLimits.greatest.maxRowBytes),
             "Size of the canonical JSON of all values of a row, which no change may exceed.")
+        Setting(
+            "max-batch-row-bytes", \.limits.outcome.maxBatchRowBytes,
+            .byteSize(in: 16...OutcomeLimits.greatest.maxBatchRowBytes),
+            "Size of all rows of one owner that a batch changes, as they are before it; changes to further rows are refused. "
+                + "Ordering needs several times this for such a batch.")
     }
 
     mutating func validate(_ context: ValidationContext<Self>) throws(ConfigurationProblem) {
         let (value, row) = (limits.outcome.maxValueBytes, limits.outcome.maxRowBytes)
-        guard value > row else { return }
-        throw context.problem(with: \.limits.outcome.maxRowBytes, "is \(row), less than max-value-bytes, \(value)")
+        if value > row {
+            throw context.problem(with: \.limits.outcome.maxRowBytes, "is \(row), less than max-value-bytes, \(value)")
+        }
+        let touched = limits.outcome.maxBatchRowBytes
+        if row > touched {
+            throw context.problem(
+                with: \.limits.outcome.maxBatchRowBytes, "is \(touched), less than max-row-bytes, \(row)")
+        }
     }
 }
 

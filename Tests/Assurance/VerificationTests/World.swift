@@ -185,10 +185,10 @@ struct WatchedStore: RecordStore {
     }
 
     func rows(
-        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int
-    ) async throws(RecordStoreError) -> [OrderedRow] {
+        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int, maximumBytes: Int
+    ) async throws(RecordStoreError) -> RowsRead {
         if let rowsFault { throw rowsFault }
-        return try await base.rows(keys, in: partition, schemaOrdinal: schemaOrdinal)
+        return try await base.rows(keys, in: partition, schemaOrdinal: schemaOrdinal, maximumBytes: maximumBytes)
     }
 
     func progress(

@@ -74,7 +74,8 @@ struct PartitionHand {
     /// Looks rows up by their keys.
     func rows(_ keys: [RowKey], ordinal: Int = 1) async throws -> [RowKey: OrderedRow] {
         let rows = try await store.rows(keys, in: partition, schemaOrdinal: ordinal)
-        let found = try await store.lookup(rows: keys, progress: [], in: partition, schemaOrdinal: ordinal)
+        let found = try await store.lookup(
+            rows: keys, progress: [], in: partition, schemaOrdinal: ordinal, maximumBytes: 1 << 40)
         let isSame = Set(found.rows) == Set(rows)
         #expect(isSame && found.progress.isEmpty, "a lookup finds the same rows")
         #expect(try await store.position(of: partition) == found.position)
@@ -100,7 +101,8 @@ struct PartitionHand {
     func progress(_ key: DeviceKey, batch: Int64) async throws -> DeviceProgress {
         let requests = [ProgressRequest(key: key, batch: batch)]
         let answers = try await store.progress(requests, in: partition)
-        let found = try await store.lookup(rows: [], progress: requests, in: partition, schemaOrdinal: 1)
+        let found = try await store.lookup(
+            rows: [], progress: requests, in: partition, schemaOrdinal: 1, maximumBytes: 1)
         #expect(found == StepLookup(rows: [], progress: answers, position: try await store.position(of: partition)))
         return try #require(answers.first)
     }

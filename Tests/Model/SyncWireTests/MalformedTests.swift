@@ -116,7 +116,7 @@ import Testing
         ("a result without status", Builder().message(20) { $0.text(3, "r") }, .missing, [20, 4]),
         ("status 5", Builder().message(20) { $0.text(3, "r").varint(4, 5) }, .unknownValue, [20, 4]),
         ("a refusal without code", Builder().message(20) { $0.text(3, "r").varint(4, 4) }, .missing, [20, 9]),
-        ("refusal code 11", Builder().message(20) { $0.varint(9, 11) }, .unknownValue, [20, 9]),
+        ("refusal code 12", Builder().message(20) { $0.varint(9, 12) }, .unknownValue, [20, 9]),
         ("verdict 6", Builder().varint(17, 6), .unknownValue, [17]),
         ("a hash of 33 bytes", Builder().blob(18, [UInt8](repeating: 0, count: 33)), .invalidForm, [18]),
         ("a second summary", Builder().message(21) { $0 }, .repeated, [21]),

@@ -28,7 +28,8 @@ extension Sample {
                  "knowledge_id": "\(longest)", "batch": "9223372036854775807", "is_atomic": true,
                  "grants": [{"owner": "\(longest)", "access": "ACCESS_WRITE"}, {"owner": "x", "access": "ACCESS_READ"}],
                  "changes": "\(base64([UInt8](repeating: 0x20, count: 20_000)))",
-                 "limits": {"max_changes": 100000, "max_value_bytes": 16777216, "max_row_bytes": 33554432}}
+                 "limits": {"max_changes": 100000, "max_value_bytes": 16777216, "max_row_bytes": 33554432,
+                  "max_batch_row_bytes": 1073741824}}
                 """),
     ]
 
@@ -39,7 +40,7 @@ extension Sample {
                 epoch: epoch, schema: hash, upload: UploadReference(partition: 0, offset: 0), logTime: 0, part: 0,
                 owner: device.caller, device: device, batch: nil, contentHash: contentHash, changes: []),
             json: """
-                {"format": 1, "epoch": "\(epoch)", "rules": 1, "schema": "\(hash)", "owner": "abc", "caller": "abc",
+                {"format": 1, "epoch": "\(epoch)", "rules": 2, "schema": "\(hash)", "owner": "abc", "caller": "abc",
                  "knowledge_id": "k1", "content_hash": "\(base64(contentHash))"}
                 """),
         sample("a part with every kind of change", part, json: partJSON),
@@ -49,13 +50,14 @@ extension Sample {
                 epoch: epoch, rules: Int(Int32.max), schema: hash,
                 upload: UploadReference(partition: Int(Int32.max), offset: .max), logTime: .min, part: Int(Int32.max),
                 owner: SyncID(unchecked: longest), device: device, batch: .max, contentHash: contentHash,
-                hasOtherEpoch: true, maxRowBytes: 16, changes: [], summary: BatchSummary(changeCount: 0)),
+                hasOtherEpoch: true, maxRowBytes: 16, maxBatchRowBytes: 1 << 20, changes: [],
+                summary: BatchSummary(changeCount: 0)),
             json: """
                 {"format": 1, "epoch": "\(epoch)", "rules": 2147483647, "schema": "\(hash)",
                  "upload_partition": 2147483647, "upload_offset": "9223372036854775807",
                  "log_time": "-9223372036854775808", "part": 2147483647, "owner": "\(longest)", "caller": "abc",
                  "knowledge_id": "k1", "batch": "9223372036854775807", "content_hash": "\(base64(contentHash))",
-                 "is_other_history": true, "summary": {}, "max_row_bytes": 16}
+                 "is_other_history": true, "summary": {}, "max_row_bytes": 16, "max_batch_row_bytes": 1048576}
                 """),
     ]
 
@@ -84,7 +86,7 @@ extension Sample {
             }))
 
     static let partJSON = """
-        {"format": 1, "epoch": "\(epoch)", "rules": 1, "schema": "\(hash)", "upload_partition": 3,
+        {"format": 1, "epoch": "\(epoch)", "rules": 2, "schema": "\(hash)", "upload_partition": 3,
          "upload_offset": "300", "log_time": "1767322985000001", "owner": "abc", "caller": "abc", "knowledge_id": "k1",
          "batch": "7", "content_hash": "\(base64(contentHash))", "is_atomic": true, "has_ingest_refusal": true,
          "changes": [
@@ -102,10 +104,11 @@ extension Sample {
            {"index": 3, "code": "REFUSAL_CODE_INVALID_VALUE", "message": "column invalidValue"},
            {"index": 4, "code": "REFUSAL_CODE_VALUE_TOO_LARGE", "message": "column valueTooLarge"},
            {"index": 5, "code": "REFUSAL_CODE_ROW_TOO_LARGE", "message": "column rowTooLarge"},
-           {"index": 6, "code": "REFUSAL_CODE_INVALID_CHANGE", "message": "column invalidChange"},
-           {"index": 7, "code": "REFUSAL_CODE_MISSING_VALUE", "message": "column missingValue"},
-           {"index": 8, "code": "REFUSAL_CODE_ROW_GONE", "message": "column rowGone"},
-           {"index": 9, "code": "REFUSAL_CODE_BATCH_ABORTED", "message": "column batchAborted"}]}}
+           {"index": 6, "code": "REFUSAL_CODE_BATCH_ROWS_TOO_LARGE", "message": "column batchRowsTooLarge"},
+           {"index": 7, "code": "REFUSAL_CODE_INVALID_CHANGE", "message": "column invalidChange"},
+           {"index": 8, "code": "REFUSAL_CODE_MISSING_VALUE", "message": "column missingValue"},
+           {"index": 9, "code": "REFUSAL_CODE_ROW_GONE", "message": "column rowGone"},
+           {"index": 10, "code": "REFUSAL_CODE_BATCH_ABORTED", "message": "column batchAborted"}]}}
         """
 
     static let deadLetters: [Sample] =

@@ -33,7 +33,7 @@ struct PauseTests {
             switch self {
             case .unreadable: "the record cannot be read"
             case .unknownSchema: "which is not known here"
-            case .unknownRules: "the record needs rules version 99, this worker knows 1"
+            case .unknownRules: "the record needs rules version 99, this worker knows \(RulesVersion.current)"
             case .otherEpoch: "the record has epoch e2"
             case .tooManyValues: "the record breaks the contract of changes"
             }

@@ -8,6 +8,8 @@ import Synchronization
 final class WatchedStore: RecordStore {
     enum Event: Sendable {
         case readRows(partition: Int)
+        /// What was found, with the size of the values.
+        case found(rows: Int, bytes: Int)
         /// Asked to write, before anything else.
         case committing([StoreStep])
         case committed([StoreStep])
@@ -73,6 +75,11 @@ final class WatchedStore: RecordStore {
         }
     }
 
+    /// How many rows each read found, and their size.
+    var reads: [(rows: Int, bytes: Int)] {
+        events.facts.compactMap { if case .found(let rows, let bytes) = $0 { (rows, bytes) } else { nil } }
+    }
+
     func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError) {
         try await base.prepare(schemas, epoch: epoch)
     }
@@ -89,15 +96,18 @@ final class WatchedStore: RecordStore {
     }
 
     func rows(
-        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int
-    ) async throws(RecordStoreError) -> [OrderedRow] {
+        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int, maximumBytes: Int
+    ) async throws(RecordStoreError) -> RowsRead {
         let number = counts.withLock { counts in
             counts.reads += 1
             return counts.reads - 1
         }
         events.add(.readRows(partition: partition))
         try await beforeRead(number)
-        return try await base.rows(keys, in: partition, schemaOrdinal: schemaOrdinal)
+        let read = try await base.rows(
+            keys, in: partition, schemaOrdinal: schemaOrdinal, maximumBytes: maximumBytes)
+        events.add(.found(rows: read.rows.count, bytes: read.rows.reduce(0) { $0 + $1.values.jsonSize }))
+        return read
     }
 
     func progress(

@@ -58,9 +58,9 @@ final class HeldStore<Base: RecordStore>: RecordStore {
     }
 
     func rows(
-        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int
-    ) async throws(RecordStoreError) -> [OrderedRow] {
-        try await base.rows(keys, in: partition, schemaOrdinal: schemaOrdinal)
+        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int, maximumBytes: Int
+    ) async throws(RecordStoreError) -> RowsRead {
+        try await base.rows(keys, in: partition, schemaOrdinal: schemaOrdinal, maximumBytes: maximumBytes)
     }
 
     func progress(

@@ -73,6 +73,9 @@ import Testing
             ["run", "--schema", "schema.yaml", "--data", "data", "--limits.max-row-bytes", "1KiB"], in: folder)
         #expect(values.code != 0)
         #expect(values.errors.contains("is 1024, less than max-value-bytes, 262144"))
+        let batchRows = try await CommandRun.run(
+            ["run", "--schema", "schema.yaml", "--data", "data", "--limits.max-batch-row-bytes", "1MiB"], in: folder)
+        #expect(batchRows.errors.contains("is 1048576, less than max-row-bytes, 2097152"))
     }
 
     @Test func aLogWithSmallerRecordsThanItsHistoryIsRefused() async throws {

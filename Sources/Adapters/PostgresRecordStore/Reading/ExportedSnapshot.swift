@@ -56,10 +56,12 @@ package struct PostgresSnapshot: RecordReader {
 
     /// The existing rows, table by table.
     package func rows(
-        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int
-    ) async throws(RecordStoreError) -> [OrderedRow] {
+        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int, maximumBytes: Int
+    ) async throws(RecordStoreError) -> RowsRead {
         try await read { connection in
-            try RowLookup.rows(keys, connection, tables, schemaOrdinal: schemaOrdinal, isInTransaction: true)
+            try RowLookup.rows(
+                keys, connection, tables, schemaOrdinal: schemaOrdinal, maximumBytes: maximumBytes,
+                isInTransaction: true)
         }
     }
 

@@ -7,11 +7,14 @@ import SyncModel
 struct RowLookup {
     private struct Keys {
         var keys: [RowKey] = []
+        /// Their indexes in the request.
+        var indexes: [Int] = []
         var owners = BinaryArray(.text)
         var ids = BinaryArray(.text)
 
-        mutating func append(_ key: RowKey) {
+        mutating func append(_ key: RowKey, at index: Int) {
             keys.append(key)
+            indexes.append(index)
             owners.append(key.owner.text)
             ids.append(key.id.text)
         }
@@ -23,22 +26,31 @@ struct RowLookup {
     private let requested: [(table: Int, keys: Keys)]
     /// One for each table, in order.
     private let statements: [String]
+    /// The size of the rows that each statement may return; `nil`: all rows.
+    private let tableBytes: Int?
     /// The existing rows received so far, table by table.
-    private(set) var found: [OrderedRow] = []
+    private var found: [OrderedRow] = []
+    /// The indexes of the keys of rows that the statements left out.
+    private var unread: [Int] = []
 
     /// Prepares the statements.
     init(
-        _ keys: [RowKey], _ connection: PostgresConnection, _ tables: PreparedTables<TableLayout>, schemaOrdinal: Int
+        _ keys: [RowKey], _ connection: PostgresConnection, _ tables: PreparedTables<TableLayout>, schemaOrdinal: Int,
+        maximumBytes: Int
     ) throws {
         let columnCounts = try tables.columnCounts(ordinal: schemaOrdinal)
         var groups: [Int: Keys] = [:]
         // A table of a later version has no rows in this version.
-        for key in keys where columnCounts.indices.contains(key.table) {
-            groups[key.table, default: Keys()].append(key)
+        for (index, key) in keys.enumerated() where columnCounts.indices.contains(key.table) {
+            groups[key.table, default: Keys()].append(key, at: index)
         }
         requested = groups.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        let tableBytes = maximumBytes == .max ? nil : max(maximumBytes / max(groups.count, 1), 1)
         statements = try connection.prepare(
-            requested.map { table, _ in tables.layouts[table].lookup(columns: columnCounts[table]) })
+            requested.map { table, _ in
+                tables.layouts[table].lookup(columns: columnCounts[table], isBounded: tableBytes != nil)
+            })
+        self.tableBytes = tableBytes
         self.tables = tables
         self.columnCounts = columnCounts
     }
@@ -48,7 +60,9 @@ struct RowLookup {
 
     func send(to pipeline: Pipeline) throws(PostgresError) {
         for (statement, entry) in zip(statements, requested) {
-            try pipeline.send(statement, PostgresParameters([entry.keys.owners, entry.keys.ids]))
+            var parameters = PostgresParameters([entry.keys.owners, entry.keys.ids])
+            if let tableBytes { parameters.append(Int64(tableBytes)) }
+            try pipeline.send(statement, parameters)
         }
     }
 
@@ -61,17 +75,25 @@ struct RowLookup {
             let key = keys.keys[Int(try rows.bigint(row, 0)) - 1]
             found.append(try reader.row(rows, row, key: key, columns: columns, from: 1))
         }
+        guard let tableBytes, rows.count > 0 else { return }
+        // The newest row names the size up to it, and reached the limit if others were left out.
+        guard try rows.bigint(rows.count - 1, rows.columns.count - 1) >= tableBytes else { return }
+        unread += keys.indexes[Int(try rows.bigint(rows.count - 1, 0))...]
     }
+
+    /// What was received of these keys.
+    func read(of keys: [RowKey]) -> RowsRead { RowsRead(rows: found, unread: unread.sorted().map { keys[$0] }) }
 
     /// The existing rows, table by table.
     ///
     /// - Parameter isInTransaction: whether the caller has begun a transaction, which stays open.
     static func rows(
         _ keys: [RowKey], _ connection: PostgresConnection, _ tables: PreparedTables<TableLayout>, schemaOrdinal: Int,
-        isInTransaction: Bool = false
-    ) throws -> [OrderedRow] {
-        var lookup = try RowLookup(keys, connection, tables, schemaOrdinal: schemaOrdinal)
-        guard lookup.count > 0 else { return [] }
+        maximumBytes: Int, isInTransaction: Bool = false
+    ) throws -> RowsRead {
+        var lookup = try RowLookup(
+            keys, connection, tables, schemaOrdinal: schemaOrdinal, maximumBytes: maximumBytes)
+        guard lookup.count > 0 else { return RowsRead(rows: []) }
         // Several statements see one snapshot only inside a transaction.
         let snapshot = lookup.count > 1 && !isInTransaction ? try SnapshotStatements(connection) : nil
         try connection.pipeline { pipeline in
@@ -82,7 +104,7 @@ struct RowLookup {
             let statement = snapshot == nil ? number : number - 1
             if (0..<lookup.count).contains(statement) { try lookup.receive(statement, rows) }
         }
-        return lookup.found
+        return lookup.read(of: keys)
     }
 }
 
@@ -101,9 +123,10 @@ extension StepLookup {
     /// Reads rows, devices' progress and the partition's position in one snapshot and one round trip.
     init(
         rows keys: [RowKey], progress requests: [ProgressRequest], in partition: Int, _ connection: PostgresConnection,
-        _ tables: PreparedTables<TableLayout>, schemaOrdinal: Int, _ statements: SystemStatements
+        _ tables: PreparedTables<TableLayout>, schemaOrdinal: Int, maximumBytes: Int, _ statements: SystemStatements
     ) throws {
-        var lookup = try RowLookup(keys, connection, tables, schemaOrdinal: schemaOrdinal)
+        var lookup = try RowLookup(
+            keys, connection, tables, schemaOrdinal: schemaOrdinal, maximumBytes: maximumBytes)
         let snapshot = try SnapshotStatements(connection)
         let names = try connection.prepare([statements.progress, statements.position])
         let (progressStatement, positionStatement) = (names[0], names[1])
@@ -123,6 +146,7 @@ extension StepLookup {
             default: break
             }
         }
-        self.init(rows: lookup.found, progress: progress, position: position)
+        let read = lookup.read(of: keys)
+        self.init(rows: read.rows, unread: read.unread, progress: progress, position: position)
     }
 }

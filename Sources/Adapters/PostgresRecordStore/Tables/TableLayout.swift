@@ -80,13 +80,43 @@ struct TableLayout: RowTableLayout {
     /// `count` values.
     ///
     /// `LATERAL` with `OFFSET 0` makes the planner look up each key in the index, whatever size it assumes for the table.
-    func lookup(columns count: Int) -> String {
-        """
-        SELECT requested.number, \(readColumns(count))
-        FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS requested (sync_id, id, number)
-        CROSS JOIN LATERAL (SELECT * FROM \(qualifiedName) AS stored
-            WHERE stored.sync_id = requested.sync_id AND stored.id = requested.id OFFSET 0) AS found
-        """
+    ///
+    /// - Parameter isBounded: whether a third parameter is the size of the rows to return, in bytes. They end with the row that
+    ///   reaches it; another column, the last, is the size up to each row.
+    func lookup(columns count: Int, isBounded: Bool) -> String {
+        let size = isBounded ? ", \(size(columns: count)) AS weir_size" : ""
+        let requested = """
+            FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS requested (sync_id, id, number)
+            CROSS JOIN LATERAL (SELECT *\(size) FROM \(qualifiedName) AS stored
+                WHERE stored.sync_id = requested.sync_id AND stored.id = requested.id OFFSET 0) AS found
+            """
+        if !isBounded { return "SELECT requested.number, \(readColumns(count))\n\(requested)" }
+        // `unnest` is in the order of its numbers, so nothing is sorted. The values themselves are not read for the sum.
+        return """
+            SELECT found.weir_number, \(readColumns(count)), found.weir_read
+            FROM (SELECT requested.number AS weir_number, found.*,
+                sum(found.weir_size) OVER (ORDER BY requested.number ROWS UNBOUNDED PRECEDING) AS weir_read
+                \(requested)) AS found
+            WHERE found.weir_read - found.weir_size < $3::bigint ORDER BY found.weir_number
+            """
+    }
+
+    /// About the size of the first `count` values in bytes, as an `integer`.
+    private func size(columns count: Int) -> String {
+        let sizes = table.columns.prefix(count).map { column in
+            let name = "stored.\(SQLText.name(column.name))"
+            return switch column.type {
+            case .text, .bytes: "coalesce(octet_length(\(name)), 0)"
+            // `octet_length` takes no json, whose text is only made where the stored size says nothing.
+            case .json:
+                """
+                coalesce(CASE WHEN pg_column_compression(\(name)) IS NULL THEN pg_column_size(\(name)) \
+                ELSE octet_length(\(name)::text) END, 0)
+                """
+            case .integer, .real, .boolean, .decimal, .uuid, .timestamp, .date: "16"
+            }
+        }
+        return sizes.isEmpty ? "0" : sizes.joined(separator: " + ")
     }
 
     /// Selects all rows of a partition by owner and timeStamp: owner, id, then the columns of `lookup`.

@@ -19,14 +19,23 @@ struct RowLookup {
         columnCounts = try tables.columnCounts(ordinal: schemaOrdinal)
     }
 
-    /// The existing rows, in the order of their keys.
-    mutating func rows(_ keys: [RowKey]) throws -> [OrderedRow] {
-        var rows: [OrderedRow] = []
-        // A table of a later version has no rows in this version.
-        for key in keys where columnCounts.indices.contains(key.table) {
-            if let row = try lookup(in: key.table).row(key, &reader) { rows.append(row) }
+    /// The existing rows, in the order of their keys, up to the one that brings them to the size.
+    mutating func rows(_ keys: [RowKey], maximumBytes: Int) throws -> RowsRead {
+        var read = RowsRead(rows: [])
+        var size = 0
+        for (index, key) in keys.enumerated() {
+            guard size < maximumBytes else {
+                read.unread = Array(keys[index...])
+                break
+            }
+            // A table of a later version has no rows in this version.
+            guard columnCounts.indices.contains(key.table),
+                let row = try lookup(in: key.table).row(key, &reader)
+            else { continue }
+            read.rows.append(row)
+            size += row.values.bytes.count
         }
-        return rows
+        return read
     }
 
     private mutating func lookup(in table: Int) throws -> TableLookup {

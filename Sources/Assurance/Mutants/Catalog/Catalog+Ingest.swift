@@ -13,6 +13,9 @@ extension Catalog {
         .expression(
             "without a committed offset the newest records are read", in: "Pipeline/Ingest/PartitionRun+Start.swift",
             "range.start", "range.end", within: "return range.start"),
+        .expression(
+            "a part has not the limit of its batch", in: splitter, "batch.limits.maxBatchRowBytes",
+            "OutcomeLimits().maxBatchRowBytes", seeds: 60),
         .expression("parts of two owners have the same number", in: splitter, "others.count + 1", "1", seeds: 40),
         .expression(
             "the part of another owner has the caller as owner", in: splitter, "owner.id", "parts.owners[0].id",

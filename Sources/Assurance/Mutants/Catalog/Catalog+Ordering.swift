@@ -33,8 +33,14 @@ extension Catalog {
             seeds: 60),
         .expression(
             "rows come from the tables although the overlay is newer", in: deciding,
-            "overlay.row(key) ?? known.rows[key]",
+            "overlay.row(key) ?? known.row(key)",
             "known.rows[key] ?? overlay.row(key)"),
+        .statement(
+            "rows beyond those of one lookup do not exist", in: worker, "known.unread.formUnion(found.unread)",
+            seeds: 60),
+        .expression(
+            "the rows of a part have no limit", in: "Model/SyncModel/Ordering/TouchedRows.swift",
+            "rules >= 2 ? maxBatchRowBytes : .max", ".max", seeds: 60),
         .statement(
             "a row that leaves the overlay while the tables are read is lost", in: deciding,
             "lookups.known.rows[key] = row", seeds: 130),

@@ -5,6 +5,8 @@ extension Catalog {
     private static let change = "Model/SyncModel/Ordering/ChangeRules.swift"
     private static let vector = "Model/SyncModel/Identity/KnowledgeVector.swift"
 
+    private static let touched = "Model/SyncModel/Ordering/TouchedRows.swift"
+
     static let rules: [Mutant] = [
         .expression(
             "a timeStamp is not raised", in: clock, "max(previous.rawValue + 1, logTime)",
@@ -94,9 +96,20 @@ extension Catalog {
             "a row whose updatedAt was clamped counts as held", in: change, "change.updatedAt != updatedAt", "false"),
         .expression(
             "a conflict locates the row as it was before the part", in: change,
-            "written[key].map { rows[$0].row } ?? lookup(key)", "lookup(key)",
-            within: "let row = written[key].map { rows[$0].row } ?? lookup(key)\n            results[position].locator",
-            seeds: 40),
+            "written[key].map { rows[$0].row } ?? lookup(key)", "lookup(key)", seeds: 40),
+        .expression(
+            "a row more is processed where the rows of a part have exactly the size that they may", in: touched,
+            "size >= limit", "size > limit", seeds: 300),
+        .expression(
+            "rows that do not exist do not count", in: change, "size(of: row, key)",
+            "row == nil ? 0 : size(of: row, key)",
+            within: "touched.add(size(of: row, key))", seeds: 60),
+        .statement(
+            "the row of a conflict counts once more with each change", in: change,
+            "if index == nil { unwritten.insert(key) }", seeds: 200),
+        .expression(
+            "a row that was not read is looked up for a refusal", in: change,
+            "!result.status.isBatchRowsTooLarge", "true", seeds: 60),
         .expression(
             "the earlier version of a row written twice is named wrongly", in: change,
             "earlier?.before ?? old?.timeStamp ?? .zero", "old?.timeStamp ?? .zero"),

@@ -50,6 +50,9 @@ final class AdmissionModel: @unchecked Sendable {
                 "\(name(part)): refusals \(part.hasIngestRefusal), atomic \(part.isAtomic); \(mine.count) sent, "
                     + "\(admitted.count) admitted")
         }
+        if part.maxBatchRowBytes != world.scenario.maxBatchRowBytes {
+            world.fail(.limits, "\(name(part)) may touch rows of \(part.maxBatchRowBytes) bytes")
+        }
         if part.part == 0 {
             let refused = edits.indices.filter { !isAdmitted(edits[$0]) }
             if part.summary?.changeCount != edits.count || part.summary?.otherOwners != others

@@ -1,3 +1,4 @@
+import DeviceModel
 import SyncModel
 
 /// The ordering rules in their simplest form; each result of the ordering stage is compared with it.
@@ -92,8 +93,17 @@ final class OrderingModel: @unchecked Sendable {
         var timeStamp = timeStamps[partition]
         var mustAbort = part.hasIngestRefusal
         var expected: [ChangeResult.Status] = []
+        var counted: [RowKey: Int] = [:]
         for change in part.changes {
             let key = RowKey(table: change.table, owner: part.owner, id: change.id)
+            if counted[key] == nil {
+                guard counted.values.reduce(0, +) < world.scenario.maxBatchRowBytes else {
+                    expected.append(.refused(.batchRowsTooLarge, message: ""))
+                    mustAbort = true
+                    continue
+                }
+                counted[key] = size(of: key)
+            }
             var row = touched[key] ?? rows[key]
             let decided = ExpectedDecision(change, on: row, by: part, world.scenario.schema)
             switch decided.decision {
@@ -140,6 +150,12 @@ final class OrderingModel: @unchecked Sendable {
         world.streams.add(result.rows.map(\.row))
     }
 
+    /// The JSON of a row before the part, or what a new row has without any value sent.
+    private func size(of key: RowKey) -> Int {
+        if let row = rows[key] { return RowText.values(of: row.state).reduce(0) { $0 + $1.utf8.count } }
+        return world.scenario.schema.tables[key.table].columns.reduce(0) { $0 + ($1.defaultValue?.count ?? 4) }
+    }
+
     private func compare(
         _ result: ChangeResult, _ expected: ChangeResult.Status, _ change: Change, _ part: ChangePart
     ) {
@@ -159,11 +175,11 @@ final class OrderingModel: @unchecked Sendable {
         }
     }
 
-    /// Conflicts and refusals locate the row as it is after the part.
+    /// Conflicts and refusals locate the row as it is after the part, unless it was not read.
     private func compareLocators(_ results: [ChangeResult], _ touched: [RowKey: Row], _ part: ChangePart) {
         for result in results {
             var expected: RowLocator?
-            if result.status.isRejected {
+            if result.status.isRejected, !result.status.isBatchRowsTooLarge {
                 let key = RowKey(table: result.table, owner: part.owner, id: result.id)
                 expected = (touched[key] ?? rows[key]).map {
                     RowLocator(knowledgeID: $0.state.knowledgeID, timeStamp: $0.state.timeStamp)
@@ -181,7 +197,7 @@ final class OrderingModel: @unchecked Sendable {
     private func keepOutcome(_ results: [ChangeResult], _ touched: [RowKey: Row], _ part: ChangePart) {
         guard let batch = part.batch else { return }
         var outcome = PartOutcome()
-        for result in results where result.status.isRejected {
+        for result in results where result.status.isRejected && !result.status.isBatchRowsTooLarge {
             let key = RowKey(table: result.table, owner: part.owner, id: result.id)
             if let row = touched[key] ?? rows[key] { outcome.shown[result.index] = (key, row.state.timeStamp) }
         }

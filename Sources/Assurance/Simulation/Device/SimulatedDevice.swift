@@ -95,26 +95,6 @@ final class SimulatedDevice: @unchecked Sendable {
         wasRestored = true
     }
 
-    private func edit() {
-        let owners = [caller] + links.map(\.owner) + (random.once(in: 20) ? world.scenario.owners : [])
-        let count = random.pick([0, 1, 1, 1, 2, 2, 4, 9])
-        let now = world.logTime
-        let edits = (0..<count).map { _ in
-            let owner = random.once(in: 2) ? caller : random.pick(owners)
-            return Edit(
-                random, world.scenario.schema, rowCount: world.scenario.rowCount, owner: owner,
-                seen: { [memory] in memory.copy.seen(owner, $0, $1) }, now: now)
-        }
-        let json = "[\(edits.map { $0.json(schema) }.joined(separator: ","))]"
-        let number: Int64? = random.once(in: 8) && count > 0 ? nil : memory.nextNumber
-        if let number { sentNumbers.insert(number) }
-        if number != nil { memory.nextNumber += random.once(in: 8) ? Int64(random.number(2...20)) : 1 }
-        memory.batch = Batch(number: number, isAtomic: random.once(in: 4), edits: edits, json: json)
-        memory.lastNumber = nil
-        world.audit.admission.record(edits, json: json)
-        world.record("\(name): batch \(number.map(String.init) ?? "-") \(json)")
-    }
-
     // MARK: Requests
 
     @discardableResult
@@ -294,7 +274,11 @@ final class SimulatedDevice: @unchecked Sendable {
         for (result, edit) in zip(answer.results, batch.edits) {
             memory.copy.apply(result, of: edit, by: name, schema)
         }
-        if let pending = memory.batch, key(pending) == key(batch) { memory.batch = nil }
+        if let pending = memory.batch, key(pending) == key(batch) {
+            memory.batch = nil
+            sendAgain(
+                zip(answer.results, batch.edits).filter { $0.0.code == "batch_rows_too_large" }.map(\.1), of: batch)
+        }
         if batch.number != nil { done = batch }
     }
 

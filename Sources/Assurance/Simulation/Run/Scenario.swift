@@ -24,6 +24,10 @@ struct Scenario {
     let outcomeWait: Duration
     /// The largest request.
     let maxBatchBytes = 64 << 10
+    /// The size of the rows that a batch may change; small in some runs, so that few rows reach it.
+    let maxBatchRowBytes: Int
+    /// The size of the rows that ordering reads for a step; small in some runs, so that it reads those of a part in several lookups.
+    let stepRowBytes: Int
     /// Requests of a gateway that may wait at a time.
     let maxWaiting: Int
     /// Of one caller, at a gateway.
@@ -65,6 +69,9 @@ struct Scenario {
         rowCount = random.pick([1, 2, 4, 8])
         longestDelay = random.pick([.zero, .milliseconds(2), .milliseconds(40), .milliseconds(800)])
         schema = Self.tables
+        let sizes = random.branch()
+        maxBatchRowBytes = sizes.once(in: 4) ? sizes.number(10...120) : OutcomeLimits().maxBatchRowBytes
+        stepRowBytes = sizes.once(in: 3) ? sizes.number(1...150) : 8 << 20
     }
 
     /// Every policy, and types whose canonical form may differ from what is sent.

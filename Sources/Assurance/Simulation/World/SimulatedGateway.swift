@@ -33,7 +33,9 @@ final class SimulatedGateway: @unchecked Sendable {
         handler = GatewayHandler(
             log: log, link: SimulatedLink(world: world, process: process), authenticator: NoAuthentication(),
             history: world.scenario.history, schemas: { schemas },
-            limits: SyncLimits(maxBatchBytes: world.scenario.maxBatchBytes),
+            limits: SyncLimits(
+                maxBatchBytes: world.scenario.maxBatchBytes,
+                outcome: OutcomeLimits(maxBatchRowBytes: world.scenario.maxBatchRowBytes)),
             configuration: configuration, backlog: backlog, clock: world.clock)
     }
 

@@ -18,9 +18,11 @@ struct SimulatedStore: RecordStore {
         try await call { () throws(RecordStoreError) in try await store.position(of: partition) }
     }
 
-    func rows(_ keys: [RowKey], in partition: Int, schemaOrdinal: Int) async throws(RecordStoreError) -> [OrderedRow] {
+    func rows(
+        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int, maximumBytes: Int
+    ) async throws(RecordStoreError) -> RowsRead {
         try await call { () throws(RecordStoreError) in
-            try await store.rows(keys, in: partition, schemaOrdinal: schemaOrdinal)
+            try await store.rows(keys, in: partition, schemaOrdinal: schemaOrdinal, maximumBytes: maximumBytes)
         }
     }
 

@@ -53,6 +53,8 @@ package enum RefusalCode: String, Sendable, Hashable, CaseIterable {
     case valueTooLarge = "value_too_large"
     /// The row would be above ``OutcomeLimits/maxRowBytes``.
     case rowTooLarge = "row_too_large"
+    /// The rows of the changes before it have reached ``OutcomeLimits/maxBatchRowBytes``.
+    case batchRowsTooLarge = "batch_rows_too_large"
     /// Not an object, or an invalid id, syncId, knowledgeId, base, flag or updatedAt.
     case invalidChange = "invalid_change"
     /// A creation without a required column.
@@ -148,6 +150,8 @@ package struct ChangePart: Sendable, Hashable {
     package var hasOtherEpoch: Bool
     /// ``OutcomeLimits/maxRowBytes`` of the batch.
     package var maxRowBytes: Int
+    /// ``OutcomeLimits/maxBatchRowBytes`` of the batch.
+    package var maxBatchRowBytes: Int
     /// The admitted changes, in the request's order.
     package var changes: [Change]
     /// Part 0 only.
@@ -157,7 +161,8 @@ package struct ChangePart: Sendable, Hashable {
         epoch: String, rules: Int = RulesVersion.current, schema: String, upload: UploadReference, logTime: Int64,
         part: Int, owner: SyncID, device: Device, batch: Int64?, contentHash: [UInt8], isAtomic: Bool = false,
         hasIngestRefusal: Bool = false, hasOtherEpoch: Bool = false,
-        maxRowBytes: Int = OutcomeLimits().maxRowBytes, changes: [Change], summary: BatchSummary? = nil
+        maxRowBytes: Int = OutcomeLimits().maxRowBytes, maxBatchRowBytes: Int = OutcomeLimits().maxBatchRowBytes,
+        changes: [Change], summary: BatchSummary? = nil
     ) {
         self.epoch = epoch
         self.rules = rules
@@ -173,6 +178,7 @@ package struct ChangePart: Sendable, Hashable {
         self.hasIngestRefusal = hasIngestRefusal
         self.hasOtherEpoch = hasOtherEpoch
         self.maxRowBytes = maxRowBytes
+        self.maxBatchRowBytes = maxBatchRowBytes
         self.changes = changes
         self.summary = summary
     }
@@ -211,15 +217,22 @@ package struct OutcomeLimits: Sendable, Hashable {
     package var maxValueBytes: Int
     /// The canonical JSON of all values of a row; also limited by the log's records (``History/maximumRowBytes``).
     package var maxRowBytes: Int
+    /// The canonical JSON of all rows that one owner's part of a batch changes, as they were before it (``TouchedRows``).
+    package var maxBatchRowBytes: Int
 
-    package init(maxChanges: Int = 10_000, maxValueBytes: Int = 256 << 10, maxRowBytes: Int = 2 << 20) {
+    package init(
+        maxChanges: Int = 10_000, maxValueBytes: Int = 256 << 10, maxRowBytes: Int = 2 << 20,
+        maxBatchRowBytes: Int = 64 << 20
+    ) {
         self.maxChanges = maxChanges
         self.maxValueBytes = maxValueBytes
         self.maxRowBytes = maxRowBytes
+        self.maxBatchRowBytes = maxBatchRowBytes
     }
 
     /// The greatest limits that a batch may name; what they allow can be read again.
-    package static let greatest = OutcomeLimits(maxChanges: 100_000, maxValueBytes: 16 << 20, maxRowBytes: 32 << 20)
+    package static let greatest = OutcomeLimits(
+        maxChanges: 100_000, maxValueBytes: 16 << 20, maxRowBytes: 32 << 20, maxBatchRowBytes: 1 << 30)
 }
 
 /// The limits of a gateway.

@@ -73,5 +73,7 @@ package struct Grant: Sendable, Hashable {
 /// Old rules stay in the code.
 package enum RulesVersion {
     /// The newest that this code implements; a record with a greater one pauses its partition.
-    package static let current = 1
+    ///
+    /// Version 2 limits the rows that a part touches (``TouchedRows``).
+    package static let current = 2
 }

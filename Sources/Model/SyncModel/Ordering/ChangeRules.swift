@@ -7,6 +7,11 @@ struct ChangeRules {
     private let reached: Schema
     private let clock: TimeStampClock
     private let maximumRowBytes: Int
+    private var touched: TouchedRows
+    /// Rows that were touched and are not in `written`.
+    private var unwritten: Set<RowKey> = []
+    /// How a row counts that does not exist, in the table of the newest such row.
+    private var newRowSize: (table: Int, bytes: Int)?
     private let timeStampBefore: TimeStamp
     private var timeStamp: TimeStamp
     private var results: [ChangeResult] = []
@@ -44,6 +49,7 @@ struct ChangeRules {
         self.reached = reached
         self.clock = clock
         self.maximumRowBytes = maximumRowBytes
+        touched = TouchedRows(limit: part.batchRowLimit)
         timeStampBefore = timeStamp
         self.timeStamp = timeStamp
         results.reserveCapacity(part.changes.count)
@@ -63,14 +69,36 @@ struct ChangeRules {
             throw .invalidPart("a change of \(schema.tables[change.table].name) has more values than columns")
         }
         let key = RowKey(table: change.table, owner: part.owner, id: change.id)
-        let row = written[key].map { rows[$0].row } ?? lookup(key)
+        let index = written[key]
+        let isTouched = index != nil || !unwritten.isEmpty && unwritten.contains(key)
+        guard isTouched || !touched.isFull else { return add(change, batchRowsTooLarge) }
+        let row = index.map { rows[$0].row } ?? lookup(key)
+        if !isTouched { touched.add(size(of: row, key)) }
         switch decide(change, on: row) {
         case .keep(let status):
             add(change, status)
+            if index == nil { unwritten.insert(key) }
             if case .applied = status { dropValues(of: change, key) }
         case .write(let values, let isCreation, let isAltered):
             try write(change, key, over: row, values: values, isCreation: isCreation, isAltered: isAltered)
         }
+    }
+
+    /// How a row counts in ``TouchedRows``.
+    private mutating func size(of row: OrderedRow?, _ key: RowKey) -> Int {
+        if let row { return row.values.jsonSize(liftedTo: reached.tables[key.table]) }
+        if let newRowSize, newRowSize.table == key.table { return newRowSize.bytes }
+        let bytes = RowValues().jsonSize(liftedTo: reached.tables[key.table])
+        newRowSize = (key.table, bytes)
+        return bytes
+    }
+
+    /// The refusal of a change to a row that comes after the limit.
+    private var batchRowsTooLarge: ChangeResult.Status {
+        .refused(
+            .batchRowsTooLarge,
+            message: "the rows of the changes before this one reach maxBatchRowBytes, \(part.maxBatchRowBytes): "
+                + "send this change again in another batch")
     }
 
     /// The results and rows of the part.
@@ -100,9 +128,10 @@ struct ChangeRules {
         timeStamp = timeStampBefore
     }
 
-    /// Sets the row's locator after the part in every conflict and refusal.
+    /// Sets the row's locator after the part in every conflict and refusal, but for rows that were not read.
     private mutating func locateShownRows(_ lookup: (RowKey) -> OrderedRow?) {
-        for (position, result) in results.enumerated() where result.status.isRejected {
+        for (position, result) in results.enumerated()
+        where result.status.isRejected && !result.status.isBatchRowsTooLarge {
             let key = RowKey(table: result.table, owner: part.owner, id: result.id)
             let row = written[key].map { rows[$0].row } ?? lookup(key)
             results[position].locator = row.map(RowLocator.init(of:))

@@ -87,6 +87,11 @@ package struct OrderingMachine: Sendable {
         return Step(state: next, written: ordered.written, decision: decision, outcome: outcome)
     }
 
+    /// Whether ``step(_:state:schemas:progress:row:)`` looks up rows: not for a repeat of a batch, for example.
+    package func needsRows(_ part: ChangePart, _ progress: DeviceProgress) -> Bool {
+        decisionBeforeRules(part, progress) == nil
+    }
+
     /// Rule 1, and everything else that decides a part without its changes.
     private func decisionBeforeRules(_ part: ChangePart, _ progress: DeviceProgress) -> OrderingDecision? {
         if part.hasOtherEpoch { return .refused(.historyChanged) }

@@ -17,6 +17,11 @@ package struct ChangeResult: Sendable, Hashable {
             case .conflict, .refused: true
             }
         }
+
+        /// Whether the change was refused for the rows before it, without a look at its own.
+        package var isBatchRowsTooLarge: Bool {
+            if case .refused(.batchRowsTooLarge, _) = self { true } else { false }
+        }
     }
 
     /// The index in the request, from 0.
@@ -32,7 +37,7 @@ package struct ChangeResult: Sendable, Hashable {
     /// before the batch when it wrote some columns. All results that wrote the row have the same value.
     package var heldFrom: TimeStamp?
     /// With a conflict or a refusal: the row's position after the part, from which its current version is found; `nil`
-    /// when there was no such row.
+    /// when there was no such row, and with ``RefusalCode/batchRowsTooLarge``.
     package var locator: RowLocator?
 
     package init(

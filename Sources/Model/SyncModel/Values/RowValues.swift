@@ -44,20 +44,29 @@ package struct RowValues: Sendable, Hashable {
     package mutating func appendAbsent() { appendHeader(0) }
 
     /// The number of encoded columns, absent ones included.
-    package var count: Int {
-        bytes.withUnsafeBufferPointer { buffer in
-            var reader = Reader(count: buffer.count)
-            var columns = 0
-            while !reader.isAtEnd {
-                _ = reader.next(in: buffer)
-                columns += 1
-            }
-            return columns
-        }
-    }
+    package var count: Int { measure().count }
 
     /// The size of the JSON of all values.
-    package var jsonSize: Int { ranges.reduce(0) { $0 + $1.count } }
+    package var jsonSize: Int { measure().jsonSize }
+
+    /// The size of the JSON of all values, with the defaults of the columns that the table has in addition.
+    package func jsonSize(liftedTo table: Table) -> Int {
+        let (count, size) = measure()
+        return table.columns.dropFirst(count).reduce(size) { $0 + ($1.defaultValue ?? Self.null).count }
+    }
+
+    /// The number of encoded columns, absent ones included, and the size of the JSON of all values.
+    private func measure() -> (count: Int, jsonSize: Int) {
+        bytes.withUnsafeBufferPointer { buffer in
+            var reader = Reader(count: buffer.count)
+            var (count, size) = (0, 0)
+            while !reader.isAtEnd {
+                size += reader.next(in: buffer).count
+                count += 1
+            }
+            return (count, size)
+        }
+    }
 
     /// The range of each column's JSON in `bytes`, empty for an absent column.
     package var ranges: [Range<Int>] {
@@ -143,9 +152,11 @@ package struct RowValues: Sendable, Hashable {
         let count = count
         guard count < table.columns.count else { return self }
         var result = self
-        for column in table.columns[count...] { result.append(column.defaultValue ?? Array("null".utf8)) }
+        for column in table.columns[count...] { result.append(column.defaultValue ?? Self.null) }
         return result
     }
+
+    private static let null = Array("null".utf8)
 
     private mutating func appendHeader(_ count: Int) {
         bytes.append(0x0A)

@@ -21,7 +21,7 @@ extension GatewayHandler {
         let newest = try newestSchema()
         let numbers = [
             limits.maxBatchBytes, limits.outcome.maxChanges, limits.outcome.maxValueBytes,
-            limits.outcome.maxRowBytes,
+            limits.outcome.maxRowBytes, limits.outcome.maxBatchRowBytes,
             Int(configuration.keepAlive.components.seconds),
         ]
         let tag = "W/\"\(newest.version.hash)-\(history.epoch)-\(numbers.map(String.init).joined(separator: "."))\""
@@ -49,6 +49,7 @@ extension GatewayHandler {
                 writer.member("maxChanges", limits.outcome.maxChanges)
                 writer.member("maxValueBytes", limits.outcome.maxValueBytes)
                 writer.member("maxRowBytes", limits.outcome.maxRowBytes)
+                writer.member("maxBatchRowBytes", limits.outcome.maxBatchRowBytes)
                 writer.member("maxLimit", Envelope.maximumLimit)
                 writer.member("maxWait", Envelope.maximumWait)
                 writer.member("keepAlive", configuration.keepAlive.components.seconds)

@@ -62,8 +62,16 @@ struct NaiveModel {
         var events: [RowKey: [(isFull: Bool, isAltered: Bool)]] = [:]
         var wrote: [(position: Int, key: RowKey)] = []
         var answers: [Answer] = []
+        var sizes: [RowKey: Int] = [:]
         for change in part.changes {
             let key = RowKey(table: change.table, owner: part.owner, id: change.id)
+            if sizes[key] == nil {
+                if part.rules > 1, sizes.values.reduce(0, +) >= part.maxBatchRowBytes {
+                    answers.append(Answer(index: change.index, name: "batch_rows_too_large"))
+                    continue
+                }
+                sizes[key] = size(before.versions[key]?.last?.values ?? [:], key)
+            }
             let count = versions[key]?.count ?? 0
             answers.append(judge(change, part))
             if let made = versions[key], made.count > count, let last = made.last {

@@ -12,6 +12,7 @@ import Testing
         #expect(
             kinds == [
                 "applied", "deleted", "conflict", "row_gone", "missing_value", "row_too_large", "batch_aborted",
+                "batch_rows_too_large",
                 "repeated", "dropped",
                 "batch_mismatch", "outcome_expired", "history_changed", "held from 0", "held from before", "not held",
             ])
@@ -86,7 +87,7 @@ import Testing
         guard case .ordered(let results, _) = step.decision else { return }
         for result in results {
             let row = model.row(RowKey(table: result.table, owner: part.owner, id: result.id))
-            let isShown = !["applied", "deleted"].contains(result.status.name)
+            let isShown = !["applied", "deleted", "batch_rows_too_large"].contains(result.status.name)
             let expected = isShown ? row.map { RowLocator(knowledgeID: $0.knowledgeID, timeStamp: $0.timeStamp) } : nil
             try #require(result.locator == expected, place)
         }

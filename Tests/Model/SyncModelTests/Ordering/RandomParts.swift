@@ -56,11 +56,13 @@ struct RandomParts {
         }
         content &+= 1
         return ChangePart(
-            epoch: Partition.epoch, schema: "v\(schema)", upload: UploadReference(partition: 0, offset: 0),
+            epoch: Partition.epoch, rules: generator.chance(80) ? 2 : 1, schema: "v\(schema)",
+            upload: UploadReference(partition: 0, offset: 0),
             logTime: logTime, part: 0, owner: owner, device: device, batch: batch, contentHash: [0, content],
             isAtomic: generator.chance(30), hasIngestRefusal: generator.chance(15),
             hasOtherEpoch: generator.chance(4),
-            maxRowBytes: generator.chance(30) ? Int.random(in: 4...30, using: &generator) : 1000, changes: changes)
+            maxRowBytes: generator.chance(30) ? Int.random(in: 4...30, using: &generator) : 1000,
+            maxBatchRowBytes: generator.chance(30) ? Int.random(in: 1...50, using: &generator) : 1000, changes: changes)
     }
 
     private mutating func change(

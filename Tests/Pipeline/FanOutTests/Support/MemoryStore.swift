@@ -53,8 +53,10 @@ final class MemoryStore: RecordStore {
         state.withLock { $0.partitions[partition]?.position }
     }
 
-    func rows(_ keys: [RowKey], in partition: Int, schemaOrdinal: Int) async throws(RecordStoreError) -> [OrderedRow] {
-        state.withLock { state in keys.compactMap { state.partitions[partition]?.rows[$0] } }
+    func rows(
+        _ keys: [RowKey], in partition: Int, schemaOrdinal: Int, maximumBytes: Int
+    ) async throws(RecordStoreError) -> RowsRead {
+        RowsRead(rows: state.withLock { state in keys.compactMap { state.partitions[partition]?.rows[$0] } })
     }
 
     func progress(_ requests: [ProgressRequest], in partition: Int) async throws(RecordStoreError) -> [DeviceProgress] {

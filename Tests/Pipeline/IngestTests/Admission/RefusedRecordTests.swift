@@ -75,7 +75,8 @@ import Testing
     @Test func waitsAtARecordThatNeedsSomethingNewer() throws {
         let upload = UploadReference(partition: 2, offset: 42)
         let batch = Upload("[]")
-        #expect(throws: IngestError.unknownRules(upload, 2)) { try batch.with(\.rules, 2).admitted() }
+        let unknownRules = RulesVersion.current + 1
+        #expect(throws: IngestError.unknownRules(upload, unknownRules)) { try batch.with(\.rules, unknownRules).admitted() }
         let unknown = String(repeating: "0", count: 32)
         #expect(throws: IngestError.unknownSchema(upload, unknown)) { try batch.with(\.schema, unknown).admitted() }
         var admission = Admission(history: Fixture.history(recordSize: 1 << 20))

@@ -98,6 +98,33 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
+    /// A small batch whose rows are together more than ordering reads for one.
+    @Test func theRowsOfABatchAreLimitedAndTheChangesBeyondAreSentAgain() async throws {
+        let folder = try TestFolder()
+        try folder.write("tables:\n  wide:\n    columns:\n      a: text\n      b: text\n", to: "schema.yaml")
+        let weir = try await WeirProcess.start(
+            schema: folder.path + "/schema.yaml", in: folder,
+            settings: [
+                "partitions": "1", "limits.max-row-bytes": "256KiB", "limits.max-batch-row-bytes": "300KiB",
+                "ordering.step-row-bytes": "64KiB",
+            ])
+        var device = TestDevice(weir, syncID: "abc", knowledgeID: "k1")
+        let value = JSON(String(repeating: "x", count: 100_000))
+        for number in 0..<6 {
+            let answer = try await device.sync([TestDevice.change("r\(number)", ["a": value], table: "wide")])
+            #expect(TestDevice.verdicts(answer) == ["applied"])
+        }
+        var changes = (0..<6).map { TestDevice.change("r\($0)", ["b": "1"], table: "wide") }
+        // The fourth row reaches the limit.
+        let first = try await device.sync(changes)
+        let refused = Array(repeating: "refused batch_rows_too_large", count: 2)
+        #expect(TestDevice.verdicts(first) == Array(repeating: "applied", count: 4) + refused)
+        #expect(first["batch"]["results"].array.suffix(2).allSatisfy { $0["row"].isNull })
+        changes.removeFirst(4)
+        #expect(try await TestDevice.verdicts(device.sync(changes)) == ["applied", "applied"])
+        #expect(await weir.stop() == 0)
+    }
+
     @Test func watchStreamsThatAreNotReadUseBoundedMemoryAndOthersAreServed() async throws {
         let weir = try await TestServer.start()
         var device = TestDevice(weir, syncID: "abc", knowledgeID: "k1")
