@@ -76,7 +76,9 @@ import Testing
         let upload = UploadReference(partition: 2, offset: 42)
         let batch = Upload("[]")
         let unknownRules = RulesVersion.current + 1
-        #expect(throws: IngestError.unknownRules(upload, unknownRules)) { try batch.with(\.rules, unknownRules).admitted() }
+        #expect(throws: IngestError.unknownRules(upload, unknownRules)) {
+            try batch.with(\.rules, unknownRules).admitted()
+        }
         let unknown = String(repeating: "0", count: 32)
         #expect(throws: IngestError.unknownSchema(upload, unknown)) { try batch.with(\.schema, unknown).admitted() }
         var admission = Admission(history: Fixture.history(recordSize: 1 << 20))
