@@ -109,7 +109,7 @@ extension Catalog {
             "if index == nil { unwritten.insert(key) }", seeds: 200),
         .expression(
             "a row that was not read is looked up for a refusal", in: change,
-            "!result.status.isBatchRowsTooLarge", "true", seeds: 60),
+            "!result.status.isBatchRowsTooLarge", "true", seeds: 120),
         .expression(
             "the earlier version of a row written twice is named wrongly", in: change,
             "earlier?.before ?? old?.timeStamp ?? .zero", "old?.timeStamp ?? .zero"),
