@@ -223,7 +223,8 @@ let package = Package(
         program(
             "Assurance/Benchmark",
             [
-                "Commands", "JSONText", "Kafka", "LoadTools", "Postgres", "ServiceLifecycle", "SQLite", "SyncModel",
+                "CEventFD", "Commands", "CZlib", "Gateway", "HTTP", "JSONText", "Kafka", "LoadTools", "Ordering",
+                "Postgres", "ServiceLifecycle", "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SyncModel",
                 "ThreadExecutor",
             ]),
         cLibrary("Assurance/CJobCapture"),

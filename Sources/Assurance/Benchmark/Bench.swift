@@ -11,6 +11,9 @@ struct Bench: Sendable {
     /// Brokers and database for log and tables; `nil` for the embedded ones.
     let cluster: Cluster?
     let soakSeconds: Int
+    /// How long the devices of ``Abuse`` are measured alone, and as long again during the abuse.
+    let abuseSeconds: Int
+    let abuses: [AbuseKind]
     let output: ProgressBar.Output
     let weir: WeirProgram
 
@@ -46,6 +49,15 @@ struct Bench: Sendable {
         _ name: String, in space: ClusterSpace?, _ body: (ServerProcess) async throws -> Value
     ) async throws -> Value {
         let server = try await ServerProcess.start(weir, in: folder, name: name, space: space)
+        let value = try await body(server)
+        try await server.stop()
+        return value
+    }
+
+    /// Runs a body with an embedded server that has the tables of ``AbusiveOwner`` and the default settings.
+    func withAbusedServer<Value>(_ name: String, _ body: (ServerProcess) async throws -> Value) async throws -> Value {
+        let server = try await ServerProcess.start(
+            weir, in: folder, name: name, schema: AbusiveOwner.schema, hasDefaultLimits: true)
         let value = try await body(server)
         try await server.stop()
         return value

@@ -24,6 +24,10 @@ enum BenchProgram {
             "scale", .required(Scale.allCases.map(\.rawValue).joined(separator: "|")),
             "How much is measured; small takes a few minutes and is the default, full an hour and 20 GB."),
         CommandOption("soak", .required("MINUTES"), "How long the soak takes."),
+        CommandOption("abuse", .required("SECONDS"), "How long the abuse takes, after as long without it."),
+        CommandOption(
+            "abuses", .required("NAME,..."),
+            "Only these kinds of abuse: \(AbuseKind.allCases.map(\.rawValue).joined(separator: ", "))."),
         CommandOption(
             "folder", .required("DIR"), "Where temporary data goes, on the disk to be measured; TMPDIR or /tmp."),
         CommandOption("weir", .required("PATH"), "The program that is measured; by default weir beside this program."),
@@ -89,6 +93,22 @@ enum BenchProgram {
                 throw UsageError("--soak takes minutes, from 1 to 10000, not \"\(text)\"")
             }
             options.soakMinutes = minutes
+        }
+        if let text = invocation.option("abuse")?.value {
+            guard let seconds = Int(text), (1...100_000).contains(seconds) else {
+                throw UsageError("--abuse takes seconds, from 1 to 100000, not \"\(text)\"")
+            }
+            options.abuseSeconds = seconds
+        }
+        if let names = invocation.option("abuses")?.value?.split(separator: ",").map(String.init) {
+            options.abuses = []
+            for name in names {
+                guard let kind = AbuseKind(rawValue: name) else {
+                    let known = AbuseKind.allCases.map(\.rawValue).joined(separator: ", ")
+                    throw UsageError("there is no abuse \"\(name)\"; there are \(known)")
+                }
+                options.abuses.append(kind)
+            }
         }
         return options
     }

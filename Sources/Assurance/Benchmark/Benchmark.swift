@@ -11,6 +11,10 @@ enum Benchmark {
         var scale = Scale.small
         /// How long the soak takes in minutes; `nil` for what the scale says.
         var soakMinutes: Int?
+        /// How long the abuse takes in seconds; `nil` for what the scale says.
+        var abuseSeconds: Int?
+        /// What the abuse consists of.
+        var abuses = AbuseKind.allCases
         /// Brokers and a database for log and tables; `nil` for the embedded ones.
         var cluster: Cluster?
         /// The program that is measured; `nil` for `weir` beside this one.
@@ -22,7 +26,7 @@ enum Benchmark {
         let latency: [any Figure] = [UploadAcknowledged(), UploadToPoll()]
         if isCluster { return throughput + [Replay()] + latency + [OwnerCount(), StreamRebuild(), Soak()] }
         return throughput + latency
-            + [LongStream(), IdlePulls(), EventStreams(), OwnerCount(), StreamRebuild(), Soak()]
+            + [LongStream(), IdlePulls(), EventStreams(), OwnerCount(), StreamRebuild(), Soak(), Abuse()]
     }
 
     /// Measures the figures; the temporary folder is removed at the end.
@@ -42,7 +46,9 @@ enum Benchmark {
             report = try await measure(
                 options.figures,
                 Bench(
-                    folder: folder, scale: options.scale, cluster: options.cluster, soakSeconds: soak, output: output,
+                    folder: folder, scale: options.scale, cluster: options.cluster, soakSeconds: soak,
+                    abuseSeconds: options.abuseSeconds ?? options.scale.pick(1, 20, 120), abuses: options.abuses,
+                    output: output,
                     weir: WeirProgram(path: weir, interruption: interruption)))
         } catch {
             let failure = interruption.isRequested ? Interruption.failure : error

@@ -12,6 +12,8 @@ package final class LoadConnection {
     /// As large as the largest answer so far: thousands of connections must not need much.
     private var buffer: [UInt8] = []
     private var filled = 0
+    /// The seconds of the newest answer's Retry-After; `nil` where it has none.
+    package private(set) var retryAfter: Int?
 
     package init(port: UInt16, timeLimitSeconds: Int = 120) throws(LoadFailure) {
         self.timeLimitSeconds = timeLimitSeconds
@@ -58,6 +60,7 @@ package final class LoadConnection {
         while true {
             if head == nil { head = Head(buffer[..<filled]) }
             if let head, filled >= head.size + head.bodySize {
+                retryAfter = head.retryAfter
                 return try body(head.status, buffer[head.size..<(head.size + head.bodySize)])
             }
             let needed = head.map { $0.size + $0.bodySize } ?? filled + 4096
@@ -105,6 +108,7 @@ package final class LoadConnection {
         let status: Int
         let bodySize: Int
         let size: Int
+        let retryAfter: Int?
 
         /// `nil` where the head is not complete.
         init?(_ bytes: ArraySlice<UInt8>) {
@@ -112,8 +116,14 @@ package final class LoadConnection {
             size = end.upperBound
             // "HTTP/1.1 200 …"
             status = bytes.number(from: 9)
-            let name = bytes.firstRange(of: "\r\nContent-Length: ", from: 0)
-            bodySize = name.map { $0.upperBound < end.upperBound ? bytes.number(from: $0.upperBound) : 0 } ?? 0
+            func field(_ name: StaticString) -> Int? {
+                guard let name = bytes.firstRange(of: name, from: 0), name.upperBound < end.upperBound else {
+                    return nil
+                }
+                return bytes.number(from: name.upperBound)
+            }
+            bodySize = field("\r\nContent-Length: ") ?? 0
+            retryAfter = status < 400 ? nil : field("\r\nRetry-After: ")
         }
     }
 }

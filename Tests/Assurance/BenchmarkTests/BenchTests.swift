@@ -39,6 +39,12 @@ import Testing
         "soak": [
             "memory_highest", "memory_first", "memory_last", "memory_slope", "pairs", "changes_per_second",
         ],
+        "abuse": ["other_sync", "other_poll", "same_sync", "same_poll"].flatMap { name in
+            ["p50_alone", "p50", "p99_alone", "p99", "max_alone", "max", "p99_ratio"].map { "\(name)_\($0)" }
+        } + ["refused", "pending", "memory_before", "memory_highest"]
+            + [
+                "conflicts", "edits", "refusals", "pages", "unread", "creators", "unfinished", "garbage",
+            ].flatMap { ["\($0)_answered", "\($0)_refused"] } + ["server_cpu", "load_cpu"],
     ]
 
     @Test(arguments: measures.keys.sorted()) func aFigureReportsItsMeasuresAndCounts(name: String) async throws {
@@ -69,7 +75,8 @@ import Testing
 
     @Test(arguments: [
         (["--only", "speed"], "there is no figure \"speed\""), (["--scale", "huge"], "there is no scale \"huge\""),
-        (["--soak", "0"], "--soak takes minutes"),
+        (["--soak", "0"], "--soak takes minutes"), (["--abuse", "0"], "--abuse takes seconds"),
+        (["--abuses", "pages,spam"], "there is no abuse \"spam\""),
     ]) func aWrongCallIsExplained(arguments: [String], explanation: String) async throws {
         let run = try await CommandRun.run(arguments, of: .bench, in: folder)
         #expect(run.code == 64)

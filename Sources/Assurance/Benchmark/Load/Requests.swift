@@ -19,13 +19,45 @@ struct Requests: Sendable {
         return post("/v1/upload", body)
     }
 
+    /// `POST /v1/upload` of changes as JSON, without a batch number where there is none.
+    ///
+    /// - Parameter waitSeconds: how long the answer may wait for the outcome.
+    func upload(batch: Int? = nil, changes: [UInt8], waitSeconds: Int = 0) -> [UInt8] {
+        var body = Array(#"{"knowledgeId":"\#(device)","#.utf8)
+        if let batch { body += #""batch":\#(batch),"#.utf8 }
+        body += #""changes":["#.utf8
+        body += changes
+        body += "]}".utf8
+        return post("/v1/upload", body, headers: waitSeconds > 0 ? "Prefer: wait=\(waitSeconds)\r\n" : "")
+    }
+
+    /// `POST /v1/sync` of a batch, and a pull of everything above a floor.
+    func sync(batch: Int, of rows: some Sequence<Workload.Row>, above floor: Int) -> [UInt8] {
+        var body = Array(#"{"knowledgeId":"\#(device)","batch":\#(batch),"compact":true,"knowledge":"#.utf8)
+        body += Self.floor(owner, floor)
+        body += #","changes":["#.utf8
+        var isFirst = true
+        for row in rows {
+            if !isFirst { body.append(UInt8(ascii: ",")) }
+            isFirst = false
+            Workload.write(row, to: &body)
+        }
+        body += "]}".utf8
+        return post("/v1/sync", body)
+    }
+
     /// `POST /v1/pull` of everything above a floor.
     func pull(
-        above floor: Int = 0, limit: Int = 1, waitSeconds: Int = 0, including batch: Int? = nil
+        above floor: Int = 0, limit: Int = 1, waitSeconds: Int = 0, including batch: Int? = nil,
+        acceptsGzip: Bool = false
     ) -> [UInt8] {
         pull(
-            knowledge: #"[{"syncId":"\#(owner)","knowledgeId":"*","lastTimeStamp":\#(floor)}]"#.utf8[...], limit: limit,
-            waitSeconds: waitSeconds, including: batch)
+            knowledge: Self.floor(owner, floor), limit: limit, waitSeconds: waitSeconds, including: batch,
+            acceptsGzip: acceptsGzip)
+    }
+
+    private static func floor(_ owner: String, _ timeStamp: Int) -> String.UTF8View {
+        #"[{"syncId":"\#(owner)","knowledgeId":"*","lastTimeStamp":\#(timeStamp)}]"#.utf8
     }
 
     /// `POST /v1/pull` of what follows a page.
@@ -36,7 +68,7 @@ struct Requests: Sendable {
     /// `POST /v1/pull` with a vector as JSON.
     func pull(
         knowledge: some Sequence<UInt8>, cutFrom: ArraySlice<UInt8>? = nil, limit: Int, waitSeconds: Int = 0,
-        including batch: Int? = nil
+        including batch: Int? = nil, acceptsGzip: Bool = false
     ) -> [UInt8] {
         var body = Array(#"{"knowledgeId":"\#(device)","compact":true,"limit":\#(limit)"#.utf8)
         if waitSeconds > 0 { body += #","wait":\#(waitSeconds)"#.utf8 }
@@ -48,7 +80,7 @@ struct Requests: Sendable {
             body += cutFrom
         }
         body += "}".utf8
-        return post("/v1/pull", body)
+        return post("/v1/pull", body, headers: acceptsGzip ? "Accept-Encoding: gzip\r\n" : "")
     }
 
     /// `GET /v1/watch`.
@@ -56,8 +88,9 @@ struct Requests: Sendable {
         Array("GET /v1/watch HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Sync-Id: \(owner)\r\n\r\n".utf8)
     }
 
-    private func post(_ path: String, _ body: [UInt8]) -> [UInt8] {
-        var request = Array("POST \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Sync-Id: \(owner)\r\n".utf8)
+    /// - Parameter headers: further lines, each with its end.
+    func post(_ path: String, _ body: [UInt8], headers: String = "") -> [UInt8] {
+        var request = Array("POST \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Sync-Id: \(owner)\r\n\(headers)".utf8)
         request += "Content-Type: application/json\r\nContent-Length: \(body.count)\r\n\r\n".utf8
         request += body
         return request

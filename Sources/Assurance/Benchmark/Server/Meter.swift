@@ -35,6 +35,11 @@ struct Meter: Sendable {
         1024 * counter("VmRSS:", in: try SystemCall.contents(of: "/proc/\(process)/status"))
     }
 
+    /// The highest resident memory that a process has had, in bytes.
+    static func highestMemory(of process: pid_t) throws(LoadFailure) -> Int {
+        1024 * counter("VmHWM:", in: try SystemCall.contents(of: "/proc/\(process)/status"))
+    }
+
     static var processors: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
     /// Nanoseconds of a tick, the unit of `/proc/stat` and `/proc/PID/stat`.

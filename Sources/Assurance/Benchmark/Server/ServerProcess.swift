@@ -25,11 +25,16 @@ final class ServerProcess: Sendable {
     func meter() throws -> Meter { try Meter(parts.map(\.process), cluster) }
 
     /// Starts a server with an empty folder and returns when it answers requests.
+    ///
+    /// - Parameter hasDefaultLimits: whether an address has few connections, and uploads are refused when stages lag.
     static func start(
-        _ weir: WeirProgram, in folder: WorkFolder, name: String, space: ClusterSpace? = nil
+        _ weir: WeirProgram, in folder: WorkFolder, name: String, space: ClusterSpace? = nil,
+        schema: String = Workload.schema, hasDefaultLimits: Bool = false
     ) async throws -> ServerProcess {
-        let schema = try folder.write(Workload.schema, to: name + ".yaml")
-        let start = Start(schema: schema, data: folder.path + "/" + name, space: space, program: weir)
+        let schema = try folder.write(schema, to: name + ".yaml")
+        let start = Start(
+            schema: schema, data: folder.path + "/" + name, space: space, program: weir,
+            hasDefaultLimits: hasDefaultLimits)
         guard let space else { return try await start.inOneProcess(storage: []) }
         if space.cluster.isTogether {
             return try await start.inOneProcess(storage: ["--storage", "cluster"] + space.logFlags + space.tableFlags)
@@ -56,17 +61,21 @@ final class ServerProcess: Sendable {
         let data: String
         let space: ClusterSpace?
         let program: WeirProgram
+        let hasDefaultLimits: Bool
 
-        private static let gateway = [
-            "--address", "127.0.0.1:0",
-            // All load comes from one address.
-            "--gateway.max-connections-per-address", "0",
-            // Accepts uploads however far the stages are behind.
-            "--gateway.max-lag", "1d",
-        ]
+        private var gateway: [String] {
+            let address = ["--address", "127.0.0.1:0"]
+            if hasDefaultLimits { return address }
+            return address + [
+                // All load comes from one address.
+                "--gateway.max-connections-per-address", "0",
+                // Accepts uploads however far the stages are behind.
+                "--gateway.max-lag", "1d",
+            ]
+        }
 
         func inOneProcess(storage: [String]) async throws -> ServerProcess {
-            let weir = try process("run", ["--schema", schema, "--data", data] + Self.gateway + storage)
+            let weir = try process("run", ["--schema", schema, "--data", data] + gateway + storage)
             let port = try await port(of: weir, containing: "The gateway listens")
             return try await ServerProcess([("run", weir)], port: port, self)
         }
@@ -81,7 +90,7 @@ final class ServerProcess: Sendable {
             let ingest = try process("ingest", space.logFlags)
             ingest.lines.readOn()
             let gateway = try process(
-                "gateway", ["--link.fan-outs", "127.0.0.1:\(link)"] + Self.gateway + space.logFlags)
+                "gateway", ["--link.fan-outs", "127.0.0.1:\(link)"] + gateway + space.logFlags)
             let port = try await port(of: gateway, containing: "The gateway listens")
             try await LoadThreads.run { try Self.waitUntilServed(port) }
             return try await ServerProcess(
