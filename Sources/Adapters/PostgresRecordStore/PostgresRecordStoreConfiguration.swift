@@ -49,7 +49,7 @@ package struct PostgresRecordStoreConfiguration: ConfigurationComponent {
             "connections", \.connections, .integer(in: 1...64), "Sessions with each database that read and write.")
         Setting(
             "max-statements", \.maximumStatements, .integer(in: 50...10_000),
-            "Prepared statements that a session keeps, about 80 kB of the server's memory each; a table in use has three."
+            "Prepared statements that each of these sessions keeps, about 80 kB of the server's memory each; a table in use has three."
         )
         Setting(optional: "readers-role", \.readersRole, .postgresName, "Role that is granted to read all tables.")
         Setting(

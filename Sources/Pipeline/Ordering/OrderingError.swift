@@ -25,7 +25,8 @@ package enum OrderingError: Error, Sendable, CustomStringConvertible {
         case .otherRecords(let partition, let position):
             """
             changes[\(partition)]: the record before offset \(position) is not the one that the tables were brought to: the \
-            topic was recreated; restore it, or begin a new history with empty topics and tables
+            topic was recreated; restore it, or begin a new history with empty topics and tables. If an operator left that record \
+            out, this process goes on once it knows
             """
         case .resultsLost(let partition, let position, let range):
             """
@@ -41,8 +42,8 @@ package enum OrderingError: Error, Sendable, CustomStringConvertible {
 }
 
 extension OrderingError {
-    /// Why a record of `changes` can never be ordered, whatever tables and `control` hold: it may be left out, since it is no part
-    /// that ingest wrote.
+    /// Why a record of `changes` cannot be ordered whatever `control` holds: it may be left out, since it is no part that ingest
+    /// wrote.
     ///
     /// - Returns: `nil` for a record that can be ordered, or may be once a schema version is known or by a newer worker.
     package static func permanent(

@@ -80,9 +80,11 @@ extension PartitionOrdering {
     }
 
     /// Updates the estimate of what parts need.
-    mutating func recordSize(of rows: [OrderedRow]) {
-        guard !rows.isEmpty else { return }
-        let bytes = rows.reduce(0) { $0 + $1.values.bytes.count } / rows.count + 512
+    ///
+    /// - Parameter count: how many were looked up; those that do not exist take nothing.
+    mutating func recordSize(of rows: [OrderedRow], lookedUp count: Int) {
+        guard count > 0 else { return }
+        let bytes = rows.reduce(0) { $0 + $1.values.bytes.count } / count + 512
         averageRowBytes = (averageRowBytes * 3 + bytes) / 4
     }
 

@@ -225,7 +225,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         known.unread.formUnion(found.unread)
         for row in found.rows { known.rows[row.key] = row }
         for (request, progress) in zip(requests, found.progress) { known.progress[request] = progress }
-        ordering.recordSize(of: found.rows)
+        ordering.recordSize(of: found.rows, lookedUp: rows.count - found.unread.count)
         // After a rebalance the partition's previous worker may still write: the rows read here may then have results of parts
         // that this worker has yet to decide, and what follows from them must not be published (I4). The position shows it;
         // the compare-and-set of the write would come too late. Every lookup since the step began is of a position of this

@@ -77,10 +77,13 @@ import Testing
         for other in others { _ = try await gateway.remote.pull(Sample.pull([other]), within: .zero) }
         #expect(pair[first].fanOut.pulls.values.count > 4)
 
-        // It has caught up with what the other one had at the heartbeat before.
+        // It has caught up with what the other one had at the heartbeat before; owners come back after some more.
         await passed(9, at: first)
         await passed(10, at: second)
         try await heartbeat()
+        #expect(try await head(of: owner, gateway) == second + 1)
+        await passed(10, at: first)
+        for _ in 1..<8 { try await heartbeat() }
         #expect(try await head(of: owner, gateway) == first + 1)
 
         // The one that is ahead is gone.

@@ -49,6 +49,19 @@ struct SkippingTests {
         await log.close()
     }
 
+    /// As a process of this version reads what a newer one decides.
+    @Test func recordsOfAnotherKindDoNotKeepAProcessFromStarting() async throws {
+        _ = try await opened()
+        try await append([(key: Array("other/1".utf8), value: [0x08, 0x01, 0x7A, 0x00])], to: log)
+        let control = try await ControlTopic.existing(in: log)
+        try await control.register(two, in: log)
+        #expect(try await ControlTopic.open(in: log, proposed: proposed).schemas.hashes == hashes([one, two]))
+        // It may be a schema version whose number is taken then.
+        try await append([(key: Array("schema/3/1".utf8), value: [0x08, 0x01, 0x7A, 0x00])], to: log)
+        await #expect(throws: ControlError.self) { try await ControlTopic.existing(in: log) }
+        await log.close()
+    }
+
     @Test func aRunningProcessLearnsOfDecisionsAndIgnoresVoidOnes() async throws {
         let control = try await opened()
         let lines = Lines()

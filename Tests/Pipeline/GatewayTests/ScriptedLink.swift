@@ -19,6 +19,7 @@ final class ScriptedLink: FanOutLink {
         var answersIdle = true
         var pullFailure: FanOutError?
         var behind: [SyncID: Waiting] = [:]
+        var held: [SyncID: Waiting] = [:]
         var headsFailure: FanOutError?
         var kept: [Kept: PartOutcome] = [:]
         var parts: [Int: PartOutcome] = [:]
@@ -65,6 +66,12 @@ final class ScriptedLink: FanOutLink {
     func holdStream(of owner: SyncID) { state.withLock { $0.behind[owner] = Waiting() } }
     func releaseStream(of owner: SyncID) {
         let waiting = state.withLock { $0.behind.removeValue(forKey: owner) }
+        waiting?.signal.send(())
+    }
+    /// Has pulls of an owner take until `releasePulls`, whether they wait for its stream or not.
+    func holdPulls(of owner: SyncID) { state.withLock { $0.held[owner] = Waiting() } }
+    func releasePulls(of owner: SyncID) {
+        let waiting = state.withLock { $0.held.removeValue(forKey: owner) }
         waiting?.signal.send(())
     }
     func failHeads(_ error: FanOutError?) { state.withLock { $0.headsFailure = error } }
@@ -120,6 +127,11 @@ final class ScriptedLink: FanOutLink {
             if within == .zero { throw .notReady("the stream is behind") }
             pullsAsked.send(request)
             await behind.signal.next()
+        }
+        let held = state.withLock { state in request.owners.compactMap { state.held[$0.owner] }.first }
+        if let held {
+            pullsAsked.send(request)
+            await held.signal.next()
         }
         let answer: Result<[OwnerPage], FanOutError> = state.withLock { state in
             state.pulls.append(request)

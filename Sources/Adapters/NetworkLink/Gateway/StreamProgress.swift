@@ -9,14 +9,18 @@ struct StreamProgress: Sendable {
     private var passed: [[Int: Int64]]
     /// The newest offsets of all fan-outs at the last heartbeat.
     private var newest: [Int: Int64] = [:]
-    private var lagging: [Set<Int>]
+    /// The partitions in which each lags or did so lately, with the heartbeats until owners come back.
+    private var lagging: [[Int: Int]]
+
+    /// Heartbeats without lag until owners come back: moving them to and fro costs more than it saves.
+    static let recovery = 8
 
     init(fanOuts: Int) {
         passed = Array(repeating: [:], count: fanOuts)
-        lagging = Array(repeating: [], count: fanOuts)
+        lagging = Array(repeating: [:], count: fanOuts)
     }
 
-    func isLagging(_ fanOut: Int, in partition: Int) -> Bool { lagging[fanOut].contains(partition) }
+    func isLagging(_ fanOut: Int, in partition: Int) -> Bool { lagging[fanOut][partition] != nil }
 
     /// Records that a fan-out serves everything up to an upload.
     mutating func record(_ upload: UploadReference, of fanOut: Int) {
@@ -26,7 +30,7 @@ struct StreamProgress: Sendable {
     /// Forgets a fan-out whose connection was lost.
     mutating func forget(_ fanOut: Int) {
         passed[fanOut] = [:]
-        lagging[fanOut] = []
+        lagging[fanOut] = [:]
     }
 
     /// Compares the fan-outs.
@@ -35,18 +39,23 @@ struct StreamProgress: Sendable {
     ///   the others had: it was ready only then.
     /// - Returns: whether other fan-outs lag than before.
     mutating func heartbeat(ready: [Set<Int>]) -> Bool {
-        let before = lagging
+        let before = lagging.map { Set($0.keys) }
         for (fanOut, partitions) in ready.enumerated() {
-            lagging[fanOut] = []
+            var now: [Int: Int] = [:]
             for partition in partitions {
                 guard let newest = newest[partition] else { continue }
                 let own = passed[fanOut][partition] ?? newest
                 passed[fanOut][partition] = own
-                if own < newest { lagging[fanOut].insert(partition) }
+                if own < newest {
+                    now[partition] = Self.recovery
+                } else if let left = lagging[fanOut][partition], left > 1 {
+                    now[partition] = left - 1
+                }
             }
+            lagging[fanOut] = now
         }
         newest = [:]
         for offsets in passed { newest.merge(offsets) { max($0, $1) } }
-        return lagging != before
+        return lagging.map { Set($0.keys) } != before
     }
 }

@@ -91,7 +91,8 @@ struct TableLayout: RowTableLayout {
                 WHERE stored.sync_id = requested.sync_id AND stored.id = requested.id OFFSET 0) AS found
             """
         if !isBounded { return "SELECT requested.number, \(readColumns(count))\n\(requested)" }
-        // `unnest` is in the order of its numbers, so nothing is sorted. The values themselves are not read for the sum.
+        // `unnest` is in the order of its numbers, so nothing is sorted. The values themselves are read for the sum
+        // only where they are compressed json.
         return """
             SELECT found.weir_number, \(readColumns(count)), found.weir_read
             FROM (SELECT requested.number AS weir_number, found.*,

@@ -46,7 +46,7 @@ extension GatewayHandler {
     ) async throws -> HTTPResponse {
         let upload = pending.upload(of: batch, by: device)
         let rows = ShownRows(for: caller, from: rowsFrom ?? 0, maximumBytes: configuration.pageBytes)
-        let reservation = try await reservePages(1, for: caller)
+        let reservation = try await reservePage(for: caller, until: clock.now() + configuration.outcomeWait)
         do throws(FanOutError) {
             if let outcome = try await known(batch, of: upload, device, rows, until: .zero) {
                 pending.remove(batch, of: device)

@@ -75,6 +75,9 @@ struct BatchOutcome: Sendable {
         }
     }
 
+    /// The size of the rows that are shown.
+    var rowBytes: Int { rows?.rows.values.reduce(0) { $0 + $1.count } ?? 0 }
+
     /// Whether there are rows of conflicts or refusals that are not here.
     var leavesOutRows: Bool { rows?.end != nil }
 

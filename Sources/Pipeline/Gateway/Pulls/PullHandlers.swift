@@ -76,12 +76,12 @@ extension GatewayHandler {
 
     func page(
         _ caller: Caller, _ envelope: Envelope, held: [SyncID: Set<TimeStamp>] = [:],
-        leastHeads: [SyncID: TimeStamp] = [:]
+        leastHeads: [SyncID: TimeStamp] = [:], maximumBytes: Int? = nil
     ) throws(Problem) -> PullPage {
         let server = PullPage.Server(epoch: history.epoch, schemaVersion: try newestSchema().version.hash)
         return PullPage(
             caller: caller, envelope: envelope, server: server, held: held, leastHeads: leastHeads,
-            maximumBytes: configuration.pageBytes)
+            maximumBytes: maximumBytes ?? configuration.pageBytes)
     }
 
     /// Reads a page and responds with it.
@@ -98,17 +98,34 @@ extension GatewayHandler {
     ) async throws -> ([OwnerPage], ResponseReservation) {
         let deadline = clock.now() + configuration.outcomeWait
         do {
-            let reservation = try await reservePages(1, for: caller)
+            let reservation = try await reservePage(for: caller, until: deadline)
             return (try await link.pull(page.request, within: .zero), reservation)
         } catch FanOutError.notReady {
-            // One row shows that the streams are ready, as well as all.
-            var probe = page.request
-            probe.limit = 1
-            probe.maximumBytes = 1
-            _ = try await link.pull(probe, within: clock.remaining(until: deadline))
+            return try await readReservedWhenReady(page, caller, until: deadline)
         }
-        let reservation = try await reservePages(1, for: caller)
+    }
+
+    /// Waits for streams that are behind, and then reserves and reads.
+    private func readReservedWhenReady(
+        _ page: PullPage, _ caller: Caller, until deadline: Duration
+    ) async throws -> ([OwnerPage], ResponseReservation) {
+        // One row shows that the streams are ready, as well as all.
+        var probe = page.request
+        probe.limit = 1
+        probe.maximumBytes = 1
+        _ = try await link.pull(probe, within: clock.remaining(until: deadline))
+        let reservation = try await reservePage(for: caller, until: clock.now() + configuration.outcomeWait)
         return (try await link.pull(page.request, within: clock.remaining(until: deadline)), reservation)
+    }
+
+    /// Responds with a batch and a page whose streams are behind; only the batch's rows stay reserved while it waits.
+    func readWhenReady(
+        _ page: PullPage, batch: BatchOutcome, _ caller: Caller, _ reservation: ResponseReservation
+    ) async throws -> HTTPResponse {
+        reservation.resize(to: batch.rowBytes)
+        let (pages, whole) = try await readReservedWhenReady(
+            page, caller, until: clock.now() + configuration.outcomeWait)
+        return respond(page, pages, batch: batch, whole)
     }
 
     func respond(

@@ -210,11 +210,10 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         }
     }
 
-    /// Reserves what some pages may have together, before they are read.
-    func reservePages(_ count: Int, for caller: Caller) async throws(Problem) -> ResponseReservation {
-        let deadline = clock.now() + configuration.outcomeWait
+    /// Reserves what a page may have, before it is read.
+    func reservePage(for caller: Caller, until deadline: Duration) async throws(Problem) -> ResponseReservation {
         do throws(ResponseBudget.Refusal) {
-            return try await responseBudget.reserve(count * configuration.pageBytes, for: caller.syncID.text) {
+            return try await responseBudget.reserve(configuration.pageBytes, for: caller.syncID.text) {
                 [clock] in
                 try await clock.sleep(deadline)
             }

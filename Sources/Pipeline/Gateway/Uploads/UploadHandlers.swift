@@ -15,12 +15,7 @@ extension GatewayHandler {
             switch try await append(caller, device, envelope) {
             case .refused(let outcome): batch = outcome
             case .appended(let upload):
-                let outcome = try await outcome(
-                    of: upload, device, envelope.batch, ShownRows(noneFor: caller), within: configuration.outcomeWait)
-                if outcome.leavesOutRows {
-                    return try await syncWithRows(of: outcome, of: upload, caller, device, envelope)
-                }
-                batch = outcome
+                return try await outcomeAndPage(of: upload, caller, device, envelope)
             }
         } else if envelope.namesBatch {
             batch = .empty
@@ -28,19 +23,44 @@ extension GatewayHandler {
         return try await read(try page(caller, envelope, covering: batch), batch: batch, caller)
     }
 
-    /// Responds with the rows of conflicts and a page.
+    /// Responds to an upload that is durable.
     ///
-    /// Both are reserved together: requests that held one part while they wait for the other could all wait. The rows are
-    /// read first, since the device applies them first.
-    private func syncWithRows(
+    /// - Throws: `outcome_pending` in place of what asks for a repeat, where a repeat would be applied again.
+    private func outcomeAndPage(
+        of upload: UploadReference, _ caller: Caller, _ device: Device, _ envelope: Envelope
+    ) async throws -> HTTPResponse {
+        do {
+            let outcome = try await outcome(
+                of: upload, device, envelope.batch, ShownRows(noneFor: caller), within: configuration.outcomeWait)
+            guard outcome.leavesOutRows else {
+                return try await read(try page(caller, envelope, covering: outcome), batch: outcome, caller)
+            }
+            return try await readWithRows(of: outcome, of: upload, caller, device, envelope)
+        } catch {
+            let problem = Problem(error)
+            guard envelope.batch == nil, [.overloaded, .notReady].contains(problem.code) else { throw problem }
+            throw Problem(FanOutError.pending)
+        }
+    }
+
+    /// Responds with the rows of conflicts, and with a page of what they leave of its size.
+    ///
+    /// The rows are read first, since the device applies them first.
+    private func readWithRows(
         of outcome: BatchOutcome, of upload: UploadReference, _ caller: Caller, _ device: Device, _ envelope: Envelope
     ) async throws -> HTTPResponse {
-        let reservation = try await reservePages(2, for: caller)
         let deadline = clock.now() + configuration.outcomeWait
+        let reservation = try await reservePage(for: caller, until: deadline)
         let batch = try await addingRows(to: outcome, of: upload, caller, device, until: deadline)
-        let page = try page(caller, envelope, covering: batch)
-        let pages = try await link.pull(page.request, within: clock.remaining(until: deadline))
-        return respond(page, pages, batch: batch, reservation)
+        let rest = max(1, configuration.pageBytes - batch.rowBytes)
+        let page = try page(caller, envelope, covering: batch, maximumBytes: rest)
+        do throws(FanOutError) {
+            let pages = try await link.pull(page.request, within: .zero)
+            return respond(page, pages, batch: batch, reservation)
+        } catch {
+            guard case .notReady = error else { throw error }
+        }
+        return try await readWhenReady(page, batch: batch, caller, reservation)
     }
 
     /// Adds the rows of conflicts, for which the caller has reserved a page.
@@ -64,10 +84,11 @@ extension GatewayHandler {
 
     /// The page of a response with a batch: from streams that cover it, without the rows that it wrote.
     private func page(
-        _ caller: Caller, _ envelope: Envelope, covering batch: BatchOutcome?
+        _ caller: Caller, _ envelope: Envelope, covering batch: BatchOutcome?, maximumBytes: Int? = nil
     ) throws(Problem) -> PullPage {
         try page(
-            caller, envelope, held: batch?.held(by: envelope.knowledge) ?? [:], leastHeads: batch?.heads ?? [:])
+            caller, envelope, held: batch?.held(by: envelope.knowledge) ?? [:], leastHeads: batch?.heads ?? [:],
+            maximumBytes: maximumBytes)
     }
 
     /// Uploads, and waits for the outcome only if the request prefers to.
@@ -88,7 +109,7 @@ extension GatewayHandler {
                 let known = try await outcome(
                     of: upload, device, envelope.batch, ShownRows(noneFor: caller), within: wait)
                 guard known.leavesOutRows else { return respond(known) }
-                let reservation = try await reservePages(1, for: caller)
+                let reservation = try await reservePage(for: caller, until: deadline)
                 var response = respond(
                     try await addingRows(to: known, of: upload, caller, device, until: deadline))
                 response.reservation = reservation

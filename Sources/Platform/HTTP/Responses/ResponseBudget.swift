@@ -169,7 +169,7 @@ package final class ResponseReservation: Sendable {
     }
 
     /// Reserves as many bytes as the response has, more or less.
-    func resize(to count: Int) {
+    package func resize(to count: Int) {
         let difference = bytes.withLock { bytes in
             defer { bytes = count }
             return count - bytes
