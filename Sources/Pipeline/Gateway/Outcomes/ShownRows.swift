@@ -31,7 +31,10 @@ struct ShownRows: Sendable {
     var end: Int? { window.end == .max ? nil : window.end }
 
     /// The rows to read with an owner's part; `nil` if the caller may not read them.
-    func window(for owner: SyncID) -> RowWindow? { isReading && caller.mayRead(owner) ? window : nil }
+    func window(for owner: SyncID) -> RowWindow? {
+        guard isReading else { return nil }
+        return caller.mayRead(owner) ? window : nil
+    }
 
     /// Moves the rows of a part here, as many as fit in the order of the changes.
     mutating func take(from part: inout BatchOutcome.Part) {
