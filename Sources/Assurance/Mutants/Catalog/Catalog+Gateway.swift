@@ -31,7 +31,8 @@ extension Catalog {
             "quota.leave(caller.syncID, bytes: byteCount)"),
         .statement("the rate of a caller is not limited", in: quota, "usage.tokens -= Double(changes)"),
         .expression(
-            "the page of a sync may be older than its outcome", in: uploads, "batch?.heads ?? [:]", "[:]"),
+            "the page of a sync may be older than its outcome", in: uploads, "batch?.heads ?? [:]", "[:]",
+            seeds: 150),
         .statement(
             "a pull need not cover the batches that it includes", in: polls,
             "leastHeads.merge(outcome.heads, uniquingKeysWith: max)",
