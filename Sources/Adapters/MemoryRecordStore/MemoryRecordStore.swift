@@ -31,18 +31,9 @@ package final class MemoryRecordStore: RecordStore {
         try requirePrepared()
         return try change { content throws(RecordStoreError) in
             let schema = try content.schema(schemaOrdinal)
-            var read = RowsRead(rows: [])
-            var size = 0
-            for (index, key) in keys.enumerated() {
-                guard size < maximumBytes else {
-                    read.unread = Array(keys[index...])
-                    break
-                }
-                guard let row = content.partitions[partition]?.rows[key]?.shown(in: schema) else { continue }
-                read.rows.append(row)
-                size += row.values.bytes.count
+            return RowsRead(keys, maximumBytes: maximumBytes) {
+                content.partitions[partition]?.rows[$0]?.shown(in: schema)
             }
-            return read
         }
     }
 

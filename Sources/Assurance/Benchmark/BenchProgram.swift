@@ -88,16 +88,8 @@ enum BenchProgram {
             }
             options.scale = scale
         }
-        if let text = invocation.option("soak")?.value {
-            guard let minutes = Int(text), (1...10_000).contains(minutes) else {
-                throw UsageError("--soak takes minutes, from 1 to 10000, not \"\(text)\"")
-            }
-            options.soakMinutes = minutes
-        }
-        if let text = invocation.option("abuse")?.value {
-            guard let seconds = Int(text), (1...100_000).contains(seconds) else {
-                throw UsageError("--abuse takes seconds, from 1 to 100000, not \"\(text)\"")
-            }
+        if let minutes = try time("soak", in: "minutes", from: 1...10_000, invocation) { options.soakMinutes = minutes }
+        if let seconds = try time("abuse", in: "seconds", from: 1...100_000, invocation) {
             options.abuseSeconds = seconds
         }
         if let names = invocation.option("abuses")?.value?.split(separator: ",").map(String.init) {
@@ -111,6 +103,17 @@ enum BenchProgram {
             }
         }
         return options
+    }
+
+    private static func time(
+        _ name: String, in unit: String, from range: ClosedRange<Int>, _ invocation: CommandInvocation<Void>
+    ) throws(UsageError) -> Int? {
+        guard let text = invocation.option(name)?.value else { return nil }
+        guard let value = Int(text), range.contains(value) else {
+            throw UsageError(
+                "--\(name) takes \(unit), from \(range.lowerBound) to \(range.upperBound), not \"\(text)\"")
+        }
+        return value
     }
 
     private static func cluster(_ invocation: CommandInvocation<Void>) throws(UsageError) -> Cluster? {

@@ -26,7 +26,7 @@ package enum OrderingError: Error, Sendable, CustomStringConvertible {
             """
             changes[\(partition)]: the record before offset \(position) is not the one that the tables were brought to: the \
             topic was recreated; restore it, or begin a new history with empty topics and tables. If an operator left that record \
-            out, this process goes on once it knows
+            out, the partition resumes once this process knows
             """
         case .resultsLost(let partition, let position, let range):
             """

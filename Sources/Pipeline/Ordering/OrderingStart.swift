@@ -69,10 +69,7 @@ struct OrderingStart<Log: ChangeLog, Store: RecordStore>: Sendable {
     /// Then nothing is missing between the two, and streams that had more are rebuilt from the tables.
     private func holdsNothingBefore(_ changesOffset: Int64, in range: LogRange) async throws -> Bool {
         if range.start == range.end { return true }
-        let reader = try await log.reader(of: ordered, from: range.start)
-        let first = await Result.capturing { try await reader.next(maximumBytes: 1).first }
-        await reader.close()
-        guard let record = try first.get() else { return false }
+        guard let record = try await log.first(of: ordered, from: range.start) else { return false }
         do {
             return try OrderedPiece(decoding: record.value).changesOffset >= changesOffset
         } catch {

@@ -29,6 +29,20 @@ extension ChangeLog {
         await reader.close()
         return nil
     }
+
+    /// The first record at or after an offset below the end; waits for none.
+    package func first(of partition: TopicPartition, from offset: Int64) async throws -> LogRecord? {
+        let reader = try await reader(of: partition, from: offset)
+        let records: [LogRecord]
+        do {
+            records = try await reader.next(maximumBytes: 1)
+        } catch {
+            await reader.close()
+            throw error
+        }
+        await reader.close()
+        return records.first
+    }
 }
 
 extension ChangeLogError {

@@ -49,6 +49,25 @@ package struct RowsRead: Sendable, Hashable {
         self.rows = rows
         self.unread = unread
     }
+
+    /// Looks up rows one after the other, up to the one that brings them to a size.
+    ///
+    /// - Parameter row: the row of a key; `nil` if it does not exist.
+    package init<Failure: Error>(
+        _ keys: [RowKey], maximumBytes: Int, row: (RowKey) throws(Failure) -> OrderedRow?
+    ) throws(Failure) {
+        self.init(rows: [])
+        var size = 0
+        for (index, key) in keys.enumerated() {
+            guard size < maximumBytes else {
+                unread = Array(keys[index...])
+                return
+            }
+            guard let row = try row(key) else { continue }
+            rows.append(row)
+            size += row.values.bytes.count
+        }
+    }
 }
 
 /// A store with long-running snapshots, which do not block writers.

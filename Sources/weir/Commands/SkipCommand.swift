@@ -41,8 +41,8 @@ enum SkipCommand {
     private static let permanence = """
 
         A record that this version of the program can process is refused, so use the newest one that is deployed. The decision is
-        written to control and is permanent. On a cluster it takes effect within a minute, in a data folder, whose process must be stopped, at the next
-        start. Exit codes: 0 left out, 1 not.
+        written to control and is permanent. On a cluster it takes effect within a minute; in a data folder, whose process must be
+        stopped, at the next start. Exit codes: 0 left out, 1 not.
         """
     private static let position: [CommandArgument] = [
         .one("PARTITION", "The partition, from 0."), .one("OFFSET", "The record's offset in the partition."),
@@ -110,7 +110,7 @@ enum SkipCommand {
 
     private static func describe(_ entry: SkippedRecords.Entry) -> String {
         let (position, moment) = (entry.record.position, Date(timeIntervalSince1970: Double(entry.time) / 1_000_000))
-        return "\(position.source.rawValue)[\(position.partition)] offset \(position.offset), since "
+        return "\(position.topicPartition) offset \(position.offset), since "
             + "\(moment.formatted(.iso8601)): \(entry.record.reason)"
     }
 
@@ -153,9 +153,11 @@ enum SkipCommand {
         guard partition < history.partitions else {
             throw Failure(description: "there is no partition \(partition): the topics have \(history.partitions)")
         }
-        let source = TopicPartition(position.source == .uploads ? .uploads : .changes, partition)
-        guard let record = try await log.record(of: source, at: offset) else {
-            let range = try await log.range(of: source)
+        let source = position.topicPartition
+        let range = try await log.range(of: source)
+        guard (range.start..<range.end).contains(offset),
+            let record = try await log.first(of: source, from: offset), record.offset == offset
+        else {
             throw Failure(
                 description: "\(source) has no record at offset \(offset): it holds \(range.start) to \(range.end)")
         }
@@ -186,15 +188,8 @@ enum SkipCommand {
     }
 }
 
-extension ChangeLog {
-    /// The record at an offset; `nil` where there is none.
-    fileprivate func record(of partition: TopicPartition, at offset: Int64) async throws -> LogRecord? {
-        let range = try await range(of: partition)
-        guard (range.start..<range.end).contains(offset) else { return nil }
-        let reader = try await reader(of: partition, from: offset)
-        let first = await Result.capturing { try await reader.next(maximumBytes: 1).first }
-        await reader.close()
-        guard let record = try first.get(), record.offset == offset else { return nil }
-        return record
+extension SkippedRecord.Position {
+    fileprivate var topicPartition: TopicPartition {
+        TopicPartition(source == .uploads ? .uploads : .changes, partition)
     }
 }

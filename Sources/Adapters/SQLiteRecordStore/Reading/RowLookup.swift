@@ -21,21 +21,11 @@ struct RowLookup {
 
     /// The existing rows, in the order of their keys, up to the one that brings them to the size.
     mutating func rows(_ keys: [RowKey], maximumBytes: Int) throws -> RowsRead {
-        var read = RowsRead(rows: [])
-        var size = 0
-        for (index, key) in keys.enumerated() {
-            guard size < maximumBytes else {
-                read.unread = Array(keys[index...])
-                break
-            }
+        try RowsRead(keys, maximumBytes: maximumBytes) { key in
             // A table of a later version has no rows in this version.
-            guard columnCounts.indices.contains(key.table),
-                let row = try lookup(in: key.table).row(key, &reader)
-            else { continue }
-            read.rows.append(row)
-            size += row.values.bytes.count
+            guard columnCounts.indices.contains(key.table) else { return nil }
+            return try lookup(in: key.table).row(key, &reader)
         }
-        return read
     }
 
     private mutating func lookup(in table: Int) throws -> TableLookup {

@@ -9,12 +9,7 @@ struct Requests: Sendable {
     /// `POST /v1/upload` of a batch.
     func upload(batch: Int, of rows: some Sequence<Workload.Row>) -> [UInt8] {
         var body = Array(#"{"knowledgeId":"\#(device)","batch":\#(batch),"changes":["#.utf8)
-        var isFirst = true
-        for row in rows {
-            if !isFirst { body.append(UInt8(ascii: ",")) }
-            isFirst = false
-            Workload.write(row, to: &body)
-        }
+        Workload.write(rows, to: &body)
         body += "]}".utf8
         return post("/v1/upload", body)
     }
@@ -36,12 +31,7 @@ struct Requests: Sendable {
         var body = Array(#"{"knowledgeId":"\#(device)","batch":\#(batch),"compact":true,"knowledge":"#.utf8)
         body += Self.floor(owner, floor)
         body += #","changes":["#.utf8
-        var isFirst = true
-        for row in rows {
-            if !isFirst { body.append(UInt8(ascii: ",")) }
-            isFirst = false
-            Workload.write(row, to: &body)
-        }
+        Workload.write(rows, to: &body)
         body += "]}".utf8
         return post("/v1/sync", body)
     }

@@ -120,6 +120,16 @@ enum Workload {
         }
     }
 
+    /// Writes rows as changes, separated by commas.
+    static func write(_ rows: some Sequence<Row>, to bytes: inout [UInt8]) {
+        var isFirst = true
+        for row in rows {
+            if !isFirst { bytes.append(UInt8(ascii: ",")) }
+            isFirst = false
+            write(row, to: &bytes)
+        }
+    }
+
     static func write(_ row: Row, to bytes: inout [UInt8]) {
         bytes += #"{"table":"note","id":""#.utf8
         bytes += row.id

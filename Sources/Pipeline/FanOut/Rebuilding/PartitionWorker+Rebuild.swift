@@ -72,20 +72,13 @@ extension PartitionWorker {
         let range = try await log.range(of: ordered)
         if range.start == 0 || range.start == range.end { return range.start }
         let changes = try await log.range(of: TopicPartition(.changes, partition.number))
-        let reader = try await log.reader(of: ordered, from: range.start)
-        do {
-            let first = try await reader.next(maximumBytes: 1)[0]
-            let piece = try OrderedPiece(decoding: first.value)
-            guard piece.changesOffset == changes.start, piece.piece == 0 else {
-                throw StreamFailure.unavailable(
-                    "the first results in ordered were deleted, and the tables do not hold them yet: the stream waits until "
-                        + "ordering has written the tables")
-            }
-        } catch {
-            await reader.close()
-            throw error
+        let first = try await log.first(of: ordered, from: range.start)
+        let piece = try first.map { try OrderedPiece(decoding: $0.value) }
+        guard let piece, piece.changesOffset == changes.start, piece.piece == 0 else {
+            throw StreamFailure.unavailable(
+                "the first results in ordered were deleted, and the tables do not hold them yet: the stream waits until "
+                    + "ordering has written the tables")
         }
-        await reader.close()
         return range.start
     }
 }

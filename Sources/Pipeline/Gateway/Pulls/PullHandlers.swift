@@ -91,41 +91,39 @@ extension GatewayHandler {
     }
 
     /// Reads the pages of a pull, after what they may have was reserved.
-    ///
-    /// Nothing is reserved while a stream is behind, so that pulls of other owners need not wait for it.
     private func readReserved(
         _ page: PullPage, _ caller: Caller
     ) async throws -> ([OwnerPage], ResponseReservation) {
         let deadline = clock.now() + configuration.outcomeWait
-        do {
-            let reservation = try await reservePage(for: caller, until: deadline)
-            return (try await link.pull(page.request, within: .zero), reservation)
-        } catch FanOutError.notReady {
-            return try await readReservedWhenReady(page, caller, until: deadline)
-        }
+        let reservation = try await reservePage(for: caller, until: deadline)
+        return try await readPages(page, caller, reservation, until: deadline)
     }
 
-    /// Waits for streams that are behind, and then reserves and reads.
-    private func readReservedWhenReady(
-        _ page: PullPage, _ caller: Caller, until deadline: Duration
+    /// Reads the pages of a pull for which a page is reserved.
+    ///
+    /// While a stream is behind, only what the response has already stays reserved, so that pulls of other owners need not wait
+    /// for it.
+    ///
+    /// - Parameters:
+    ///   - bytes: what the response has already.
+    ///   - deadline: how long streams are waited for.
+    /// - Returns: the pages, and the reservation for them.
+    func readPages(
+        _ page: PullPage, _ caller: Caller, _ reservation: ResponseReservation, keeping bytes: Int = 0,
+        until deadline: Duration
     ) async throws -> ([OwnerPage], ResponseReservation) {
+        do {
+            return (try await link.pull(page.request, within: .zero), reservation)
+        } catch FanOutError.notReady {
+            reservation.resize(to: bytes)
+        }
         // One row shows that the streams are ready, as well as all.
         var probe = page.request
         probe.limit = 1
         probe.maximumBytes = 1
         _ = try await link.pull(probe, within: clock.remaining(until: deadline))
-        let reservation = try await reservePage(for: caller, until: clock.now() + configuration.outcomeWait)
-        return (try await link.pull(page.request, within: clock.remaining(until: deadline)), reservation)
-    }
-
-    /// Responds with a batch and a page whose streams are behind; only the batch's rows stay reserved while it waits.
-    func readWhenReady(
-        _ page: PullPage, batch: BatchOutcome, _ caller: Caller, _ reservation: ResponseReservation
-    ) async throws -> HTTPResponse {
-        reservation.resize(to: batch.rowBytes)
-        let (pages, whole) = try await readReservedWhenReady(
-            page, caller, until: clock.now() + configuration.outcomeWait)
-        return respond(page, pages, batch: batch, whole)
+        let whole = try await reservePage(for: caller, until: clock.now() + configuration.outcomeWait)
+        return (try await link.pull(page.request, within: clock.remaining(until: deadline)), whole)
     }
 
     func respond(

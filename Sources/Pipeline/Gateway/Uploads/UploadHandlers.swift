@@ -54,13 +54,9 @@ extension GatewayHandler {
         let batch = try await addingRows(to: outcome, of: upload, caller, device, until: deadline)
         let rest = max(1, configuration.pageBytes - batch.rowBytes)
         let page = try page(caller, envelope, covering: batch, maximumBytes: rest)
-        do throws(FanOutError) {
-            let pages = try await link.pull(page.request, within: .zero)
-            return respond(page, pages, batch: batch, reservation)
-        } catch {
-            guard case .notReady = error else { throw error }
-        }
-        return try await readWhenReady(page, batch: batch, caller, reservation)
+        let (pages, whole) = try await readPages(
+            page, caller, reservation, keeping: batch.rowBytes, until: clock.now() + configuration.outcomeWait)
+        return respond(page, pages, batch: batch, whole)
     }
 
     /// Adds the rows of conflicts, for which the caller has reserved a page.
