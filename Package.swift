@@ -170,7 +170,7 @@ let package = Package(
         library("Platform/Metrics"),
         library("Platform/Observability"),
         library("Platform/ServiceLifecycle", ["AsyncPrimitives", "CSignalPipe", "Observability", "ThreadExecutor"]),
-        library("Platform/ThreadExecutor", ["CThreadName"]),
+        library("Platform/ThreadExecutor", ["AsyncPrimitives", "CThreadName"]),
         library("Platform/Digest", ["COpenSSL"]),
         library("Platform/SQLite", ["CSQLite", "ThreadExecutor"]),
         library("Platform/Postgres", ["CPostgres", "ThreadExecutor"]),
@@ -346,7 +346,7 @@ let package = Package(
         tests("Platform/PostgresTests", ["Postgres", "PostgresServer", "ServerShell", "ThreadExecutor"]),
         tests("Platform/SQLiteTests", ["SQLite", "TestResources", "ThreadExecutor"]),
         tests("Platform/ServiceLifecycleTests", ["Observability", "ServiceLifecycle", "SignalProbe", "TestClocks"]),
-        tests("Platform/ThreadExecutorTests", ["CThreadName", "TestResources", "ThreadExecutor"]),
+        tests("Platform/ThreadExecutorTests", ["AsyncPrimitives", "CThreadName", "TestResources", "ThreadExecutor"]),
         tests("Platform/YAMLTests", ["Fuzzing", "YAML"]),
         tests("Platform/ZeroMQTests", ["ThreadExecutor", "ZeroMQ"]),
         tests(

@@ -1,5 +1,12 @@
 import ChangeLog
 
+/// What keeps its order: the appends of a producer to a partition.
+struct AppendOrder: Hashable {
+    let producer: ObjectIdentifier
+    /// Of the first record.
+    let partition: Int?
+}
+
 /// Records of one producer that are written together.
 package struct Append: Sendable {
     package let records: [NewRecord]
@@ -18,6 +25,8 @@ package struct Append: Sendable {
         self.producer = producer
         self.promise = promise
     }
+
+    var order: AppendOrder { AppendOrder(producer: ObjectIdentifier(producer), partition: partitions.first) }
 
     /// Whether an earlier append of the producer failed, so that this one must not be written.
     package var isBlocked: Bool { producer.hasFailed }

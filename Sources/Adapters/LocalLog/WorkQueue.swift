@@ -1,10 +1,14 @@
+import AsyncPrimitives
 import ChangeLog
 import Synchronization
 
-/// Work from any number of producers for one writer, which takes all of it at once.
+/// Work from any number of producers for one writer.
+///
+/// The writer takes as many bytes at once as one transaction should write; the appends of each producer to each partition take turns, in
+/// order of arrival among themselves, so that one with much to write delays others by one transaction.
 ///
 /// Its capacity is in bytes of records, including those that the writer has not finished; producers wait in order of arrival
-/// while it is full. Requests need no limit: each has a caller that waits for it.
+/// while it is full, but each always has one append to each partition. Requests need no limit: each has a caller that waits for it.
 package final class WorkQueue: Sendable {
     /// An append that waits for capacity; the call that frees the capacity enqueues it, so that no later append overtakes it.
     private struct Waiter {
@@ -13,7 +17,12 @@ package final class WorkQueue: Sendable {
     }
 
     private struct State {
-        var work = LogWork()
+        var appends = FairQueue<AppendOrder, Append>()
+        /// The appends in `appends`.
+        var count = 0
+        var requests: [LogRequest] = []
+        /// The appends that are enqueued, unfinished, or wait for capacity.
+        var unfinished: [AppendOrder: Int] = [:]
         var bytes = 0
         var isClosed = false
         /// In the order of arrival, `nil` before `firstWaiting`.
@@ -23,15 +32,44 @@ package final class WorkQueue: Sendable {
         var writer: CheckedContinuation<LogWork?, Never>?
 
         var hasWaiters: Bool { firstWaiting < waiting.count }
+        var hasWork: Bool { count > 0 || !requests.isEmpty }
 
         func hasCapacity(for append: Append, within maximumBytes: Int) -> Bool {
             // An append above the capacity is accepted when the queue is empty.
             bytes == 0 || bytes + append.size <= maximumBytes
         }
 
+        /// Enqueues an append that needs not wait for capacity; otherwise the caller adds it to those that wait.
+        mutating func enqueueNow(_ append: Append, within maximumBytes: Int) -> Bool {
+            let isFirst = unfinished[append.order] == nil
+            unfinished[append.order, default: 0] += 1
+            guard isFirst || (!hasWaiters && hasCapacity(for: append, within: maximumBytes)) else { return false }
+            enqueue(append)
+            return true
+        }
+
         mutating func enqueue(_ append: Append) {
             bytes += append.size
-            work.appends.append(append)
+            count += 1
+            appends.append(append, for: append.order)
+        }
+
+        mutating func finish(_ append: Append) {
+            bytes -= append.size
+            unfinished[append.order] = unfinished[append.order].flatMap { $0 > 1 ? $0 - 1 : nil }
+        }
+
+        /// The work of one transaction: all requests, and appends up to a size, at least one.
+        mutating func takeWork(upTo maximumBytes: Int) -> LogWork {
+            var work = LogWork(requests: requests)
+            requests = []
+            var size = 0
+            while count > 0, size < maximumBytes, let append = appends.take() {
+                count -= 1
+                size += append.size
+                work.appends.append(append)
+            }
+            return work
         }
 
         /// Enqueues the appends that fit.
@@ -52,13 +90,15 @@ package final class WorkQueue: Sendable {
         }
 
         /// Resumes the writer if there is work or the queue is closed; to be called outside of the lock.
-        mutating func wakeWriter() -> (() -> Void)? {
-            guard !work.isEmpty || isClosed, let writer = writer.take() else { return nil }
-            let work = work.isEmpty ? nil : work
-            self.work = LogWork()
+        mutating func wakeWriter(upTo maximumBytes: Int) -> (() -> Void)? {
+            guard hasWork || isClosed, let writer = writer.take() else { return nil }
+            let work = hasWork ? takeWork(upTo: maximumBytes) : nil
             return { writer.resume(returning: work) }
         }
     }
+
+    /// The bytes of a transaction: several times as long to write as to sync, so that more would hardly save work.
+    private static let transactionBytes = 2 << 20
 
     private let maximumBytes: Int
     private let state = Mutex(State())
@@ -70,34 +110,19 @@ package final class WorkQueue: Sendable {
 
     /// Enqueues an append, waiting while the queue is full; if it throws, the append is not resolved.
     func add(_ append: Append) async throws(ChangeLogError) {
-        if try addWithoutWaiting(append) { return }
         let isAccepted = await withCheckedContinuation { continuation in
             let (isAccepted, wake): (Bool?, (() -> Void)?) = state.withLock { state in
                 if state.isClosed { return (false, nil) }
-                guard !state.hasWaiters, state.hasCapacity(for: append, within: maximumBytes) else {
+                guard state.enqueueNow(append, within: maximumBytes) else {
                     state.waiting.append(Waiter(append: append, isAccepted: continuation))
                     return (nil, nil)
                 }
-                state.enqueue(append)
-                return (true, state.wakeWriter())
+                return (true, state.wakeWriter(upTo: Self.transactionBytes))
             }
             wake?()
             if let isAccepted { continuation.resume(returning: isAccepted) }
         }
         if !isAccepted { throw .closed("the log") }
-    }
-
-    private func addWithoutWaiting(_ append: Append) throws(ChangeLogError) -> Bool {
-        let (result, wake): (Result<Bool, ChangeLogError>, (() -> Void)?) = state.withLock { state in
-            if state.isClosed { return (.failure(.closed("the log")), nil) }
-            guard !state.hasWaiters, state.hasCapacity(for: append, within: maximumBytes) else {
-                return (.success(false), nil)
-            }
-            state.enqueue(append)
-            return (.success(true), state.wakeWriter())
-        }
-        wake?()
-        return try result.get()
     }
 
     /// Sends a request to the writer and waits for its result.
@@ -106,26 +131,26 @@ package final class WorkQueue: Sendable {
         let promise = LogPromise<Int64?>()
         let (isClosed, wake): (Bool, (() -> Void)?) = state.withLock { state in
             if state.isClosed { return (true, nil) }
-            state.work.requests.append(LogRequest(action: action, promise: promise))
-            return (false, state.wakeWriter())
+            state.requests.append(LogRequest(action: action, promise: promise))
+            return (false, state.wakeWriter(upTo: Self.transactionBytes))
         }
         wake?()
         if isClosed { throw .closed("the log") }
         return try await promise.value()
     }
 
-    /// Returns the queued work, waiting for it if there is none; `nil` after ``close()``.
+    /// Returns the work of a transaction, waiting for it if there is none; `nil` after ``close()``.
     ///
     /// - Parameter isWaiting: whether to wait; otherwise the work may be empty.
     package func next(isWaiting: Bool = true, isolation: isolated (any Actor)? = #isolation) async -> LogWork? {
         await withCheckedContinuation { continuation in
             let wake: (() -> Void)? = state.withLock { state in
                 precondition(state.writer == nil, "a queue has one writer")
-                if !isWaiting, !state.isClosed, state.work.isEmpty {
+                if !isWaiting, !state.isClosed, !state.hasWork {
                     return { continuation.resume(returning: LogWork()) }
                 }
                 state.writer = continuation
-                return state.wakeWriter()
+                return state.wakeWriter(upTo: Self.transactionBytes)
             }
             wake?()
         }
@@ -133,11 +158,10 @@ package final class WorkQueue: Sendable {
 
     /// Frees the capacity of resolved appends.
     package func finish(_ appends: [Append]) {
-        let size = appends.reduce(0) { $0 + $1.size }
-        guard size > 0 else { return }
+        guard !appends.isEmpty else { return }
         let (accepted, wake) = state.withLock { state in
-            state.bytes -= size
-            return (state.enqueueWaiting(within: maximumBytes), state.wakeWriter())
+            for append in appends { state.finish(append) }
+            return (state.enqueueWaiting(within: maximumBytes), state.wakeWriter(upTo: Self.transactionBytes))
         }
         wake?()
         for continuation in accepted { continuation.resume(returning: true) }
@@ -150,7 +174,7 @@ package final class WorkQueue: Sendable {
             let rejected = state.waiting[state.firstWaiting...].compactMap { $0?.isAccepted }
             state.waiting = []
             state.firstWaiting = 0
-            return (rejected, state.wakeWriter())
+            return (rejected, state.wakeWriter(upTo: Self.transactionBytes))
         }
         wake?()
         for continuation in rejected { continuation.resume(returning: false) }

@@ -15,6 +15,7 @@ package struct GatewayConfiguration: ConfigurationComponent {
     package var uploadBytesInFlight = 256 << 20
     package var callerBytesInFlight = 32 << 20
     package var callerChangesPerSecond = 0
+    package var callerLag: Duration = .milliseconds(250)
     package var maxLag: Duration = .seconds(60)
 
     package init() {}
@@ -77,6 +78,10 @@ package struct GatewayConfiguration: ConfigurationComponent {
         Setting(
             "caller-changes-per-second", \.callerChangesPerSecond, .integer(in: 0...1_000_000_000),
             "Changes a second that one caller may send, on average over ten seconds; 0 for no limit.")
+        Setting(
+            "caller-lag", \.callerLag, .duration(in: .milliseconds(1)...(.seconds(3600))),
+            "How long a caller's uploads may take until they can be pulled; while they take longer it may have fewer at a time, down to one, and others of it wait up to 5s."
+        )
         Setting(
             "max-lag", \.maxLag, .duration(in: .milliseconds(1)...(.seconds(86_400))),
             "How long an upload may wait until it can be pulled; while one waits longer, its partition accepts one a second."

@@ -4,6 +4,7 @@ import Metrics
 package struct GatewayMetrics: Sendable {
     let uploads: Counter
     let changes: Counter
+    let delayedUploads: Counter
     let uploadSize: Histogram
     let appendDuration: Histogram
     let appendFailures: Counter
@@ -15,6 +16,7 @@ package struct GatewayMetrics: Sendable {
     package init(_ registry: MetricRegistry = MetricRegistry()) {
         uploads = registry.counter(.gatewayUploads)
         changes = registry.counter(.gatewayChanges)
+        delayedUploads = registry.counter(.gatewayDelayedUploads)
         uploadSize = registry.histogram(.gatewayUploadSize)
         appendDuration = registry.histogram(.gatewayAppendDuration)
         appendFailures = registry.counter(.gatewayAppendFailures)

@@ -6,6 +6,8 @@ package struct OrderingConfiguration: ConfigurationComponent {
     package var stepRowBytes = 8 << 20
     /// Beyond it each partition has one step at a time.
     package var overlayBytes = 24 << 20
+    /// The size of results after which an append ends, so that the log takes appends of other partitions before the next.
+    package var appendBytes = 1 << 20
     package var retryDelay: Duration = .seconds(1)
 
     package init() {}
@@ -20,7 +22,7 @@ package struct OrderingConfiguration: ConfigurationComponent {
         )
         Setting(
             "overlay-bytes", \.overlayBytes, .byteSize(in: 1024...(1 << 34)),
-            "Size of the results of all partitions that may wait for the tables; each partition may have one step more."
+            "Size of the results of all partitions that may wait for the tables; each partition may have its part of as much again, and one step more."
         )
         Setting(
             "retry-delay", \.retryDelay, .duration(in: .milliseconds(1)...(.seconds(300))),

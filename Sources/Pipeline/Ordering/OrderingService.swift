@@ -27,7 +27,7 @@ package struct OrderingService<Log: ChangeLog, Store: RecordStore>: Sendable {
         self.context = context
         self.store = store
         self.configuration = configuration
-        budget = OverlayBudget(limit: configuration.overlayBytes)
+        budget = OverlayBudget(limit: configuration.overlayBytes, partitions: context.history.partitions)
         self.metrics = metrics
     }
 

@@ -69,14 +69,21 @@ struct Overlay {
 /// How many bytes of results that the tables do not hold yet all partitions of a process may have together.
 final class OverlayBudget: Sendable {
     private let limit: Int
+    /// What a partition may have however much the others have, so that it need not wait for theirs to be written.
+    private let share: Int
     private let size = Atomic(0)
 
-    /// - Parameter limit: in bytes.
-    init(limit: Int) { self.limit = limit }
+    /// - Parameters:
+    ///   - limit: in bytes.
+    ///   - partitions: of the history; together their shares are the limit once more.
+    init(limit: Int, partitions: Int) {
+        self.limit = limit
+        share = limit / max(1, partitions)
+    }
 
     /// Adds bytes of a partition; subtracts where negative.
     func add(_ bytes: Int) { size.add(bytes, ordering: .relaxed) }
 
-    /// Whether partitions that have something to write should write it first.
-    var isFull: Bool { size.load(ordering: .relaxed) > limit }
+    /// Whether a partition that has so many bytes to write should write them first.
+    func isFull(for bytes: Int) -> Bool { bytes >= share && size.load(ordering: .relaxed) > limit }
 }

@@ -169,8 +169,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         parts = parts[taken.startIndex...]
         if var step = decided {
             metrics.record(step.counts)
-            if !step.records.isEmpty { step.receipt = try await producer.enqueue(step.records) }
-            step.records = []
+            try await enqueue(&step, producer)
             execute(ordering.add(step))
             if isCautious { try await waitUntilWritten() }
         } else if obstacle == nil {
@@ -180,8 +179,24 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         if let obstacle { throw obstacle }
     }
 
+    /// Enqueues the records of a step; many of them in several appends, between which the log takes those of other partitions.
+    private func enqueue(_ step: inout PendingStep, _ producer: Log.Producer) async throws {
+        var records = step.records[...]
+        step.records = []
+        while !records.isEmpty {
+            var size = 0
+            let next = records.prefix { record in
+                defer { size += record.value.count }
+                return size < configuration.appendBytes
+            }
+            records = records[next.endIndex...]
+            // The receipt of the last: it resolves after those before, and fails with them.
+            step.receipt = try await producer.enqueue(Array(next))
+        }
+    }
+
     private func waitForBudget() async throws {
-        while ordering.mustWait(isBudgetFull: budget.isFull), !Task.isCancelled {
+        while ordering.mustWait(isBudgetFull: budget.isFull(for: ordering.unwrittenBytes)), !Task.isCancelled {
             await stepsWritten.waitUnlessCancelled()
         }
         try Task.checkCancellation()

@@ -41,6 +41,9 @@ extension Metric {
         "gateway_uploads_total", .counter, "Batches appended durably to the log.")
     package static let gatewayChanges = Metric(
         "gateway_changes_total", .counter, "Changes in the batches appended durably to the log.")
+    package static let gatewayDelayedUploads = Metric(
+        "gateway_delayed_uploads_total", .counter,
+        "Batches that waited until earlier ones of their caller could be pulled.")
     package static let gatewayUploadSize = Metric(
         "gateway_upload_size_bytes", .histogram(.bytes), "Size of the changes of an appended batch.")
     package static let gatewayAppendDuration = Metric(
@@ -50,6 +53,7 @@ extension Metric {
 
     static let gateway = [
         gatewayProblems, gatewayWaiting, gatewayWatchers, gatewayUnacknowledged, gatewayUploads, gatewayChanges,
+        gatewayDelayedUploads,
         gatewayUploadSize, gatewayAppendDuration, gatewayAppendFailures,
     ]
 }

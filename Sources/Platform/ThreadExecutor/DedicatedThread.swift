@@ -17,10 +17,14 @@ package final class DedicatedThread: SerialExecutor, TaskExecutor {
     /// Runs the jobs instead of a system thread, if set.
     private let host: (any DedicatedThreadHost)?
     private let jobs = JobQueue()
+    private let isBackground: Bool
 
     /// Starts the thread, unless the current task has a ``DedicatedThreadHost``.
-    package init(name: String) throws(ThreadStartError) {
+    ///
+    /// - Parameter isBackground: whether the system prefers other threads while processors are scarce, for long computations.
+    package init(name: String, isBackground: Bool = false) throws(ThreadStartError) {
         self.name = name
+        self.isBackground = isBackground
         host = DedicatedThreads.host
         if host != nil { return }
         let code = startDetachedThread(stackSize: Self.stackSize) { [self] in runUntilClosed() }
@@ -79,6 +83,7 @@ package final class DedicatedThread: SerialExecutor, TaskExecutor {
 
     private func runUntilClosed() {
         nameCurrentThread(name)
+        if isBackground { lowerPriorityOfCurrentThread() }
         jobs.serve { run($0) }
     }
 

@@ -4,12 +4,18 @@ import Testing
 @testable import LocalLog
 
 @Suite(.timeLimit(.minutes(5))) struct WorkQueueTests {
-    private func append(_ number: Int, bytes: Int, of producer: ProducerState = ProducerState()) throws -> Append {
+    private let producer = ProducerState()
+
+    private func append(
+        _ number: Int, bytes: Int, of producer: ProducerState? = nil, to partition: Int = 0
+    ) throws -> Append {
+        let producer = producer ?? self.producer
         try producer.begin()
         let key = Array("\(number)".utf8)
         let record = NewRecord(
-            to: TopicPartition(.uploads, 0), key: key, value: [UInt8](repeating: 0, count: bytes - 64 - key.count))
-        return Append(records: [record], partitions: [0], producer: producer, promise: LogPromise())
+            to: TopicPartition(.uploads, partition), key: key,
+            value: [UInt8](repeating: 0, count: bytes - 64 - key.count))
+        return Append(records: [record], partitions: [partition], producer: producer, promise: LogPromise())
     }
 
     private func numbers(_ work: LogWork?) -> [Int] {
@@ -49,6 +55,44 @@ import Testing
         let queue = WorkQueue(maximumBytes: 100_000)
         for number in 0..<10 { try await queue.add(append(number, bytes: 100)) }
         #expect(numbers(await queue.next()) == Array(0..<10))
+    }
+
+    /// A transaction ends once it has 2 MiB.
+    @Test func anAppendWaitsForOneTransactionOfAnotherProducerOrPartition() async throws {
+        let queue = WorkQueue(maximumBytes: 100 << 20)
+        let other = ProducerState()
+        for number in 0..<10 { try await queue.add(append(number, bytes: 1 << 20)) }
+        let first = await queue.next()
+        #expect(numbers(first) == [0, 1])
+        try await queue.add(append(100, bytes: 100, of: other))
+        try await queue.add(append(200, bytes: 100, to: 1))
+        queue.finish(first?.appends ?? [])
+        var order: [[Int]] = []
+        for _ in 0..<4 {
+            let work = await queue.next()
+            order.append(numbers(work))
+            queue.finish(work?.appends ?? [])
+        }
+        #expect(order == [[2, 100, 200, 3], [4, 5], [6, 7], [8, 9]])
+    }
+
+    @Test func aFullQueueAcceptsOneAppendOfEachProducerToEachPartition() async throws {
+        let queue = WorkQueue(maximumBytes: 1000)
+        let other = ProducerState()
+        try await queue.add(append(0, bytes: 1000))
+        let waiting = try append(1, bytes: 100)
+        let task = Task.immediate { try await queue.add(waiting) }
+        // Neither waits.
+        try await queue.add(append(100, bytes: 100, of: other))
+        try await queue.add(append(200, bytes: 100, to: 1))
+        let second = try append(101, bytes: 100, of: other)
+        let later = Task.immediate { try await queue.add(second) }
+        let work = await queue.next()
+        #expect(numbers(work) == [0, 100, 200])
+        queue.finish(work?.appends ?? [])
+        try await task.value
+        try await later.value
+        #expect(numbers(await queue.next()) == [1, 101])
     }
 
     @Test func closingRejectsWaitingAppendsAndKeepsQueuedOnes() async throws {

@@ -34,6 +34,28 @@ import Testing
         }
     }
 
+    @Test func anOwnerWithManyReadsLeavesAThreadToOthers() async throws {
+        let world = World()
+        let twoThreads = { (configuration: inout FanOutConfiguration) in configuration.readerThreads = 2 }
+        try world.upload([.person("p1")])
+        try await withFanOut(world, configure: twoThreads) { service in
+            try await service.caughtUp(with: world)
+            let reads = OrderedReads(fanOut: service.fanOut, partition: try service.fanOut.served("abc"))
+            let releases = [DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)]
+            // The first is its owner's only one, so both threads are taken.
+            let held = releases.map { reads.start("a", until: $0) }
+            for (_, began) in held { await began.value() }
+            let queued = (0..<3).map { _ in reads.start("a").task }
+            let other = reads.start("b").task
+            releases[0].signal()
+            try await other.value
+            #expect(reads.order.withLock { $0 } == ["a", "a", "b"])
+            releases[1].signal()
+            for task in held.map(\.task) + queued { try await task.value }
+            #expect(reads.order.withLock { $0 }.count == 6)
+        }
+    }
+
     @Test func theWriteAheadLogIsBoundedWhilePullsOverlap() async throws {
         let registry = MetricRegistry()
         let world = World()
@@ -79,6 +101,32 @@ import Testing
                 #expect(isSame && rows.count == 6000)
             }
         }
+    }
+}
+
+/// Reads in the order in which they begin.
+private final class OrderedReads: Sendable {
+    let fanOut: TestFanOut
+    let partition: ServedPartition
+    let order = Mutex<[SyncID]>([])
+
+    init(fanOut: TestFanOut, partition: ServedPartition) {
+        self.fanOut = fanOut
+        self.partition = partition
+    }
+
+    /// Starts a read, which is queued or runs when this returns.
+    func start(_ owner: SyncID, until release: DispatchSemaphore? = nil) -> (task: Task<Void, any Error>, Promise<Void>)
+    {
+        let began = Promise<Void>()
+        let task = Task.immediate {
+            try await self.fanOut.read(self.partition, of: owner, generation: self.partition.generation()) { _ in
+                self.order.withLock { $0.append(owner) }
+                began.fulfil(())
+                release?.wait()
+            }
+        }
+        return (task, began)
     }
 }
 

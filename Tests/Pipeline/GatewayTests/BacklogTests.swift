@@ -26,6 +26,7 @@ import Testing
             ["a", "b", "c", "d", "e"].first { reference(0, of: $0).partition != reference(0).partition })
         try await withGateway {
             $0.backlog = backlog
+            $0.configuration.callerLag = .seconds(3600)
         } test: { (gateway: TestGateway) async throws -> Void in
             #expect(try await isTaken(gateway))
             gateway.clock.advance(by: .seconds(30))
@@ -59,6 +60,7 @@ import Testing
     @Test func refusedRecordsDoNotCountAsLag() async throws {
         try await withGateway {
             $0.backlog = backlog
+            $0.configuration.callerLag = .seconds(3600)
         } test: { (gateway: TestGateway) async throws -> Void in
             for _ in 0..<3 { #expect(try await isTaken(gateway)) }
             // In any order: ingest tells of one, the fan-out of the others.
@@ -74,6 +76,7 @@ import Testing
     @Test func anUploadThatPassedBeforeItsAppendWasRecordedDoesNotCount() async throws {
         try await withGateway {
             $0.backlog = backlog
+            $0.configuration.callerLag = .seconds(3600)
         } test: { (gateway: TestGateway) async throws -> Void in
             backlog.passed(reference(1))
             for _ in 0..<2 { #expect(try await isTaken(gateway)) }
@@ -87,6 +90,7 @@ import Testing
     @Test func anUnreportedRecordDoesNotBlockItsPartitionPermanently() async throws {
         try await withGateway {
             $0.backlog = backlog
+            $0.configuration.callerLag = .seconds(3600)
         } test: { (gateway: TestGateway) async throws -> Void in
             // Ingest refuses it as a whole, in another process.
             #expect(try await isTaken(gateway))
@@ -105,6 +109,7 @@ import Testing
     @Test func aRealBacklogGrowsByOneUploadASecondAndIsReported() async throws {
         try await withGateway {
             $0.backlog = backlog
+            $0.configuration.callerLag = .seconds(3600)
         } test: { (gateway: TestGateway) async throws -> Void in
             #expect(try await isTaken(gateway))
             gateway.clock.advance(by: Self.lag + .milliseconds(1))

@@ -34,6 +34,7 @@ import Testing
             "WEIR_GATEWAY_CALLER_CHANGES_PER_SECOND": "15",
             "WEIR_GATEWAY_MAX_LAG": "16ms", "WEIR_GATEWAY_ANSWER_BYTES_IN_FLIGHT": "17MiB",
             "WEIR_GATEWAY_LEAST_READ_RATE": "18KiB",
+            "WEIR_GATEWAY_CALLER_LAG": "19ms",
         ])
         #expect(read.address.description == "[::1]:9")
         #expect(read.server.tls?.certificate == "c.pem")
@@ -55,7 +56,8 @@ import Testing
         #expect(read.maxLag == .milliseconds(16))
         #expect(read.server.maxAnswerBytesInFlight == 17 << 20)
         #expect(read.server.leastReadRate == 18 << 10)
-        #expect(GatewayConfiguration.settings.count == 20)
+        #expect(read.callerLag == .milliseconds(19))
+        #expect(GatewayConfiguration.settings.count == 21)
     }
 
     @Test(arguments: [

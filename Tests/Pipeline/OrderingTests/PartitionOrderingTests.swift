@@ -45,6 +45,17 @@ import Testing
         #expect(!ordering.mustWait(isBudgetFull: false))
     }
 
+    /// Otherwise a partition with small steps would wait for the tables to have the large ones of another.
+    @Test func aPartitionHasAShareOfTheBudgetThatOthersCannotTake() {
+        let budget = OverlayBudget(limit: 1000, partitions: 4)
+        budget.add(5000)
+        #expect(budget.isFull(for: 5000))
+        #expect(budget.isFull(for: 250))
+        #expect(!budget.isFull(for: 249))
+        budget.add(-4000)
+        #expect(!budget.isFull(for: 1000))
+    }
+
     @Test mutating func stepsThatWaitAreWrittenInOneTransaction() {
         let parts = [maker.part([.edit("r", ["1"])], batch: 1), maker.part([.edit("r", ["2"])], batch: 2)]
         _ = addStep([parts[0]])

@@ -133,6 +133,8 @@ final class LogAudit: @unchecked Sendable {
             return world.fail(.nothingLost, "\(item): a piece of a result is missing before it")
         }
         partitions[partition].pieces[name] = record.value
+        // Streams have the rows of a piece before the result's last piece is in the log.
+        world.streams.add(piece.rows.map(\.row))
         var joined = partitions[partition].joining ?? piece
         if partitions[partition].joining != nil {
             joined.rows += piece.rows

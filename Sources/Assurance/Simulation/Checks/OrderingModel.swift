@@ -147,7 +147,6 @@ final class OrderingModel: @unchecked Sendable {
         }
         timeStamps[partition] = timeStamp
         rows.merge(touched) { _, new in new }
-        world.streams.add(result.rows.map(\.row))
     }
 
     /// The JSON of a row before the part, or what a new row has without any value sent.

@@ -198,9 +198,13 @@ final class World: @unchecked Sendable {
         let time = logTime - seconds * 1_000_000 - attoseconds / 1_000_000_000_000
         record("results older than \(age) are removed")
         isRemoving = true
+        audit.catchUp()
+        // Appends that the log writes together with the removal were not checked before it.
+        let floors = Dictionary(
+            uniqueKeysWithValues: (0..<scenario.partitions).map { ($0, audit.orderedEnd(of: $0)) })
         Task {
             do {
-                try await log.removeRecords(of: .ordered, before: time)
+                try await log.removeRecords(of: .ordered, before: time, floors: floors)
             } catch {
                 fail(.progress, "results cannot be removed: \(error)")
             }

@@ -6,8 +6,9 @@ import ThreadExecutor
 
 /// The threads that read stream files.
 ///
-/// Each has its own connection to every file that it reads. Owners take turns, so the reads of one delay those of another
-/// by one read; every read is bounded (``PageStep``, ``RowSearch``).
+/// Each has its own connection to every file that it reads. Owners take turns, and every read is bounded (``PageStep``,
+/// ``RowSearch``). The first of several threads is for owners that have one read at a time, and the others run in the background, so
+/// that the reads of an owner with many hardly delay those of others.
 final class ReaderPool: Sendable {
     /// Whose turn a read takes.
     private struct Key: Hashable {
@@ -19,7 +20,7 @@ final class ReaderPool: Sendable {
         /// The threads without a read.
         var idle: [Int]
         /// Reads that wait for a thread; fulfilled with its number.
-        var queue = FairQueue<Key, (partition: Int, turn: Promise<Int>)>()
+        var queue = FairQueue<Key, (key: Key, turn: Promise<Int>)>()
         /// The running and queued reads of each key; in total at most ``FanOutConfiguration/maximumReads``.
         var counts: [Key: Int] = [:]
         var total = 0
@@ -32,11 +33,16 @@ final class ReaderPool: Sendable {
         var ended: Promise<Void>?
 
         /// Assigns idle threads to the reads whose turns they are.
-        mutating func start() -> [(turn: Promise<Int>, thread: Int)] {
+        mutating func start(of threads: Int) -> [(turn: Promise<Int>, thread: Int)] {
             var started: [(turn: Promise<Int>, thread: Int)] = []
-            while let thread = idle.last, let next = queue.take(where: { key, _ in paused[key.partition] == nil }) {
-                idle.removeLast()
-                running[next.partition, default: 0] += 1
+            for thread in idle.sorted() {
+                let isForSingleReads = thread == 0 && threads > 1
+                let next = queue.take { key, _ in
+                    paused[key.partition] == nil && (!isForSingleReads || counts[key] == 1)
+                }
+                guard let next else { continue }
+                idle.removeAll { $0 == thread }
+                running[next.key.partition, default: 0] += 1
                 started.append((next.turn, thread))
             }
             return started
@@ -51,7 +57,7 @@ final class ReaderPool: Sendable {
         var threads: [ReaderThread] = []
         for number in 0..<configuration.readerThreads {
             do throws(ThreadStartError) {
-                threads.append(try ReaderThread(number: number))
+                threads.append(try ReaderThread(number: number, isBackground: number > 0))
             } catch {
                 for thread in threads { await thread.thread.close() }
                 throw error
@@ -59,7 +65,7 @@ final class ReaderPool: Sendable {
         }
         self.threads = threads
         maximum = configuration.maximumReads
-        state = Mutex(State(idle: Array(threads.indices.reversed())))
+        state = Mutex(State(idle: Array(threads.indices)))
     }
 
     /// Runs a closure in a snapshot of a partition's file, once a thread is free and it is the owner's turn.
@@ -146,8 +152,8 @@ final class ReaderPool: Sendable {
             guard count < maximum - state.total else { throw .notReady("too many reads are queued") }
             state.counts[key] = count + 1
             state.total += 1
-            state.queue.append((key.partition, turn), for: key)
-            return state.start()
+            state.queue.append((key, turn), for: key)
+            return state.start(of: threads.count)
         }
         for (turn, thread) in started { turn.fulfil(thread) }
         return turn
@@ -160,7 +166,7 @@ final class ReaderPool: Sendable {
             state.counts[key] = state.counts[key].flatMap { $0 > 1 ? $0 - 1 : nil }
             state.running[key.partition] = state.running[key.partition].flatMap { $0 > 1 ? $0 - 1 : nil }
             let idle = state.running[key.partition] == nil ? state.paused[key.partition] : nil
-            return (state.start(), idle, state.isClosed && state.total == 0 ? state.ended : nil)
+            return (state.start(of: threads.count), idle, state.isClosed && state.total == 0 ? state.ended : nil)
         }
         for (turn, thread) in started { turn.fulfil(thread) }
         idle?.fulfil(())
@@ -170,7 +176,7 @@ final class ReaderPool: Sendable {
     private func resume(_ partition: Int) {
         let started = state.withLock { state in
             state.paused[partition] = nil
-            return state.start()
+            return state.start(of: threads.count)
         }
         for (turn, thread) in started { turn.fulfil(thread) }
     }

@@ -8,7 +8,9 @@ actor ReaderThread {
     /// The newest generation of each partition that must no longer be read.
     private var evicted: [Int: Int] = [:]
 
-    init(number: Int) throws(ThreadStartError) { thread = try DedicatedThread(name: "weir-fan-r\(number)") }
+    init(number: Int, isBackground: Bool) throws(ThreadStartError) {
+        thread = try DedicatedThread(name: "weir-fan-r\(number)", isBackground: isBackground)
+    }
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 

@@ -20,6 +20,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     let quota: UploadQuota
     let metrics: GatewayMetrics
     let backlog: UploadBacklog?
+    let windows: UploadWindows?
     let polls = LongPolls()
     let eventStreams: EventStreams
     /// Pages are reserved in it before they are read.
@@ -60,6 +61,11 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
             changesPerSecond: configuration.callerChangesPerSecond, clock: clock)
         responseBudget = ResponseBudget(
             limit: configuration.server.maxAnswerBytesInFlight, maximumWaiting: configuration.maxWaiting)
+        windows = backlog.map { backlog in
+            let windows = UploadWindows(partitions: history.partitions, target: configuration.callerLag, clock: clock)
+            backlog.report(to: windows)
+            return windows
+        }
         eventStreams = EventStreams(maximum: configuration.server.maxConnections, clock: clock)
     }
 

@@ -51,14 +51,19 @@ package final class UploadBacklog: Sendable {
     /// The longest lag with which uploads are still accepted without a limit.
     package let maximumLag: Duration
     private let partitions: Mutex<[Partition]>
+    private let windows = Mutex<UploadWindows?>(nil)
 
     package init(partitions: Int, maximumLag: Duration) {
         self.maximumLag = maximumLag
         self.partitions = Mutex(Array(repeating: Partition(), count: partitions))
     }
 
+    /// Reports the progress to a gateway's windows, too.
+    func report(to windows: UploadWindows) { self.windows.withLock { $0 = windows } }
+
     /// All uploads of the partition up to this one can be pulled.
     package func passed(_ upload: UploadReference) {
+        windows.withLock { $0 }?.passed(upload)
         update(upload.partition) { partition in
             guard upload.offset > partition.passed else { return }
             partition.passed = upload.offset
@@ -69,6 +74,7 @@ package final class UploadBacklog: Sendable {
 
     /// Ingest refused the record as a whole, so it will have no result to pull.
     package func refused(_ upload: UploadReference) {
+        windows.withLock { $0 }?.refused(upload)
         update(upload.partition) { partition in
             guard upload.offset > partition.passed, partition.refused.count < Self.maximumRefused else { return }
             partition.refused.insert(upload.offset)

@@ -138,10 +138,27 @@ extension GatewayHandler {
             isAtomic: envelope.isAtomic, grants: caller.grants, limits: limits.outcome,
             changes: envelope.changes?.take() ?? Array("[]".utf8)
         ).encode()
-        let upload = try await append(message, of: caller, changes: envelope.changeCount, bytes: byteCount)
+        let upload = try await appendInWindow(message, of: caller, changes: envelope.changeCount, bytes: byteCount)
         backlog?.appended(upload, at: clock.now())
         if let number = envelope.batch { pending.insert(number, of: device, at: upload) }
         return .appended(upload)
+    }
+
+    /// Appends once the caller's window has a place.
+    private func appendInWindow(
+        _ message: [UInt8], of caller: Caller, changes: Int, bytes: Int
+    ) async throws -> UploadReference {
+        guard let windows else { return try await append(message, of: caller, changes: changes, bytes: bytes) }
+        let waited = try await windows.enter(caller.syncID, partition: uploads.partition(of: caller.syncID))
+        if waited { metrics.delayedUploads.add() }
+        do {
+            let upload = try await append(message, of: caller, changes: changes, bytes: bytes)
+            windows.appended(upload, of: caller.syncID)
+            return upload
+        } catch {
+            windows.failed(caller.syncID)
+            throw error
+        }
     }
 
     private func append(

@@ -77,7 +77,10 @@ extension Connection {
         switch core.handler.bodyPolicy(for: request) {
         case .accept: break
         case .acceptUpTo(let own, let caller):
-            if let caller { holders.append(.caller(caller)) }
+            if let caller {
+                holders.append(.caller(caller))
+                incoming.caller = .caller(caller)
+            }
             limit = min(limit, max(0, own))
             if isTooLarge(limit) { throw RefusedRequest(BodyReceiver.Fault.tooLarge) }
         case .refuse(let response):

@@ -1,37 +1,62 @@
 import CMicrohttpd
 import Synchronization
+import ThreadExecutor
+
+/// A request whose body is released once the handler has used it, however long the response takes.
+private final class LargeRequest: Sendable {
+    let headers: HTTPHeaders
+    private let request: Mutex<HTTPRequest?>
+
+    init(_ request: HTTPRequest) {
+        headers = request.headers
+        self.request = Mutex(request)
+    }
+
+    /// May be called once.
+    func respond(by handler: any HTTPHandler) -> HTTPHandlerResult {
+        guard let request = request.withLock({ $0.take() }) else { preconditionFailure("a request has one response") }
+        return handler.respond(to: request)
+    }
+}
 
 /// Responding to complete requests.
 extension Connection {
     /// Calls the handler, and sends its response or waits for it.
+    ///
+    /// A handler may take long for a large body, so it is called in a turn of the request's caller, and not on this thread, which
+    /// serves other connections.
     func respond(to request: HTTPRequest, on connection: OpaquePointer) -> MHD_Result {
-        switch core.handler.respond(to: request) {
-        case .response(var response):
-            let acceptsGzip = response.isCompressible && Compression.acceptsGzip(request.headers)
-            switch core.compression.plan(&response, acceptsGzip: acceptsGzip) {
-            case .uncompressed: break
-            case .inline(let bytes): core.compression.compress(bytes, in: &response)
-            case .inTask(let bytes):
-                let original = response
-                let compression = core.compression
-                return wait(on: connection) {
-                    var response = original
-                    await compression.compressInPieces(bytes, in: &response)
-                    return response
-                }
+        let caller = incoming.caller ?? .address(peer.client)
+        let core = core
+        if request.body.count > ServerCore.largeBody {
+            let request = LargeRequest(request)
+            return wait(on: connection) {
+                let acceptsGzip = Compression.acceptsGzip(request.headers)
+                var response =
+                    switch await core.turns.run(for: caller, { request.respond(by: core.handler) }) {
+                    case .response(let response): response
+                    case .task(let work): await work()
+                    }
+                await core.compression.compress(&response, acceptsGzip: acceptsGzip, of: caller, in: core.turns)
+                return response
             }
-            return send(response, on: connection)
+        }
+        let acceptsGzip = Compression.acceptsGzip(request.headers)
+        switch core.handler.respond(to: request) {
+        case .response(let original):
+            var response = original
+            if core.compression.compressAtOnce(&response, acceptsGzip: acceptsGzip) {
+                return send(response, on: connection)
+            }
+            return wait(on: connection) {
+                var response = original
+                await core.compression.compress(&response, acceptsGzip: acceptsGzip, of: caller, in: core.turns)
+                return response
+            }
         case .task(let work):
-            let core = core
-            let headers = request.headers
             return wait(on: connection) {
                 var response = await work()
-                let acceptsGzip = response.isCompressible && Compression.acceptsGzip(headers)
-                switch core.compression.plan(&response, acceptsGzip: acceptsGzip) {
-                case .uncompressed: break
-                case .inline(let bytes): core.compression.compress(bytes, in: &response)
-                case .inTask(let bytes): await core.compression.compressInPieces(bytes, in: &response)
-                }
+                await core.compression.compress(&response, acceptsGzip: acceptsGzip, of: caller, in: core.turns)
                 return response
             }
         }

@@ -7,6 +7,8 @@ struct IncomingRequest {
     var hasBegun = false
     var request: HTTPRequest?
     var body: BodyReceiver?
+    /// Who sends the body, where the handler knows.
+    var caller: BodyBudget.Holder?
     /// A response that was decided before the request has arrived completely.
     var earlyResponse: HTTPResponse?
     /// Whether the rest of the body is discarded.

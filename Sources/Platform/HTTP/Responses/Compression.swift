@@ -1,54 +1,82 @@
+import ThreadExecutor
+
+/// The compression of one response, which continues on other threads.
+private final class CompressionInPieces: @unchecked Sendable {
+    // Unchecked: used by one task, which awaits each piece before the next.
+    private let bytes: [UInt8]
+    private var writer: GzipWriter
+    private(set) var output: [UInt8] = []
+
+    /// `nil` if there is no memory.
+    init?(_ bytes: [UInt8], level: Int) {
+        guard let writer = GzipWriter(level: level) else { return nil }
+        self.bytes = bytes
+        self.writer = writer
+        output.reserveCapacity(bytes.count / 4)
+    }
+
+    func write(_ range: Range<Int>) {
+        bytes.withUnsafeBytes {
+            writer.write(
+                UnsafeRawBufferPointer(rebasing: $0[range]), isLast: range.upperBound == bytes.count, to: &output)
+        }
+    }
+}
+
 /// Decides whether responses are compressed, and compresses them with gzip.
 struct Compression: Sendable {
     let threshold: Int
     let inlineLimit: Int
     let level: Int
 
-    /// A task yields after each piece of this size: about 1 ms of work.
+    /// A task gives its turn away after each piece of this size: about a millisecond.
     private static let piece = 128 << 10
 
-    enum Plan {
-        case uncompressed
-        case inline([UInt8])
-        case inTask([UInt8])
-    }
-
-    /// Adds `Vary` if the response depends on Accept-Encoding (RFC 9110, 12.5.5).
-    func plan(_ response: inout HTTPResponse, acceptsGzip: Bool) -> Plan {
-        guard response.isCompressible, case .bytes(let bytes) = response.content, bytes.count >= threshold,
-            !response.hasHeader("content-encoding")
-        else { return .uncompressed }
-        response.headers.append(HTTPField("Vary", "Accept-Encoding"))
-        guard acceptsGzip else { return .uncompressed }
-        return bytes.count <= inlineLimit ? .inline(bytes) : .inTask(bytes)
-    }
-
-    /// Compresses at once; leaves the response unchanged if that saves nothing.
-    func compress(_ bytes: [UInt8], in response: inout HTTPResponse) {
-        guard var writer = GzipWriter(level: level) else { return }
+    /// Compresses a response that is small, or needs no compression; `false`, with the response unchanged, if it is large.
+    func compressAtOnce(_ response: inout HTTPResponse, acceptsGzip: Bool) -> Bool {
+        guard let bytes = compressibleBytes(of: response) else { return true }
+        if acceptsGzip, bytes.count > inlineLimit { return false }
+        Self.addVary(to: &response)
+        guard acceptsGzip, var writer = GzipWriter(level: level) else { return true }
         var output: [UInt8] = []
         output.reserveCapacity(bytes.count / 2)
         bytes.withUnsafeBytes { writer.write($0, isLast: true, to: &output) }
         Self.replace(bytes, by: output, in: &response)
+        return true
     }
 
-    /// Compresses in pieces and yields between them.
-    func compressInPieces(_ bytes: [UInt8], in response: inout HTTPResponse) async {
-        guard var writer = GzipWriter(level: level) else { return }
-        var output: [UInt8] = []
-        output.reserveCapacity(bytes.count / 4)
-        var start = 0
-        repeat {
-            let end = min(start + Self.piece, bytes.count)
-            bytes.withUnsafeBytes {
-                writer.write(UnsafeRawBufferPointer(rebasing: $0[start..<end]), isLast: end == bytes.count, to: &output)
-            }
-            start = end
-            if start < bytes.count { await Task.yield() }
-        } while start < bytes.count
-        Self.replace(bytes, by: output, in: &response)
+    /// Compresses a response, a large one in pieces, each in a turn of the caller.
+    ///
+    /// - Parameter caller: of the request, for a response that has no reservation of its own.
+    func compress(
+        _ response: inout HTTPResponse, acceptsGzip: Bool, of caller: BodyBudget.Holder,
+        in turns: ThreadTurns<BodyBudget.Holder>
+    ) async {
+        if compressAtOnce(&response, acceptsGzip: acceptsGzip) { return }
+        guard let bytes = compressibleBytes(of: response) else { return }
+        Self.addVary(to: &response)
+        let caller = response.reservation?.caller.map(BodyBudget.Holder.caller) ?? caller
+        guard let work = CompressionInPieces(bytes, level: level) else { return }
+        for start in stride(from: 0, to: bytes.count, by: Self.piece) {
+            await turns.run(for: caller) { work.write(start..<min(start + Self.piece, bytes.count)) }
+        }
+        Self.replace(bytes, by: work.output, in: &response)
     }
 
+    /// The bytes of a response whose compression is worthwhile.
+    private func compressibleBytes(of response: HTTPResponse) -> [UInt8]? {
+        guard response.isCompressible, case .bytes(let bytes) = response.content, bytes.count >= threshold,
+            !response.hasHeader("content-encoding")
+        else { return nil }
+        return bytes
+    }
+
+    /// The response depends on Accept-Encoding (RFC 9110, 12.5.5).
+    private static func addVary(to response: inout HTTPResponse) {
+        response.headers.append(HTTPField("Vary", "Accept-Encoding"))
+    }
+
+    /// Leaves the response unchanged if compression saves nothing.
     private static func replace(_ bytes: [UInt8], by output: [UInt8], in response: inout HTTPResponse) {
         guard output.count < bytes.count else { return }
         response.headers.append(HTTPField("Content-Encoding", "gzip"))

@@ -159,7 +159,7 @@ package final class ResponseBudget: Sendable {
 /// Bytes reserved in a ``ResponseBudget``; freed when the response that holds them ends.
 package final class ResponseReservation: Sendable {
     private let budget: ResponseBudget
-    private let caller: String?
+    let caller: String?
     private let bytes: Mutex<Int>
 
     fileprivate init(_ budget: ResponseBudget, caller: String?, _ bytes: Int) {

@@ -52,18 +52,37 @@ package final class HTTPServer: Sendable {
                 }
             let listener = try Listener(host: configuration.host, port: configuration.port)
             let address = listener.address
-            let core = ServerCore(
-                configuration: configuration, handler: handler, responseBudget: responseBudget,
-                eventLoop: try EventLoop())
-            DescriptorLimit.raise(for: configuration.maxConnections, report: core.report)
-            let daemon = try MicrohttpdDaemon(core, certificate: certificate)
-            let thread = EventLoopThread(core: core, listener: listener, daemon: daemon)
-            // The stack is larger than an application's event handlers need.
-            let code = startDetachedThread(stackSize: 2 << 20) { thread.run() }
-            guard code == 0 else { throw .cannotStart(reason: HTTPServerError.text(code)) }
+            let core = try makeCore()
+            do throws(HTTPServerError) {
+                try serve(core, listener, certificate)
+            } catch {
+                Task { await core.turns.close() }
+                throw error
+            }
             phase = .running(core)
             return address
         }
+    }
+
+    private func makeCore() throws(HTTPServerError) -> ServerCore {
+        let eventLoop = try EventLoop()
+        do throws(ThreadStartError) {
+            return try ServerCore(
+                configuration: configuration, handler: handler, responseBudget: responseBudget, eventLoop: eventLoop)
+        } catch {
+            throw .cannotStart(reason: error.description)
+        }
+    }
+
+    private func serve(
+        _ core: ServerCore, _ listener: consuming Listener, _ certificate: MicrohttpdDaemon.Certificate?
+    ) throws(HTTPServerError) {
+        DescriptorLimit.raise(for: configuration.maxConnections, report: core.report)
+        let daemon = try MicrohttpdDaemon(core, certificate: certificate)
+        let thread = EventLoopThread(core: core, listener: listener, daemon: daemon)
+        // The stack is larger than an application's event handlers need.
+        let code = startDetachedThread(stackSize: 2 << 20) { thread.run() }
+        guard code == 0 else { throw .cannotStart(reason: HTTPServerError.text(code)) }
     }
 
     /// Stops accepting connections and closes the idle ones; requests in progress are served, and their responses close
@@ -88,6 +107,7 @@ package final class HTTPServer: Sendable {
         await withCheckedContinuation { done in
             if !core.eventLoop.send(.stop(isOverflow ? UInt64.max : deadline, done)) { done.resume() }
         }
+        await core.turns.close()
         phase.withLock { $0 = .stopped(core) }
     }
 

@@ -1,4 +1,6 @@
+import Glibc
 import Synchronization
+import ThreadExecutor
 
 /// The state that all connections of a server share.
 final class ServerCore: Sendable {
@@ -10,6 +12,8 @@ final class ServerCore: Sendable {
     let table: ConnectionTable
     let eventLoop: EventLoop
     let compression: Compression
+    /// For large bodies and responses.
+    let turns: ThreadTurns<BodyBudget.Holder>
     let requestTime: UInt64
     let idleTime: UInt64
 
@@ -22,13 +26,16 @@ final class ServerCore: Sendable {
     /// Responses up to this size need no reservation, so that clients which do not read cannot block other clients.
     static let smallResponse = 64 << 10
 
+    /// Bodies above this size are handled in turns of their callers: a parser needs a fraction of a millisecond for it.
+    static let largeBody = 64 << 10
+
     /// How long, in nanoseconds, a client may take to read a response that was sent before its request was complete.
     static let lingerTime: UInt64 = 1_000_000_000
 
     init(
         configuration: HTTPServerConfiguration, handler: any HTTPHandler, responseBudget: ResponseBudget,
         eventLoop: EventLoop
-    ) {
+    ) throws(ThreadStartError) {
         self.configuration = configuration
         self.handler = handler
         self.eventLoop = eventLoop
@@ -38,6 +45,8 @@ final class ServerCore: Sendable {
         compression = Compression(
             threshold: configuration.compressionThreshold, inlineLimit: configuration.inlineCompressionLimit,
             level: configuration.compressionLevel)
+        // Half of the processors, since the log, the stages and small requests need the others.
+        turns = try ThreadTurns(name: "http-large-", count: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)) / 2))
         requestTime = configuration.requestTimeout.nanoseconds
         idleTime = configuration.idleTimeout.nanoseconds
     }

@@ -1,0 +1,119 @@
+import AsyncPrimitives
+import SyncModel
+import TestClocks
+import Testing
+
+@testable import Gateway
+
+/// A caller's uploads wait for its earlier ones, which other callers need not (I10).
+@Suite(.timeLimit(.minutes(5))) struct UploadWindowsTests {
+    private static let target = Duration.milliseconds(250)
+    /// The window of a caller that has no upload.
+    private static let first = 4
+
+    private let clock = ManualClock()
+    private let windows: UploadWindows
+    private let abuser = SyncID(unchecked: "a")
+    private let other = SyncID(unchecked: "b")
+
+    init() { windows = UploadWindows(partitions: 2, target: Self.target, clock: GatewayClock(clock)) }
+
+    private func reference(_ offset: Int, _ partition: Int = 0) -> UploadReference {
+        UploadReference(partition: partition, offset: Int64(offset))
+    }
+
+    /// Appends at once.
+    private func append(_ offsets: Range<Int>, of caller: SyncID) async throws {
+        for offset in offsets {
+            #expect(try await windows.enter(caller, partition: 0) == false)
+            windows.appended(reference(offset), of: caller)
+        }
+    }
+
+    /// Begins to enter; returns once that waits.
+    private func enterLater(_ caller: SyncID, waiting count: Int = 1) async -> Task<Bool, any Error> {
+        let task = Task { try await windows.enter(caller, partition: 0) }
+        await clock.sleepers(count)
+        return task
+    }
+
+    @Test func anUploadBeyondTheWindowWaitsUntilAnEarlierOneCanBePulled() async throws {
+        try await append(0..<Self.first, of: abuser)
+        let waiting = await enterLater(abuser)
+        // Others do not wait for it.
+        try await append(10..<11, of: other)
+        windows.passed(reference(0))
+        #expect(try await waiting.value)
+        windows.appended(reference(11), of: abuser)
+        // The window has grown by one, since the first could be pulled soon.
+        try await append(12..<13, of: abuser)
+        _ = await enterLater(abuser)
+    }
+
+    @Test func theWindowShrinksToOneUploadWhileTheyTakeLong() async throws {
+        try await append(0..<Self.first, of: abuser)
+        // Halved once for all that took long at the same time, to 2, and then to 1.
+        clock.advance(by: Self.target + .milliseconds(1))
+        windows.passed(reference(2))
+        try await append(4..<5, of: abuser)
+        clock.advance(by: Self.target + .milliseconds(1))
+        let first = await enterLater(abuser)
+        windows.passed(reference(3))
+        let second = await enterLater(abuser, waiting: 2)
+        windows.passed(reference(4))
+        #expect(try await first.value)
+        windows.appended(reference(5), of: abuser)
+        windows.passed(reference(5))
+        #expect(try await second.value)
+    }
+
+    @Test func anUploadThatFailsOrIsRefusedFreesItsPlace() async throws {
+        try await append(0..<Self.first, of: abuser)
+        let first = await enterLater(abuser)
+        windows.refused(reference(2))
+        #expect(try await first.value)
+        let second = await enterLater(abuser)
+        windows.failed(abuser)
+        #expect(try await second.value)
+    }
+
+    @Test func anUploadThatIsReportedBeforeItsAppendTakesNoPlace() async throws {
+        windows.passed(reference(100))
+        try await append(0..<50, of: abuser)
+    }
+
+    @Test func whoHasNoPlaceInFiveSecondsIsRefused() async throws {
+        try await append(0..<1, of: other)
+        try await append(1..<1 + Self.first, of: abuser)
+        let waiting = await enterLater(abuser)
+        clock.advance(by: .seconds(4))
+        // The partition goes on, with uploads of another caller.
+        windows.passed(reference(0))
+        clock.advance(by: .seconds(1))
+        let problem = await #expect(throws: Problem.self) { try await waiting.value }
+        #expect(problem?.code == .rateLimited)
+        #expect(problem?.retryAfter == 1)
+    }
+
+    @Test func windowsDoNotApplyToAPartitionInWhichNothingCanBePulled() async throws {
+        try await append(0..<Self.first, of: abuser)
+        let waiting = await enterLater(abuser)
+        clock.advance(by: .seconds(5))
+        #expect(try await waiting.value)
+        windows.appended(reference(10), of: abuser)
+        try await append(11..<100, of: abuser)
+        // They apply again once something could be pulled.
+        windows.passed(reference(0))
+        _ = await enterLater(abuser)
+    }
+
+    @Test func aCancelledUploadLeavesTheOthersTheirTurns() async throws {
+        try await append(0..<Self.first, of: abuser)
+        let first = await enterLater(abuser)
+        let second = await enterLater(abuser, waiting: 2)
+        first.cancel()
+        await #expect(throws: Problem.self) { try await first.value }
+        windows.passed(reference(0))
+        #expect(try await second.value)
+    }
+}
