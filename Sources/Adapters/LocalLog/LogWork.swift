@@ -1,10 +1,9 @@
 import ChangeLog
 
-/// What keeps its order: the appends of a producer to a partition.
+/// What keeps its order: the appends of a producer; of uploads, those to a partition, since the producer of a gateway is shared by all callers.
 struct AppendOrder: Hashable {
     let producer: ObjectIdentifier
-    /// Of the first record.
-    let partition: Int?
+    let uploads: Int?
 }
 
 /// Records of one producer that are written together.
@@ -26,7 +25,11 @@ package struct Append: Sendable {
         self.promise = promise
     }
 
-    var order: AppendOrder { AppendOrder(producer: ObjectIdentifier(producer), partition: partitions.first) }
+    var order: AppendOrder {
+        // Others have records of several topics in one append.
+        let uploads = records.first.flatMap { $0.destination.topic == .uploads ? $0.destination.partition : nil }
+        return AppendOrder(producer: ObjectIdentifier(producer), uploads: uploads)
+    }
 
     /// Whether an earlier append of the producer failed, so that this one must not be written.
     package var isBlocked: Bool { producer.hasFailed }

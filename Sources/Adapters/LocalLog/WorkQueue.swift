@@ -4,11 +4,11 @@ import Synchronization
 
 /// Work from any number of producers for one writer.
 ///
-/// The writer takes as many bytes at once as one transaction should write; the appends of each producer to each partition take turns, in
-/// order of arrival among themselves, so that one with much to write delays others by one transaction.
+/// The writer takes as many appends at once as one transaction should write, at least one. Producers take turns, and uploads to different
+/// partitions, in order of arrival among themselves, so that one with much in the queue delays others by one transaction.
 ///
 /// Its capacity is in bytes of records, including those that the writer has not finished; producers wait in order of arrival
-/// while it is full, but each always has one append to each partition. Requests need no limit: each has a caller that waits for it.
+/// while it is full. Requests need no limit: each has a caller that waits for it.
 package final class WorkQueue: Sendable {
     /// An append that waits for capacity; the call that frees the capacity enqueues it, so that no later append overtakes it.
     private struct Waiter {
@@ -21,8 +21,6 @@ package final class WorkQueue: Sendable {
         /// The appends in `appends`.
         var count = 0
         var requests: [LogRequest] = []
-        /// The appends that are enqueued, unfinished, or wait for capacity.
-        var unfinished: [AppendOrder: Int] = [:]
         var bytes = 0
         var isClosed = false
         /// In the order of arrival, `nil` before `firstWaiting`.
@@ -39,24 +37,10 @@ package final class WorkQueue: Sendable {
             bytes == 0 || bytes + append.size <= maximumBytes
         }
 
-        /// Enqueues an append that needs not wait for capacity; otherwise the caller adds it to those that wait.
-        mutating func enqueueNow(_ append: Append, within maximumBytes: Int) -> Bool {
-            let isFirst = unfinished[append.order] == nil
-            unfinished[append.order, default: 0] += 1
-            guard isFirst || (!hasWaiters && hasCapacity(for: append, within: maximumBytes)) else { return false }
-            enqueue(append)
-            return true
-        }
-
         mutating func enqueue(_ append: Append) {
             bytes += append.size
             count += 1
             appends.append(append, for: append.order)
-        }
-
-        mutating func finish(_ append: Append) {
-            bytes -= append.size
-            unfinished[append.order] = unfinished[append.order].flatMap { $0 > 1 ? $0 - 1 : nil }
         }
 
         /// The work of one transaction: all requests, and appends up to a size, at least one.
@@ -97,7 +81,9 @@ package final class WorkQueue: Sendable {
         }
     }
 
-    /// The bytes of a transaction: several times as long to write as to sync, so that more would hardly save work.
+    /// The bytes after which a transaction ends.
+    ///
+    /// 2 MiB: writing them takes longer than the sync, which larger transactions would save.
     private static let transactionBytes = 2 << 20
 
     private let maximumBytes: Int
@@ -113,10 +99,11 @@ package final class WorkQueue: Sendable {
         let isAccepted = await withCheckedContinuation { continuation in
             let (isAccepted, wake): (Bool?, (() -> Void)?) = state.withLock { state in
                 if state.isClosed { return (false, nil) }
-                guard state.enqueueNow(append, within: maximumBytes) else {
+                guard !state.hasWaiters, state.hasCapacity(for: append, within: maximumBytes) else {
                     state.waiting.append(Waiter(append: append, isAccepted: continuation))
                     return (nil, nil)
                 }
+                state.enqueue(append)
                 return (true, state.wakeWriter(upTo: Self.transactionBytes))
             }
             wake?()
@@ -160,7 +147,7 @@ package final class WorkQueue: Sendable {
     package func finish(_ appends: [Append]) {
         guard !appends.isEmpty else { return }
         let (accepted, wake) = state.withLock { state in
-            for append in appends { state.finish(append) }
+            for append in appends { state.bytes -= append.size }
             return (state.enqueueWaiting(within: maximumBytes), state.wakeWriter(upTo: Self.transactionBytes))
         }
         wake?()

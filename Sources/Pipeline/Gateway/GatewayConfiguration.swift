@@ -68,10 +68,12 @@ package struct GatewayConfiguration: ConfigurationComponent {
         )
         Setting(
             "max-waiting", \.maxWaiting, .integer(in: 1...1_000_000),
-            "Requests that may wait for an outcome or a long poll at a time; beyond it requests are refused with 503.")
+            "Requests that may wait for an outcome, earlier uploads or a long poll at a time; beyond it requests are refused with 503."
+        )
         Setting(
             "upload-bytes-in-flight", \.uploadBytesInFlight, .byteSize(in: (1 << 20)...(1 << 40)),
-            "Size of all uploads that the log has not acknowledged yet; beyond it they are refused with 503.")
+            "Size of all uploads that the log has not acknowledged yet; beyond it they are refused with 503. A quarter more may wait for earlier ones of their callers."
+        )
         Setting(
             "caller-bytes-in-flight", \.callerBytesInFlight, .byteSize(in: 1024...(1 << 40)),
             "Size of one caller's uploads that the log has not acknowledged yet; beyond it they are refused with 429.")

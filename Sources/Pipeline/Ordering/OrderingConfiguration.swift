@@ -4,7 +4,7 @@ import Configuration
 package struct OrderingConfiguration: ConfigurationComponent {
     package var stepBytes = 1 << 20
     package var stepRowBytes = 8 << 20
-    /// Beyond it each partition has one step at a time.
+    /// Beyond it each partition has its part of as much again, and one step more.
     package var overlayBytes = 24 << 20
     /// The size of results after which an append ends, so that the log takes appends of other partitions before the next.
     package var appendBytes = 1 << 20

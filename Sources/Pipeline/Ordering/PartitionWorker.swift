@@ -144,7 +144,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
                 }
             }
         } catch  where Task.isCancelled {
-            // Whatever failed after the cancellation, nothing of it was enqueued, so nothing is lost.
+            // Whatever failed after the cancellation: the partition's next worker repeats what was enqueued of the step.
             return
         }
     }
@@ -181,6 +181,11 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
 
     /// Enqueues the records of a step; many of them in several appends, between which the log takes those of other partitions.
     private func enqueue(_ step: inout PendingStep, _ producer: Log.Producer) async throws {
+        let maximum = log.maximumRecordSize
+        // Before the first append, so that attempts to publish the step do not each append its beginning.
+        if let record = step.records.first(where: { $0.key.count + $0.value.count > maximum }) {
+            throw ChangeLogError.tooLarge(record, maximum: maximum)
+        }
         var records = step.records[...]
         step.records = []
         while !records.isEmpty {
@@ -190,8 +195,13 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
                 return size < configuration.appendBytes
             }
             records = records[next.endIndex...]
-            // The receipt of the last: it resolves after those before, and fails with them.
-            step.receipt = try await producer.enqueue(Array(next))
+            do throws(ChangeLogError) {
+                step.receipts.append(try await producer.enqueue(Array(next)))
+            } catch {
+                // An append that failed before has the cause.
+                for receipt in step.receipts { _ = try await receipt.offsets() }
+                throw error
+            }
         }
     }
 
@@ -262,7 +272,9 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
             case .write(let steps):
                 var orderedOffset: Int64?
                 for step in steps {
-                    if let offset = try await step.receipt?.offsets().last { orderedOffset = offset + 1 }
+                    for receipt in step.receipts {
+                        if let offset = try await receipt.offsets().last { orderedOffset = offset + 1 }
+                    }
                 }
                 let transaction = ordering.beginWrite(steps, orderedOffset: orderedOffset)
                 try await commit(transaction)

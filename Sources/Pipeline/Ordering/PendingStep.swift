@@ -20,8 +20,8 @@ struct PendingStep: Sendable {
     var records: [NewRecord] = []
     /// Its share of the overlay's budget, in bytes; a step without results, of repeats for example, takes memory too.
     private(set) var size = 1024
-    /// Resolves when `ordered` has the records; `nil` when there are none.
-    var receipt: AppendReceipt?
+    /// Resolve when `ordered` has the records, one for each append; none when there are none.
+    var receipts: [AppendReceipt] = []
 
     init(number: Int, state: PartitionState) {
         self.number = number

@@ -34,8 +34,9 @@ func nameCurrentThread(_ name: String) {
 
 /// Gives the calling thread a third of another's share of a processor, and lets threads that wake up run before it.
 func lowerPriorityOfCurrentThread() {
-    // On Linux 0 names the calling thread, not its process; where that is refused, it keeps its priority.
-    setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 5)
+    // On Linux 0 names the calling thread, not its process.
+    let thread = __priority_which_t(PRIO_PROCESS.rawValue)
+    setpriority(thread, 0, min(19, getpriority(thread, 0) + 5))
 }
 
 private final class ThreadStart: Sendable {

@@ -57,7 +57,7 @@ import Testing
         #expect(numbers(await queue.next()) == Array(0..<10))
     }
 
-    /// A transaction ends once it has 2 MiB.
+    /// A transaction ends once it has 2 MiB; the appends are uploads.
     @Test func anAppendWaitsForOneTransactionOfAnotherProducerOrPartition() async throws {
         let queue = WorkQueue(maximumBytes: 100 << 20)
         let other = ProducerState()
@@ -74,25 +74,6 @@ import Testing
             queue.finish(work?.appends ?? [])
         }
         #expect(order == [[2, 100, 200, 3], [4, 5], [6, 7], [8, 9]])
-    }
-
-    @Test func aFullQueueAcceptsOneAppendOfEachProducerToEachPartition() async throws {
-        let queue = WorkQueue(maximumBytes: 1000)
-        let other = ProducerState()
-        try await queue.add(append(0, bytes: 1000))
-        let waiting = try append(1, bytes: 100)
-        let task = Task.immediate { try await queue.add(waiting) }
-        // Neither waits.
-        try await queue.add(append(100, bytes: 100, of: other))
-        try await queue.add(append(200, bytes: 100, to: 1))
-        let second = try append(101, bytes: 100, of: other)
-        let later = Task.immediate { try await queue.add(second) }
-        let work = await queue.next()
-        #expect(numbers(work) == [0, 100, 200])
-        queue.finish(work?.appends ?? [])
-        try await task.value
-        try await later.value
-        #expect(numbers(await queue.next()) == [1, 101])
     }
 
     @Test func closingRejectsWaitingAppendsAndKeepsQueuedOnes() async throws {

@@ -16,23 +16,24 @@ import Testing
     private let abuser = SyncID(unchecked: "a")
     private let other = SyncID(unchecked: "b")
 
-    init() { windows = UploadWindows(partitions: 2, target: Self.target, clock: GatewayClock(clock)) }
-
-    private func reference(_ offset: Int, _ partition: Int = 0) -> UploadReference {
-        UploadReference(partition: partition, offset: Int64(offset))
+    init() {
+        windows = UploadWindows(
+            partitions: 1, target: Self.target, maximumWaitingBytes: 1000, clock: GatewayClock(clock))
     }
+
+    private func reference(_ offset: Int) -> UploadReference { UploadReference(partition: 0, offset: Int64(offset)) }
 
     /// Appends at once.
     private func append(_ offsets: Range<Int>, of caller: SyncID) async throws {
         for offset in offsets {
-            #expect(try await windows.enter(caller, partition: 0) == false)
+            #expect(try await windows.enter(caller, bytes: 100) == false)
             windows.appended(reference(offset), of: caller)
         }
     }
 
     /// Begins to enter; returns once that waits.
     private func enterLater(_ caller: SyncID, waiting count: Int = 1) async -> Task<Bool, any Error> {
-        let task = Task { try await windows.enter(caller, partition: 0) }
+        let task = Task { try await windows.enter(caller, bytes: 100) }
         await clock.sleepers(count)
         return task
     }
@@ -105,6 +106,47 @@ import Testing
         // They apply again once something could be pulled.
         windows.passed(reference(0))
         _ = await enterLater(abuser)
+    }
+
+    @Test func theTimeOfOthersUploadsCountsForThem() async throws {
+        try await append(0..<1, of: abuser)
+        try await append(1..<1 + Self.first, of: other)
+        clock.advance(by: .seconds(1))
+        windows.passed(reference(0))
+        clock.advance(by: .milliseconds(1))
+        windows.passed(reference(1))
+        // One was done, and the window is one larger.
+        try await append(10..<12, of: other)
+        _ = await enterLater(other)
+    }
+
+    /// As when the log takes no appends.
+    @Test func windowsDoNotApplyWhileNothingIsAppended() async throws {
+        for _ in 0..<Self.first { _ = try await windows.enter(abuser, bytes: 100) }
+        let waiting = await enterLater(abuser)
+        clock.advance(by: .seconds(5))
+        #expect(try await waiting.value)
+    }
+
+    @Test func whoEntersDuringAStallDoesNotOvertake() async throws {
+        try await append(0..<Self.first, of: abuser)
+        clock.advance(by: .seconds(4))
+        let waiting = await enterLater(abuser)
+        clock.advance(by: .seconds(1))
+        #expect(try await windows.enter(abuser, bytes: 100) == false)
+        // Admitted with it, long before its own deadline.
+        #expect(try await waiting.value)
+    }
+
+    @Test func uploadsThatWaitHoldABoundedSizeAndLeaveAShareToOthers() async throws {
+        try await append(0..<Self.first, of: abuser)
+        try await append(10..<10 + Self.first, of: other)
+        for count in 1...5 { _ = await enterLater(abuser, waiting: count) }
+        // 500 of 1000 bytes wait, all of them its own.
+        await #expect(throws: Problem.self) { try await windows.enter(abuser, bytes: 100) }
+        let waiting = await enterLater(other, waiting: 6)
+        windows.passed(reference(20))
+        #expect(try await waiting.value)
     }
 
     @Test func aCancelledUploadLeavesTheOthersTheirTurns() async throws {

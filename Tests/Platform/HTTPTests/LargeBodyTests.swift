@@ -50,7 +50,8 @@ import Testing
             let client = try await RawClient(port: port)
             try await client.send(Self.request(bytes: Self.large))
             await started.next()
-            #expect(server.counters.bytesInFlight == 0)
+            // Else the test ends by its time limit.
+            while server.counters.bytesInFlight > 0 { await Task.yield() }
             gate.send()
             #expect(try await client.answer().text == "\(Self.large)")
         }

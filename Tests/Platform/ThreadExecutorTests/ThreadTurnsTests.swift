@@ -61,11 +61,25 @@ import Testing
         let turns = try ThreadTurns<String>(name: "t", count: 1)
         let (first, released) = await occupy(turns, for: "a")
         let waiting = Task.immediate { await turns.run(for: "b") {} }
-        let closing = Task.immediate { await turns.close() }
+        let isClosed = AwaitableState(false)
+        let closing = Task {
+            await turns.close()
+            isClosed.update { $0 = true }
+        }
         // While the only thread is occupied.
         await waiting.value
+        #expect(!isClosed.value)
         released.signal()
         await first.value
         await closing.value
+    }
+
+    @Test func aComputationThatThrowsLeavesItsThreadToTheNext() async throws {
+        let turns = try ThreadTurns<String>(name: "t", count: 1)
+        await #expect(throws: CancellationError.self) {
+            try await turns.run(for: "a") { () throws in throw CancellationError() }
+        }
+        #expect(await turns.run(for: "a") { true })
+        await turns.close()
     }
 }

@@ -4,7 +4,7 @@ import Metrics
 import SQLite
 import ThreadExecutor
 
-/// Writes all queued work in one transaction with one fsync.
+/// Writes what the queue gives for a transaction, with one fsync.
 ///
 /// One task calls ``serve()`` once, on the writer's thread, where nothing else runs.
 actor LogWriter {

@@ -28,7 +28,7 @@ extension Catalog {
             "false"),
         .statement(
             "the bytes of an upload are never given back", in: uploads,
-            "quota.leave(caller.syncID, bytes: byteCount)"),
+            "quota.leave(caller.syncID, bytes: bytes)"),
         .statement("the rate of a caller is not limited", in: quota, "usage.tokens -= Double(changes)"),
         .expression(
             "the page of a sync may be older than its outcome", in: uploads, "batch?.heads ?? [:]", "[:]",

@@ -7,7 +7,7 @@ extension Catalog {
     static let ordering: [Mutant] = [
         .expression("a replaced worker publishes", in: worker, "ordering.isOwn(found.position)", "true", seeds: 140),
         .expression(
-            "the tables are written before ordered has the results", in: worker, "step.receipt?.offsets().last",
+            "the tables are written before ordered has the results", in: worker, "try await receipt.offsets().last",
             "nil as Int64?"),
         .expression(
             "the tables name an offset of ordered before their last result", in: worker, "offset + 1", "offset",

@@ -62,7 +62,9 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         responseBudget = ResponseBudget(
             limit: configuration.server.maxAnswerBytesInFlight, maximumWaiting: configuration.maxWaiting)
         windows = backlog.map { backlog in
-            let windows = UploadWindows(partitions: history.partitions, target: configuration.callerLag, clock: clock)
+            let windows = UploadWindows(
+                partitions: history.partitions, target: configuration.callerLag,
+                maximumWaitingBytes: configuration.uploadBytesInFlight / 4, clock: clock)
             backlog.report(to: windows)
             return windows
         }

@@ -131,34 +131,32 @@ extension GatewayHandler {
         let schema = try envelope.schemaVersion.flatMap { schemas()[$0] } ?? newestSchema()
         try checkBacklog(of: caller)
         let byteCount = envelope.changes?.byteCount ?? 0
-        try quota.enter(caller.syncID, bytes: byteCount, changes: envelope.changeCount)
-        defer { quota.leave(caller.syncID, bytes: byteCount) }
-        let message = ChangeBatch(
-            epoch: history.epoch, schema: schema.version.hash, device: device, batch: envelope.batch,
-            isAtomic: envelope.isAtomic, grants: caller.grants, limits: limits.outcome,
-            changes: envelope.changes?.take() ?? Array("[]".utf8)
-        ).encode()
-        let upload = try await appendInWindow(message, of: caller, changes: envelope.changeCount, bytes: byteCount)
+        if try await windows?.enter(caller.syncID, bytes: byteCount) == true { metrics.delayedUploads.add() }
+        let upload: UploadReference
+        do {
+            upload = try await append(caller, device, envelope, schema, bytes: byteCount)
+        } catch {
+            windows?.failed(caller.syncID)
+            throw error
+        }
+        windows?.appended(upload, of: caller.syncID)
         backlog?.appended(upload, at: clock.now())
         if let number = envelope.batch { pending.insert(number, of: device, at: upload) }
         return .appended(upload)
     }
 
-    /// Appends once the caller's window has a place.
-    private func appendInWindow(
-        _ message: [UInt8], of caller: Caller, changes: Int, bytes: Int
+    /// Appends a batch that has its place in the window.
+    private func append(
+        _ caller: Caller, _ device: Device, _ envelope: Envelope, _ schema: SchemaHistory.Entry, bytes: Int
     ) async throws -> UploadReference {
-        guard let windows else { return try await append(message, of: caller, changes: changes, bytes: bytes) }
-        let waited = try await windows.enter(caller.syncID, partition: uploads.partition(of: caller.syncID))
-        if waited { metrics.delayedUploads.add() }
-        do {
-            let upload = try await append(message, of: caller, changes: changes, bytes: bytes)
-            windows.appended(upload, of: caller.syncID)
-            return upload
-        } catch {
-            windows.failed(caller.syncID)
-            throw error
-        }
+        try quota.enter(caller.syncID, bytes: bytes, changes: envelope.changeCount)
+        defer { quota.leave(caller.syncID, bytes: bytes) }
+        let message = ChangeBatch(
+            epoch: history.epoch, schema: schema.version.hash, device: device, batch: envelope.batch,
+            isAtomic: envelope.isAtomic, grants: caller.grants, limits: limits.outcome,
+            changes: envelope.changes?.take() ?? Array("[]".utf8)
+        ).encode()
+        return try await append(message, of: caller, changes: envelope.changeCount, bytes: bytes)
     }
 
     private func append(

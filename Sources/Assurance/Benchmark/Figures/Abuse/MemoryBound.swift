@@ -17,11 +17,13 @@ enum MemoryBound {
         let gateway = GatewayConfiguration()
         let log = SQLiteChangeLogConfiguration(path: "")
         let store = SQLiteRecordStoreConfiguration(path: "")
-        // A page is in memory twice while it is rendered: as rows and as response.
+        // A quarter more of uploads may wait for earlier ones. A page is in memory twice while it is rendered: as rows and as response.
         let requests =
-            gateway.server.maxBytesInFlight + gateway.uploadBytesInFlight + 2 * gateway.server.maxAnswerBytesInFlight
+            gateway.server.maxBytesInFlight + gateway.uploadBytesInFlight * 5 / 4
+            + 2 * gateway.server.maxAnswerBytesInFlight
         let queues = log.queueBytes + topics * Owners.partitions * log.tailBytes
-        let results = OrderingConfiguration().overlayBytes
+        // With the shares of the partitions.
+        let results = 2 * OrderingConfiguration().overlayBytes
         // As rows read, as rows written, and as records, with what each takes beside its values.
         let batch = 6 * OutcomeLimits().maxBatchRowBytes
         return base + requests + queues + results + batch + 2 * store.cacheBytes
