@@ -18,8 +18,6 @@ package final class WorkQueue: Sendable {
 
     private struct State {
         var appends = FairQueue<AppendOrder, Append>()
-        /// The appends in `appends`.
-        var count = 0
         var requests: [LogRequest] = []
         var bytes = 0
         var isClosed = false
@@ -30,7 +28,7 @@ package final class WorkQueue: Sendable {
         var writer: CheckedContinuation<LogWork?, Never>?
 
         var hasWaiters: Bool { firstWaiting < waiting.count }
-        var hasWork: Bool { count > 0 || !requests.isEmpty }
+        var hasWork: Bool { !appends.isEmpty || !requests.isEmpty }
 
         func hasCapacity(for append: Append, within maximumBytes: Int) -> Bool {
             // An append above the capacity is accepted when the queue is empty.
@@ -39,17 +37,15 @@ package final class WorkQueue: Sendable {
 
         mutating func enqueue(_ append: Append) {
             bytes += append.size
-            count += 1
             appends.append(append, for: append.order)
         }
 
-        /// The work of one transaction: all requests, and appends up to a size, at least one.
-        mutating func takeWork(upTo maximumBytes: Int) -> LogWork {
+        /// The work of one transaction: all requests, and the appends that bring it to its size.
+        mutating func takeWork() -> LogWork {
             var work = LogWork(requests: requests)
             requests = []
             var size = 0
-            while count > 0, size < maximumBytes, let append = appends.take() {
-                count -= 1
+            while size < WorkQueue.transactionBytes, let append = appends.take() {
                 size += append.size
                 work.appends.append(append)
             }
@@ -74,9 +70,9 @@ package final class WorkQueue: Sendable {
         }
 
         /// Resumes the writer if there is work or the queue is closed; to be called outside of the lock.
-        mutating func wakeWriter(upTo maximumBytes: Int) -> (() -> Void)? {
+        mutating func wakeWriter() -> (() -> Void)? {
             guard hasWork || isClosed, let writer = writer.take() else { return nil }
-            let work = hasWork ? takeWork(upTo: maximumBytes) : nil
+            let work = hasWork ? takeWork() : nil
             return { writer.resume(returning: work) }
         }
     }
@@ -104,7 +100,7 @@ package final class WorkQueue: Sendable {
                     return (nil, nil)
                 }
                 state.enqueue(append)
-                return (true, state.wakeWriter(upTo: Self.transactionBytes))
+                return (true, state.wakeWriter())
             }
             wake?()
             if let isAccepted { continuation.resume(returning: isAccepted) }
@@ -119,7 +115,7 @@ package final class WorkQueue: Sendable {
         let (isClosed, wake): (Bool, (() -> Void)?) = state.withLock { state in
             if state.isClosed { return (true, nil) }
             state.requests.append(LogRequest(action: action, promise: promise))
-            return (false, state.wakeWriter(upTo: Self.transactionBytes))
+            return (false, state.wakeWriter())
         }
         wake?()
         if isClosed { throw .closed("the log") }
@@ -137,7 +133,7 @@ package final class WorkQueue: Sendable {
                     return { continuation.resume(returning: LogWork()) }
                 }
                 state.writer = continuation
-                return state.wakeWriter(upTo: Self.transactionBytes)
+                return state.wakeWriter()
             }
             wake?()
         }
@@ -145,10 +141,11 @@ package final class WorkQueue: Sendable {
 
     /// Frees the capacity of resolved appends.
     package func finish(_ appends: [Append]) {
-        guard !appends.isEmpty else { return }
+        let size = appends.reduce(0) { $0 + $1.size }
+        guard size > 0 else { return }
         let (accepted, wake) = state.withLock { state in
-            for append in appends { state.bytes -= append.size }
-            return (state.enqueueWaiting(within: maximumBytes), state.wakeWriter(upTo: Self.transactionBytes))
+            state.bytes -= size
+            return (state.enqueueWaiting(within: maximumBytes), state.wakeWriter())
         }
         wake?()
         for continuation in accepted { continuation.resume(returning: true) }
@@ -161,7 +158,7 @@ package final class WorkQueue: Sendable {
             let rejected = state.waiting[state.firstWaiting...].compactMap { $0?.isAccepted }
             state.waiting = []
             state.firstWaiting = 0
-            return (rejected, state.wakeWriter(upTo: Self.transactionBytes))
+            return (rejected, state.wakeWriter())
         }
         wake?()
         for continuation in rejected { continuation.resume(returning: false) }

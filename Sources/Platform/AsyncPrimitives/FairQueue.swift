@@ -14,6 +14,8 @@ package struct FairQueue<Key: Hashable, Element> {
 
     package init() {}
 
+    package var isEmpty: Bool { turns.isEmpty }
+
     package mutating func append(_ element: Element, for key: Key) {
         if waiting[key] == nil { turns.append(key) }
         waiting[key, default: Waiting()].elements.append(element)

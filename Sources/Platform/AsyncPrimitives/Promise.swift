@@ -58,10 +58,17 @@ package final class Promise<Value: Sendable>: Sendable {
     package func value(
         within limit: Duration, clock: any Clock<Duration>, late: Value, cancelled: Value
     ) async -> Value {
+        await value(late: late, cancelled: cancelled) { try await clock.sleep(for: limit) }
+    }
+
+    /// The value; the promise is fulfilled with `late` when `timeout` returns, and with `cancelled` when the task is cancelled.
+    package func value(
+        late: Value, cancelled: Value, timeout: @escaping @Sendable () async throws -> Void
+    ) async -> Value {
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 do {
-                    try await clock.sleep(for: limit)
+                    try await timeout()
                     self.fulfil(late)
                 } catch {
                     // Cancelled: the value came first, or the caller was cancelled, which `value(cancelled:)` sees.

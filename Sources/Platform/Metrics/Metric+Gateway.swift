@@ -53,7 +53,6 @@ extension Metric {
 
     static let gateway = [
         gatewayProblems, gatewayWaiting, gatewayWatchers, gatewayUnacknowledged, gatewayUploads, gatewayChanges,
-        gatewayDelayedUploads,
-        gatewayUploadSize, gatewayAppendDuration, gatewayAppendFailures,
+        gatewayDelayedUploads, gatewayUploadSize, gatewayAppendDuration, gatewayAppendFailures,
     ]
 }

@@ -8,6 +8,16 @@ import Testing
     private static let lag = Duration.seconds(60)
     private let backlog = UploadBacklog(partitions: 4, maximumLag: Self.lag)
 
+    /// Runs a gateway whose callers' windows do not shrink.
+    private func withBacklog(_ test: (TestGateway) async throws -> Void) async throws {
+        try await withGateway {
+            $0.backlog = backlog
+            $0.configuration.callerLag = .seconds(3600)
+        } test: { gateway in
+            try await test(gateway)
+        }
+    }
+
     private func upload(_ gateway: TestGateway, as caller: String = "abc") async throws -> HTTPClient.Answer {
         try await gateway.exchange("POST", "/v1/upload", as: caller, #"{"knowledgeId":"k1","changes":[{}]}"#)
     }
@@ -24,10 +34,7 @@ import Testing
     @Test func aLaggingPartitionRefusesUploadsUntilItCatchesUp() async throws {
         let other = try #require(
             ["a", "b", "c", "d", "e"].first { reference(0, of: $0).partition != reference(0).partition })
-        try await withGateway {
-            $0.backlog = backlog
-            $0.configuration.callerLag = .seconds(3600)
-        } test: { (gateway: TestGateway) async throws -> Void in
+        try await withBacklog { (gateway: TestGateway) async throws -> Void in
             #expect(try await isTaken(gateway))
             gateway.clock.advance(by: .seconds(30))
             #expect(try await isTaken(gateway))
@@ -58,10 +65,7 @@ import Testing
     }
 
     @Test func refusedRecordsDoNotCountAsLag() async throws {
-        try await withGateway {
-            $0.backlog = backlog
-            $0.configuration.callerLag = .seconds(3600)
-        } test: { (gateway: TestGateway) async throws -> Void in
+        try await withBacklog { (gateway: TestGateway) async throws -> Void in
             for _ in 0..<3 { #expect(try await isTaken(gateway)) }
             // In any order: ingest tells of one, the fan-out of the others.
             backlog.refused(reference(2))
@@ -74,10 +78,7 @@ import Testing
     }
 
     @Test func anUploadThatPassedBeforeItsAppendWasRecordedDoesNotCount() async throws {
-        try await withGateway {
-            $0.backlog = backlog
-            $0.configuration.callerLag = .seconds(3600)
-        } test: { (gateway: TestGateway) async throws -> Void in
+        try await withBacklog { (gateway: TestGateway) async throws -> Void in
             backlog.passed(reference(1))
             for _ in 0..<2 { #expect(try await isTaken(gateway)) }
             gateway.clock.advance(by: Self.lag * 2)
@@ -88,10 +89,7 @@ import Testing
     }
 
     @Test func anUnreportedRecordDoesNotBlockItsPartitionPermanently() async throws {
-        try await withGateway {
-            $0.backlog = backlog
-            $0.configuration.callerLag = .seconds(3600)
-        } test: { (gateway: TestGateway) async throws -> Void in
+        try await withBacklog { (gateway: TestGateway) async throws -> Void in
             // Ingest refuses it as a whole, in another process.
             #expect(try await isTaken(gateway))
             gateway.clock.advance(by: Self.lag + .milliseconds(1))
@@ -107,10 +105,7 @@ import Testing
     }
 
     @Test func aRealBacklogGrowsByOneUploadASecondAndIsReported() async throws {
-        try await withGateway {
-            $0.backlog = backlog
-            $0.configuration.callerLag = .seconds(3600)
-        } test: { (gateway: TestGateway) async throws -> Void in
+        try await withBacklog { (gateway: TestGateway) async throws -> Void in
             #expect(try await isTaken(gateway))
             gateway.clock.advance(by: Self.lag + .milliseconds(1))
             #expect(try await upload(gateway).status == 503)

@@ -88,7 +88,7 @@ import Testing
         try await append(1..<1 + Self.first, of: abuser)
         let waiting = await enterLater(abuser)
         clock.advance(by: .seconds(4))
-        // The partition goes on, with uploads of another caller.
+        // The partition continues, with uploads of another caller.
         windows.passed(reference(0))
         clock.advance(by: .seconds(1))
         let problem = await #expect(throws: Problem.self) { try await waiting.value }

@@ -7,8 +7,13 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct LargeBodyTests {
     private static let large = 100_000
 
-    private static func request(bytes: Int) -> String {
-        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: \(bytes)\r\n\r\n" + String(repeating: "x", count: bytes)
+    /// A client that has sent a large body.
+    private func client(port: UInt16) async throws -> RawClient {
+        let client = try await RawClient(port: port)
+        try await client.send(
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: \(Self.large)\r\n\r\n"
+                + String(repeating: "x", count: Self.large))
+        return client
     }
 
     /// With one thread for all connections.
@@ -22,8 +27,7 @@ import Testing
             }
             return .response(text("\(request.body.count)"))
         }.run { _, port in
-            let large = try await RawClient(port: port)
-            try await large.send(Self.request(bytes: Self.large))
+            let large = try await client(port: port)
             await started.next()
             let small = try await RawClient(port: port)
             try await small.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -47,8 +51,7 @@ import Testing
                 return text("\(count)")
             }
         }.run { server, port in
-            let client = try await RawClient(port: port)
-            try await client.send(Self.request(bytes: Self.large))
+            let client = try await client(port: port)
             await started.next()
             // Else the test ends by its time limit.
             while server.counters.bytesInFlight > 0 { await Task.yield() }
@@ -65,8 +68,7 @@ import Testing
             released.wait()
             return .response(text("\(request.body.count)"))
         }.run { _, port in
-            let client = try await RawClient(port: port)
-            try await client.send(Self.request(bytes: Self.large))
+            let client = try await client(port: port)
             await started.next()
             try await client.reset()
             released.signal()

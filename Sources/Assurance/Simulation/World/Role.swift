@@ -69,11 +69,10 @@ final class Role: @unchecked Sendable {
         case .ordering:
             let stage = OrderingService(
                 context, store: store,
-                configuration: OrderingConfiguration().with(\.stepBytes, scenario.stepBytes)
-                    .with(\.stepRowBytes, scenario.stepRowBytes).with(\.appendBytes, scenario.stepBytes / 4).with(
-                        \.overlayBytes, scenario.overlayBytes
-                    ).with(
-                        \.retryDelay, .milliseconds(200)))
+                configuration: OrderingConfiguration()
+                    .with(\.stepBytes, scenario.stepBytes).with(\.stepRowBytes, scenario.stepRowBytes)
+                    .with(\.appendBytes, scenario.stepBytes / 4).with(\.overlayBytes, scenario.overlayBytes)
+                    .with(\.retryDelay, .milliseconds(200)))
             run(process) {
                 try await store.prepare(scenario.schemas, epoch: scenario.history.epoch)
                 try await stage.run()

@@ -35,7 +35,6 @@ final class World: @unchecked Sendable {
     var streamChanges = 0
     private var subscriptions: [LinkSubscription] = []
     private var earlierTables: MemoryTables?
-    private var isRemoving = false
     /// The difference between the log's clock and the run's; a fault changes it.
     private let skew: Skew
 
@@ -149,8 +148,6 @@ final class World: @unchecked Sendable {
     /// Runs between two steps: injects faults.
     func beforeStep() throws {
         try requireInvariants()
-        // Records must be checked before retention removes them.
-        if isRemoving { audit.catchUp() }
         if faults.areOn, let interval = faults.interval, random.once(in: interval), !roles.isEmpty { injectFault() }
     }
 
@@ -197,9 +194,8 @@ final class World: @unchecked Sendable {
         let (seconds, attoseconds) = age.components
         let time = logTime - seconds * 1_000_000 - attoseconds / 1_000_000_000_000
         record("results older than \(age) are removed")
-        isRemoving = true
+        // Records must be checked before they are removed.
         audit.catchUp()
-        // Appends that the log writes together with the removal were not checked before it.
         let floors = Dictionary(
             uniqueKeysWithValues: (0..<scenario.partitions).map { ($0, audit.orderedEnd(of: $0)) })
         Task {
@@ -208,7 +204,6 @@ final class World: @unchecked Sendable {
             } catch {
                 fail(.progress, "results cannot be removed: \(error)")
             }
-            isRemoving = false
         }
     }
 

@@ -45,6 +45,8 @@ final class UploadWindows: Sendable {
         var uploads = 0
         var waiting: [Waiter] = []
         var waitingBytes = 0
+
+        var isIdle: Bool { uploads == 0 && waiting.isEmpty }
     }
 
     private struct State {
@@ -101,11 +103,9 @@ final class UploadWindows: Sendable {
         let (isAdmitted, isQueued, others): (Bool, Bool, [Waiter]) = state.withLock { state in
             var entry = state.callers[caller] ?? Caller()
             defer { state.callers[caller] = entry }
-            var others: [Waiter] = []
-            if state.partitions[partition].isStalled(now) {
-                others = admit(entry.waiting.count, &entry, &state, partition, now)
-            }
-            if entry.uploads < entry.window || state.partitions[partition].isStalled(now) {
+            let isStalled = state.partitions[partition].isStalled(now)
+            let others = isStalled ? admit(entry.waiting.count, &entry, &state, partition, now) : []
+            if isStalled || entry.uploads < entry.window {
                 take(1, &entry, &state, partition, now)
                 return (true, false, others)
             }
@@ -121,7 +121,9 @@ final class UploadWindows: Sendable {
         fulfil(others, of: caller)
         if isAdmitted { return false }
         guard isQueued else { throw Self.tooMany }
-        let admission = await turn(waiter.admission, until: now + Self.patience)
+        let admission = await waiter.admission.value(late: .late, cancelled: .cancelled) { [clock] in
+            try await clock.sleep(now + Self.patience)
+        }
         if admission == .admitted { return true }
         let isLateAdmitted = state.withLock { state in
             guard var entry = state.callers[caller] else { return false }
@@ -133,7 +135,7 @@ final class UploadWindows: Sendable {
             let now = clock.now()
             let isLateAdmitted = admission == .late && state.partitions[partition].isStalled(now)
             if isLateAdmitted { take(1, &entry, &state, partition, now) }
-            state.callers[caller] = entry.uploads > 0 || !entry.waiting.isEmpty ? entry : nil
+            state.callers[caller] = entry.isIdle ? nil : entry
             return isLateAdmitted
         }
         if isLateAdmitted { return true }
@@ -144,19 +146,6 @@ final class UploadWindows: Sendable {
         Problem(
             .rateLimited, "earlier uploads of this caller cannot be pulled yet, and its others wait for them",
             retryAfter: 1)
-    }
-
-    private func turn(_ admission: Promise<Admission>, until deadline: Duration) async -> Admission {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { [clock] in
-                // Cancelled when the turn comes first.
-                do { try await clock.sleep(deadline) } catch { return }
-                admission.fulfil(.late)
-            }
-            let result = await admission.value(cancelled: .cancelled)
-            group.cancelAll()
-            return result
-        }
     }
 
     /// An upload that has a place is durable; the place is free once the upload can be pulled.
@@ -194,7 +183,7 @@ final class UploadWindows: Sendable {
             let ended = Array(state.partitions[upload.partition].uploads[..<count])
             state.partitions[upload.partition].uploads.removeFirst(count)
             let last = state.partitions[upload.partition].last
-            // What passed together cannot be told apart.
+            // Uploads that passed together are not distinguished.
             let since = ended.map { last?.caller == $0.caller ? last?.since ?? progress : progress }
             if let newest = ended.last, let since = since.last {
                 state.partitions[upload.partition].last = (newest.caller, since)
@@ -262,7 +251,7 @@ final class UploadWindows: Sendable {
         entry.uploads -= 1
         state.partitions[partition].places -= 1
         let admitted = admit(max(0, entry.window - entry.uploads), &entry, &state, partition, now)
-        state.callers[caller] = entry.uploads > 0 || !entry.waiting.isEmpty ? entry : nil
+        state.callers[caller] = entry.isIdle ? nil : entry
         return admitted
     }
 

@@ -4,13 +4,9 @@ import ThreadExecutor
 
 /// A request whose body is released once the handler has used it, however long the response takes.
 private final class LargeRequest: Sendable {
-    let headers: HTTPHeaders
     private let request: Mutex<HTTPRequest?>
 
-    init(_ request: HTTPRequest) {
-        headers = request.headers
-        self.request = Mutex(request)
-    }
+    init(_ request: HTTPRequest) { self.request = Mutex(request) }
 
     /// May be called once.
     func respond(by handler: any HTTPHandler) -> HTTPHandlerResult {
@@ -28,37 +24,27 @@ extension Connection {
     func respond(to request: HTTPRequest, on connection: OpaquePointer) -> MHD_Result {
         let caller = incoming.caller ?? .address(peer.client)
         let core = core
+        let acceptsGzip = Compression.acceptsGzip(request.headers)
+        @Sendable func compressed(_ response: HTTPResponse) async -> HTTPResponse {
+            await core.compression.compressed(response, acceptsGzip: acceptsGzip, of: caller, in: core.turns)
+        }
         if request.body.count > ServerCore.largeBody {
             let request = LargeRequest(request)
             return wait(on: connection) {
-                let acceptsGzip = Compression.acceptsGzip(request.headers)
-                var response =
-                    switch await core.turns.run(for: caller, { request.respond(by: core.handler) }) {
-                    case .response(let response): response
-                    case .task(let work): await work()
-                    }
-                await core.compression.compress(&response, acceptsGzip: acceptsGzip, of: caller, in: core.turns)
-                return response
+                switch await core.turns.run(for: caller, { request.respond(by: core.handler) }) {
+                case .response(let response): await compressed(response)
+                case .task(let work): await compressed(await work())
+                }
             }
         }
-        let acceptsGzip = Compression.acceptsGzip(request.headers)
         switch core.handler.respond(to: request) {
-        case .response(let original):
-            var response = original
+        case .response(var response):
             if core.compression.compressAtOnce(&response, acceptsGzip: acceptsGzip) {
                 return send(response, on: connection)
             }
-            return wait(on: connection) {
-                var response = original
-                await core.compression.compress(&response, acceptsGzip: acceptsGzip, of: caller, in: core.turns)
-                return response
-            }
+            return wait(on: connection) { [response] in await compressed(response) }
         case .task(let work):
-            return wait(on: connection) {
-                var response = await work()
-                await core.compression.compress(&response, acceptsGzip: acceptsGzip, of: caller, in: core.turns)
-                return response
-            }
+            return wait(on: connection) { await compressed(await work()) }
         }
     }
 

@@ -45,22 +45,24 @@ struct Compression: Sendable {
         return true
     }
 
-    /// Compresses a response, a large one in pieces, each in a turn of the caller.
+    /// A response that is compressed if possible, a large one in pieces, each in a turn of the caller.
     ///
     /// - Parameter caller: of the request, for a response that has no reservation of its own.
-    func compress(
-        _ response: inout HTTPResponse, acceptsGzip: Bool, of caller: BodyBudget.Holder,
+    func compressed(
+        _ original: HTTPResponse, acceptsGzip: Bool, of caller: BodyBudget.Holder,
         in turns: ThreadTurns<BodyBudget.Holder>
-    ) async {
-        if compressAtOnce(&response, acceptsGzip: acceptsGzip) { return }
-        guard let bytes = compressibleBytes(of: response) else { return }
+    ) async -> HTTPResponse {
+        var response = original
+        if compressAtOnce(&response, acceptsGzip: acceptsGzip) { return response }
+        guard let bytes = compressibleBytes(of: response) else { return response }
         Self.addVary(to: &response)
         let caller = response.reservation?.caller.map(BodyBudget.Holder.caller) ?? caller
-        guard let work = CompressionInPieces(bytes, level: level) else { return }
+        guard let work = CompressionInPieces(bytes, level: level) else { return response }
         for start in stride(from: 0, to: bytes.count, by: Self.piece) {
             await turns.run(for: caller) { work.write(start..<min(start + Self.piece, bytes.count)) }
         }
         Self.replace(bytes, by: work.output, in: &response)
+        return response
     }
 
     /// The bytes of a response whose compression is worthwhile.

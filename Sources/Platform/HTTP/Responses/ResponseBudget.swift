@@ -88,17 +88,10 @@ package final class ResponseBudget: Sendable {
     private func turn(
         of waiter: Waiter, _ timeout: @escaping @Sendable () async throws -> Void
     ) async -> Result<Void, Refusal> {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask {
-                // Cancelled when the turn comes first.
-                do { try await timeout() } catch { return }
-                waiter.turn.fulfil(.failure(.late))
-            }
-            let result = await waiter.turn.value(cancelled: .failure(.cancelled))
-            waiter.hasLeft.store(true, ordering: .relaxed)
-            group.cancelAll()
-            return result
-        }
+        let result = await waiter.turn.value(
+            late: .failure(.late), cancelled: .failure(.cancelled), timeout: timeout)
+        waiter.hasLeft.store(true, ordering: .relaxed)
+        return result
     }
 
     /// Reserves bytes for a response that is made already; at once if nothing else is reserved, so that one response may
