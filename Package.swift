@@ -82,8 +82,8 @@ let package = Package(
         library(
             "Pipeline/Gateway",
             [
-                "AsyncPrimitives", "ChangeLog", "Configuration", "FanOutLink", "HTTP", "JSON", "JSONText", "Metrics",
-                "Observability", "SyncModel", "SyncWire",
+                "AsyncPrimitives", "ChangeLog", "Configuration", "DeviceRegistry", "FanOutLink", "HTTP", "JSON",
+                "JSONText", "Metrics", "Observability", "SyncModel", "SyncWire",
             ], resources: [.embedInCode("Resources/openapi.json"), .embedInCode("Resources/errors.md")]),
         library(
             "Pipeline/Ingest",
@@ -120,6 +120,7 @@ let package = Package(
         library("Ports/ChangeLog", ["AsyncPrimitives"]),
         library("Ports/RecordStore", ["SyncModel"]),
         library("Ports/FanOutLink", ["SyncModel"]),
+        library("Ports/DeviceRegistry", ["SyncModel"]),
 
         // Adapters: What the ports are implemented with.
         library(
@@ -146,6 +147,12 @@ let package = Package(
                 "SyncModel", "SyncWire",
             ]),
         library("Adapters/MemoryRecordStore", ["CanonicalValues", "RecordStore", "SyncModel"]),
+        library(
+            "Adapters/PostgresDeviceRegistry",
+            [
+                "DeviceRegistry", "Postgres", "PostgresRecordStore", "SyncModel", "SyncWire",
+            ]),
+        library("Adapters/SQLiteDeviceRegistry", ["DeviceRegistry", "SQLite", "SyncModel", "SyncWire"]),
         library(
             "Adapters/NetworkLink",
             [
@@ -233,11 +240,11 @@ let package = Package(
         program(
             "weir",
             [
-                "AsyncPrimitives", "ChangeLog", "Commands", "Configuration", "Control", "Digest", "FanOut",
-                "FanOutLink", "Gateway", "HTTP", "Ingest", "KafkaChangeLog", "Metrics", "NetworkLink",
-                "Observability", "Operations", "Ordering", "PartitionSupervision", "PostgresRecordStore",
-                "RecordStore", "SchemaFile", "ServiceLifecycle", "SQLite", "SQLiteChangeLog", "SQLiteRecordStore",
-                "SyncModel", "SyncWire", "Verification",
+                "AsyncPrimitives", "ChangeLog", "Commands", "Configuration", "Control", "DeviceRegistry", "Digest",
+                "FanOut", "FanOutLink", "Gateway", "HTTP", "Ingest", "KafkaChangeLog", "Metrics", "NetworkLink",
+                "Observability", "Operations", "Ordering", "PartitionSupervision", "PostgresDeviceRegistry",
+                "PostgresRecordStore", "RecordStore", "SchemaFile", "ServiceLifecycle", "SQLite", "SQLiteChangeLog",
+                "SQLiteDeviceRegistry", "SQLiteRecordStore", "SyncModel", "SyncWire", "Verification",
             ]),
 
         // Tests, in the same folders; Conformance holds the suites that every adapter of a port passes, Support what tests share.
@@ -257,8 +264,9 @@ let package = Package(
         tests(
             "Pipeline/GatewayTests",
             [
-                "AsyncPrimitives", "ChangeLog", "Configuration", "CZlib", "FanOutLink", "Fuzzing", "Gateway", "HTTP",
-                "JSON", "Metrics", "Observability", "SyncModel", "SyncWire", "TestClocks", "TestSignals",
+                "AsyncPrimitives", "ChangeLog", "Configuration", "CZlib", "DeviceRegistry", "FanOutLink", "Fuzzing",
+                "Gateway", "HTTP", "JSON", "Metrics", "Observability", "SQLiteDeviceRegistry", "SyncModel", "SyncWire",
+                "TestClocks", "TestSignals",
             ]),
         tests(
             "Pipeline/IngestTests",
@@ -303,6 +311,15 @@ let package = Package(
             ]),
         tests("Adapters/LocalLogTests", ["ChangeLog", "LocalLog"]),
         tests("Adapters/MemoryChangeLogTests", ["ChangeLog", "ChangeLogConformance", "MemoryChangeLog"]),
+        tests(
+            "Adapters/PostgresDeviceRegistryTests",
+            [
+                "DeviceRegistry", "DeviceRegistryConformance", "Postgres", "PostgresDeviceRegistry",
+                "PostgresRecordStore", "PostgresServer", "SyncModel",
+            ]),
+        tests(
+            "Adapters/SQLiteDeviceRegistryTests",
+            ["DeviceRegistry", "DeviceRegistryConformance", "SQLiteDeviceRegistry", "SyncModel"]),
         tests("Adapters/MemoryRecordStoreTests", ["MemoryRecordStore", "RecordStoreConformance"]),
         tests(
             "Adapters/NetworkLinkTests",
@@ -379,6 +396,7 @@ let package = Package(
                 "SyncModel", "SyncWire", "ThreadExecutor", "TopicAudit", "weir", "YAML",
             ]),
         support("Conformance/ChangeLogConformance", ["AsyncPrimitives", "ChangeLog"]),
+        support("Conformance/DeviceRegistryConformance", ["DeviceRegistry", "SyncModel"]),
         support("Conformance/RecordStoreConformance", ["RecordStore", "Seeded", "SyncModel", "SyncWire"]),
         support("Support/Seeded"),
         support("Support/Fuzzing", ["Seeded"]),

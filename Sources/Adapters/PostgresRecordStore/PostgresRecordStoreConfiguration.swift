@@ -36,6 +36,14 @@ package struct PostgresRecordStoreConfiguration: ConfigurationComponent {
         self.shards = shards
     }
 
+    /// The qualified name of the device registry's table, which a migration makes.
+    package var deviceRegistryTable: String { SystemTables(schema: schema).deviceRegistry.qualifiedName }
+
+    /// The connection parameters of a session that writes to a database.
+    package func sessionParameters(_ number: Int) -> ConnectionParameters {
+        SessionSettings.completed(shards[number], writes: true)
+    }
+
     package static var settings: [Setting<Self>] {
         Setting(
             "shards", \.connectionStrings, .connectionStrings,

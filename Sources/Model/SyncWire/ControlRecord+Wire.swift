@@ -2,7 +2,7 @@ import SyncModel
 
 /// `weir.v1.Control`, the message of `control` (control.proto).
 extension ControlRecord: WireEncodable, WireDecodable {
-    /// The record's key: `history/`, `schema/` and the ordinal, or `skip/`, then `/` and `name`.
+    /// The record's key: `history`, `schema/` and the ordinal, `skip` or `device`, then `/` and `name`.
     ///
     /// Unique keys keep compaction from removing a record: of two records of one ordinal the first is valid.
     ///
@@ -12,6 +12,7 @@ extension ControlRecord: WireEncodable, WireDecodable {
         case .history: Array("history/\(name)".utf8)
         case .schema(let entry): Array("schema/\(entry.version.ordinal)/\(name)".utf8)
         case .skip: Array("skip/\(name)".utf8)
+        case .device: Array("device/\(name)".utf8)
         }
     }
 
@@ -30,6 +31,9 @@ extension ControlRecord: WireEncodable, WireDecodable {
             case 4:
                 guard record == nil else { throw reader.failure(.repeated, field) }
                 record = .skip(try reader.message(field, SkippedRecord.init(from:)))
+            case 5:
+                guard record == nil else { throw reader.failure(.repeated, field) }
+                record = .device(try reader.message(field, DeviceDecision.init(from:)))
             default: try reader.skip(field)
             }
         }
@@ -43,6 +47,7 @@ extension ControlRecord: WireEncodable, WireDecodable {
         case .history(let history): writer.message(2) { history.write(to: &$0) }
         case .schema(let entry): writer.message(3) { entry.write(to: &$0) }
         case .skip(let skipped): writer.message(4) { skipped.write(to: &$0) }
+        case .device(let decision): writer.message(5) { decision.write(to: &$0) }
         }
     }
 }
@@ -152,5 +157,30 @@ extension SkippedRecord: WireEncodable, WireDecodable {
         writer.number(3, position.offset)
         writer.text(4, reason)
         writer.number(5, schemaVersions)
+    }
+}
+
+/// `weir.v1.DeviceDecision`.
+extension DeviceDecision: WireEncodable, WireDecodable {
+    package init(from reader: inout WireReader) throws(WireError) {
+        var (caller, knowledgeID): (SyncID?, KnowledgeID?)
+        var isRevoked = false
+        while let field = try reader.next() {
+            switch field.number {
+            case 1: caller = try reader.id(field)
+            case 2: knowledgeID = try reader.device(field)
+            case 3: isRevoked = try reader.flag(field)
+            default: try reader.skip(field)
+            }
+        }
+        guard let caller else { throw reader.missing(1) }
+        guard let knowledgeID else { throw reader.missing(2) }
+        self.init(Device(caller: caller, knowledgeID: knowledgeID), isRevoked: isRevoked)
+    }
+
+    package func write(to writer: inout WireWriter) {
+        writer.id(1, device.caller)
+        writer.id(2, device.knowledgeID)
+        writer.flag(3, isRevoked)
     }
 }

@@ -106,6 +106,11 @@ extension ControlTopic {
         case .skip(let skip):
             known.learn(view.schemas, leavingOut: view.skipped)
             logger.notice("A record is left out, as an operator decided", skip.metadata)
+        case .device(let decision):
+            devices.learn(view.revoked)
+            logger.notice(
+                decision.isRevoked ? "A device is revoked" : "A device is no longer revoked",
+                [.offset: .integer(Int(record.offset))])
         case .overtaken(let skip):
             logger.warning(
                 "The decision to leave a record out is ignored: a schema version was registered meanwhile",

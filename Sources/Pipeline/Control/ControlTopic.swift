@@ -12,6 +12,8 @@ import Synchronization
 package final class ControlTopic: Sendable {
     package let history: History
     package let known: KnownSchemas
+    /// The devices that are revoked, as known now.
+    package let devices: DeviceRevocations
     /// What the opening, or the last registration, read.
     let view: Mutex<ControlView>
 
@@ -23,6 +25,7 @@ package final class ControlTopic: Sendable {
     private init(_ history: History, _ view: ControlView) {
         self.history = history
         known = KnownSchemas(view.schemas, leavingOut: view.skipped)
+        devices = DeviceRevocations(view.revoked)
         self.view = Mutex(view)
     }
 
@@ -135,6 +138,14 @@ package final class ControlTopic: Sendable {
         return entry
     }
 
+    /// Writes the decision whether a device is revoked, and makes it known here; other processes learn it within a second.
+    ///
+    /// - Throws: what is wrong with `control`; `ChangeLogError`, after which repeating the call is harmless.
+    package func decide(_ decision: DeviceDecision, in log: some ChangeLog) async throws {
+        let offset = try await Self.append(.device(decision), to: log)
+        adopt(try await Self.read(log, after: view.withLock { $0 }, through: offset))
+    }
+
     /// `nil` where the topic cannot be read, for a caller that has an error to report already.
     private static func readIfPossible(_ log: some ChangeLog, after view: ControlView) async -> ControlView? {
         do { return try await read(log, after: view) } catch { return nil }
@@ -143,6 +154,7 @@ package final class ControlTopic: Sendable {
     private func adopt(_ found: ControlView) {
         view.withLock { if $0.nextOffset < found.nextOffset { $0 = found } }
         known.learn(found.schemas, leavingOut: found.skipped)
+        devices.learn(found.revoked)
     }
 
     // MARK: The topic

@@ -16,6 +16,7 @@ struct ControlView: Sendable {
         case history
         case schema(SchemaHistory.Entry)
         case skip(SkippedRecord)
+        case device(DeviceDecision)
         /// A schema version was registered while the decision was made: it is ignored.
         case overtaken(SkippedRecord)
     }
@@ -23,6 +24,7 @@ struct ControlView: Sendable {
     private(set) var history: History?
     private(set) var schemas = SchemaHistory()
     private(set) var skipped = SkippedRecords()
+    private(set) var revoked = RevokedDevices()
     /// The offset after the last record read.
     private(set) var nextOffset: Int64
     private var historyBytes: [UInt8] = []
@@ -51,6 +53,9 @@ struct ControlView: Sendable {
             let counts = !lacksVersion && skip.schemaVersions == schemas.entries.count
             news = counts ? .skip(skip) : .overtaken(skip)
             if counts { skipped.append(skip, at: record.time) }
+        case .device(let decision):
+            news = .device(decision)
+            revoked.append(decision)
         }
         nextOffset = record.offset + 1
         return news

@@ -17,6 +17,8 @@ package struct GatewayConfiguration: ConfigurationComponent {
     package var callerChangesPerSecond = 0
     package var callerLag: Duration = .milliseconds(250)
     package var maxLag: Duration = .seconds(60)
+    package var deviceInterval: Duration = .seconds(60)
+    package var maxDevices = 10_000
 
     package init() {}
 
@@ -88,6 +90,13 @@ package struct GatewayConfiguration: ConfigurationComponent {
             "max-lag", \.maxLag, .duration(in: .milliseconds(1)...(.seconds(86_400))),
             "How long an upload may wait until it can be pulled; while one waits longer, its partition accepts one a second."
         )
+        Setting(
+            "device-interval", \.deviceInterval, .duration(in: .milliseconds(100)...(.seconds(3600))),
+            "Time between two writes of the devices that were seen; what was seen since is lost when the process ends without a stop."
+        )
+        Setting(
+            "max-devices", \.maxDevices, .integer(in: 1...1_000_000),
+            "Devices of one caller that the registry keeps; those not seen for longest are forgotten.")
     }
 
     package mutating func validate(_ context: ValidationContext<Self>) throws(ConfigurationProblem) {

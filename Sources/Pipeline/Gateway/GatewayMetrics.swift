@@ -8,6 +8,7 @@ package struct GatewayMetrics: Sendable {
     let uploadSize: Histogram
     let appendDuration: Histogram
     let appendFailures: Counter
+    let deviceFailures: Counter
     private let problems: [ProblemCode: Counter]
     /// Indexed by `Route.rawValue`; the last one counts requests without a route.
     private let routes: [RouteMetrics]
@@ -20,6 +21,7 @@ package struct GatewayMetrics: Sendable {
         uploadSize = registry.histogram(.gatewayUploadSize)
         appendDuration = registry.histogram(.gatewayAppendDuration)
         appendFailures = registry.counter(.gatewayAppendFailures)
+        deviceFailures = registry.counter(.gatewayDeviceFailures)
         problems = Dictionary(
             uniqueKeysWithValues: ProblemCode.allCases.map {
                 ($0, registry.counter(.gatewayProblems, [.reason: $0.rawValue]))

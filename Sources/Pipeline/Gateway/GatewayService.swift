@@ -14,8 +14,8 @@ package final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     private let server: HTTPServer
     private let patience: Duration
     private let logger: Logger
-    /// Sends the event streams' keep-alives while the service runs.
-    private let keepAlive = Mutex<Task<Void, Never>?>(nil)
+    /// They send the event streams' keep-alives, and write which devices were seen, while the service runs.
+    private let tasks = Mutex<[Task<Void, Never>]>([])
 
     /// - Parameters:
     ///   - patience: how long ``stop()`` waits for requests that wait for outcomes.
@@ -50,7 +50,10 @@ package final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authe
             await server.stop(patience: .zero)
             throw GatewayRefusal.reachableByOthers(address)
         }
-        keepAlive.withLock { $0 = Task { [handler] in await handler.sendKeepAlives() } }
+        tasks.withLock { tasks in
+            tasks.append(Task { [handler] in await handler.sendKeepAlives() })
+            tasks.append(Task { [handler] in await handler.writeDevices() })
+        }
         logger.notice("The gateway listens", [.address: .text(bound)])
         return bound
     }
@@ -62,10 +65,15 @@ package final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         handler.polls.stop()
         handler.eventStreams.stop()
         await server.stop(patience: patience)
+        let tasks = tasks.withLock { tasks in
+            defer { tasks = [] }
+            return tasks
+        }
+        for task in tasks {
+            task.cancel()
+            await task.value
+        }
         await handler.close()
-        let task = keepAlive.withLock { $0.take() }
-        task?.cancel()
-        await task?.value
         logger.notice("The gateway has stopped")
     }
 

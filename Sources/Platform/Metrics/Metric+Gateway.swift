@@ -50,9 +50,12 @@ extension Metric {
         "gateway_append_duration_seconds", .histogram(.seconds), "Time until the append of a batch is durable.")
     package static let gatewayAppendFailures = Metric(
         "gateway_append_failures_total", .counter, "Batches whose append failed.")
+    package static let gatewayDeviceFailures = Metric(
+        "gateway_device_failures_total", .counter, "Failed writes of the registry of devices.")
 
     static let gateway = [
         gatewayProblems, gatewayWaiting, gatewayWatchers, gatewayUnacknowledged, gatewayUploads, gatewayChanges,
         gatewayDelayedUploads, gatewayUploadSize, gatewayAppendDuration, gatewayAppendFailures,
+        gatewayDeviceFailures,
     ]
 }

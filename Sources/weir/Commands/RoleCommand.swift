@@ -74,7 +74,9 @@ enum RoleCommand {
             cluster = ClusterSettings(kafka: reader.read())
             switch role {
             case .gateway:
-                work = .gateway(reader.read(), reader.read(), reader.read(), reader.read())
+                let gateway = reader.read(GatewayConfiguration.self)
+                work = .gateway(gateway, reader.read(), reader.read(), reader.read())
+                cluster.devices = .init(postgres: reader.read(), gateway)
                 switch reader.read(\PipelineConfiguration.authentication) {
                 case .none: break
                 }

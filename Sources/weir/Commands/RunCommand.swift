@@ -50,7 +50,8 @@ enum RunCommand {
                 let folder = try DataFolder(path: pipeline.data)
                 try await process.serve { [logger = process.logger] condition in
                     try await ClusterBackend.open(
-                        cluster, proposing: .init(pipeline: pipeline, limits: stages.limits), condition: condition,
+                        cluster.withDevices(of: stages.gateway),
+                        proposing: .init(pipeline: pipeline, limits: stages.limits), condition: condition,
                         logger: logger)
                 } _: {
                     $0.all(stages, data: nil)

@@ -1,5 +1,6 @@
 import ChangeLog
 import Control
+import DeviceRegistry
 import Digest
 import Observability
 import RecordStore
@@ -16,6 +17,8 @@ protocol Backend: Sendable {
     var control: ControlTopic { get }
     /// Traps in a process that was opened without tables.
     var tables: Tables { get }
+    /// Traps in a process that was opened without it.
+    var devices: any DeviceRegistry { get }
     /// How long records of the topics that are not kept permanently are kept.
     var keep: Duration { get }
     /// How long all streams may take until they serve, before a start of all roles fails.

@@ -1,8 +1,10 @@
 import AsyncPrimitives
 import ChangeLog
 import Control
+import DeviceRegistry
 import KafkaChangeLog
 import Observability
+import PostgresDeviceRegistry
 import PostgresRecordStore
 import RecordStore
 import ServiceLifecycle
@@ -14,6 +16,7 @@ struct ClusterBackend: Backend {
     let log: KafkaChangeLog
     let control: ControlTopic
     private let optionalTables: PostgresRecordStore?
+    private let optionalDevices: PostgresDeviceRegistry?
     private let settings: ClusterSettings
 
     let startLimit: Duration = .seconds(86_400)
@@ -24,6 +27,11 @@ struct ClusterBackend: Backend {
     var tables: PostgresRecordStore {
         guard let optionalTables else { preconditionFailure("the role was opened without its tables") }
         return optionalTables
+    }
+
+    var devices: any DeviceRegistry {
+        guard let optionalDevices else { preconditionFailure("the role was opened without the registry of devices") }
+        return optionalDevices
     }
 
     /// What a process with all roles creates in empty topics; others wait for `weir migrate`.
@@ -52,8 +60,10 @@ struct ClusterBackend: Backend {
             let control = try await retrying("Reading the topic control").open {
                 try await Self.control(settings, proposal, log)
             }
+            let devices = try await Self.devices(settings, control.history)
             guard let postgres = settings.postgres else {
-                return ClusterBackend(log: log, control: control, optionalTables: nil, settings: settings)
+                return ClusterBackend(
+                    log: log, control: control, optionalTables: nil, optionalDevices: devices, settings: settings)
             }
             let tables = try await PostgresRecordStore.open(postgres, logger: logger.labeled("postgres"))
             do {
@@ -63,13 +73,26 @@ struct ClusterBackend: Backend {
                 }
             } catch {
                 await tables.close()
+                await devices?.close()
                 throw error
             }
-            return ClusterBackend(log: log, control: control, optionalTables: tables, settings: settings)
+            return ClusterBackend(
+                log: log, control: control, optionalTables: tables, optionalDevices: devices, settings: settings)
         } catch {
             await log.close()
             throw error
         }
+    }
+
+    private static func devices(
+        _ settings: ClusterSettings, _ history: History
+    ) async throws -> PostgresDeviceRegistry? {
+        guard let registry = settings.devices else { return nil }
+        guard registry.postgres.shards.count == history.shards else {
+            throw ControlError.otherShardCount(recorded: history.shards, configured: registry.postgres.shards.count)
+        }
+        return try await .open(
+            registry.postgres, partitions: history.partitions, maximumPerCaller: registry.maximumPerCaller)
     }
 
     private static func control(
@@ -160,6 +183,7 @@ struct ClusterBackend: Backend {
     }
 
     func close() async {
+        await optionalDevices?.close()
         await optionalTables?.close()
         await log.close()
     }

@@ -2,12 +2,15 @@ import AsyncPrimitives
 import ChangeLog
 import Configuration
 import Control
+import DeviceRegistry
 import FanOut
+import Gateway
 import Metrics
 import Observability
 import Operations
 import RecordStore
 import SQLiteChangeLog
+import SQLiteDeviceRegistry
 import SQLiteRecordStore
 import ServiceLifecycle
 import SyncModel
@@ -17,6 +20,7 @@ struct EmbeddedBackend: Backend {
     let log: SQLiteChangeLog
     let control: ControlTopic
     let tables: SQLiteRecordStore
+    let devices: any DeviceRegistry
     let keep: Duration
     private let folder: DataFolder
 
@@ -60,11 +64,14 @@ struct EmbeddedBackend: Backend {
                 settings.store, metrics: SQLiteStoreMetrics(monitoring.metrics))
             do {
                 try await tables.prepare(control.schemas, epoch: control.history.epoch)
+                let devices = try await SQLiteDeviceRegistry.open(
+                    path: settings.folder + "/devices.db", maximumPerCaller: stages.gateway.maxDevices)
+                return EmbeddedBackend(
+                    log: log, control: control, tables: tables, devices: devices, keep: changeLog.keep, folder: folder)
             } catch {
                 await tables.close()
                 throw error
             }
-            return EmbeddedBackend(log: log, control: control, tables: tables, keep: changeLog.keep, folder: folder)
         } catch {
             try await log.close()
             throw error
@@ -88,6 +95,7 @@ struct EmbeddedBackend: Backend {
     func recordPassed(_ upload: UploadReference) {}
 
     func close() async throws {
+        await devices.close()
         await tables.close()
         try await log.close()
     }

@@ -112,7 +112,7 @@ struct RoleServices<B: Backend>: Sendable {
         _ backlog: UploadBacklog, data: String?, startLimit: Duration = .seconds(60),
         canServe: @escaping @Sendable () async throws -> Void
     ) -> ServiceGroup.Member {
-        let gateway = stages.gateway(settings, limits, link: link, backlog: backlog)
+        let gateway = stages.gateway(settings, limits, link: link, backlog: backlog, devices: backend.devices)
         if backend.reportsFailures { monitoring.readiness.addProbe("uploads") { gateway.uploadFailure } }
         let runner = GatewayRunner(
             gateway: gateway, condition: monitoring.conditions[.gateway],

@@ -1,5 +1,6 @@
 import ChangeLog
 import Control
+import DeviceRegistry
 import FanOut
 import FanOutLink
 import Gateway
@@ -57,16 +58,26 @@ struct Stages<Log: ChangeLog>: Sendable {
     }
 
     func gateway<Link: FanOutLink>(
-        _ settings: GatewayConfiguration, _ limits: LimitsConfiguration, link: Link, backlog: UploadBacklog
+        _ settings: GatewayConfiguration, _ limits: LimitsConfiguration, link: Link, backlog: UploadBacklog,
+        devices: any DeviceRegistry
     ) -> GatewayService<Log, Link, NoAuthentication> {
         let logger = logger.labeled("gateway")
         let handler = GatewayHandler(
             log: log, link: link, authenticator: NoAuthentication(), history: history, schemas: schemas,
-            limits: limits.limits, configuration: settings, backlog: backlog, logger: logger,
-            metrics: GatewayMetrics(metrics))
+            limits: limits.limits, configuration: settings, backlog: backlog, devices: known(by: devices),
+            logger: logger, metrics: GatewayMetrics(metrics))
+        control.devices.onChange { [weak handler] in handler?.devicesChanged() }
         let gateway = GatewayService(handler, logger: logger)
         metrics.collect { [gateway] in gateway.counters }
         return gateway
+    }
+
+    /// The devices of a registry, and what `control` says of them.
+    private func known(by registry: any DeviceRegistry) -> GatewayDevices {
+        GatewayDevices(
+            registry: registry, isRevoked: { [control] in control.devices.contains($0) },
+            revoked: { [control] in control.devices.devices(of: $0) },
+            decide: { [control, log] in try await control.decide($0, in: log) })
     }
 
     func backlog(_ settings: GatewayConfiguration) -> UploadBacklog {

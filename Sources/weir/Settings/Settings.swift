@@ -95,6 +95,26 @@ struct ClusterSettings: Sendable {
     var kafka: KafkaChangeLogConfiguration
     /// `nil` for a process that neither reads nor writes tables.
     var postgres: PostgresRecordStoreConfiguration?
+    /// `nil` for a process without a gateway.
+    var devices: DeviceRegistrySettings?
+
+    struct DeviceRegistrySettings: Sendable {
+        var postgres: PostgresRecordStoreConfiguration
+        /// The devices of a caller that are kept.
+        var maximumPerCaller: Int
+
+        init(postgres: PostgresRecordStoreConfiguration, _ gateway: GatewayConfiguration) {
+            self.postgres = postgres
+            maximumPerCaller = gateway.maxDevices
+        }
+    }
+
+    /// For a process with all roles: the registry is where the tables are.
+    func withDevices(of gateway: GatewayConfiguration) -> ClusterSettings {
+        var settings = self
+        settings.devices = postgres.map { DeviceRegistrySettings(postgres: $0, gateway) }
+        return settings
+    }
 }
 
 /// The settings of all stages.

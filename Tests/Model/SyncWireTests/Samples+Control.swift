@@ -56,6 +56,13 @@ extension Sample {
             json: """
                 {"format": 1, "skip": {"source": "SOURCE_CHANGES", "reason": "\(String(repeating: "r", count: 1000))"}}
                 """),
+        Sample(
+            "a device that is revoked", "Control", ControlRecord.device(DeviceDecision(device, isRevoked: true)),
+            json: #"{"format": 1, "device": {"caller": "abc", "knowledge_id": "k1", "is_revoked": true}}"#),
+        Sample(
+            "a device that is allowed again", "Control",
+            ControlRecord.device(DeviceDecision(device, isRevoked: false)),
+            json: #"{"format": 1, "device": {"caller": "abc", "knowledge_id": "k1"}}"#),
         Sample("the tables alone, which are hashed", "Schema", fullSchema, json: fullSchemaJSON),
     ]
 

@@ -96,6 +96,13 @@ extension Sample {
                 {"format": 1, "uploads": [{}, {"partition": 7, "offset": "9223372036854775807", "part": 2147483647},
                  {"partition": 2147483647, "offset": "1", "part": 2}]}
                 """),
+        Sample("no positions of a device", "DevicePositions", DevicePositions([:]), json: #"{"format": 1}"#),
+        Sample(
+            "positions of a device", "DevicePositions",
+            DevicePositions([SyncID(unchecked: "xyz"): .zero, SyncID(unchecked: "abc"): .maximum]),
+            json: """
+                {"format": 1, "owners": [{"owner": "abc", "time_stamp": "9007199254740991"}, {"owner": "xyz"}]}
+                """),
     ]
 
     static func row(

@@ -34,7 +34,8 @@ import Testing
             "WEIR_GATEWAY_CALLER_CHANGES_PER_SECOND": "15",
             "WEIR_GATEWAY_MAX_LAG": "16ms", "WEIR_GATEWAY_ANSWER_BYTES_IN_FLIGHT": "17MiB",
             "WEIR_GATEWAY_LEAST_READ_RATE": "18KiB",
-            "WEIR_GATEWAY_CALLER_LAG": "19ms",
+            "WEIR_GATEWAY_CALLER_LAG": "19ms", "WEIR_GATEWAY_DEVICE_INTERVAL": "20s",
+            "WEIR_GATEWAY_MAX_DEVICES": "21",
         ])
         #expect(read.address.description == "[::1]:9")
         #expect(read.server.tls?.certificate == "c.pem")
@@ -57,7 +58,9 @@ import Testing
         #expect(read.server.maxAnswerBytesInFlight == 17 << 20)
         #expect(read.server.leastReadRate == 18 << 10)
         #expect(read.callerLag == .milliseconds(19))
-        #expect(GatewayConfiguration.settings.count == 21)
+        #expect(read.deviceInterval == .seconds(20))
+        #expect(read.maxDevices == 21)
+        #expect(GatewayConfiguration.settings.count == 23)
     }
 
     @Test(arguments: [

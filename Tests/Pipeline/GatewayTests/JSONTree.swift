@@ -6,6 +6,8 @@ indirect enum JSONTree: Sendable {
     case object([(name: String, value: JSONTree)])
     case array([JSONTree])
     case string(String)
+    case number(Int64)
+    case bool(Bool)
     case other
 
     /// Parses a document.
@@ -25,6 +27,10 @@ indirect enum JSONTree: Sendable {
             self = .array(array)
         } else if let text = value.string {
             self = .string(Self.text(text))
+        } else if let number = value.int64 {
+            self = .number(number)
+        } else if let bool = value.bool {
+            self = .bool(bool)
         } else {
             self = .other
         }
@@ -57,6 +63,14 @@ indirect enum JSONTree: Sendable {
 
     var text: String? {
         if case .string(let text) = self { text } else { nil }
+    }
+
+    var number: Int64? {
+        if case .number(let number) = self { number } else { nil }
+    }
+
+    var bool: Bool? {
+        if case .bool(let bool) = self { bool } else { nil }
     }
 
     /// Every object within, itself included.

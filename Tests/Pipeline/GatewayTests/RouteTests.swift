@@ -26,6 +26,7 @@ import Testing
         ("DELETE", "/v1/sync", "POST, OPTIONS"), ("GET", "/v1/pull", "POST, OPTIONS"),
         ("HEAD", "/v1/upload", "POST, OPTIONS"), ("POST", "/v1/watch", "GET, HEAD, OPTIONS"),
         ("PUT", "/v1/batches/1", "GET, HEAD, OPTIONS"), ("PATCH", "/openapi.json", "GET, HEAD, OPTIONS"),
+        ("POST", "/v1/devices/k1", "PATCH, DELETE, OPTIONS"), ("POST", "/v1/devices", "GET, HEAD, OPTIONS"),
     ])
     func refusesOtherMethodsAndListsTheAllowedOnes(method: String, target: String, allow: String) async throws {
         try await withGateway { gateway in
@@ -37,7 +38,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("/v1/sync", "POST, OPTIONS"), ("/v1/schema", "GET, HEAD, OPTIONS"), ("*", "GET, HEAD, POST, OPTIONS"),
+        ("/v1/sync", "POST, OPTIONS"), ("/v1/schema", "GET, HEAD, OPTIONS"),
+        ("*", "GET, HEAD, POST, PATCH, DELETE, OPTIONS"), ("/v1/devices/k1", "PATCH, DELETE, OPTIONS"),
     ])
     func respondsToOptionsWithoutAuthentication(target: String, allow: String) async throws {
         try await withGateway { gateway in

@@ -20,6 +20,7 @@ struct TestGateway: Sendable {
     let link: ScriptedLink
     let clock: ManualClock
     let service: GatewayService<MemoryLog, ScriptedLink, ScriptedAuthentication>
+    let handler: GatewayHandler<MemoryLog, ScriptedLink, ScriptedAuthentication>
     let port: UInt16
 
     /// What may be set before the start.
@@ -30,6 +31,7 @@ struct TestGateway: Sendable {
         var schemas = TestGateway.schemas
         var authentication = ScriptedAuthentication()
         var backlog: UploadBacklog?
+        var devices: GatewayDevices?
         var logger = Logger.disabled
         var metrics = MetricRegistry()
         var patience: Duration = .seconds(10)
@@ -93,10 +95,12 @@ func withGateway(
         log: setup.log, link: link, authenticator: setup.authentication,
         history: History(epoch: TestGateway.epoch, partitions: setup.log.partitionCount),
         schemas: { [schemas = setup.schemas] in schemas }, limits: setup.limits, configuration: setup.configuration,
-        backlog: setup.backlog, logger: setup.logger, metrics: GatewayMetrics(setup.metrics), clock: clock)
+        backlog: setup.backlog, devices: setup.devices, logger: setup.logger, metrics: GatewayMetrics(setup.metrics),
+        clock: clock)
     let service = GatewayService(handler, logger: setup.logger, patience: setup.patience)
     let bound = try await service.start()
-    let gateway = TestGateway(log: setup.log, link: link, clock: clock, service: service, port: bound.port)
+    let gateway = TestGateway(
+        log: setup.log, link: link, clock: clock, service: service, handler: handler, port: bound.port)
     do {
         try await test(gateway)
     } catch {

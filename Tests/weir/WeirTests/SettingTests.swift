@@ -107,7 +107,7 @@ import Testing
             link.key-file: link-key
             """, to: "shared.yaml")
         let secrets = [
-            "gateway": ["kafka.sasl.password", "link.key"], "ingest": ["kafka.sasl.password"],
+            "gateway": ["kafka.sasl.password", "link.key", "postgres.password"], "ingest": ["kafka.sasl.password"],
             "ordering": ["kafka.sasl.password", "postgres.password"],
             "fanout": ["kafka.sasl.password", "link.key", "postgres.password"],
         ]

@@ -94,7 +94,36 @@ struct SystemTables: Sendable {
             ], key: ["device", "place"], "Outcomes of the newest 16 batches of each device", fillFactor: 80)
     }
 
-    var all: [TableDefinition] { [migrations, shard, schemas, partitions, owners, devices, outcomes] }
+    /// The device registry, which gateways write (``PostgresDeviceRegistry``); `knowledge` is `weir.v1.DevicePositions`.
+    ///
+    /// Nothing of ordering: a database whose rows are rebuilt keeps it.
+    var deviceRegistry: TableDefinition {
+        table(
+            Self.deviceRegistryName,
+            [
+                .init("caller", "text", comment: "Caller whose device it is", maximumBytes: 255),
+                .init("knowledge_id", "text", comment: "The device", maximumBytes: 255),
+                .init("given_name", "text", isNullable: true, comment: "Name that the caller gave it"),
+                .init("reported_name", "text", isNullable: true, comment: "Name that the device reports"),
+                .init("platform", "text", isNullable: true, comment: "As the device reports it"),
+                .init("app_version", "text", isNullable: true, comment: "As the device reports it"),
+                .init("first_seen", "timestamp with time zone", comment: "First request"),
+                .init("last_seen", "timestamp with time zone", comment: "Last request, about a minute late"),
+                .init("last_upload", "timestamp with time zone", isNullable: true, comment: "Last batch"),
+                .init(
+                    "time_stamp", "bigint", isNullable: true,
+                    comment: "Up to which time_stamp the device holds its caller's rows"),
+                .init(
+                    "knowledge", "bytea", isNullable: true,
+                    comment: "The same for all owners, weir.v1.DevicePositions in protobuf"),
+            ], key: ["caller", "knowledge_id"], "Devices and when they were seen; gateways write it", fillFactor: 80)
+    }
+
+    static let deviceRegistryName = "weir_device_registry"
+
+    var all: [TableDefinition] {
+        [migrations, shard, schemas, partitions, owners, devices, outcomes, deviceRegistry]
+    }
 
     /// Indexes besides the primary keys.
     var indexes: [String] {

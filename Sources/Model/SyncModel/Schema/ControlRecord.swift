@@ -48,4 +48,6 @@ package enum ControlRecord: Sendable, Hashable {
     case schema(SchemaHistory.Entry)
     /// A record that is left out.
     case skip(SkippedRecord)
+    /// A device that is revoked, or is so no longer.
+    case device(DeviceDecision)
 }

@@ -18,6 +18,7 @@ extension GatewayHandler {
                 "the query must name the device exactly once: knowledgeId=…, 1 to 255 bytes without NUL, and not *")
         }
         let device = Device(caller: caller.syncID, knowledgeID: knowledgeID)
+        try admit(device, of: caller)
         let rowsFrom = try Self.rowsFrom(request)
         return inTask {
             var response = try await self.outcome(of: batch, device, caller, rowsFrom: rowsFrom)

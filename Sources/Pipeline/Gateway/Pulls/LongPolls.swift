@@ -22,6 +22,11 @@ final class LongPolls: Sendable {
 
     func remove(_ wakeup: Wakeup) { state.withLock { $0.wakeups[ObjectIdentifier(wakeup)] = nil } }
 
+    /// Wakes every poll once, so that each looks whether it may go on.
+    func wake() {
+        for wakeup in state.withLock({ Array($0.wakeups.values) }) { wakeup.signal() }
+    }
+
     /// Wakes every poll, permanently.
     func stop() {
         let wakeups = state.withLock { state in

@@ -23,7 +23,7 @@ extension GatewayHandler {
         guard envelope.wait > .zero else {
             return try await read(page, batch: nil, caller)
         }
-        return try await longPoll(caller, envelope, page)
+        return try await longPoll(caller, device, envelope, page)
     }
 
     /// Responds without a task if no head has moved; `nil` if rows must be read.
@@ -33,7 +33,9 @@ extension GatewayHandler {
         return .response(respond(page, pages, batch: nil, nil))
     }
 
-    private func longPoll(_ caller: Caller, _ envelope: Envelope, _ page: PullPage) async throws -> HTTPResponse {
+    private func longPoll(
+        _ caller: Caller, _ device: Device, _ envelope: Envelope, _ page: PullPage
+    ) async throws -> HTTPResponse {
         let deadline = clock.now() + envelope.wait
         let wakeup = Wakeup()
         // Subscribed before the first pull, so that no move is missed.
@@ -61,6 +63,7 @@ extension GatewayHandler {
             reservation = nil
             await wakeup.waitUnlessCancelled()
             try Task.checkCancellation()
+            try checkRevoked(device)
         }
     }
 

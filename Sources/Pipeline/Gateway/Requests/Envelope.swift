@@ -1,3 +1,4 @@
+import DeviceRegistry
 import HTTP
 import JSON
 import SyncModel
@@ -27,6 +28,8 @@ struct Envelope: Sendable {
     static let maximumInclude = Outcome.keptPerDevice
 
     var knowledgeID: KnowledgeID?
+    /// What the device says of itself.
+    var description = DeviceDescription()
     var epoch: String?
     var schemaVersion: String?
     var batch: Int64?
@@ -55,6 +58,8 @@ extension Envelope {
         while let member = members.next() {
             if member.isNamed("knowledgeId") {
                 knowledgeID = try Self.device(member.value, "knowledgeId")
+            } else if member.isNamed("device") {
+                try readDescription(member.value)
             } else if member.isNamed("epoch") {
                 epoch = try Self.text(member.value, "epoch")
             } else if fields.contains(.upload), try readUpload(member) {
@@ -63,6 +68,22 @@ extension Envelope {
                 continue
             } else if fields.contains(.waiting) {
                 try readWaiting(member)
+            }
+        }
+    }
+
+    private mutating func readDescription(_ value: borrowing JSONValue) throws(Problem) {
+        if value.isNull { return }
+        guard var members = value.members, value.repeatedMember == nil else {
+            throw Self.invalid("device must be an object that has each field once", value)
+        }
+        while let member = members.next() {
+            if member.isNamed("name") {
+                description.name = try Self.label(member.value, "name")
+            } else if member.isNamed("platform") {
+                description.platform = try Self.label(member.value, "platform")
+            } else if member.isNamed("appVersion") {
+                description.appVersion = try Self.label(member.value, "appVersion")
             }
         }
     }
@@ -181,7 +202,19 @@ extension Envelope {
         return String(decoding: Array(copying: text), as: UTF8.self)
     }
 
-    private static func flag(_ value: borrowing JSONValue, _ name: String) throws(Problem) -> Bool {
+    /// A text for people, which every registry can store; `nil` for null.
+    static func label(_ value: borrowing JSONValue, _ name: String) throws(Problem) -> String? {
+        if value.isNull { return nil }
+        guard let bytes = value.string, let text = String(validating: Array(copying: bytes), as: UTF8.self),
+            (1...DeviceDescription.maximumLength).contains(text.utf8.count), !text.utf8.contains(0)
+        else {
+            throw invalid(
+                "\(name) must be a string of 1 to \(DeviceDescription.maximumLength) bytes without NUL, or null", value)
+        }
+        return text
+    }
+
+    static func flag(_ value: borrowing JSONValue, _ name: String) throws(Problem) -> Bool {
         guard let flag = value.bool else { throw invalid("\(name) must be true or false", value) }
         return flag
     }

@@ -21,6 +21,8 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     let metrics: GatewayMetrics
     let backlog: UploadBacklog?
     let windows: UploadWindows?
+    let devices: GatewayDevices?
+    let tracker: DeviceTracker?
     let polls = LongPolls()
     let eventStreams: EventStreams
     /// Pages are reserved in it before they are read.
@@ -35,11 +37,12 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     ///   - schemas: the schema versions that are known at the time of the call; must not block.
     ///   - backlog: the stages report their progress to it; `nil`: uploads are accepted however far the stages are
     ///     behind.
+    ///   - devices: `nil`: no device is registered, and none can be revoked.
     ///   - clock: measures waits, rates and the interval of keep-alives.
     package init(
         log: Log, link: Link, authenticator: Auth, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
         limits: SyncLimits = SyncLimits(), configuration: GatewayConfiguration, backlog: UploadBacklog? = nil,
-        logger: Logger = .disabled, metrics: GatewayMetrics = GatewayMetrics(),
+        devices: GatewayDevices? = nil, logger: Logger = .disabled, metrics: GatewayMetrics = GatewayMetrics(),
         clock: some Clock<Duration> = ContinuousClock()
     ) {
         self.history = history
@@ -50,6 +53,8 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         self.backlog = backlog
         self.authenticator = authenticator
         self.metrics = metrics
+        self.devices = devices
+        tracker = devices.map { DeviceTracker($0.registry, metrics: metrics, logger: logger) }
         let clock = GatewayClock(clock)
         self.clock = clock
         uploads = UploadProducer(log: log, history: history, logger: logger, clock: clock)
@@ -75,7 +80,10 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     var waitingCount: Int { waiting.load(ordering: .relaxed) }
 
     /// Accepts no more uploads, and closes the log's producer once the pending appends have ended.
-    package func close() async { await uploads.close() }
+    package func close() async {
+        await uploads.close()
+        await tracker?.write()
+    }
 
     /// Sends a comment to every event stream, once in every `keepAlive`, until the task is cancelled.
     func sendKeepAlives() async {
@@ -96,9 +104,10 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
             try checkHost(request)
             let route = try route(of: request)
             // HTTP allows a body with every method, so one that is not used is read, too.
-            guard route.method == .post, request.method == .post else { return .acceptUpTo(Self.maximumUnusedBody) }
+            guard route.usesBody(with: request.method) else { return .acceptUpTo(Self.maximumUnusedBody) }
             let caller = try authenticator.caller(of: request)
             try Self.checkMediaType(request)
+            if route == .device { return .acceptUpTo(Self.maximumUnusedBody, caller: caller.syncID.text) }
             if route != .pull, waitingCount >= configuration.maxWaiting { throw tooManyWaiting }
             return .acceptUpTo(limits.maxBatchBytes, caller: caller.syncID.text)
         } catch {
@@ -123,6 +132,11 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
                 return try respond(route, request, caller, parse(request.body, fields: route.fields))
             case .batch: return try batch(request, try authenticator.caller(of: request))
             case .watch: return watch(request, try authenticator.caller(of: request))
+            case .devices: return try listDevices(request, try authenticator.caller(of: request))
+            case .device:
+                let caller = try authenticator.caller(of: request)
+                return request.method == .delete
+                    ? try revokeDevice(request, caller) : try changeDevice(request, caller)
             case .schema:
                 _ = try authenticator.caller(of: request)
                 return .response(try schema(request))
@@ -143,6 +157,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     ) throws(Problem) -> HTTPHandlerResult {
         guard let knowledgeID = envelope.knowledgeID else { throw Problem(.invalidRequest, "knowledgeId is missing") }
         let device = Device(caller: caller.syncID, knowledgeID: knowledgeID)
+        try admit(device, of: caller, envelope)
         if route == .pull {
             return envelope.include.isEmpty && envelope.wait == .zero
                 ? try pullAtOnce(caller, envelope) ?? inTask { try await self.pull(caller, device, envelope) }
@@ -168,8 +183,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
 
     private func route(of request: HTTPRequest) throws(Problem) -> Route {
         guard let route = Route(request.segments) else { throw Problem(.notFound, "no resource has this path") }
-        if request.method == route.method || (request.method == .head && route.method == .get) { return route }
-        if request.method == .options { return route }
+        if route.methods.contains(request.method) || request.method == .options { return route }
         var problem = Problem(.methodNotAllowed, "allowed: \(route.allow)")
         problem.headers = [HTTPField("Allow", route.allow)]
         throw problem
@@ -177,11 +191,11 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
 
     /// The methods that `OPTIONS` lists; `nil` for an unknown path.
     private static func allowedMethods(_ request: HTTPRequest) -> String? {
-        if request.rawPath.utf8.elementsEqual("*".utf8) { return "GET, HEAD, POST, OPTIONS" }
+        if request.rawPath.utf8.elementsEqual("*".utf8) { return "GET, HEAD, POST, PATCH, DELETE, OPTIONS" }
         return Route(request.segments)?.allow
     }
 
-    private static func checkMediaType(_ request: HTTPRequest) throws(Problem) {
+    static func checkMediaType(_ request: HTTPRequest) throws(Problem) {
         guard let type = request.headers.text(of: "content-type") else { return }
         if type.utf8.elementsEqual("application/json".utf8) { return }
         let parts = type.lowercased().split(separator: ";").map(\.trimmingASCIISpaces)
@@ -198,6 +212,10 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
             throw Problem(.batchTooLarge, "\(body.count) bytes, at most \(limits.maxBatchBytes) are allowed")
         }
         return try parsers.parse(body) { (root) throws(Problem) in try Envelope(root, fields: fields) }
+    }
+
+    func parseDeviceChange(_ body: HTTPBody) throws(Problem) -> DeviceChange {
+        try parsers.parse(body) { (root) throws(Problem) in try DeviceChange(root) }
     }
 
     // MARK: Tasks

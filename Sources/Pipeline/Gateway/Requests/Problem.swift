@@ -9,6 +9,8 @@ package enum ProblemCode: String, Sendable, Hashable, CaseIterable {
     case unauthenticated
     /// The caller has no permission for the request.
     case forbidden
+    /// The device was revoked by its owner.
+    case deviceRevoked = "device_revoked"
     /// No such resource; for a batch: no outcome is known.
     case notFound = "not_found"
     /// The resource does not support the method.
@@ -38,7 +40,7 @@ package enum ProblemCode: String, Sendable, Hashable, CaseIterable {
         switch self {
         case .malformedJSON: 400
         case .unauthenticated: 401
-        case .forbidden: 403
+        case .forbidden, .deviceRevoked: 403
         case .notFound: 404
         case .methodNotAllowed: 405
         case .requestTimeout: 408
@@ -57,6 +59,7 @@ package enum ProblemCode: String, Sendable, Hashable, CaseIterable {
         case .malformedJSON: "The body is no JSON"
         case .unauthenticated: "Who is calling?"
         case .forbidden: "Not allowed"
+        case .deviceRevoked: "The device was revoked"
         case .notFound: "Not found"
         case .methodNotAllowed: "Method not allowed"
         case .requestTimeout: "The request took too long"

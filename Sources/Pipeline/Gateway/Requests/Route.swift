@@ -7,6 +7,8 @@ enum Route: Int, CaseIterable {
     case pull
     case batch
     case watch
+    case devices
+    case device
     case schema
     case openAPI
     case errors
@@ -19,22 +21,28 @@ enum Route: Int, CaseIterable {
         case .pull: "/v1/pull"
         case .batch: "/v1/batches/{batch}"
         case .watch: "/v1/watch"
+        case .devices: "/v1/devices"
+        case .device: "/v1/devices/{knowledgeId}"
         case .schema: "/v1/schema"
         case .openAPI: "/openapi.json"
         case .errors: Problem.documentation
         }
     }
 
-    /// GET includes HEAD.
-    var method: HTTPMethod {
+    /// Besides OPTIONS; GET includes HEAD.
+    var methods: [HTTPMethod] {
         switch self {
-        case .sync, .upload, .pull: .post
-        case .batch, .watch, .schema, .openAPI, .errors: .get
+        case .sync, .upload, .pull: [.post]
+        case .device: [.patch, .delete]
+        case .batch, .watch, .devices, .schema, .openAPI, .errors: [.get, .head]
         }
     }
 
     /// The value of the header `Allow`.
-    var allow: String { method == .get ? "GET, HEAD, OPTIONS" : "POST, OPTIONS" }
+    var allow: String { (methods + [.options]).map(\.description).joined(separator: ", ") }
+
+    /// Whether the body is a document of the client contract, which its caller must be allowed to send.
+    func usesBody(with method: HTTPMethod) -> Bool { method == .post || method == .patch }
 
     var fields: Envelope.Fields {
         switch self {
@@ -56,11 +64,14 @@ enum Route: Int, CaseIterable {
             case 4 where Self.same(segments[1], "pull"): self = .pull
             case 6 where Self.same(segments[1], "upload"): self = .upload
             case 6 where Self.same(segments[1], "schema"): self = .schema
+            case 7 where Self.same(segments[1], "devices"): self = .devices
             case 5 where Self.same(segments[1], "watch"): self = .watch
             default: return nil
             }
         case 3 where Self.same(segments[0], "v1") && Self.same(segments[1], "batches") && !segments[2].isEmpty:
             self = .batch
+        case 3 where Self.same(segments[0], "v1") && Self.same(segments[1], "devices") && !segments[2].isEmpty:
+            self = .device
         default: return nil
         }
     }
@@ -72,6 +83,8 @@ enum Route: Int, CaseIterable {
 package enum GatewayRoutes {
     /// Method in lower case and path template of every route, as in an OpenAPI document.
     package static var all: [(method: String, path: String)] {
-        Route.allCases.map { ($0.method == .get ? "get" : "post", $0.template) }
+        Route.allCases.flatMap { route in
+            route.methods.filter { $0 != .head }.map { ($0.description.lowercased(), route.template) }
+        }
     }
 }

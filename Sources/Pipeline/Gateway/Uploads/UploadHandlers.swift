@@ -134,6 +134,8 @@ extension GatewayHandler {
         if try await windows?.enter(caller.syncID, bytes: byteCount) == true { metrics.delayedUploads.add() }
         let upload: UploadReference
         do {
+            // It may have waited for seconds.
+            try checkRevoked(device)
             upload = try await append(caller, device, envelope, schema, bytes: byteCount)
         } catch {
             windows?.failed(caller.syncID)

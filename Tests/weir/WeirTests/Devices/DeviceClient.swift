@@ -42,6 +42,12 @@ struct DeviceClient: Sendable {
         try await send("GET", path, nil, headers)
     }
 
+    func patch(_ path: String, _ body: JSON) async throws -> Answer {
+        try await send("PATCH", path, try JSONSerialization.data(withJSONObject: body.value), [:])
+    }
+
+    func delete(_ path: String) async throws -> Answer { try await send("DELETE", path, nil, [:]) }
+
     /// Posts and expects 200.
     func sync(_ body: JSON, to path: String = "/v1/sync") async throws -> JSON {
         let answer = try await post(path, body)

@@ -1,0 +1,136 @@
+import DeviceRegistry
+import Postgres
+import SyncModel
+import SyncWire
+
+/// The statements over `weir_device_registry`.
+struct DeviceStatements: Sendable {
+    /// The run-time parameters of a session: all names are qualified, and a lock or a slow statement keeps no request waiting.
+    static let session = """
+        SET search_path = ''; SET client_encoding = UTF8; SET standard_conforming_strings = on; SET timezone = UTC; \
+        SET row_security = off; SET synchronous_commit = off; SET lock_timeout = 3000; SET statement_timeout = 10000; \
+        SET idle_in_transaction_session_timeout = 5000; SET jit = off
+        """
+
+    let upsert: String
+    let forget: String
+    let list: String
+    let one: String
+    let rename: String
+
+    /// - Parameter table: its qualified name.
+    init(table: String) {
+        // In one order in all gateways, so that they do not wait for each other in a circle.
+        upsert = """
+            INSERT INTO \(table) AS d (caller, knowledge_id, reported_name, platform, app_version, first_seen, last_seen,
+                last_upload, time_stamp, knowledge)
+            SELECT caller, knowledge_id, reported_name, platform, app_version, \(Self.time("first_seen")),
+                \(Self.time("last_seen")), \(Self.time("last_upload")), time_stamp, knowledge
+            FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[],
+                $9::bigint[], $10::bytea[]) AS s (caller, knowledge_id, reported_name, platform, app_version, first_seen,
+                last_seen, last_upload, time_stamp, knowledge)
+            ORDER BY caller COLLATE "C", knowledge_id COLLATE "C"
+            ON CONFLICT (caller, knowledge_id) DO UPDATE SET
+                reported_name = coalesce(excluded.reported_name, d.reported_name),
+                platform = coalesce(excluded.platform, d.platform),
+                app_version = coalesce(excluded.app_version, d.app_version),
+                first_seen = least(d.first_seen, excluded.first_seen),
+                last_seen = greatest(d.last_seen, excluded.last_seen),
+                last_upload = greatest(d.last_upload, excluded.last_upload),
+                time_stamp = \(Self.newer("time_stamp")),
+                knowledge = \(Self.newer("knowledge"))
+            """
+        forget = """
+            DELETE FROM \(table) AS d USING (
+                SELECT caller, knowledge_id, row_number() OVER (PARTITION BY caller ORDER BY last_seen DESC, knowledge_id)
+                    AS place
+                FROM \(table) WHERE caller = ANY (SELECT caller FROM \(table) WHERE caller = ANY ($1::text[]) GROUP BY caller
+                    HAVING count(*) > $2::bigint)
+            ) AS o
+            WHERE d.caller = o.caller AND d.knowledge_id = o.knowledge_id AND o.place > $2::bigint
+            """
+        let columns = """
+            knowledge_id, given_name, reported_name, platform, app_version, \(Self.number("first_seen")),
+            \(Self.number("last_seen")), \(Self.number("last_upload")), knowledge
+            """
+        list = """
+            SELECT \(columns) FROM \(table) WHERE caller = $1::text AND knowledge_id > $2::text
+            ORDER BY knowledge_id LIMIT $3::bigint
+            """
+        one = "SELECT \(columns) FROM \(table) WHERE caller = $1::text AND knowledge_id = $2::text"
+        rename = """
+            UPDATE \(table) SET given_name = $3::text WHERE caller = $1::text AND knowledge_id = $2::text RETURNING 1
+            """
+    }
+
+    /// Of a stored and a new value that of the later sighting, if it has one.
+    private static func newer(_ column: String) -> String {
+        "CASE WHEN excluded.last_seen >= d.last_seen THEN coalesce(excluded.\(column), d.\(column)) "
+            + "ELSE coalesce(d.\(column), excluded.\(column)) END"
+    }
+
+    /// A time from microseconds since 1970, exactly.
+    private static func time(_ column: String) -> String {
+        "timestamptz 'epoch' + (\(column) / 1000000) * interval '1 second' "
+            + "+ (\(column) % 1000000) * interval '1 microsecond'"
+    }
+
+    private static func number(_ column: String) -> String { "(extract(epoch FROM \(column)) * 1000000)::bigint" }
+
+    static func callers(_ sightings: some Sequence<DeviceSighting>) -> BinaryArray {
+        var callers = BinaryArray(.text)
+        for caller in Set(sightings.map(\.device.caller.text)) { callers.append(caller) }
+        return callers
+    }
+
+    static func parameters(_ sightings: some Sequence<DeviceSighting>) -> PostgresParameters {
+        var texts = Array(repeating: BinaryArray(.text), count: 5)
+        var numbers = Array(repeating: BinaryArray(.bigint), count: 4)
+        var knowledge = BinaryArray(.bytea)
+        for sighting in sightings {
+            let (device, description) = (sighting.device, sighting.description)
+            let values = [
+                device.caller.text, device.knowledgeID.text, description.name, description.platform,
+                description.appVersion,
+            ]
+            for (index, value) in values.enumerated() { texts[index].append(value) }
+            let times = [
+                sighting.firstSeen, sighting.lastSeen, sighting.lastUpload,
+                sighting.knowledge?[device.caller]?.rawValue,
+            ]
+            for (index, time) in times.enumerated() { numbers[index].append(time) }
+            if let positions = sighting.knowledge {
+                knowledge.append(bytes: DevicePositions(positions).encode().span)
+            } else {
+                knowledge.appendNull()
+            }
+        }
+        return PostgresParameters(texts + numbers + [knowledge])
+    }
+
+    /// The device of a row with the columns of ``list`` and ``one``.
+    static func device(in rows: borrowing PostgresResult, _ row: Int) throws -> RegisteredDevice {
+        guard let knowledgeID = KnowledgeID(try rows.text(row, 0)) else {
+            throw DeviceRegistryError("weir_device_registry holds an invalid knowledge_id")
+        }
+        let description = DeviceDescription(
+            name: rows.isNull(row, 2) ? nil : try rows.text(row, 2),
+            platform: rows.isNull(row, 3) ? nil : try rows.text(row, 3),
+            appVersion: rows.isNull(row, 4) ? nil : try rows.text(row, 4))
+        return RegisteredDevice(
+            knowledgeID, givenName: rows.isNull(row, 1) ? nil : try rows.text(row, 1), description: description,
+            firstSeen: try rows.bigint(row, 5), lastSeen: try rows.bigint(row, 6),
+            lastUpload: rows.isNull(row, 7) ? nil : try rows.bigint(row, 7),
+            knowledge: rows.isNull(row, 8) ? [:] : try DevicePositions(decoding: rows.bytes(row, 8)).owners)
+    }
+}
+
+extension BinaryArray {
+    fileprivate mutating func append(_ value: String?) {
+        if let value { append(value) } else { appendNull() }
+    }
+
+    fileprivate mutating func append(_ value: Int64?) {
+        if let value { append(value) } else { appendNull() }
+    }
+}

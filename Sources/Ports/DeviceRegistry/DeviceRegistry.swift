@@ -1,0 +1,132 @@
+import SyncModel
+
+/// What is known of devices: when they were seen, what they hold, what they say of themselves (seed: device tracker).
+///
+/// Gateways write it seldom and many devices at once; it may lose the last minute, and nothing else depends on it. Whether a device
+/// is revoked is not in it, but in `control`.
+package protocol DeviceRegistry: Sendable {
+    /// Adds what was seen; in any order, also again after an error.
+    ///
+    /// - Parameter sightings: at most one of each device.
+    func record(_ sightings: [DeviceSighting]) async throws(DeviceRegistryError)
+
+    /// A caller's devices in the order of their knowledgeIds' bytes.
+    ///
+    /// - Parameters:
+    ///   - last: the device after which they begin; `nil`: with the first.
+    ///   - limit: how many at most.
+    func devices(
+        of caller: SyncID, after last: KnowledgeID?, limit: Int
+    ) async throws(DeviceRegistryError) -> [RegisteredDevice]
+
+    /// One device; `nil` if it was never seen.
+    func device(_ device: Device) async throws(DeviceRegistryError) -> RegisteredDevice?
+
+    /// Gives a device a name that counts before the one that it reports; `nil` takes it back.
+    ///
+    /// - Returns: false if the device was never seen.
+    func rename(_ device: Device, to name: String?) async throws(DeviceRegistryError) -> Bool
+
+    func close() async
+}
+
+/// What a device says of itself.
+package struct DeviceDescription: Sendable, Hashable {
+    /// The size of each text.
+    package static let maximumLength = 255
+
+    package var name: String?
+    /// As `Android 17`.
+    package var platform: String?
+    package var appVersion: String?
+
+    package init(name: String? = nil, platform: String? = nil, appVersion: String? = nil) {
+        self.name = name
+        self.platform = platform
+        self.appVersion = appVersion
+    }
+
+    /// Takes over what a later description says.
+    package mutating func merge(_ later: DeviceDescription) {
+        name = later.name ?? name
+        platform = later.platform ?? platform
+        appVersion = later.appVersion ?? appVersion
+    }
+}
+
+/// One or more requests of a device.
+///
+/// Times are microseconds since 1970 by the gateway's clock.
+package struct DeviceSighting: Sendable, Hashable {
+    /// The owners whose entries are kept, the caller first; a vector may name more.
+    package static let maximumOwners = 16
+
+    package let device: Device
+    package var firstSeen: Int64
+    package var lastSeen: Int64
+    package var lastUpload: Int64?
+    package var description: DeviceDescription
+    /// Up to which timeStamp the device has shown to hold each owner's rows: the greatest of its vector's entries; `nil` where no
+    /// request had a vector.
+    package var knowledge: [SyncID: TimeStamp]?
+
+    package init(
+        _ device: Device, at time: Int64, isUpload: Bool = false, description: DeviceDescription = DeviceDescription(),
+        knowledge: [SyncID: TimeStamp]? = nil
+    ) {
+        self.device = device
+        firstSeen = time
+        lastSeen = time
+        lastUpload = isUpload ? time : nil
+        self.description = description
+        self.knowledge = knowledge
+    }
+
+    /// Takes over what a later sighting of the device says.
+    package mutating func merge(_ later: DeviceSighting) {
+        firstSeen = min(firstSeen, later.firstSeen)
+        lastSeen = max(lastSeen, later.lastSeen)
+        lastUpload = later.lastUpload ?? lastUpload
+        description.merge(later.description)
+        knowledge = later.knowledge ?? knowledge
+    }
+}
+
+/// A device as the registry has it.
+package struct RegisteredDevice: Sendable, Hashable {
+    package let knowledgeID: KnowledgeID
+    /// The name that the owner gave it; `nil`: the one that it reports.
+    package var givenName: String?
+    package var description: DeviceDescription
+    /// Microseconds since 1970, as the following.
+    package var firstSeen: Int64
+    package var lastSeen: Int64
+    package var lastUpload: Int64?
+    /// As in ``DeviceSighting/knowledge``; empty until the device has sent a vector.
+    package var knowledge: [SyncID: TimeStamp]
+
+    package init(
+        _ knowledgeID: KnowledgeID, givenName: String? = nil, description: DeviceDescription, firstSeen: Int64,
+        lastSeen: Int64, lastUpload: Int64?, knowledge: [SyncID: TimeStamp]
+    ) {
+        self.knowledgeID = knowledgeID
+        self.givenName = givenName
+        self.description = description
+        self.firstSeen = firstSeen
+        self.lastSeen = lastSeen
+        self.lastUpload = lastUpload
+        self.knowledge = knowledge
+    }
+
+    package var name: String? { givenName ?? description.name }
+}
+
+/// The registry cannot be read or written now.
+package struct DeviceRegistryError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// For operators.
+    package let message: String
+
+    package init(_ message: String) { self.message = message }
+
+    package var description: String { message }
+}
