@@ -14,8 +14,8 @@ import Glibc
         "weir", "An offline-first sync backend.",
         subcommands: [RunCommand.command] + RoleCommand.commands + [
             TopicsCommand.command, MigrateCommand.command, VerifyCommand.command, ReplayCommand.command,
-            SkipCommand.command,
-            SchemaCommand.command, ConfigCommand.command, ConfigCommand.reference,
+            SkipCommand.command, DeviceCommand.command, SchemaCommand.command,
+            ConfigCommand.command, ConfigCommand.reference,
         ])
 
     static func main() async {

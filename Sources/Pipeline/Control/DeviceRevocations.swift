@@ -22,6 +22,9 @@ package final class DeviceRevocations: Sendable {
         count.load(ordering: .relaxed) > 0 && state.withLock { $0.revoked.devices.contains(device) }
     }
 
+    /// All revoked devices.
+    package var all: Set<Device> { state.withLock { $0.revoked.devices } }
+
     /// The revoked devices of a caller.
     package func devices(of caller: SyncID) -> [Device] {
         if count.load(ordering: .relaxed) == 0 { return [] }

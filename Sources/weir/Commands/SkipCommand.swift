@@ -1,11 +1,8 @@
-import AsyncPrimitives
 import ChangeLog
 import Commands
-import Configuration
 import Control
 import Foundation
 import Ingest
-import KafkaChangeLog
 import Observability
 import Ordering
 import SyncModel
@@ -21,7 +18,7 @@ enum SkipCommand {
             Command(
                 "uploads", "Leave out a record of uploads: a batch that ingest cannot read.",
                 Weir.Action { try await skip(.uploads, $0) }, arguments: position,
-                options: [why] + options,
+                options: [why] + ControlCommand.options,
                 discussion: """
                     For a partition that is paused at a record which names a schema version, rules or a format that will never be known.
                     Ingest appends the record to dead-letters, with the reason. Its batch has no outcome, so that its device may send
@@ -30,12 +27,12 @@ enum SkipCommand {
             Command(
                 "changes", "Leave out a record of changes that ingest did not write.",
                 Weir.Action { try await skip(.changes, $0) }, arguments: position,
-                options: [why] + options,
+                options: [why] + ControlCommand.options,
                 discussion: """
                     For a partition that is paused at a record which is no part of a batch, or has another epoch. Ordering, replay and
                     verify pass over it.
                     """ + permanence),
-            Command("list", "List the records that are left out.", Weir.Action(list), options: options),
+            Command("list", "List the records that are left out.", Weir.Action(list), options: ControlCommand.options),
         ])
 
     private static let permanence = """
@@ -47,31 +44,6 @@ enum SkipCommand {
     private static let position: [CommandArgument] = [
         .one("PARTITION", "The partition, from 0."), .one("OFFSET", "The record's offset in the partition."),
     ]
-
-    /// Where the log is.
-    private struct LogSettings: Sendable {
-        let log: LogConfiguration
-        let backend: BackendSettings
-
-        init(_ reader: ConfigurationReader) throws(ConfigurationProblem) {
-            self.init(reader, in: try reader.choice(\PipelineConfiguration.storage))
-        }
-
-        private init(_ reader: ConfigurationReader, in storage: PipelineConfiguration.Storage) {
-            log = reader.read()
-            switch storage {
-            case .embedded: backend = .embedded(EmbeddedSettings(reader))
-            case .cluster: backend = .cluster(ClusterSettings(kafka: reader.read()))
-            }
-        }
-
-        static let options = Settings.schema.options { reader in
-            _ = reader.read(\PipelineConfiguration.storage)
-            for storage in PipelineConfiguration.Storage.allCases { _ = LogSettings(reader, in: storage) }
-        }
-    }
-
-    private static let options = LogSettings.options
 
     private struct Failure: Error, CustomStringConvertible {
         let description: String
@@ -89,7 +61,7 @@ enum SkipCommand {
             offset >= 0
         else { throw UsageError("PARTITION and OFFSET are numbers from 0", of: name) }
         let position = SkippedRecord.Position(source, partition, offset: offset)
-        return try await withLog(invocation, except: [why], as: name) { log, control in
+        return try await ControlCommand.run(invocation, except: [why], as: name) { log, control in
             if let entry = control.skipped[source, partition, offset] {
                 Output.write("It is left out already: \(describe(entry))")
                 return
@@ -101,7 +73,7 @@ enum SkipCommand {
     }
 
     private static func list(_ invocation: Invocation) async throws -> ExitCode {
-        try await withLog(invocation, except: [], as: "skip list") { _, control in
+        try await ControlCommand.run(invocation, except: [], as: "skip list") { _, control in
             let entries = control.skipped.entries
             for entry in entries { Output.write(describe(entry)) }
             if entries.isEmpty { Output.write("No record is left out.") }
@@ -112,34 +84,6 @@ enum SkipCommand {
         let (position, moment) = (entry.record.position, Date(timeIntervalSince1970: Double(entry.time) / 1_000_000))
         return "\(position.topicPartition) offset \(position.offset), since "
             + "\(moment.formatted(.iso8601)): \(entry.record.reason)"
-    }
-
-    /// Opens the log and its history for a body.
-    private static func withLog(
-        _ invocation: Invocation, except own: [CommandOption], as name: String,
-        _ body: @Sendable (any ChangeLog, ControlTopic) async throws -> Void
-    ) async throws -> ExitCode {
-        let settings = try Settings.load(invocation, except: own, LogSettings.init).settings
-        return await settings.log.withLogger { logger in
-            do {
-                switch settings.backend {
-                case .embedded(let folder):
-                    try await StoppedFolder.with(folder) { try await body($0.log, $0.control) }
-                case .cluster(let cluster):
-                    let log = try await KafkaChangeLog(cluster.kafka, logger: logger.labeled("kafka"))
-                    let result = await Result.capturing {
-                        try await body(log, ControlTopic.existing(in: log, shards: nil))
-                    }
-                    await log.close()
-                    try result.get()
-                }
-                return .success
-            } catch {
-                let hint = error is DataFolder.Failure ? "; a process that uses it must be stopped first" : ""
-                Output.complain("weir \(name): \(error)\(hint)")
-                return .failure
-            }
-        }
     }
 
     /// Why no worker can process a record.

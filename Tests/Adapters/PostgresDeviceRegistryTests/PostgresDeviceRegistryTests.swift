@@ -61,6 +61,43 @@ struct PostgresDeviceRegistryTests {
         for registry in registries { await registry.close() }
     }
 
+    /// The rights that docs/operations.md gives a gateway's user are enough, and rows of the tables are out of its reach.
+    @Test func needsNoRightButOnItsOwnTable() async throws {
+        var configuration = try await prepared()
+        let role = "gateway_" + UUID().uuidString.lowercased().prefix(8)
+        let schema = configuration.deviceRegistryTable.split(separator: ".")[0]
+        try await execute(
+            """
+            CREATE ROLE \(role) LOGIN; GRANT USAGE ON SCHEMA \(schema) TO \(role);
+            GRANT SELECT, INSERT, UPDATE, DELETE ON \(configuration.deviceRegistryTable) TO \(role)
+            """)
+        configuration.shards[0]["user"] = role
+        for test in DeviceRegistryConformance.cases {
+            try await test.run(open(configuration))
+            try await execute("DELETE FROM \(configuration.deviceRegistryTable)")
+        }
+        let pool = try await PostgresPool.start(configuration.shards[0], count: 1)
+        await #expect(throws: PostgresError.self) {
+            try await pool.perform { try $0.execute("SELECT FROM \(schema).weir_devices") }
+        }
+        await pool.close()
+    }
+
+    private func execute(_ sql: String) async throws {
+        let server = try await PostgresServer.shared()
+        let parameters = try ConnectionParameters(server.connectionString(database: "postgres"))
+        let pool = try await PostgresPool.start(parameters, count: 1)
+        let outcome: Result<Void, any Error>
+        do {
+            try await pool.perform { try $0.execute(sql) }
+            outcome = .success(())
+        } catch {
+            outcome = .failure(error)
+        }
+        await pool.close()
+        try outcome.get()
+    }
+
     /// A schema of its own on the shared server, without tables.
     private func configuration() async throws -> PostgresRecordStoreConfiguration {
         let server = try await PostgresServer.shared()

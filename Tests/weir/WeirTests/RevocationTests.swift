@@ -32,6 +32,31 @@ import Testing
         #expect(await next.stop() == 0)
     }
 
+    @Test func anOperatorDecidesForACaller() async throws {
+        let folder = try TestFolder()
+        let weir = try await TestServer.start(in: folder)
+        #expect(
+            try await DeviceClient(port: weir.port, syncID: "abc").post("/v1/pull", ["knowledgeId": "k1"]).status == 200
+        )
+        func device(_ arguments: String...) async throws -> CommandRun {
+            try await CommandRun.run(["device"] + arguments + ["--data", folder.path + "/data"], in: folder)
+        }
+        let busy = try await device("revoke", "abc", "k1")
+        #expect(busy.code == 1 && busy.errors.contains("must be stopped first"))
+        #expect(await weir.stop() == 0)
+        #expect(try await device("revoke", "abc", "*").code == 64)
+        #expect(try await device("revoke", "abc", "k1").output == "The device is revoked.\n")
+        #expect(try await device("revoke", "abc", "k1").output == "It is revoked already.\n")
+        #expect(try await device("revoked").output == "abc\tk1\n")
+        let next = try await TestServer.start(in: folder)
+        #expect(
+            try await DeviceClient(port: next.port, syncID: "abc").post("/v1/pull", ["knowledgeId": "k1"]).status == 403
+        )
+        #expect(await next.stop() == 0)
+        #expect(try await device("allow", "abc", "k1").output == "The device is allowed again.\n")
+        #expect(try await device("revoked").output == "")
+    }
+
     /// Two gateways under load: once the second one knows, nothing of the device is accepted, and no other device notices.
     @Test(.enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
     func aRevocationReachesEveryGateway() async throws {
