@@ -212,6 +212,26 @@ import Testing
         }
     }
 
+    @Test func anUploadThatWaitedIsRefusedIfItsDeviceWasRevokedMeanwhile() async throws {
+        let backlog = UploadBacklog(partitions: 4, maximumLag: .seconds(60))
+        try await withDevices { setup in
+            setup.backlog = backlog
+        } _: { gateway, _ in
+            let body = #"{"knowledgeId":"k1","changes":[{}]}"#
+            while gateway.log.records.count < 4 {
+                #expect(try await gateway.exchange("POST", "/v1/upload", body).status == 202)
+            }
+            let client = try HTTPClient(port: gateway.port)
+            try await client.send("POST", "/v1/upload", headers: TestGateway.headers(), body: Array(body.utf8))
+            await gateway.clock.sleeper(until: .seconds(5))
+            #expect(try await gateway.exchange("DELETE", "/v1/devices/k1").status == 204)
+            let partition = Partitioning(count: 4).partition(of: .abc)
+            for offset in 0..<4 { backlog.passed(UploadReference(partition: partition, offset: Int64(offset))) }
+            #expect(try await client.answer().status == 403)
+            #expect(gateway.log.records.count == 4)
+        }
+    }
+
     @Test func requestsAreAnsweredWhileTheRegistryIsAway() async throws {
         try await withDevices { gateway, known in
             known.isAway.withLock { $0 = true }
