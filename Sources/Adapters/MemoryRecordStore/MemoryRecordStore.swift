@@ -50,6 +50,13 @@ package final class MemoryRecordStore: RecordStore {
         }
     }
 
+    package func appliedChanges(
+        _ keys: [AppliedChangeKey], in partition: Int
+    ) async throws(RecordStoreError) -> [AppliedChange?] {
+        try requireOpen()
+        return tables.content.withLock { content in keys.map { content.partitions[partition]?.applied[$0] } }
+    }
+
     package func commit(_ steps: [StoreStep]) async throws(RecordStoreError) {
         try requirePrepared()
         try change { content throws(RecordStoreError) in try content.commit(steps) }
@@ -83,6 +90,14 @@ package final class MemoryRecordStore: RecordStore {
         for (key, known) in partition.progress.sorted(by: { $0.key.isBefore($1.key) }) where !known.outcomes.isEmpty {
             try body(.outcomes(known.outcomes.map { StoredOutcome(key: key, outcome: $0) }))
         }
+    }
+
+    package func appliedChanges(
+        of partition: Int, _ body: @escaping @Sendable ([StoredAppliedChange]) throws -> Void
+    ) async throws {
+        try requirePrepared()
+        let applied = tables.content.withLock { $0.partitions[partition]?.applied ?? [:] }
+        for (key, change) in applied { try body([StoredAppliedChange(key: key.device, change: change)]) }
     }
 
     package func close() async { state.withLock { $0.isClosed = true } }

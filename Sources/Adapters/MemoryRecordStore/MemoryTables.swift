@@ -9,6 +9,7 @@ package final class MemoryTables: Sendable {
         var position: StoredPosition?
         var rows: [RowKey: OrderedRow] = [:]
         var progress: [DeviceKey: (highest: Int64, outcomes: [Outcome])] = [:]
+        var applied: [AppliedChangeKey: AppliedChange] = [:]
     }
 
     struct Content {
@@ -81,6 +82,7 @@ extension MemoryTables.Content {
                 outcomes.append(stored.outcome)
                 partition.progress[stored.key] = (highest, outcomes.suffix(Outcome.keptPerDevice))
             }
+            for stored in step.applied { partition.applied[stored.changeKey] = stored.change }
             partitions[step.partition] = partition
         }
     }

@@ -133,15 +133,23 @@ package final class PostgresRecordStore: RecordStore {
         return try await shard.read { try DevicesTable.read(requests, $0, shard.settings.statements) }
     }
 
+    package func appliedChanges(
+        _ keys: [AppliedChangeKey], in partition: Int
+    ) async throws(RecordStoreError) -> [AppliedChange?] {
+        _ = try tables.get()
+        let shard = shard(of: partition)
+        return try await shard.read { try AppliedChangesTable.read(keys, $0, shard.settings.statements) }
+    }
+
     package func lookup(
-        rows keys: [RowKey], progress requests: [ProgressRequest], in partition: Int, schemaOrdinal: Int,
-        maximumBytes: Int
+        rows keys: [RowKey], progress requests: [ProgressRequest], applied changes: [AppliedChangeKey],
+        in partition: Int, schemaOrdinal: Int, maximumBytes: Int
     ) async throws(RecordStoreError) -> StepLookup {
         let tables = try tables.get()
         return try await shard(of: partition).lookup(of: partition) { connection, statements in
             try StepLookup(
-                rows: keys, progress: requests, in: partition, connection, tables, schemaOrdinal: schemaOrdinal,
-                maximumBytes: maximumBytes, statements)
+                rows: keys, progress: requests, applied: changes, in: partition, connection, tables,
+                schemaOrdinal: schemaOrdinal, maximumBytes: maximumBytes, statements)
         }
     }
 
@@ -156,7 +164,8 @@ package final class PostgresRecordStore: RecordStore {
         for shard in shards {
             let system = shard.settings.system
             let names =
-                [system.partitions, system.owners, system.devices, system.outcomes].map(\.qualifiedName)
+                [system.partitions, system.owners, system.devices, system.outcomes, system.appliedChanges].map(
+                    \.qualifiedName)
                 + tables.layouts.map(\.qualifiedName)
             let filled = try await shard.read { connection in
                 try names.first { try connection.queryOnce("SELECT FROM \($0) LIMIT 1").count > 0 }
@@ -174,6 +183,13 @@ package final class PostgresRecordStore: RecordStore {
     ) async throws {
         try await shard(of: partition).snapshot(
             of: partition, try tables.get(), schemaOrdinal: schemaOrdinal, body)
+    }
+
+    /// Reads all applied changes of a partition, as a snapshot.
+    package func appliedChanges(
+        of partition: Int, _ body: @escaping @Sendable ([StoredAppliedChange]) throws -> Void
+    ) async throws {
+        try await shard(of: partition).appliedChanges(of: partition, body)
     }
 
     // MARK: Writing

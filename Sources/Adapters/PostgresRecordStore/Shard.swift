@@ -119,13 +119,27 @@ struct Shard: Sendable {
         of partition: Int, _ tables: PreparedTables<TableLayout>, schemaOrdinal: Int,
         in exported: ExportedSnapshot? = nil, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws {
-        try await readSnapshot(for: body) {
+        try await readChunks(for: body) {
             RecordStoreError($0, database: database)
         } reading: { body in
             try await (exported?.sessions ?? snapshots).perform { connection in
                 let snapshot = try PartitionSnapshot(
                     connection, tables, settings, of: partition, schemaOrdinal: schemaOrdinal, in: exported, body)
                 try snapshot.run()
+            }
+        }
+    }
+
+    /// Reads all applied changes of a partition, in a snapshot of its own or in an exported one.
+    func appliedChanges(
+        of partition: Int, in exported: ExportedSnapshot? = nil,
+        _ body: @escaping @Sendable ([StoredAppliedChange]) throws -> Void
+    ) async throws {
+        try await readChunks(for: body) {
+            RecordStoreError($0, database: database)
+        } reading: { body in
+            try await (exported?.sessions ?? snapshots).perform { connection in
+                try AppliedChangeScan(connection, settings, of: partition, in: exported).run(body)
             }
         }
     }

@@ -40,13 +40,13 @@ package struct SnapshotChunks {
     }
 }
 
-/// Reads a snapshot for a caller: an error of the caller's body is rethrown as it is, while a failure of the store, which may be
+/// Reads chunks for a caller: an error of the caller's body is rethrown as it is, while a failure of the store, which may be
 /// of the same type, is converted.
 ///
 /// - Throws: what the body throws, `CancellationError`, and converted failures.
-package func readSnapshot(
-    for body: @escaping @Sendable (SnapshotChunk) throws -> Void, failure: (any Error) -> RecordStoreError,
-    reading read: (@escaping @Sendable (SnapshotChunk) throws -> Void) async throws -> Void
+package func readChunks<Chunk>(
+    for body: @escaping @Sendable (Chunk) throws -> Void, failure: (any Error) -> RecordStoreError,
+    reading read: (@escaping @Sendable (Chunk) throws -> Void) async throws -> Void
 ) async throws {
     do {
         try await read { chunk in

@@ -124,6 +124,32 @@ package final class SQLiteRecordStore: RecordStore {
         try await read { connection in try requests.map { try DevicesTable.read($0, connection) } }
     }
 
+    /// All in one read of a connection; the position last.
+    package func lookup(
+        rows keys: [RowKey], progress requests: [ProgressRequest], applied changes: [AppliedChangeKey],
+        in partition: Int, schemaOrdinal: Int, maximumBytes: Int
+    ) async throws(RecordStoreError) -> StepLookup {
+        let tables = try tables.get()
+        return try await read { connection in
+            var found = RowsRead(rows: [])
+            if !keys.isEmpty {
+                var lookup = try RowLookup(connection, tables, schemaOrdinal: schemaOrdinal)
+                found = try lookup.rows(keys, maximumBytes: maximumBytes)
+            }
+            return StepLookup(
+                rows: found.rows, unread: found.unread,
+                progress: try requests.map { try DevicesTable.read($0, connection) },
+                applied: try AppliedChangesTable.read(changes, connection),
+                position: try PartitionsTable.read(partition, connection))
+        }
+    }
+
+    package func appliedChanges(
+        _ keys: [AppliedChangeKey], in partition: Int
+    ) async throws(RecordStoreError) -> [AppliedChange?] {
+        try await read { connection in try AppliedChangesTable.read(keys, connection) }
+    }
+
     /// Counts a partition's rows by the indexes of keys; waits for snapshots.
     package func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
         let tables = try tables.get()
@@ -143,13 +169,26 @@ package final class SQLiteRecordStore: RecordStore {
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws {
         let tables = try tables.get()
-        try await readSnapshot(for: body) {
+        try await readChunks(for: body) {
             RecordStoreError($0, database: path)
         } reading: { body in
             try await snapshots.read { connection in
                 var snapshot = try PartitionSnapshot(
                     connection, tables, of: partition, schemaOrdinal: schemaOrdinal, body)
                 try snapshot.run()
+            }
+        }
+    }
+
+    /// Reads all applied changes; waits for snapshots, as they for this.
+    package func appliedChanges(
+        of partition: Int, _ body: @escaping @Sendable ([StoredAppliedChange]) throws -> Void
+    ) async throws {
+        try await readChunks(for: body) {
+            RecordStoreError($0, database: path)
+        } reading: { body in
+            try await snapshots.read { connection in
+                try AppliedChangesTable.readAll(of: partition, connection, body)
             }
         }
     }

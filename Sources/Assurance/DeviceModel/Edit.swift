@@ -15,6 +15,7 @@ package struct Edit {
     package let base: Int64?
     package let ifBase: Bool
     package let updatedAt: String?
+    package var changeID: String?
 
     /// - Parameter values: in canonical form.
     package init(
@@ -89,9 +90,12 @@ package struct Edit {
         isValid = true
     }
 
-    private init(_ other: Edit, values: [Int: String], canonical: [Int: String], base: Int64?) {
+    private init(
+        _ other: Edit, owner: SyncID? = nil, values: [Int: String], canonical: [Int: String], base: Int64?
+    ) {
         table = other.table
-        owner = other.owner
+        self.owner = owner ?? other.owner
+        changeID = other.changeID
         id = other.id
         isDelete = other.isDelete
         self.values = values
@@ -117,6 +121,11 @@ package struct Edit {
         return Edit(self, values: values, canonical: canonical, base: base)
     }
 
+    /// The same edit for another owner.
+    package func moved(to owner: SyncID) -> Edit {
+        Edit(self, owner: owner, values: values, canonical: canonical, base: base)
+    }
+
     package func json(_ schema: Schema) -> String {
         let table = schema.tables[table]
         var text = #"{"table":"\#(table.name)","id":"\#(id)","syncId":"\#(owner)""#
@@ -126,13 +135,15 @@ package struct Edit {
         if let base { text += #","base":\#(base)"# }
         if ifBase { text += #","ifBase":true"# }
         if let updatedAt { text += #","updatedAt":"\#(updatedAt)""# }
+        if let changeID { text += #","changeId":"\#(changeID)""# }
         return text + "}"
     }
 
     /// What the edit says, whatever its spelling; of a refused one its JSON.
     package var content: String {
         let values = canonical.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
-        return "\(table) \(owner) \(id) \(isDelete) \(values) \(base ?? 0) \(ifBase) \(updatedAt ?? "")"
+        return
+            "\(table) \(owner) \(id) \(isDelete) \(values) \(base ?? 0) \(ifBase) \(updatedAt ?? "") \(changeID ?? "")"
     }
 
     private struct Value {

@@ -1,4 +1,5 @@
 import Digest
+import RecordStore
 import SyncModel
 import SyncWire
 
@@ -61,6 +62,21 @@ struct EntryHash {
         let encoded = stored.outcome.encode()
         append(Int64(encoded.count))
         bytes += encoded
+        return finish()
+    }
+
+    mutating func appliedChange(_ stored: StoredAppliedChange) -> [UInt8] {
+        bytes.removeAll(keepingCapacity: true)
+        append(stored.key.owner.text)
+        append(stored.key.device.caller.text)
+        append(stored.key.device.knowledgeID.text)
+        let change = stored.change
+        bytes += change.identity.id.bytes
+        bytes += change.identity.content.bytes
+        append(change.timeStamp.rawValue)
+        append(change.version)
+        append(change.isOfTombstone ? 1 : 0)
+        append(change.knowledgeID?.text ?? "")
         return finish()
     }
 

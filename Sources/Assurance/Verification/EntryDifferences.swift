@@ -93,6 +93,21 @@ struct OutcomeDifference {
     }
 }
 
+enum AppliedChangeDifference {
+    /// The difference of two applied changes under one id, of which one may be missing.
+    static func difference(
+        _ expected: AppliedChange?, _ found: AppliedChange?, of key: AppliedChangeKey, _ names: RowNames
+    ) -> Difference {
+        Difference(
+            "\(names.device(key.device)), changeId with hash \(hexadecimal(key.id.bytes))",
+            expected: describe(expected), found: describe(found))
+    }
+
+    private static func describe(_ change: AppliedChange?) -> String {
+        change.map { "\($0.status), content \(hexadecimal($0.identity.content.bytes))" } ?? "no applied change"
+    }
+}
+
 struct PieceDifference {
     private let names: RowNames
 

@@ -64,11 +64,11 @@ struct StreamComparison<Expected: RecordStore>: Sendable {
         // If as many rows match as there are, none is missing.
         var total = 0
         var located = differences
-        try await SnapshotChunks.forEach(of: expected, partition: partition, schemaOrdinal: ordinal) { chunk in
+        try await expected.forEachChunk(of: partition, schemaOrdinal: ordinal) { chunk in
             if case .rows(let rows) = chunk { total += rows.count }
         }
         if matched < total {
-            try await SnapshotChunks.forEach(of: expected, partition: partition, schemaOrdinal: ordinal) { chunk in
+            try await expected.forEachChunk(of: partition, schemaOrdinal: ordinal) { chunk in
                 guard case .rows(let rows) = chunk else { return }
                 let held = try await stream.held(rows.map(\.key))
                 for row in rows where !held.contains(row.key) {
@@ -135,7 +135,7 @@ struct StreamComparison<Expected: RecordStore>: Sendable {
             }
         }
         var total = 0
-        try await SnapshotChunks.forEach(of: expected, partition: partition, schemaOrdinal: ordinal) { chunk in
+        try await expected.forEachChunk(of: partition, schemaOrdinal: ordinal) { chunk in
             if case .outcomes(let outcomes) = chunk { total += outcomes.count }
         }
         if matched < total {

@@ -16,6 +16,7 @@ struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
     private struct Content: Sendable, Hashable {
         var rows = ContentSum()
         var outcomes = ContentSum()
+        var applied = ContentSum()
     }
 
     func content(ordinal: Int) async throws -> Finding {
@@ -25,11 +26,13 @@ struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
         if left == right {
             return .equal(
                 "\(left.rows.count) rows, hash \(left.rows.text.prefix(16)); \(left.outcomes.count) outcomes, hash "
-                    + "\(left.outcomes.text.prefix(16))")
+                    + "\(left.outcomes.text.prefix(16)); \(left.applied.count) applied changes with a changeId, hash "
+                    + "\(left.applied.text.prefix(16))")
         }
         var differences = Differences()
         if left.rows != right.rows { try await locateRows(ordinal, &differences) }
         if left.outcomes != right.outcomes { try await locateOutcomes(ordinal, &differences) }
+        if left.applied != right.applied { try await locateAppliedChanges(ordinal, &differences) }
         return differences.finding(equal: "the hashes differ, the rows do not: the tables were written meanwhile")
     }
 
@@ -38,13 +41,16 @@ struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
     private func content(of store: some RecordReader, ordinal: Int) async throws -> Content {
         var content = Content()
         var hash = EntryHash()
-        try await SnapshotChunks.forEach(of: store, partition: partition, schemaOrdinal: ordinal) { chunk in
+        try await store.forEachChunk(of: partition, schemaOrdinal: ordinal) { chunk in
             switch chunk {
             case .position: break
             case .rows(let rows): for row in rows { content.rows.add(hash.row(row)) }
             case .outcomes(let outcomes):
                 for outcome in try await kept(outcomes, in: store) { content.outcomes.add(hash.outcome(outcome)) }
             }
+        }
+        try await store.forEachAppliedChange(of: partition) { changes in
+            for change in changes { content.applied.add(hash.appliedChange(change)) }
         }
         return content
     }
@@ -69,7 +75,7 @@ struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
     private func locateRows(_ ordinal: Int, _ differences: inout Differences) async throws {
         var located = differences
         let names = RowNames(schemas[ordinal]?.schema)
-        try await SnapshotChunks.forEach(of: found, partition: partition, schemaOrdinal: ordinal) { chunk in
+        try await found.forEachChunk(of: partition, schemaOrdinal: ordinal) { chunk in
             guard case .rows(let rows) = chunk else { return }
             let made = try await expected.rows(rows.map(\.key), in: partition, schemaOrdinal: ordinal)
             let byKey = Dictionary(made.map { ($0.key, $0) }) { first, _ in first }
@@ -82,7 +88,7 @@ struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
                 if let difference = RowDifference(names).first(made, row) { located.add(difference) }
             }
         }
-        try await SnapshotChunks.forEach(of: expected, partition: partition, schemaOrdinal: ordinal) { chunk in
+        try await expected.forEachChunk(of: partition, schemaOrdinal: ordinal) { chunk in
             guard case .rows(let rows) = chunk else { return }
             let there = try await found.rows(rows.map(\.key), in: partition, schemaOrdinal: ordinal)
             let keys = Set(there.map(\.key))
@@ -99,7 +105,7 @@ struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
     private func locateOutcomes(_ ordinal: Int, _ differences: inout Differences) async throws {
         var located = differences
         let names = RowNames(schemas[ordinal]?.schema)
-        try await SnapshotChunks.forEach(of: found, partition: partition, schemaOrdinal: ordinal) { chunk in
+        try await found.forEachChunk(of: partition, schemaOrdinal: ordinal) { chunk in
             guard case .outcomes(let outcomes) = chunk else { return }
             let answers = try await progress(outcomes, in: expected)
             for (there, made) in zip(try await kept(outcomes, in: found), answers) {
@@ -119,13 +125,31 @@ struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
                 }
             }
         }
-        try await SnapshotChunks.forEach(of: expected, partition: partition, schemaOrdinal: ordinal) { chunk in
+        try await expected.forEachChunk(of: partition, schemaOrdinal: ordinal) { chunk in
             guard case .outcomes(let outcomes) = chunk else { return }
             for (made, there) in zip(outcomes, try await progress(outcomes, in: found)) where there.outcome == nil {
                 located.add(
                     Difference(
                         "\(names.device(made.key)), batch \(made.outcome.batch)", expected: "an outcome",
                         found: "no outcome"))
+            }
+        }
+        differences = located
+    }
+
+    private func locateAppliedChanges(_ ordinal: Int, _ differences: inout Differences) async throws {
+        var located = differences
+        let names = RowNames(schemas[ordinal]?.schema)
+        try await found.forEachAppliedChange(of: partition) { changes in
+            let made = try await expected.appliedChanges(changes.map(\.changeKey), in: partition)
+            for (there, made) in zip(changes, made) where made != there.change {
+                located.add(AppliedChangeDifference.difference(made, there.change, of: there.changeKey, names))
+            }
+        }
+        try await expected.forEachAppliedChange(of: partition) { changes in
+            let there = try await found.appliedChanges(changes.map(\.changeKey), in: partition)
+            for (made, there) in zip(changes, there) where there == nil {
+                located.add(AppliedChangeDifference.difference(made.change, nil, of: made.changeKey, names))
             }
         }
         differences = located

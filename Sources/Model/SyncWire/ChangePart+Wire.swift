@@ -143,6 +143,8 @@ extension Change {
         var ifBase = false
         var updatedAt: Int64?
         var isAltered = false
+        var changeID: ShortDigest?
+        var content: ShortDigest?
         while let field = try reader.next() {
             switch field.number {
             case 1: index = try reader.count(field)
@@ -157,13 +159,22 @@ extension Change {
             case 8: ifBase = try reader.flag(field)
             case 9: updatedAt = try reader.signed(field)
             case 10: isAltered = try reader.flag(field)
+            case 11: changeID = try reader.shortDigest(field)
+            case 12: content = try reader.shortDigest(field)
             default: try reader.skip(field)
             }
         }
         guard let id else { throw reader.missing(3) }
+        var identity: ChangeIdentity?
+        if changeID != nil || content != nil {
+            guard let changeID else { throw reader.missing(11) }
+            guard let content else { throw reader.missing(12) }
+            identity = ChangeIdentity(id: changeID, content: content)
+        }
         self.init(
             index: index, table: table, id: id, knowledgeID: knowledgeID, isDelete: isDelete,
-            values: values ?? RowValues(), base: base, ifBase: ifBase, updatedAt: updatedAt, isAltered: isAltered)
+            values: values ?? RowValues(), base: base, ifBase: ifBase, updatedAt: updatedAt, isAltered: isAltered,
+            identity: identity)
     }
 
     @inline(__always)
@@ -178,5 +189,9 @@ extension Change {
         writer.flag(8, ifBase)
         writer.presentSigned(9, updatedAt)
         writer.flag(10, isAltered)
+        if let identity {
+            writer.bytes(11, identity.id.bytes)
+            writer.bytes(12, identity.content.bytes)
+        }
     }
 }

@@ -39,6 +39,7 @@ extension RefusalCode: WireEnum {
         case .batchAborted: 9
         case .rowTooLarge: 10
         case .batchRowsTooLarge: 11
+        case .changeMismatch: 12
         }
     }
 }

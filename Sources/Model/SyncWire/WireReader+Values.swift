@@ -91,6 +91,11 @@ extension WireReader {
         return [UInt8](hash)
     }
 
+    package mutating func shortDigest(_ field: Field) throws(WireError) -> ShortDigest {
+        guard let digest = ShortDigest(try bytes(field)) else { throw failure(.invalidForm, field) }
+        return digest
+    }
+
     package mutating func values(_ field: Field) throws(WireError) -> RowValues {
         guard let values = RowValues(encoded: try bytes(field)) else { throw failure(.invalidValues, field) }
         return values

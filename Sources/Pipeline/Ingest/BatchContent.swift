@@ -9,7 +9,8 @@ import SyncModel
 /// name. Each piece is preceded by its length, and an entry begins with 1 for a change and with 2 for another element, so that
 /// the encoding is unambiguous.
 ///
-/// The hash is stored with every outcome: another encoding needs another rules version.
+/// The hash is stored with every outcome, and that of a change with a `changeId` permanently: another encoding needs another
+/// rules version.
 struct BatchContent {
     private var bytes: [UInt8] = []
 
@@ -20,13 +21,21 @@ struct BatchContent {
 
     mutating func reserve(_ count: Int) { bytes.reserveCapacity(count) }
 
-    mutating func add(_ change: Change, owner: SyncID, forms: IngestSchema.TableForms, values: ColumnValues) {
+    /// Adds a change.
+    ///
+    /// - Returns: what a change with a `changeId` is recognized by, in any batch: the hash of its own bytes alone.
+    mutating func add(
+        _ change: Change, owner: SyncID, forms: IngestSchema.TableForms, values: ColumnValues, changeID: ChangeID?
+    ) -> ChangeIdentity? {
+        let start = bytes.count
         bytes.append(1)
         add(owner.text.utf8.span)
         add(forms.name.span)
         add(change.id.text.utf8.span)
         add(change.knowledgeID.text.utf8.span)
-        bytes.append((change.isDelete ? 1 : 0) | (change.ifBase ? 2 : 0) | (change.updatedAt == nil ? 0 : 4))
+        bytes.append(
+            (change.isDelete ? 1 : 0) | (change.ifBase ? 2 : 0) | (change.updatedAt == nil ? 0 : 4)
+                | (changeID == nil ? 0 : 8))
         add(UInt64(change.base.rawValue))
         add(UInt64(bitPattern: change.updatedAt ?? 0))
         if !values.ranges.isEmpty {
@@ -37,6 +46,11 @@ struct BatchContent {
         }
         // No column's name is empty, so an empty one ends the columns.
         add(0)
+        guard let changeID else { return nil }
+        add(changeID.text.utf8.span)
+        return ChangeIdentity(
+            id: ShortDigest(prefixOf: SHA256.digest(of: changeID.text.utf8.span.bytes)),
+            content: ShortDigest(prefixOf: SHA256.digest(of: bytes.span.bytes.extracting(droppingFirst: start))))
     }
 
     /// Adds an element that is not a change, as sent except for white space, escapes and the order of members.

@@ -28,7 +28,7 @@ struct BatchSplitter {
         self.hasOtherEpoch = hasOtherEpoch
         content = BatchContent(isAtomic: batch.isAtomic)
         parts = OwnerParts(caller: batch.device.caller, grants: batch.grants)
-        reader = ChangeReader(schema: schema, device: batch.device)
+        reader = ChangeReader(schema: schema, device: batch.device, rules: batch.rules)
     }
 
     var changeCount: Int { ranges.count }

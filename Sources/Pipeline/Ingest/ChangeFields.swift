@@ -3,6 +3,8 @@ import SyncModel
 
 /// The fields of a change besides its values; null is the same as missing, and unknown fields are ignored.
 struct ChangeFields {
+    /// ``RulesVersion`` of the batch.
+    private let rules: Int
     /// The owner of the row; `nil` for the caller.
     private(set) var owner: SyncID?
     private(set) var knowledgeID: KnowledgeID?
@@ -15,8 +17,12 @@ struct ChangeFields {
     private(set) var updatedAt: Int64?
     /// Whether `updatedAt` was not sent in its canonical form.
     private(set) var isUpdatedAtRespelled = false
+    /// Unknown before rules version 3.
+    private(set) var changeID: ChangeID?
 
     private var seen: Names = []
+
+    init(rules: Int) { self.rules = rules }
 
     enum Table {
         /// The position of a table of the schema.
@@ -37,6 +43,7 @@ struct ChangeFields {
         static let base = Names(rawValue: 64)
         static let updatedAt = Names(rawValue: 128)
         static let values = Names(rawValue: 256)
+        static let changeID = Names(rawValue: 512)
     }
 
     /// Reads all fields of an object; the owner is read even where another field is refused, before or after it.
@@ -75,6 +82,8 @@ struct ChangeFields {
             if try isGiven(.ifBase, "ifBase", value) { ifBase = try flag(value, "ifBase") }
         } else if member.isNamed("updatedAt") {
             if try isGiven(.updatedAt, "updatedAt", value) { try readUpdatedAt(value) }
+        } else if rules >= 3, member.isNamed("changeId") {
+            if try isGiven(.changeID, "changeId", value) { changeID = try identifier(value, "changeId") }
         }
     }
 

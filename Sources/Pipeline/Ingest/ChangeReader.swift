@@ -11,21 +11,25 @@ struct ChangeReader {
 
     private let schema: IngestSchema
     private let device: Device
+    /// ``RulesVersion`` of the batch.
+    private let rules: Int
     private var values = ColumnValues()
 
-    init(schema: IngestSchema, device: Device) {
+    init(schema: IngestSchema, device: Device, rules: Int) {
         self.schema = schema
         self.device = device
+        self.rules = rules
     }
 
     /// Reads the element at a position of the batch and adds it to the batch's content.
     mutating func read(_ element: borrowing JSONValue, index: Int, into content: inout BatchContent) -> Reading {
-        var fields = ChangeFields()
+        var fields = ChangeFields(rules: rules)
         do throws(ChangeRefusal) {
             try fields.read(element, schema: schema.schema, device: device)
-            let change = try change(element, fields, index: index)
-            content.add(
-                change, owner: fields.owner ?? device.caller, forms: schema.tables[change.table], values: values)
+            var change = try change(element, fields, index: index)
+            change.identity = content.add(
+                change, owner: fields.owner ?? device.caller, forms: schema.tables[change.table], values: values,
+                changeID: fields.changeID)
             return Reading(owner: fields.owner, result: .success(change))
         } catch {
             content.add(refused: element)

@@ -2,7 +2,7 @@ import RecordStore
 import SyncModel
 import Synchronization
 
-/// Rows and device progress that are ordered and published but not yet written to the tables (I5).
+/// Rows, device progress and applied changes that are ordered and published but not yet written to the tables (I5).
 ///
 /// Each entry belongs to the step that changed it last and is removed when that step is written; until then it replaces what
 /// the store has.
@@ -20,9 +20,14 @@ struct Overlay {
 
     private var rows: [RowKey: RowEntry] = [:]
     private var progress: [DeviceKey: ProgressEntry] = [:]
+    /// Each of one step, since a change is applied once.
+    private var applied: [AppliedChangeKey: AppliedChange] = [:]
 
     /// The row after the newest step that touched it.
     func row(_ key: RowKey) -> OrderedRow? { rows[key]?.row }
+
+    /// The change that steps not yet written applied.
+    func appliedChange(_ key: AppliedChangeKey) -> AppliedChange? { applied[key] }
 
     /// Whether steps not yet written gave a device an outcome.
     func holds(_ key: DeviceKey) -> Bool { progress[key] != nil }
@@ -42,9 +47,10 @@ struct Overlay {
     }
 
     /// Adds the results of a part.
-    mutating func add(_ written: [WrittenRow], _ outcome: Outcome?, of key: DeviceKey, step: Int) {
-        for row in written.lazy.map(\.row) { rows[row.key] = RowEntry(row: row, step: step) }
-        guard let outcome else { return }
+    mutating func add(_ result: OrderingMachine.Step, of key: DeviceKey, step: Int) {
+        for row in result.written.lazy.map(\.row) { rows[row.key] = RowEntry(row: row, step: step) }
+        for change in result.applied { applied[AppliedChangeKey(device: key, id: change.identity.id)] = change }
+        guard let outcome = result.outcome else { return }
         var entry = progress[key] ?? ProgressEntry(highestBatch: 0, step: step, outcomes: [])
         entry.highestBatch = max(entry.highestBatch, outcome.batch)
         entry.step = step
@@ -58,6 +64,7 @@ struct Overlay {
         for row in step.rows {
             if let place = rows.index(forKey: row.key), rows[place].value.step == step.number { rows.remove(at: place) }
         }
+        for stored in step.applied { applied[stored.changeKey] = nil }
         for stored in step.outcomes {
             guard var entry = progress[stored.key] else { continue }
             entry.outcomes.removeAll { $0.step <= step.number }

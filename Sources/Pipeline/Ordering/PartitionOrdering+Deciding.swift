@@ -9,13 +9,14 @@ struct PartAtOffset: Sendable {
     let part: ChangePart
 }
 
-/// The rows and the devices' progress that the parts of a step need.
+/// The rows, the devices' progress and the applied changes that the parts of a step need.
 struct ReadAhead: Sendable {
     /// The existing rows.
     var rows: [RowKey: OrderedRow] = [:]
     /// The rows that were requested and not looked up.
     var unread: Set<RowKey> = []
     var progress: [ProgressRequest: DeviceProgress] = [:]
+    var applied: [AppliedChangeKey: AppliedChange] = [:]
 
     /// A row as it was before the step; `nil` if it does not exist.
     func row(_ key: RowKey) -> OrderedRow? {
@@ -33,8 +34,9 @@ struct Lookups: Sendable {
     /// Each once, in the order in which the parts touch them.
     var rows: [RowKey] = []
     var progress: Set<ProgressRequest> = []
+    var applied: Set<AppliedChangeKey> = []
 
-    var isEmpty: Bool { rows.isEmpty && progress.isEmpty }
+    var isEmpty: Bool { rows.isEmpty && progress.isEmpty && applied.isEmpty }
 }
 
 /// Deciding: from parts, rows and devices' progress to a step.
@@ -107,6 +109,13 @@ extension PartitionOrdering {
                     lookups.rows.append(key)
                 }
             }
+            for key in part.appliedChangeKeys {
+                if let change = overlay.appliedChange(key) {
+                    lookups.known.applied[key] = change
+                } else {
+                    lookups.applied.insert(key)
+                }
+            }
             guard let batch = part.batch else { continue }
             let request = ProgressRequest(key: part.deviceKey, batch: batch)
             if overlay.holds(part.deviceKey) {
@@ -171,12 +180,15 @@ extension PartitionOrdering {
             // A repeated delivery is dropped whatever its device did.
             guard let progress = before.hasSeen(part) ? DeviceProgress() : progress(of: part, known) else { break }
             do throws(OrderingMachine.Pause) {
-                let result = try machine.step(part, state: before, schemas: schemas, progress: progress) { key in
+                let result = try machine.step(part, state: before, schemas: schemas, progress: progress) { id in
+                    let key = AppliedChangeKey(device: part.deviceKey, id: id)
+                    return overlay.appliedChange(key) ?? known.applied[key]
+                } row: { key in
                     overlay.row(key) ?? known.row(key)
                 }
                 let records = try publication(of: result, for: next, schemas: schemas)
                 step.add(result, records, key: part.deviceKey)
-                overlay.add(result.written, result.outcome, of: part.deviceKey, step: stepNumber)
+                overlay.add(result, of: part.deviceKey, step: stepNumber)
             } catch {
                 obstacle = .paused(TopicPartition(.changes, partition), offset: next.offset, reason: error)
                 break

@@ -94,16 +94,19 @@ struct PartitionOrdering {
     mutating func beginWrite(_ steps: [PendingStep], orderedOffset: Int64?) -> StoreStep {
         var rows = [RowKey: OrderedRow](minimumCapacity: steps.reduce(0) { $0 + $1.rows.count })
         var outcomes: [StoredOutcome] = []
+        var applied: [StoredAppliedChange] = []
         for step in steps {
             for row in step.rows { rows[row.key] = row }
             outcomes += step.outcomes
+            applied += step.applied
         }
         let position = StoredPosition(
             state: steps.last?.state ?? state, orderedOffset: orderedOffset ?? stored?.orderedOffset ?? 0)
         writing = position
         ownPositions.append(position)
         return StoreStep(
-            partition: partition, expected: stored, position: position, rows: Array(rows.values), outcomes: outcomes)
+            partition: partition, expected: stored, position: position, rows: Array(rows.values), outcomes: outcomes,
+            applied: applied)
     }
 
     /// Removes steps that were written.

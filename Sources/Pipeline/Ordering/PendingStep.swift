@@ -13,6 +13,8 @@ struct PendingStep: Sendable {
     var rows: [OrderedRow] = []
     /// The outcomes to keep, in the order of the parts.
     var outcomes: [StoredOutcome] = []
+    /// The applied changes to keep.
+    var applied: [StoredAppliedChange] = []
     var counts = OrderedCounts()
     /// Since it was decided.
     let watch = Stopwatch()
@@ -40,6 +42,11 @@ struct PendingStep: Sendable {
         if let outcome = step.outcome {
             outcomes.append(StoredOutcome(key: key, outcome: outcome))
             size += outcome.memory
+        }
+        for change in step.applied {
+            applied.append(StoredAppliedChange(key: key, change: change))
+            // Here and in the overlay.
+            size += 320
         }
     }
 }

@@ -19,13 +19,29 @@ package protocol RecordReader: Sendable {
     /// - Returns: one per request, in order; empty for an unknown device.
     func progress(_ requests: [ProgressRequest], in partition: Int) async throws(RecordStoreError) -> [DeviceProgress]
 
-    /// Reads a whole partition in one snapshot: rows by timeStamp within each owner, outcomes of each device oldest
+    /// The applied changes that had a `changeId`.
+    ///
+    /// - Returns: one per key, in order; `nil` where there is none.
+    func appliedChanges(
+        _ keys: [AppliedChangeKey], in partition: Int
+    ) async throws(RecordStoreError) -> [AppliedChange?]
+
+    /// Reads a whole partition in one snapshot, except applied changes: rows by timeStamp within each owner, outcomes of each device oldest
     /// first.
     ///
     /// - Parameter body: called with each chunk, the position first, on a thread of the store, which it may block. An
     ///   error of the body ends the read.
     func snapshot(
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
+    ) async throws
+
+    /// Reads all applied changes of a partition that had a `changeId`, in one snapshot and in any order.
+    ///
+    /// Only verification reads them all: a partition may have more of them than rows, and streams do not need them.
+    ///
+    /// - Parameter body: as that of a snapshot.
+    func appliedChanges(
+        of partition: Int, _ body: @escaping @Sendable ([StoredAppliedChange]) throws -> Void
     ) async throws
 }
 

@@ -16,14 +16,14 @@ package protocol RecordStore: RecordReader {
     ///   before anything is changed.
     func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError)
 
-    /// Reads what ordering needs before a step: rows, devices' progress, and the partition's position, which is read with them
-    /// or after them.
+    /// Reads what ordering needs before a step: rows, devices' progress, applied changes, and the partition's position, which is
+    /// read with them or after them.
     ///
     /// - Parameter maximumBytes: as in ``RecordReader/rows(_:in:schemaOrdinal:maximumBytes:)``.
     /// - Throws: as that and the others, which the default calls one after the other.
     func lookup(
-        rows keys: [RowKey], progress requests: [ProgressRequest], in partition: Int, schemaOrdinal: Int,
-        maximumBytes: Int
+        rows keys: [RowKey], progress requests: [ProgressRequest], applied changes: [AppliedChangeKey],
+        in partition: Int, schemaOrdinal: Int, maximumBytes: Int
     ) async throws(RecordStoreError) -> StepLookup
 
     /// Writes the steps of one or more partitions in one transaction, if the position of every partition is still
@@ -41,16 +41,18 @@ package protocol RecordStore: RecordReader {
 
 extension RecordStore {
     package func lookup(
-        rows keys: [RowKey], progress requests: [ProgressRequest], in partition: Int, schemaOrdinal: Int,
-        maximumBytes: Int
+        rows keys: [RowKey], progress requests: [ProgressRequest], applied changes: [AppliedChangeKey],
+        in partition: Int, schemaOrdinal: Int, maximumBytes: Int
     ) async throws(RecordStoreError) -> StepLookup {
         var read = RowsRead(rows: [])
         if !keys.isEmpty {
             read = try await rows(keys, in: partition, schemaOrdinal: schemaOrdinal, maximumBytes: maximumBytes)
         }
         let progress = requests.isEmpty ? [] : try await progress(requests, in: partition)
+        let applied = changes.isEmpty ? [] : try await appliedChanges(changes, in: partition)
         return StepLookup(
-            rows: read.rows, unread: read.unread, progress: progress, position: try await position(of: partition))
+            rows: read.rows, unread: read.unread, progress: progress, applied: applied,
+            position: try await position(of: partition))
     }
 }
 
@@ -62,15 +64,19 @@ package struct StepLookup: Sendable, Hashable {
     package var unread: [RowKey]
     /// One for each request, in order.
     package var progress: [DeviceProgress]
-    /// The position of the partition that the rows and the progress have at the latest.
+    /// One for each key of an applied change, in order.
+    package var applied: [AppliedChange?]
+    /// The position of the partition that all of these have at the latest.
     package var position: StoredPosition?
 
     package init(
-        rows: [OrderedRow], unread: [RowKey] = [], progress: [DeviceProgress], position: StoredPosition?
+        rows: [OrderedRow], unread: [RowKey] = [], progress: [DeviceProgress], applied: [AppliedChange?] = [],
+        position: StoredPosition?
     ) {
         self.rows = rows
         self.unread = unread
         self.progress = progress
+        self.applied = applied
         self.position = position
     }
 }
@@ -114,6 +120,20 @@ package struct StoredOutcome: Sendable, Hashable {
     }
 }
 
+/// An applied change to store; each key once, ever.
+package struct StoredAppliedChange: Sendable, Hashable {
+    /// The device, and the owner whose row it changed.
+    package let key: DeviceKey
+    package let change: AppliedChange
+
+    package init(key: DeviceKey, change: AppliedChange) {
+        self.key = key
+        self.change = change
+    }
+
+    package var changeKey: AppliedChangeKey { AppliedChangeKey(device: key, id: change.identity.id) }
+}
+
 /// The result of one or more parts of one partition, committed together.
 package struct StoreStep: Sendable, Hashable {
     package let partition: Int
@@ -125,16 +145,28 @@ package struct StoreStep: Sendable, Hashable {
     package let rows: [OrderedRow]
     /// In the order of the parts; each raises its device's highest batch number.
     package let outcomes: [StoredOutcome]
+    /// The applied changes that had a `changeId`.
+    package let applied: [StoredAppliedChange]
 
     package init(
         partition: Int, expected: StoredPosition?, position: StoredPosition, rows: [OrderedRow],
-        outcomes: [StoredOutcome]
+        outcomes: [StoredOutcome], applied: [StoredAppliedChange] = []
     ) {
         self.partition = partition
         self.expected = expected
         self.position = position
         self.rows = rows
         self.outcomes = outcomes
+        self.applied = applied
+    }
+
+    /// The owners whose rows, batches or changes the step stores.
+    package var owners: Set<SyncID> {
+        var owners = Set<SyncID>()
+        for row in rows { owners.insert(row.key.owner) }
+        for outcome in outcomes { owners.insert(outcome.key.owner) }
+        for change in applied { owners.insert(change.key.owner) }
+        return owners
     }
 }
 

@@ -52,6 +52,23 @@ import Verification
             "DELETE FROM weir_outcomes WHERE place = (SELECT min(place) FROM weir_outcomes)",
             "device k0 of abc, with owner abc, batch ", 1
         ),
+        (
+            "DELETE FROM weir_applied_changes WHERE change_id = zeroblob(16)",
+            "device k0 of abc, with owner abc, changeId with hash 00000000000000000000000000000000", 1
+        ),
+        (
+            "UPDATE weir_applied_changes SET content = randomblob(16) WHERE change_id = zeroblob(16)",
+            "device k0 of abc, with owner abc, changeId with hash 00000000000000000000000000000000", 1
+        ),
+        (
+            "UPDATE weir_applied_changes SET time_stamp = time_stamp + 1 WHERE change_id = zeroblob(16)",
+            "device k0 of abc, with owner abc, changeId with hash 00000000000000000000000000000000", 1
+        ),
+        (
+            "INSERT INTO weir_applied_changes SELECT device, x'0F0F0F0F0F0F0F0F0F0F0F0F0F0F0F0F', content, 1, 1, 0, NULL"
+                + " FROM weir_applied_changes WHERE change_id = zeroblob(16)",
+            "device k0 of abc, with owner abc, changeId with hash 0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f", 1
+        ),
     ]) func aChangeInTheTablesIsNamed(sql: String, item: String, count: Int) async throws {
         try await World.with { world in
             try await world.appendChanges(60)

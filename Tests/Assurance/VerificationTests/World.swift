@@ -62,9 +62,11 @@ struct World {
             columns.append(Array("\"text \(number)\"".utf8))
             let owner = SyncID(unchecked: "abc")
             let device = Device(caller: owner, knowledgeID: KnowledgeID(unchecked: "k\(number % 3)"))
+            let id = ShortDigest(prefixOf: Array(repeating: UInt8(number % 256), count: 16))
             let change = Change(
                 index: 0, table: 0, id: RowID(unchecked: "r\(number * number % 7)"), knowledgeID: device.knowledgeID,
-                isDelete: number % 5 == 4, values: columns, base: .zero)
+                isDelete: number % 5 == 4, values: columns, base: .zero,
+                identity: number % 4 == 0 ? ChangeIdentity(id: id, content: id) : nil)
             return ChangePart(
                 epoch: Self.history.epoch, schema: Self.schemas.entries[0].version.hash,
                 upload: UploadReference(partition: 0, offset: Int64(number)), logTime: Int64(number), part: 0,
@@ -203,6 +205,18 @@ struct WatchedStore: RecordStore {
         }
         try await base.commit(steps)
         for step in steps { await written(step.position) }
+    }
+
+    func appliedChanges(
+        _ keys: [AppliedChangeKey], in partition: Int
+    ) async throws(RecordStoreError) -> [AppliedChange?] {
+        try await base.appliedChanges(keys, in: partition)
+    }
+
+    func appliedChanges(
+        of partition: Int, _ body: @escaping @Sendable ([StoredAppliedChange]) throws -> Void
+    ) async throws {
+        try await base.appliedChanges(of: partition, body)
     }
 
     func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {

@@ -11,7 +11,8 @@ import RecordStore
 ///     }
 package enum RecordStoreConformance {
     package static let cases: [ConformanceCase] =
-        valueCases + keyCases + commitCases + progressCases + evolutionCases + snapshotCases + preparationCases
+        valueCases + keyCases + commitCases + progressCases + appliedChangeCases + evolutionCases + snapshotCases
+        + preparationCases
 }
 
 /// One behaviour that a store must have.

@@ -76,6 +76,19 @@ import Testing
         ("values that end early", Builder().message(15) { $0.blob(6, [0x0A, 5, 1]) }, .invalidValues, [15, 6]),
         ("values twice", Builder().message(15) { $0.blob(6, []).blob(6, []) }, .repeated, [15, 6]),
         ("table 2^31", Builder().message(15) { $0.varint(2, 1 << 31) }, .outOfRange, [15, 2]),
+        (
+            "a changeId of 15 bytes",
+            Builder().message(15) { $0.text(3, "r").blob(11, [UInt8](repeating: 0, count: 15)) }, .invalidForm,
+            [15, 11]
+        ),
+        (
+            "a changeId without content",
+            Builder().message(15) { $0.text(3, "r").blob(11, [UInt8](repeating: 0, count: 16)) }, .missing, [15, 12]
+        ),
+        (
+            "content without a changeId",
+            Builder().message(15) { $0.text(3, "r").blob(12, [UInt8](repeating: 0, count: 16)) }, .missing, [15, 11]
+        ),
         ("a second summary", Builder().message(19) { $0 }, .repeated, [19]),
         ("another owner *", Builder().text(9, ""), .invalidID, [9]),
         ("a hash of 31 bytes", Builder().blob(13, [UInt8](repeating: 0, count: 31)), .invalidForm, [13]),
@@ -116,7 +129,7 @@ import Testing
         ("a result without status", Builder().message(20) { $0.text(3, "r") }, .missing, [20, 4]),
         ("status 5", Builder().message(20) { $0.text(3, "r").varint(4, 5) }, .unknownValue, [20, 4]),
         ("a refusal without code", Builder().message(20) { $0.text(3, "r").varint(4, 4) }, .missing, [20, 9]),
-        ("refusal code 12", Builder().message(20) { $0.varint(9, 12) }, .unknownValue, [20, 9]),
+        ("refusal code 13", Builder().message(20) { $0.varint(9, 13) }, .unknownValue, [20, 9]),
         ("verdict 6", Builder().varint(17, 6), .unknownValue, [17]),
         ("a hash of 33 bytes", Builder().blob(18, [UInt8](repeating: 0, count: 33)), .invalidForm, [18]),
         ("a second summary", Builder().message(21) { $0 }, .repeated, [21]),

@@ -40,7 +40,7 @@ extension Sample {
                 epoch: epoch, schema: hash, upload: UploadReference(partition: 0, offset: 0), logTime: 0, part: 0,
                 owner: device.caller, device: device, batch: nil, contentHash: contentHash, changes: []),
             json: """
-                {"format": 1, "epoch": "\(epoch)", "rules": 2, "schema": "\(hash)", "owner": "abc", "caller": "abc",
+                {"format": 1, "epoch": "\(epoch)", "rules": 3, "schema": "\(hash)", "owner": "abc", "caller": "abc",
                  "knowledge_id": "k1", "content_hash": "\(base64(contentHash))"}
                 """),
         sample("a part with every kind of change", part, json: partJSON),
@@ -78,6 +78,11 @@ extension Sample {
             Change(
                 index: 4, table: 0, id: RowID(unchecked: "r4"), knowledgeID: device.knowledgeID,
                 values: values(nil), updatedAt: .max),
+            Change(
+                index: 5, table: 0, id: RowID(unchecked: "r5"), knowledgeID: device.knowledgeID, isDelete: true,
+                values: RowValues(),
+                identity: ChangeIdentity(
+                    id: ShortDigest(prefixOf: contentHash), content: ShortDigest(prefixOf: contentHash.reversed()))),
         ],
         summary: BatchSummary(
             changeCount: Int(Int32.max), otherOwners: [SyncID(unchecked: "x"), SyncID(unchecked: "\u{1F600}")],
@@ -86,7 +91,7 @@ extension Sample {
             }))
 
     static let partJSON = """
-        {"format": 1, "epoch": "\(epoch)", "rules": 2, "schema": "\(hash)", "upload_partition": 3,
+        {"format": 1, "epoch": "\(epoch)", "rules": 3, "schema": "\(hash)", "upload_partition": 3,
          "upload_offset": "300", "log_time": "1767322985000001", "owner": "abc", "caller": "abc", "knowledge_id": "k1",
          "batch": "7", "content_hash": "\(base64(contentHash))", "is_atomic": true, "has_ingest_refusal": true,
          "changes": [
@@ -95,7 +100,9 @@ extension Sample {
             "base": "9007199254740991", "if_base": true, "updated_at": "-9223372036854775808", "is_altered": true},
            {"index": 2147483647, "id": "r3", "values": {"column": ["", "\(base64("3"))", ""]}, "base": "1",
             "updated_at": "0"},
-           {"index": 4, "id": "r4", "values": {"column": [""]}, "updated_at": "9223372036854775807"}],
+           {"index": 4, "id": "r4", "values": {"column": [""]}, "updated_at": "9223372036854775807"},
+           {"index": 5, "id": "r5", "is_delete": true, "change_id": "\(base64(Array(contentHash.prefix(16))))",
+            "content": "\(base64(Array(contentHash.reversed().prefix(16))))"}],
          "tables": [{"name": "person"}, {"table": 1, "name": "note"}],
          "summary": {"change_count": 2147483647, "other_owners": ["x", "\u{1F600}"], "refusals": [
            {"code": "REFUSAL_CODE_NOT_GRANTED"},
@@ -108,7 +115,8 @@ extension Sample {
            {"index": 7, "code": "REFUSAL_CODE_INVALID_CHANGE", "message": "column invalidChange"},
            {"index": 8, "code": "REFUSAL_CODE_MISSING_VALUE", "message": "column missingValue"},
            {"index": 9, "code": "REFUSAL_CODE_ROW_GONE", "message": "column rowGone"},
-           {"index": 10, "code": "REFUSAL_CODE_BATCH_ABORTED", "message": "column batchAborted"}]}}
+           {"index": 10, "code": "REFUSAL_CODE_BATCH_ABORTED", "message": "column batchAborted"},
+           {"index": 11, "code": "REFUSAL_CODE_CHANGE_MISMATCH", "message": "column changeMismatch"}]}}
         """
 
     static let deadLetters: [Sample] =

@@ -10,6 +10,7 @@ struct ByHand {
     private(set) var pieces: [[UInt8]] = []
     private var rows: [RowKey: OrderedRow] = [:]
     private var outcomes: [DeviceKey: [Outcome]] = [:]
+    private var applied: [AppliedChangeKey: AppliedChange] = [:]
 
     init(_ parts: [ChangePart]) throws {
         for (offset, part) in parts.enumerated() { try order(part, at: Int64(offset)) }
@@ -19,9 +20,16 @@ struct ByHand {
         let kept = outcomes[part.deviceKey] ?? []
         let progress = DeviceProgress(
             highestBatch: kept.last?.batch ?? 0, outcome: kept.first { $0.batch == part.batch })
-        let step = try machine.step(part, state: state, schemas: Fixture.schemas, progress: progress) { rows[$0] }
+        let step = try machine.step(part, state: state, schemas: Fixture.schemas, progress: progress) { id in
+            applied[AppliedChangeKey(device: part.deviceKey, id: id)]
+        } row: {
+            rows[$0]
+        }
         state = step.state
         for row in step.rows { rows[row.key] = row }
+        for change in step.applied {
+            applied[AppliedChangeKey(device: part.deviceKey, id: change.identity.id)] = change
+        }
         if let outcome = step.outcome {
             outcomes[part.deviceKey] = (kept + [outcome]).suffix(Outcome.keptPerDevice)
         }
@@ -52,7 +60,7 @@ struct ByHand {
                     row.values = row.values.lifted(to: table)
                 }
                 return row
-            }, outcomes: outcomes)
+            }, outcomes: outcomes, applied: applied)
     }
 }
 
@@ -61,6 +69,7 @@ struct Tables: Equatable, Sendable {
     var state = PartitionState()
     var rows: [RowKey: OrderedRow] = [:]
     var outcomes: [DeviceKey: [Outcome]] = [:]
+    var applied: [AppliedChangeKey: AppliedChange] = [:]
 }
 
 extension WatchedStore {
@@ -78,6 +87,9 @@ extension WatchedStore {
                 for stored in outcomes { tables.outcomes[stored.key, default: []].append(stored.outcome) }
             }
         }
+        let changes = Signal<[StoredAppliedChange]>()
+        try await appliedChanges(of: partition) { changes.add($0) }
+        for stored in changes.facts.joined() { tables.applied[stored.changeKey] = stored.change }
         return tables
     }
 }

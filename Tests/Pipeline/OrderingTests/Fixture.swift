@@ -66,6 +66,13 @@ struct PartMaker {
 }
 
 extension Change {
+    /// Gives the change an id.
+    mutating func name(id: UInt8, content: UInt8 = 0) {
+        identity = ChangeIdentity(
+            id: ShortDigest(prefixOf: Array(repeating: id, count: 16)),
+            content: ShortDigest(prefixOf: Array(repeating: content, count: 16)))
+    }
+
     /// An edit; `nil` leaves a column out.
     static func edit(
         _ id: String, _ values: [String?], table: Int = Fixture.note, isDelete: Bool = false, base: Int64 = 0

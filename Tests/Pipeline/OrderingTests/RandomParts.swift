@@ -8,6 +8,8 @@ func randomParts(_ count: Int, seed: UInt64, owners: [String]) -> [ChangePart] {
     var maker = PartMaker()
     var parts: [ChangePart] = []
     var batches: [DeviceKey: Int64] = [:]
+    // A generator of its own: the other content of a seed is what it was without ids.
+    var named = SeededRandom(seed: ~seed)
     for number in 0..<count {
         if let old = parts.randomElement(using: &generator), generator.chance(6) {
             parts.append(old)
@@ -44,6 +46,11 @@ func randomParts(_ count: Int, seed: UInt64, owners: [String]) -> [ChangePart] {
             }
         } else if generator.chance(92) {
             part.batch = highest + (generator.chance(90) ? 1 : 3)
+        }
+        for index in part.changes.indices where part.changes[index].identity == nil && named.chance(40) {
+            // Few ids, so that most were used before, and half of them with the same content.
+            part.changes[index].name(
+                id: UInt8.random(in: 0...20, using: &named), content: UInt8.random(in: 0...1, using: &named))
         }
         batches[part.deviceKey] = max(highest, part.batch ?? 0)
         parts.append(part)

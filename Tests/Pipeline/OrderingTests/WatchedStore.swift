@@ -127,6 +127,18 @@ final class WatchedStore: RecordStore {
         events.add(.committed(steps))
     }
 
+    func appliedChanges(
+        _ keys: [AppliedChangeKey], in partition: Int
+    ) async throws(RecordStoreError) -> [AppliedChange?] {
+        try await base.appliedChanges(keys, in: partition)
+    }
+
+    func appliedChanges(
+        of partition: Int, _ body: @escaping @Sendable ([StoredAppliedChange]) throws -> Void
+    ) async throws {
+        try await base.appliedChanges(of: partition, body)
+    }
+
     func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
         try await base.size(of: partition)
     }

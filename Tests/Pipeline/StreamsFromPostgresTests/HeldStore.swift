@@ -81,6 +81,18 @@ final class HeldStore<Base: RecordStore>: RecordStore {
         for step in steps { committed.add((step.partition, step.position.state.nextOffset)) }
     }
 
+    func appliedChanges(
+        _ keys: [AppliedChangeKey], in partition: Int
+    ) async throws(RecordStoreError) -> [AppliedChange?] {
+        try await base.appliedChanges(keys, in: partition)
+    }
+
+    func appliedChanges(
+        of partition: Int, _ body: @escaping @Sendable ([StoredAppliedChange]) throws -> Void
+    ) async throws {
+        try await base.appliedChanges(of: partition, body)
+    }
+
     func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
         try await base.size(of: partition)
     }

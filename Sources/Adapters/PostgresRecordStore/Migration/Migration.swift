@@ -69,8 +69,13 @@ struct Migration {
         var statements: [String] = []
         let recorded: RecordedSchemas
         if try check.exists(system.migrations.name) {
-            try checkFormat()
-            for table in system.all { try check.run(table) }
+            let missing = try readFormat() == 1 ? [system.appliedChanges, system.deviceRegistry] : []
+            for table in system.all where !missing.contains(where: { $0.name == table.name }) { try check.run(table) }
+            for table in missing {
+                try check.rejectForeign(table.name)
+                statements += table.creation
+            }
+            if !missing.isEmpty { statements.append(recordFormat) }
             try checkShard()
             recorded = try readSchemas()
         } else {
@@ -94,11 +99,15 @@ struct Migration {
             statements += table.creation
         }
         statements += system.indexes
-        statements.append("INSERT INTO \(system.migrations.qualifiedName) (format) VALUES (\(SystemTables.format))")
+        statements.append(recordFormat)
         statements.append(
             "INSERT INTO \(system.shard.qualifiedName) (shard, shards, epoch) VALUES (\(settings.number), \(settings.count), "
                 + "\(SQLText.literal(epoch)))")
         return statements
+    }
+
+    private var recordFormat: String {
+        "INSERT INTO \(system.migrations.qualifiedName) (format) VALUES (\(SystemTables.format))"
     }
 
     private func statements(for table: Table, before: Table?, _ check: TableCheck) throws -> [String] {
@@ -155,7 +164,8 @@ struct Migration {
         }
     }
 
-    private func checkFormat() throws {
+    /// The format of the tables: 1 or the current one.
+    private func readFormat() throws -> Int {
         let rows = try connection.query("SELECT max(format) FROM \(system.migrations.qualifiedName)")
         let format = rows.isNull(0, 0) ? 0 : Int(try rows.integer(0, 0))
         guard format <= SystemTables.format else {
@@ -163,9 +173,10 @@ struct Migration {
                 "the tables have format \(format) of a newer Weir, this one knows format \(SystemTables.format); run the "
                     + "newer version")
         }
-        guard format == SystemTables.format else {
+        guard format > 0 else {
             throw refusal("weir_migrations has the unknown format \(format); restore the database from a backup")
         }
+        return format
     }
 
     private func checkShard() throws {

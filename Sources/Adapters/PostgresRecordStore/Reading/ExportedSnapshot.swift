@@ -71,6 +71,18 @@ package struct PostgresSnapshot: RecordReader {
         try await read { connection in try DevicesTable.read(requests, connection, shard.settings.statements) }
     }
 
+    package func appliedChanges(
+        _ keys: [AppliedChangeKey], in partition: Int
+    ) async throws(RecordStoreError) -> [AppliedChange?] {
+        try await read { connection in try AppliedChangesTable.read(keys, connection, shard.settings.statements) }
+    }
+
+    package func appliedChanges(
+        of partition: Int, _ body: @escaping @Sendable ([StoredAppliedChange]) throws -> Void
+    ) async throws {
+        try await shard.appliedChanges(of: partition, in: exported, body)
+    }
+
     package func snapshot(
         of partition: Int, schemaOrdinal: Int, _ body: @escaping @Sendable (SnapshotChunk) throws -> Void
     ) async throws {

@@ -14,7 +14,7 @@ enum DevicesTable {
 
     /// The parameters of the statement that reads progress.
     static func parameters(_ requests: [ProgressRequest]) -> PostgresParameters {
-        var keys = Keys()
+        var keys = DeviceKeyArrays()
         var batches = BinaryArray(.bigint)
         for request in requests {
             keys.append(request.key)
@@ -42,9 +42,11 @@ enum DevicesTable {
         /// For each kept outcome: key, distance from the device's newest, batch, outcome.
         let outcomes: PostgresParameters
 
-        init(_ stored: [StoredOutcome]) {
+        /// - Parameter others: further devices that need a row.
+        init(_ stored: [StoredOutcome], others: [DeviceKey]) {
             var gains: [DeviceKey: (highest: Int64, count: Int64)] = [:]
             var order: [DeviceKey] = []
+            for key in others where gains.updateValue((0, 0), forKey: key) == nil { order.append(key) }
             for entry in stored {
                 let batch = entry.outcome.batch
                 guard let known = gains[entry.key] else {
@@ -54,7 +56,7 @@ enum DevicesTable {
                 }
                 gains[entry.key] = (max(known.highest, batch), known.count + 1)
             }
-            var keys = Keys()
+            var keys = DeviceKeyArrays()
             var highest = BinaryArray(.bigint)
             var counts = BinaryArray(.bigint)
             for key in order {
@@ -65,7 +67,7 @@ enum DevicesTable {
             }
             devices = PostgresParameters(keys.arrays + [highest, counts])
 
-            var keptKeys = Keys()
+            var keptKeys = DeviceKeyArrays()
             var distances = BinaryArray(.bigint)
             var batches = BinaryArray(.bigint)
             var outcomes = BinaryArray(.bytea)
@@ -80,16 +82,6 @@ enum DevicesTable {
                 outcomes.append(bytes: entry.outcome.encode().span)
             }
             self.outcomes = PostgresParameters(keptKeys.arrays + [distances, batches, outcomes])
-        }
-    }
-
-    private struct Keys {
-        private(set) var arrays = [BinaryArray(.text), BinaryArray(.text), BinaryArray(.text)]
-
-        mutating func append(_ key: DeviceKey) {
-            arrays[0].append(key.owner.text)
-            arrays[1].append(key.device.caller.text)
-            arrays[2].append(key.device.knowledgeID.text)
         }
     }
 }

@@ -39,6 +39,10 @@ struct SystemStatements: Sendable {
     let writeOutcomes: String
     /// Selects devices' progress, each with one outcome.
     let progress: String
+    /// Selects applied changes by device and id.
+    let appliedChanges: String
+    /// Writes applied changes of devices that have a row.
+    let writeAppliedChanges: String
 
     private static let places = Outcome.keptPerDevice
 
@@ -47,6 +51,7 @@ struct SystemStatements: Sendable {
         let owners = tables.owners.qualifiedName
         let devices = tables.devices.qualifiedName
         let outcomes = tables.outcomes.qualifiedName
+        let applied = tables.appliedChanges.qualifiedName
         position = """
             SELECT ordered_offset, next_offset, time_stamp, schema_ordinal, uploads FROM \(partitions)
             WHERE partition = $1::integer
@@ -111,6 +116,28 @@ struct SystemStatements: Sendable {
             LEFT JOIN LATERAL (SELECT * FROM \(outcomes) AS stored
                 WHERE stored.device = CASE WHEN requested.batch <= found.highest_batch THEN found.device END
                 AND stored.batch = requested.batch OFFSET 0) AS kept ON true
+            """
+        appliedChanges = """
+            SELECT requested.number, kept.change_id, kept.content, kept.time_stamp, kept.version, kept.deleted,
+                kept.knowledge_id
+            FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[])
+                WITH ORDINALITY AS requested (owner, caller, knowledge_id, change_id, number)
+            CROSS JOIN LATERAL (SELECT * FROM \(devices) AS stored WHERE stored.owner = requested.owner
+                AND stored.caller = requested.caller AND stored.knowledge_id = requested.knowledge_id OFFSET 0) AS found
+            CROSS JOIN LATERAL (SELECT * FROM \(applied) AS stored WHERE stored.device = found.device
+                AND stored.change_id = requested.change_id OFFSET 0) AS kept
+            """
+        writeAppliedChanges = """
+            INSERT INTO \(applied) (device, change_id, content, time_stamp, version, deleted, knowledge_id)
+            SELECT found.device, new.change_id, new.content, new.time_stamp, new.version, new.deleted, new.creator
+            FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::uuid[], $6::bigint[], $7::bigint[],
+                $8::boolean[], $9::text[])
+                AS new (owner, caller, knowledge_id, change_id, content, time_stamp, version, deleted, creator)
+            CROSS JOIN LATERAL (SELECT * FROM \(devices) AS stored WHERE stored.owner = new.owner
+                AND stored.caller = new.caller AND stored.knowledge_id = new.knowledge_id OFFSET 0) AS found
+            ON CONFLICT (device, change_id) DO UPDATE SET content = excluded.content,
+                time_stamp = excluded.time_stamp, version = excluded.version, deleted = excluded.deleted,
+                knowledge_id = excluded.knowledge_id
             """
     }
 }

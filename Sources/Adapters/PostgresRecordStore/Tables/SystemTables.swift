@@ -1,7 +1,9 @@
 /// The tables of the store itself; the schema file reserves their prefix.
 struct SystemTables: Sendable {
     /// The format of these tables that this code writes.
-    static let format = 1
+    ///
+    /// Format 1 has neither `weir_applied_changes` nor `weir_device_registry`.
+    static let format = 2
 
     private let schema: String
 
@@ -94,6 +96,24 @@ struct SystemTables: Sendable {
             ], key: ["device", "place"], "Outcomes of the newest 16 batches of each device", fillFactor: 80)
     }
 
+    /// The applied changes of each device that had a `changeId`.
+    var appliedChanges: TableDefinition {
+        table(
+            "weir_applied_changes",
+            [
+                .init("device", "bigint", comment: "The device, weir_devices.device"),
+                .init("time_stamp", "bigint", comment: "time_stamp of the result; 0 if there was nothing to delete"),
+                .init("version", "bigint", comment: "Version of the result; 0 if there was nothing to delete"),
+                .init("change_id", "uuid", comment: "First 16 bytes of the SHA-256 of the changeId"),
+                .init("content", "uuid", comment: "First 16 bytes of the SHA-256 of the change"),
+                .init("deleted", "boolean", comment: "Whether the row stayed deleted though values were stored"),
+                .init(
+                    "knowledge_id", "text", isNullable: true,
+                    comment: "Device that created the row; NULL for the device itself or if there is no row",
+                    maximumBytes: 255),
+            ], key: ["device", "change_id"], "Applied changes that had a changeId, which are never applied again")
+    }
+
     /// The device registry, which gateways write (``PostgresDeviceRegistry``); `knowledge` is `weir.v1.DevicePositions`.
     ///
     /// Nothing of ordering: a database whose rows are rebuilt keeps it.
@@ -122,7 +142,7 @@ struct SystemTables: Sendable {
     static let deviceRegistryName = "weir_device_registry"
 
     var all: [TableDefinition] {
-        [migrations, shard, schemas, partitions, owners, devices, outcomes, deviceRegistry]
+        [migrations, shard, schemas, partitions, owners, devices, outcomes, appliedChanges, deviceRegistry]
     }
 
     /// Indexes besides the primary keys.

@@ -87,8 +87,7 @@ final class CommitHistory: Sendable {
                 let before = partition.owners.count
                 partition.lost = nil
                 partition.positions = [step.position]
-                for row in step.rows { partition.owners.insert(row.key.owner) }
-                for outcome in step.outcomes { partition.owners.insert(outcome.key.owner) }
+                partition.owners.formUnion(step.owners)
                 state.ownerCount += partition.owners.count - before
                 state.partitions[step.partition] = partition
             }
@@ -99,10 +98,7 @@ final class CommitHistory: Sendable {
     func unknownOwners(_ step: StoreStep) -> Set<SyncID> {
         state.withLock { state in
             let known = state.partitions[step.partition]?.owners ?? []
-            var owners = Set<SyncID>()
-            for row in step.rows where !known.contains(row.key.owner) { owners.insert(row.key.owner) }
-            for outcome in step.outcomes where !known.contains(outcome.key.owner) { owners.insert(outcome.key.owner) }
-            return owners
+            return step.owners.subtracting(known)
         }
     }
 }

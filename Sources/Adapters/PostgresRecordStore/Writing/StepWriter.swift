@@ -56,10 +56,11 @@ final class StepWriter {
             [
                 "BEGIN", "COMMIT", statements.lock, statements.updatePositions, statements.insertPositions,
                 statements.insertOwners, statements.updateDevices, statements.writeOutcomes,
+                statements.writeAppliedChanges,
             ] + shapes.map(\.text))
         let (begin, commit, lock, update, insert) = (names[0], names[1], names[2], names[3], names[4])
-        let (insertOwners, updateDevices, writeOutcomes) = (names[5], names[6], names[7])
-        for (shape, name) in zip(shapes, names.dropFirst(8)) { self.names[shape.shape] = name }
+        let (insertOwners, updateDevices, writeOutcomes, writeApplied) = (names[5], names[6], names[7], names[8])
+        for (shape, name) in zip(shapes, names.dropFirst(9)) { self.names[shape.shape] = name }
         try connection.pipeline { pipeline in
             func send(_ name: String, _ parameters: PostgresParameters, _ purpose: Purpose) throws(PostgresError) {
                 purposes.append(purpose)
@@ -75,11 +76,13 @@ final class StepWriter {
                 if let parameters = owners(round) { try send(insertOwners, parameters, .owners) }
                 try sendRows(round, send)
                 let outcomes = round.flatMap { steps[$0].outcomes }
-                if !outcomes.isEmpty {
-                    let arrays = DevicesTable.Outcomes(outcomes)
+                let applied = round.flatMap { steps[$0].applied }
+                if !outcomes.isEmpty || !applied.isEmpty {
+                    let arrays = DevicesTable.Outcomes(outcomes, others: applied.map(\.key))
                     try send(updateDevices, arrays.devices, .outcomes)
-                    try send(writeOutcomes, arrays.outcomes, .outcomes)
+                    if !outcomes.isEmpty { try send(writeOutcomes, arrays.outcomes, .outcomes) }
                 }
+                if !applied.isEmpty { try send(writeApplied, AppliedChangesTable.arrays(applied), .outcomes) }
             }
             try send(commit, PostgresParameters(), .control)
         }

@@ -21,10 +21,10 @@ enum StoreFile {
     /// Creates the system tables of an empty file, and those that an older format lacks; inside a transaction.
     static func create(_ connection: Connection) throws {
         guard try isNew(connection) else {
-            if try connection.userVersion() == 1 {
-                try connection.execute(SystemTables.history)
-                try connection.setUserVersion(SystemTables.format)
-            }
+            let format = try connection.userVersion()
+            if format < 2 { try connection.execute(SystemTables.history) }
+            if format < 3 { try connection.execute(SystemTables.appliedChanges) }
+            if format < SystemTables.format { try connection.setUserVersion(SystemTables.format) }
             return
         }
         for (_, sql) in SystemTables.all { try connection.execute(sql) }

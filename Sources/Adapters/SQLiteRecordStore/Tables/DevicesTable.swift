@@ -56,6 +56,30 @@ enum DevicesTable {
         return DeviceProgress(highestBatch: highest, outcome: try Outcome(decoding: try outcome.bytes(at: 0)))
     }
 
+    /// The number of a device's row.
+    ///
+    /// - Parameter isAdded: whether a device without a row gets one: it has sent no numbered batch.
+    static func number(of key: DeviceKey, adding isAdded: Bool, _ connection: Connection) throws -> Int64? {
+        var found = try connection.statement(
+            "SELECT device FROM weir_devices WHERE owner = ?1 AND caller = ?2 AND knowledge_id = ?3")
+        try bind(key, to: &found)
+        if try found.step() { return try found.integer(at: 0) }
+        guard isAdded else { return nil }
+        var added = try connection.statement(
+            """
+            INSERT INTO weir_devices (owner, caller, knowledge_id, highest_batch, outcomes) VALUES (?1, ?2, ?3, 0, 0)
+            RETURNING device
+            """)
+        try bind(key, to: &added)
+        guard try added.step() else {
+            throw RecordStoreError.corrupt("\(connection.path): an insert into weir_devices returned no row")
+        }
+        let number = try added.integer(at: 0)
+        // Completes the write.
+        try added.run()
+        return number
+    }
+
     private static func bind(_ key: DeviceKey, to statement: inout Statement) throws(SQLiteError) {
         try statement.bind(text: key.owner.text, at: 1)
         try statement.bind(text: key.device.caller.text, at: 2)

@@ -2,8 +2,8 @@
 enum SystemTables {
     /// The `user_version` of a file that this code writes.
     ///
-    /// A file of format 1 has no `weir_history`, and gets it when it is opened.
-    static let format: Int32 = 2
+    /// A file of format 1 has no `weir_history`, and one of format 2 no `weir_applied_changes`; they get these when they are opened.
+    static let format: Int32 = 3
 
     /// The `application_id` of the file: "WeRS" in ASCII.
     static let applicationID: Int32 = 0x5765_5253
@@ -67,8 +67,24 @@ enum SystemTables {
         ) STRICT
         """
 
+    /// The applied changes of each device that had a `changeId`, by the first 16 bytes of its SHA-256.
+    ///
+    /// `version` is 0 where there was nothing to delete, `knowledge_id` NULL there and where it is the device's own.
+    static let appliedChanges = """
+        CREATE TABLE weir_applied_changes (
+            device INTEGER NOT NULL,
+            change_id BLOB NOT NULL,
+            content BLOB NOT NULL,
+            time_stamp INTEGER NOT NULL,
+            version INTEGER NOT NULL,
+            deleted INTEGER NOT NULL,
+            knowledge_id TEXT,
+            PRIMARY KEY (device, change_id)
+        ) STRICT, WITHOUT ROWID
+        """
+
     static let all = [
         ("weir_history", history), ("weir_schemas", schemas), ("weir_partitions", partitions), ("weir_owners", owners),
-        ("weir_devices", devices), ("weir_outcomes", outcomes),
+        ("weir_devices", devices), ("weir_outcomes", outcomes), ("weir_applied_changes", appliedChanges),
     ]
 }

@@ -24,15 +24,10 @@ final class StepWriter {
     func write(_ steps: [StoreStep]) throws {
         for step in steps {
             try PartitionsTable.update(step, connection)
-            var owners = Set<SyncID>()
-            for row in step.rows where owners.insert(row.key.owner).inserted {
-                try PartitionsTable.insertOwner(row.key.owner, in: step.partition, connection)
-            }
-            for outcome in step.outcomes where owners.insert(outcome.key.owner).inserted {
-                try PartitionsTable.insertOwner(outcome.key.owner, in: step.partition, connection)
-            }
+            for owner in step.owners { try PartitionsTable.insertOwner(owner, in: step.partition, connection) }
             for row in step.rows { try upsert(row) }
             for outcome in step.outcomes { try DevicesTable.write(outcome, connection) }
+            try AppliedChangesTable.write(step.applied, connection)
         }
     }
 

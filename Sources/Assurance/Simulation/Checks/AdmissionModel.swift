@@ -9,6 +9,8 @@ final class AdmissionModel: @unchecked Sendable {
     private var sent: [[UInt8]: [Edit]] = [:]
     /// The content of a batch, by its hash.
     private var contents: [[UInt8]: String] = [:]
+    /// The ids and contents of changes by their hashes, and the hashes by them.
+    private var identities: (texts: [ShortDigest: String], digests: [String: ShortDigest]) = ([:], [:])
 
     init(_ world: World) { self.world = world }
 
@@ -44,6 +46,7 @@ final class AdmissionModel: @unchecked Sendable {
         for (change, (_, edit)) in zip(part.changes, admitted) where !edit.isSame(as: change) {
             world.fail(.rules, "\(name(part)) has the change \(change), sent was \(edit)")
         }
+        for (change, (_, edit)) in zip(part.changes, admitted) { checkIdentity(change, edit, part) }
         if part.hasIngestRefusal != (admitted.count < mine.count) || part.isAtomic != batch.isAtomic {
             world.fail(
                 .rules,
@@ -64,6 +67,27 @@ final class AdmissionModel: @unchecked Sendable {
         let content = "\(batch.isAtomic) \(edits.map(\.content))"
         if contents.updateValue(content, forKey: part.contentHash) ?? content != content {
             world.fail(.appliedOnce, "\(name(part)) has the hash of a batch with other content")
+        }
+    }
+
+    /// Ids and contents of changes have equal hashes exactly where they are equal, whatever batch they are in.
+    private func checkIdentity(_ change: Change, _ edit: Edit, _ part: ChangePart) {
+        guard let identity = change.identity, let id = edit.changeID else {
+            if change.identity != nil || edit.changeID != nil {
+                world.fail(.appliedOnce, "\(name(part)) has the change \(change), sent was \(edit)")
+            }
+            return
+        }
+        let device = part.device
+        for (digest, text) in [
+            (identity.id, "id \(id)"),
+            (identity.content, "content \(device.caller) \(device.knowledgeID) \(edit.content)"),
+        ] {
+            let known = identities.texts.updateValue(text, forKey: digest) ?? text
+            let before = identities.digests.updateValue(digest, forKey: text) ?? digest
+            if known != text || before != digest {
+                world.fail(.appliedOnce, "\(name(part)): the hash of the \(text) is that of the \(known), or another")
+            }
         }
     }
 

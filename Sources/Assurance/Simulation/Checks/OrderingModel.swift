@@ -40,6 +40,13 @@ final class OrderingModel: @unchecked Sendable {
     /// The parts of numbered batches that were ordered.
     private(set) var outcomes: [PartName: PartOutcome] = [:]
     private var partitionOfOwner: [SyncID: Int] = [:]
+    /// By device, owner and id, the content and the result of each change that was applied.
+    private var applied: [AppliedChangeKey: FirstChange] = [:]
+
+    private struct FirstChange {
+        let content: ShortDigest
+        let status: ChangeResult.Status
+    }
 
     init(_ world: World) {
         self.world = world
@@ -94,6 +101,10 @@ final class OrderingModel: @unchecked Sendable {
         var mustAbort = part.hasIngestRefusal
         var expected: [ChangeResult.Status] = []
         var counted: [RowKey: Int] = [:]
+        var appliedNow: [AppliedChangeKey: FirstChange] = [:]
+        // The indexes of changes that an earlier part applied, and the rows of all that were applied before.
+        var known: Set<Int> = []
+        var repeated: Set<RowKey> = []
         for change in part.changes {
             let key = RowKey(table: change.table, owner: part.owner, id: change.id)
             if counted[key] == nil {
@@ -103,6 +114,18 @@ final class OrderingModel: @unchecked Sendable {
                     continue
                 }
                 counted[key] = size(of: key)
+            }
+            let id = change.identity.map { AppliedChangeKey(device: part.deviceKey, id: $0.id) }
+            if let id, let first = appliedNow[id] ?? applied[id] {
+                if first.content == change.identity?.content {
+                    if appliedNow[id] == nil { known.insert(expected.count) }
+                    repeated.insert(key)
+                    expected.append(first.status)
+                } else {
+                    expected.append(.refused(.changeMismatch, message: ""))
+                    mustAbort = true
+                }
+                continue
             }
             var row = touched[key] ?? rows[key]
             let decided = ExpectedDecision(change, on: row, by: part, world.scenario.schema)
@@ -122,19 +145,25 @@ final class OrderingModel: @unchecked Sendable {
             }
             switch expected[expected.count - 1] {
             case .conflict, .refused: mustAbort = true
-            default: break
+            case let status:
+                if let id, let content = change.identity?.content {
+                    appliedNow[id] = FirstChange(content: content, status: status)
+                }
             }
         }
         if part.isAtomic, mustAbort {
             touched = [:]
+            appliedNow = [:]
             timeStamp = timeStamps[partition]
-            expected = expected.map { status in
+            expected = expected.enumerated().map { index, status in
                 switch status {
                 case .conflict, .refused: status
-                default: .refused(.batchAborted, message: "")
+                default: known.contains(index) ? status : .refused(.batchAborted, message: "")
                 }
             }
         }
+        applied.merge(appliedNow) { first, _ in first }
+        checkHeld(result.results, repeated, part)
         for (index, status) in expected.enumerated() {
             compare(result.results[index], status, part.changes[index], part)
         }
@@ -170,6 +199,15 @@ final class OrderingModel: @unchecked Sendable {
         default:
             if found != expected || result.id != change.id || result.index != change.index {
                 world.fail(.rules, "it is \(found), and should be \(expected): \(item)")
+            }
+        }
+    }
+
+    /// No row of a repeated change counts as held by its device, which may have the change's values on top of others.
+    private func checkHeld(_ results: [ChangeResult], _ repeated: Set<RowKey>, _ part: ChangePart) {
+        for result in results where result.heldFrom != nil {
+            if repeated.contains(RowKey(table: result.table, owner: part.owner, id: result.id)) {
+                world.fail(.exactPull, "\(result.id) counts as held after a repeated change; \(name(part))")
             }
         }
     }

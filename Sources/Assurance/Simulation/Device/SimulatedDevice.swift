@@ -21,6 +21,10 @@ final class SimulatedDevice: @unchecked Sendable {
         var nextNumber: Int64 = 1
         /// The number of its newest batch, once the log has it.
         var lastNumber: Int64?
+        /// Its newest changes with an id, applied or not.
+        var named: [Edit] = []
+        /// Counts the ids; devices have the same ones.
+        var nextChangeID = 1
         /// Linked owners, with `read` or `write`.
         var links: [(owner: SyncID, access: String)] = []
     }

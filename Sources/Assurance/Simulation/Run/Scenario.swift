@@ -26,6 +26,8 @@ struct Scenario {
     let maxBatchBytes = 64 << 10
     /// The size of the rows that a batch may change; small in some runs, so that few rows reach it.
     let maxBatchRowBytes: Int
+    /// Whether devices give their changes ids, and send some changes again.
+    let hasChangeIDs: Bool
     /// The size of the rows that ordering reads for a step; small in some runs, so that it reads those of a part in several lookups.
     let stepRowBytes: Int
     /// Requests of a gateway that may wait at a time.
@@ -71,6 +73,7 @@ struct Scenario {
         schema = Self.tables
         let sizes = random.branch()
         maxBatchRowBytes = sizes.once(in: 4) ? sizes.number(10...120) : OutcomeLimits().maxBatchRowBytes
+        hasChangeIDs = sizes.branch().once(in: 2)
         stepRowBytes = sizes.once(in: 3) ? sizes.number(1...150) : 8 << 20
     }
 

@@ -45,6 +45,42 @@ struct SimulatedStore: RecordStore {
         }
     }
 
+    /// Applied changes are read with the devices' progress: a lookup with them takes no longer than one without.
+    func lookup(
+        rows keys: [RowKey], progress requests: [ProgressRequest], applied changes: [AppliedChangeKey],
+        in partition: Int, schemaOrdinal: Int, maximumBytes: Int
+    ) async throws(RecordStoreError) -> StepLookup {
+        var read = RowsRead(rows: [])
+        if !keys.isEmpty {
+            read = try await rows(keys, in: partition, schemaOrdinal: schemaOrdinal, maximumBytes: maximumBytes)
+        }
+        var (progress, applied): ([DeviceProgress], [AppliedChange?]) = ([], [])
+        if !requests.isEmpty || !changes.isEmpty {
+            (progress, applied) = try await call { () throws(RecordStoreError) in
+                (
+                    try await store.progress(requests, in: partition),
+                    try await store.appliedChanges(changes, in: partition)
+                )
+            }
+        }
+        return StepLookup(
+            rows: read.rows, unread: read.unread, progress: progress, applied: applied,
+            position: try await position(of: partition))
+    }
+
+    func appliedChanges(
+        _ keys: [AppliedChangeKey], in partition: Int
+    ) async throws(RecordStoreError) -> [AppliedChange?] {
+        try await call { () throws(RecordStoreError) in try await store.appliedChanges(keys, in: partition) }
+    }
+
+    func appliedChanges(
+        of partition: Int, _ body: @escaping @Sendable ([StoredAppliedChange]) throws -> Void
+    ) async throws {
+        try await request()
+        try await store.appliedChanges(of: partition, body)
+    }
+
     func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
         try await call { () throws(RecordStoreError) in try await store.size(of: partition) }
     }

@@ -67,10 +67,11 @@ extension World {
     /// Waits for something that must happen once faults have ended.
     func until(_ what: String, _ condition: () async -> Bool) async {
         record("waits: \(what)")
-        for _ in 0..<200 {
+        for attempt in 0..<200 {
             if violation != nil { return }
             if await condition() { return }
-            await pause(upTo: .seconds(1))
+            // As clients do: with the longest delays the repeats of a batch would come as fast as they are ordered.
+            await pause(upTo: .seconds(attempt < 50 ? 1 : 20))
         }
         fail(.progress, "\(what): this does not happen")
     }
@@ -184,6 +185,7 @@ extension World {
 private struct Tables: Equatable {
     private(set) var rows: [OrderedRow] = []
     private var outcomes: [StoredOutcome] = []
+    private var applied: [AppliedChangeKey: AppliedChange] = [:]
     private var state: PartitionState?
 
     init(of partition: Int, in store: MemoryRecordStore, _ schema: Schema) async {
@@ -193,6 +195,9 @@ private struct Tables: Equatable {
             try await store.snapshot(of: partition, schemaOrdinal: ordinal) { chunk in
                 chunks.withLock { $0.append(chunk) }
             }
+            let changes = Mutex<[StoredAppliedChange]>([])
+            try await store.appliedChanges(of: partition) { more in changes.withLock { $0 += more } }
+            for stored in changes.withLock({ $0 }) { applied[stored.changeKey] = stored.change }
         } catch {
             // Left empty, which differs from what is expected.
             return

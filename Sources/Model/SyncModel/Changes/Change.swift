@@ -19,10 +19,13 @@ package struct Change: Sendable, Hashable {
     package var updatedAt: Int64?
     /// Whether conversion to canonical form changed a value (I6).
     package var isAltered: Bool
+    /// `nil` without a `changeId`.
+    package var identity: ChangeIdentity?
 
     package init(
         index: Int, table: Int, id: RowID, knowledgeID: KnowledgeID, isDelete: Bool = false, values: RowValues,
-        base: TimeStamp = .zero, ifBase: Bool = false, updatedAt: Int64? = nil, isAltered: Bool = false
+        base: TimeStamp = .zero, ifBase: Bool = false, updatedAt: Int64? = nil, isAltered: Bool = false,
+        identity: ChangeIdentity? = nil
     ) {
         self.index = index
         self.table = table
@@ -34,6 +37,7 @@ package struct Change: Sendable, Hashable {
         self.ifBase = ifBase
         self.updatedAt = updatedAt
         self.isAltered = isAltered
+        self.identity = identity
     }
 }
 
@@ -55,7 +59,7 @@ package enum RefusalCode: String, Sendable, Hashable, CaseIterable {
     case rowTooLarge = "row_too_large"
     /// The rows of the changes before it have reached ``OutcomeLimits/maxBatchRowBytes``.
     case batchRowsTooLarge = "batch_rows_too_large"
-    /// Not an object, or an invalid id, syncId, knowledgeId, base, flag or updatedAt.
+    /// Not an object, or an invalid id, syncId, knowledgeId, changeId, base, flag or updatedAt.
     case invalidChange = "invalid_change"
     /// A creation without a required column.
     case missingValue = "missing_value"
@@ -63,6 +67,8 @@ package enum RefusalCode: String, Sendable, Hashable, CaseIterable {
     case rowGone = "row_gone"
     /// Another change of the owner's part of an atomic batch was refused or in conflict.
     case batchAborted = "batch_aborted"
+    /// The device's change with this `changeId` was applied with other content.
+    case changeMismatch = "change_mismatch"
 }
 
 /// A change that ingest refused.

@@ -74,6 +74,7 @@ package struct Grant: Sendable, Hashable {
 package enum RulesVersion {
     /// The newest that this code implements; a record with a greater one pauses its partition.
     ///
-    /// Version 2 limits the rows that a part touches (``TouchedRows``).
-    package static let current = 2
+    /// Version 2 limits the rows that a part touches (``TouchedRows``). Version 3 applies a change with a `changeId` once
+    /// (``AppliedChange``).
+    package static let current = 3
 }

@@ -91,6 +91,17 @@ package struct RowID: OpaqueID {
     }
 }
 
+/// What a device names one of its changes by, so that it is applied once for each owner.
+package struct ChangeID: OpaqueID {
+    package let text: String
+
+    /// Traps when the text is not a valid id.
+    package init(unchecked text: String) {
+        precondition(Self.isValid(text), "a changeId has 1-255 bytes of UTF-8 without NUL")
+        self.text = text
+    }
+}
+
 extension RawSpan {
     /// Compares eight bytes at a time, since ids are compared for every change and row.
     fileprivate func isEqual(to other: RawSpan) -> Bool {

@@ -29,6 +29,14 @@ struct ChangeRules {
     private var mustSettle = false
     /// Rows for which the device has values that were not stored, since the last change that wrote every column.
     private var dropped: Set<RowKey> = []
+    /// Rows of repeated changes: the device may have what an earlier version had.
+    private var repeated: Set<RowKey> = []
+    /// The changes with a `changeId` that this part applied, in order.
+    private var applied: [AppliedChange] = []
+    /// The index in `applied`.
+    private var appliedIndex: [ShortDigest: Int] = [:]
+    /// Indexes of results that the part did not cause: of changes that were applied before it.
+    private var repeatedResults: Set<Int> = []
 
     private struct Written {
         var row: OrderedRow
@@ -58,10 +66,12 @@ struct ChangeRules {
         hasRejection = part.isAtomic && part.hasIngestRefusal
     }
 
-    /// Applies rules 3 to 6 to one change.
+    /// Applies the rules to one change: that of repeated changes, then rules 3 to 6.
     ///
     /// An atomic part that will abort still evaluates its remaining changes.
-    mutating func apply(_ change: Change, row lookup: (RowKey) -> OrderedRow?) throws(OrderingMachine.Pause) {
+    mutating func apply(
+        _ change: Change, applied known: (ShortDigest) -> AppliedChange?, row lookup: (RowKey) -> OrderedRow?
+    ) throws(OrderingMachine.Pause) {
         guard schema.tables.indices.contains(change.table) else {
             throw .invalidPart("a change names table \(change.table) of \(schema.tables.count)")
         }
@@ -74,6 +84,8 @@ struct ChangeRules {
         guard isTouched || !touched.isFull else { return add(change, batchRowsTooLarge) }
         let row = index.map { rows[$0].row } ?? lookup(key)
         if !isTouched { touched.add(size(of: row, key)) }
+        let identity = part.identity(of: change)
+        if let identity, repeats(change, key, identity, known) { return }
         switch decide(change, on: row) {
         case .keep(let status):
             add(change, status)
@@ -82,6 +94,39 @@ struct ChangeRules {
         case .write(let values, let isCreation, let isAltered):
             try write(change, key, over: row, values: values, isCreation: isCreation, isAltered: isAltered)
         }
+        if let identity { recordApplied(identity) }
+    }
+
+    /// Whether a change with its `changeId` was applied; then it has the same result, or is refused for other content.
+    private mutating func repeats(
+        _ change: Change, _ key: RowKey, _ identity: ChangeIdentity, _ known: (ShortDigest) -> AppliedChange?
+    ) -> Bool {
+        let index = appliedIndex[identity.id]
+        guard let first = index.map({ applied[$0] }) ?? known(identity.id) else { return false }
+        if written[key] == nil { unwritten.insert(key) }
+        guard first.identity.content == identity.content else {
+            add(change, changeMismatch)
+            return true
+        }
+        if index == nil { repeatedResults.insert(results.count) }
+        add(change, first.status)
+        dropRepeat(key)
+        return true
+    }
+
+    private var changeMismatch: ChangeResult.Status {
+        .refused(
+            .changeMismatch,
+            message:
+                "this changeId was used before, for a change with other content that was applied: use each for one change"
+        )
+    }
+
+    /// Keeps the newest change if it was applied.
+    private mutating func recordApplied(_ identity: ChangeIdentity) {
+        guard let status = results.last?.status, let change = AppliedChange(identity, status) else { return }
+        appliedIndex[identity.id] = applied.count
+        applied.append(change)
     }
 
     /// How a row counts in ``TouchedRows``.
@@ -106,7 +151,7 @@ struct ChangeRules {
     /// An atomic part with a conflict or a refusal writes nothing.
     mutating func finish(
         row lookup: (RowKey) -> OrderedRow?
-    ) -> (results: [ChangeResult], written: [WrittenRow], timeStamp: TimeStamp) {
+    ) -> (results: [ChangeResult], written: [WrittenRow], applied: [AppliedChange], timeStamp: TimeStamp) {
         if part.isAtomic, hasRejection { abort() }
         var written = rows.map { WrittenRow($0.row, before: $0.before) }
         if mustSettle {
@@ -114,17 +159,19 @@ struct ChangeRules {
             settleHeld()
         }
         if hasRejection { locateShownRows(lookup) }
-        return (results, written, timeStamp)
+        return (results, written, applied, timeStamp)
     }
 
-    /// Discards the writes of an atomic part.
+    /// Discards the writes of an atomic part; changes that were applied before it keep their results.
     private mutating func abort() {
         let message = "another change of this owner in the atomic batch was refused or in conflict"
-        for position in results.indices where !results[position].status.isRejected {
+        for position in results.indices
+        where !results[position].status.isRejected && !repeatedResults.contains(position) {
             results[position].status = .refused(.batchAborted, message: message)
             results[position].heldFrom = nil
         }
         (rows, written, writes) = ([], [:], [])
+        applied = []
         timeStamp = timeStampBefore
     }
 
@@ -147,6 +194,16 @@ struct ChangeRules {
     private mutating func dropValues(of change: Change, _ key: RowKey) {
         guard change.values.writesAny else { return }
         dropped.insert(key)
+        guard let index = written[key] else { return }
+        mustSettle = true
+        rows[index].heldFrom = nil
+        rows[index].row.isExact = false
+    }
+
+    /// A repeat is not stored again, and its device may have its values on top of those of the part's other changes: no version of
+    /// the row that this part writes counts as held.
+    private mutating func dropRepeat(_ key: RowKey) {
+        repeated.insert(key)
         guard let index = written[key] else { return }
         mustSettle = true
         rows[index].heldFrom = nil
@@ -233,6 +290,7 @@ struct ChangeRules {
         var isAltered = isAltered
         if table.policy == .lastWriteWins, change.updatedAt != updatedAt { isAltered = true }
         let isFull = change.values.writesAll(table.columns.count)
+        if !repeated.isEmpty, repeated.contains(key) { isAltered = true }
         // The device may still have the tombstone's other columns of a revived row, unless the change writes every
         // column.
         if isCreation, old != nil, !isFull { isAltered = true }

@@ -1,5 +1,5 @@
-/// Ordering as a deterministic state machine: (rows touched, device progress, partition state) + part → (new rows,
-/// decision, new state).
+/// Ordering as a deterministic state machine: (rows touched, device progress, changes applied, partition state) + part → (new
+/// rows, decision, new state).
 ///
 /// It uses no store, log or clock: the same parts give the same results on every machine, permanently (I4).
 package struct OrderingMachine: Sendable {
@@ -29,6 +29,8 @@ package struct OrderingMachine: Sendable {
         package var decision: OrderingDecision?
         /// The outcome to store for the device, if any.
         package var outcome: Outcome?
+        /// The applied changes that had a `changeId`, each id once.
+        package var applied: [AppliedChange] = []
 
         package var rows: [OrderedRow] { written.map(\.row) }
     }
@@ -52,10 +54,12 @@ package struct OrderingMachine: Sendable {
     ///   - state: the partition's state before the part.
     ///   - schemas: the known versions.
     ///   - progress: of this device with this owner, with the outcome of this batch if it is stored.
+    ///   - applied: returns the change that this device had applied for this owner, before the part, under the id of one of
+    ///     ``ChangePart/appliedChangeKeys``.
     ///   - row: returns a row of ``ChangePart/rowsTouched`` as it was before the part.
     package func step(
         _ part: ChangePart, state: PartitionState, schemas: SchemaHistory, progress: DeviceProgress,
-        row: (RowKey) -> OrderedRow?
+        applied: (ShortDigest) -> AppliedChange?, row: (RowKey) -> OrderedRow?
     ) throws(Pause) -> Step {
         guard (1...RulesVersion.current).contains(part.rules) else { throw .unknownRules(part.rules) }
         guard part.epoch.utf8.elementsEqual(epoch.utf8) else { throw .otherEpoch(part.epoch) }
@@ -75,7 +79,7 @@ package struct OrderingMachine: Sendable {
         var rules = ChangeRules(
             part: part, schema: version.schema, reached: reached, clock: clock, timeStamp: state.timeStamp,
             maximumRowBytes: min(part.maxRowBytes, maximumRowBytes))
-        for change in part.changes { try rules.apply(change, row: row) }
+        for change in part.changes { try rules.apply(change, applied: applied, row: row) }
         let ordered = rules.finish(row: row)
         next.timeStamp = ordered.timeStamp
         let outcome = part.batch.map {
@@ -84,10 +88,11 @@ package struct OrderingMachine: Sendable {
                 summary: part.summary)
         }
         let decision = OrderingDecision.ordered(results: ordered.results, summary: part.summary)
-        return Step(state: next, written: ordered.written, decision: decision, outcome: outcome)
+        return Step(
+            state: next, written: ordered.written, decision: decision, outcome: outcome, applied: ordered.applied)
     }
 
-    /// Whether ``step(_:state:schemas:progress:row:)`` looks up rows: not for a repeat of a batch, for example.
+    /// Whether ``step(_:state:schemas:progress:applied:row:)`` looks up rows: not for a repeat of a batch, for example.
     package func needsRows(_ part: ChangePart, _ progress: DeviceProgress) -> Bool {
         decisionBeforeRules(part, progress) == nil
     }

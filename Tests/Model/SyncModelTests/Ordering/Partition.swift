@@ -9,6 +9,7 @@ struct Partition {
     var state = PartitionState()
     var rows: [RowKey: OrderedRow] = [:]
     var devices: [DeviceKey: [Outcome]] = [:]
+    var applied: [AppliedChangeKey: AppliedChange] = [:]
     private var nextUpload: Int64 = 0
 
     init(clock: TimeStampClock = .sequence(first: 1), schemas: SchemaHistory = Fixture.history) {
@@ -23,12 +24,18 @@ struct Partition {
         let progress = DeviceProgress(
             highestBatch: kept.last?.batch ?? 0, outcome: kept.first { $0.batch == part.batch })
         let touched = Set(part.rowsTouched)
-        let step = try machine.step(part, state: state, schemas: schemas, progress: progress) { key in
+        let step = try machine.step(part, state: state, schemas: schemas, progress: progress) { id in
+            applied[AppliedChangeKey(device: part.deviceKey, id: id)]
+        } row: { key in
             precondition(touched.contains(key), "the machine looks up what rowsTouched names")
             return rows[key]
         }
         state = step.state
         for row in step.rows { rows[row.key] = row }
+        for change in step.applied {
+            let key = AppliedChangeKey(device: part.deviceKey, id: change.identity.id)
+            precondition(applied.updateValue(change, forKey: key) == nil, "a change is applied once")
+        }
         if let outcome = step.outcome {
             devices[part.deviceKey, default: []].append(outcome)
             if let count = devices[part.deviceKey]?.count, count > Outcome.keptPerDevice {

@@ -120,11 +120,12 @@ import Testing
         var looked: [String] = []
         let rows = partition.rows
         let step = try partition.machine.step(
-            part, state: partition.state, schemas: partition.schemas, progress: DeviceProgress()
-        ) { key in
-            looked.append(key.id.text)
-            return rows[key]
-        }
+            part, state: partition.state, schemas: partition.schemas, progress: DeviceProgress(),
+            applied: { _ in nil },
+            row: { key in
+                looked.append(key.id.text)
+                return rows[key]
+            })
         #expect(looked == ["0"])
         #expect(step.statuses.map(\.name) == ["applied", "batch_rows_too_large", "batch_rows_too_large"])
         #expect(step.results.allSatisfy { $0.locator == nil })

@@ -88,6 +88,18 @@ final class MemoryStore: RecordStore {
         }
     }
 
+    func appliedChanges(
+        _ keys: [AppliedChangeKey], in partition: Int
+    ) async throws(RecordStoreError) -> [AppliedChange?] {
+        preconditionFailure("a fan-out needs no applied changes")
+    }
+
+    func appliedChanges(
+        of partition: Int, _ body: @escaping @Sendable ([StoredAppliedChange]) throws -> Void
+    ) async throws {
+        preconditionFailure("a fan-out needs no applied changes")
+    }
+
     func size(of partition: Int) async throws(RecordStoreError) -> PartitionSize {
         state.withLock { state in
             let partition = state.partitions[partition, default: Partition()]

@@ -97,8 +97,8 @@ final class World {
         let step = try OrderingMachine(history).step(
             part, state: state, schemas: schemas,
             progress: DeviceProgress(
-                highestBatch: kept.map(\.batch).max() ?? 0, outcome: kept.first { $0.batch == part.batch })
-        ) { rows[$0] }
+                highestBatch: kept.map(\.batch).max() ?? 0, outcome: kept.first { $0.batch == part.batch }),
+            applied: { _ in nil }, row: { rows[$0] })
         states[partition] = step.state
         for row in step.rows { rows[row.key] = row }
         if let outcome = step.outcome { progress[part.deviceKey] = (kept + [outcome]).suffix(Outcome.keptPerDevice) }

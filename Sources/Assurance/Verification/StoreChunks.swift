@@ -3,13 +3,13 @@ import RecordStore
 import SyncModel
 import Synchronization
 
-/// Passes a partition's snapshot chunk by chunk from the store's thread, which waits, to a task.
+/// Passes what a store reads of a partition chunk by chunk from the store's thread, which waits, to a task.
 ///
 /// One chunk at a time is in memory, however long the task waits for other reads.
-final class SnapshotChunks: Sendable {
+final class StoreChunks<Chunk: Sendable>: Sendable {
     private enum Slot {
         case empty
-        case chunk(SnapshotChunk)
+        case chunk(Chunk)
         case ended(Result<Void, any Error>)
     }
 
@@ -25,14 +25,16 @@ final class SnapshotChunks: Sendable {
     /// Signalled when the store's thread may put the next chunk.
     private let isFree = DispatchSemaphore(value: 1)
 
-    static func forEach(
-        of store: some RecordReader, partition: Int, schemaOrdinal: Int, _ body: (SnapshotChunk) async throws -> Void
+    /// - Parameter read: reads all chunks.
+    fileprivate static func forEach(
+        _ read: @escaping @Sendable (@escaping @Sendable (Chunk) throws -> Void) async throws -> Void,
+        _ body: (Chunk) async throws -> Void
     ) async throws {
-        let chunks = SnapshotChunks()
+        let chunks = StoreChunks()
         let reading = Task {
             let result: Result<Void, any Error>
             do {
-                try await store.snapshot(of: partition, schemaOrdinal: schemaOrdinal) { try chunks.put($0) }
+                try await read { try chunks.put($0) }
                 result = .success(())
             } catch {
                 result = .failure(error)
@@ -50,7 +52,7 @@ final class SnapshotChunks: Sendable {
     }
 
     /// Called on the store's thread; waits until the chunk before is consumed.
-    private func put(_ chunk: SnapshotChunk) throws {
+    private func put(_ chunk: Chunk) throws {
         isFree.wait()
         let consumer = try state.withLock { state in
             if state.isAbandoned { throw CancellationError() }
@@ -69,7 +71,7 @@ final class SnapshotChunks: Sendable {
         consumer?.resume()
     }
 
-    private func next() async throws -> SnapshotChunk? {
+    private func next() async throws -> Chunk? {
         await withCheckedContinuation { continuation in
             let isReady = state.withLock { state in
                 if case .empty = state.slot {
@@ -101,5 +103,22 @@ final class SnapshotChunks: Sendable {
     private func abandon() {
         state.withLock { $0.isAbandoned = true }
         isFree.signal()
+    }
+}
+
+extension RecordReader {
+    /// Calls a body with each chunk of a snapshot of a partition.
+    func forEachChunk(
+        of partition: Int, schemaOrdinal: Int, _ body: (SnapshotChunk) async throws -> Void
+    ) async throws {
+        try await StoreChunks.forEach(
+            { put in try await snapshot(of: partition, schemaOrdinal: schemaOrdinal, put) }, body)
+    }
+
+    /// Calls a body with all applied changes of a partition, some at a time.
+    func forEachAppliedChange(
+        of partition: Int, _ body: ([StoredAppliedChange]) async throws -> Void
+    ) async throws {
+        try await StoreChunks.forEach({ put in try await appliedChanges(of: partition, put) }, body)
     }
 }
