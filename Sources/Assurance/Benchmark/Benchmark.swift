@@ -22,7 +22,9 @@ enum Benchmark {
     }
 
     static func figures(isCluster: Bool) -> [any Figure] {
-        let throughput: [any Figure] = [EndToEnd(ids: .random), EndToEnd(ids: .growing)]
+        let throughput: [any Figure] = [
+            EndToEnd(ids: .random), EndToEnd(ids: .random, hasChangeIDs: true), EndToEnd(ids: .growing),
+        ]
         let latency: [any Figure] = [UploadAcknowledged(), UploadToPoll()]
         if isCluster { return throughput + [Replay()] + latency + [OwnerCount(), StreamRebuild(), Soak()] }
         return throughput + latency

@@ -4,12 +4,17 @@ import LoadTools
 /// From the first request until the last change can be pulled, and what CPU a change costs.
 struct EndToEnd: Figure {
     let ids: Workload.IDs
+    /// Whether each change has a `changeId`.
+    var hasChangeIDs = false
 
-    var name: String { ids == .random ? "end-to-end" : "end-to-end-growing" }
+    var name: String {
+        (ids == .random ? "end-to-end" : "end-to-end-growing") + (hasChangeIDs ? "-change-ids" : "")
+    }
 
     var title: String {
         "8 devices upload batches of 200 changes until all can be pulled, ids "
             + (ids == .random ? "all random (UUID 4)" : "that grow (UUID 7)")
+            + (hasChangeIDs ? ", each change with a changeId (UUID 4)" : "")
     }
 
     func measure(_ bench: Bench) async throws -> FigureResult {
@@ -17,7 +22,7 @@ struct EndToEnd: Figure {
         return try await bench.withServer(name) { server in
             // Files grow, caches fill; brokers run on the JVM, which compiles what runs often.
             let warmUps = server.space == nil || bench.scale == .smoke ? 1 : 3
-            let devices = Devices(owners: Owners.spread(8), batchSize: 200, ids: ids)
+            let devices = Devices(owners: Owners.spread(8), batchSize: 200, ids: ids, hasChangeIDs: hasChangeIDs)
             let raw: RawUpsert =
                 if let space = server.space { .table(space) } else { .file(bench.folder.path + "/raw-\(name).db") }
             try await raw.prepare()

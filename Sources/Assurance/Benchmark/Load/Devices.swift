@@ -25,11 +25,13 @@ struct Devices: Sendable {
     let owners: [String]
     let batchSize: Int
     let ids: Workload.IDs
+    let hasChangeIDs: Bool
     /// The number of the batch that each device uploads next.
     private(set) var nextBatch = 1
 
-    init(owners: [String], batchSize: Int, ids: Workload.IDs = .random) {
+    init(owners: [String], batchSize: Int, ids: Workload.IDs = .random, hasChangeIDs: Bool = false) {
         self.ids = ids
+        self.hasChangeIDs = hasChangeIDs
         self.owners = owners
         self.batchSize = batchSize
     }
@@ -45,12 +47,18 @@ struct Devices: Sendable {
         let firstBatch = nextBatch
         nextBatch += batches
         let sources = owners.indices.map { rows(device: $0, firstBatch: firstBatch) }
-        let (owners, batchSize) = (owners, batchSize)
+        let (owners, batchSize, hasChangeIDs) = (owners, batchSize, hasChangeIDs)
         let plans = try await LoadThreads.run(owners.count) { device in
             let requests = Requests(owner: owners[device], device: "k1")
             var rows = sources[device]
             let uploads = (0..<batches).map { batch in
-                requests.upload(batch: firstBatch + batch, of: (0..<batchSize).map { _ in rows.next() })
+                let batchRows = (0..<batchSize).map { _ in
+                    var row = rows.next()
+                    // Each row is written once, so its id is one of the change, too.
+                    if hasChangeIDs { row.changeID = row.id }
+                    return row
+                }
+                return requests.upload(batch: firstBatch + batch, of: batchRows)
             }
             return UploadPlan(
                 uploads: uploads, last: [requests.pull(including: firstBatch + batches - 1)], batchSize: batchSize)

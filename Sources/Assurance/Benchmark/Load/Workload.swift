@@ -24,6 +24,8 @@ enum Workload {
     /// A row in the canonical form of its columns.
     struct Row: Sendable {
         let id: [UInt8]
+        /// Of the change that makes the row; empty for none.
+        var changeID: [UInt8] = []
         let list: [UInt8]
         let title: [UInt8]
         let body: [UInt8]
@@ -143,6 +145,12 @@ enum Workload {
         bytes.appendJSONNumber(row.position)
         bytes += #","due":""#.utf8
         bytes += row.due
-        bytes += #""}}"#.utf8
+        if !row.changeID.isEmpty {
+            bytes += #""},"changeId":""#.utf8
+            bytes += row.changeID
+            bytes += #""}"#.utf8
+        } else {
+            bytes += #""}}"#.utf8
+        }
     }
 }

@@ -32,6 +32,12 @@ extension Catalog {
         .expression(
             "two batches that differ in base have the same hash", in: content, "UInt64(change.base.rawValue)", "0"),
         .expression(
+            "the content of a change depends on those before it", in: content,
+            "start", "0", within: "extracting(droppingFirst: start)", seeds: 30),
+        .statement(
+            "two changes that differ in their ids alone have the same content", in: content,
+            "add(changeID.text.utf8.span)", seeds: 200),
+        .expression(
             "a value that was altered counts as sent", in: "Pipeline/Ingest/ChangeReader.swift", "values.isAltered",
             "false", within: "isAltered: values.isAltered ||"),
         .statement(

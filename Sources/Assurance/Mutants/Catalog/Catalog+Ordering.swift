@@ -39,6 +39,17 @@ extension Catalog {
             "rows beyond those of one lookup do not exist", in: worker, "known.unread.formUnion(found.unread)",
             seeds: 60),
         .expression(
+            "applied changes come from the tables although the overlay is newer", in: deciding,
+            "overlay.appliedChange(key) ?? known.applied[key]", "known.applied[key]", seeds: 60),
+        .statement(
+            "an applied change that leaves the overlay while the tables are read is lost", in: deciding,
+            "lookups.known.applied[key] = change", seeds: 300),
+        .statement(
+            "applied changes are not looked up", in: deciding, "lookups.applied.insert(key)", seeds: 30),
+        .statement(
+            "the tables lose applied changes", in: "Adapters/MemoryRecordStore/MemoryTables.swift",
+            "for stored in step.applied { partition.applied[stored.changeKey] = stored.change }", seeds: 30),
+        .expression(
             "the rows of a part have no limit", in: "Model/SyncModel/Ordering/TouchedRows.swift",
             "rules >= 2 ? maxBatchRowBytes : .max", ".max", seeds: 60),
         .statement(

@@ -113,6 +113,28 @@ extension Catalog {
         .expression(
             "the earlier version of a row written twice is named wrongly", in: change,
             "earlier?.before ?? old?.timeStamp ?? .zero", "old?.timeStamp ?? .zero"),
+        .expression(
+            "a change with an id is applied again by a later batch", in: change,
+            "index.map({ applied[$0] }) ?? known(identity.id)", "index.map({ applied[$0] })", seeds: 20),
+        .expression(
+            "a change with an id is applied twice by one batch", in: change,
+            "index.map({ applied[$0] }) ?? known(identity.id)", "known(identity.id)", seeds: 20),
+        .expression(
+            "other content under an id counts as a repeat", in: change, "first.identity.content == identity.content",
+            "true", seeds: 20),
+        .statement(
+            "the changes of an aborted part count as applied", in: change, "applied = []",
+            within: "applied = []\n        timeStamp", seeds: 60),
+        .expression(
+            "a change that was applied before an aborted part is refused with it", in: change,
+            "!repeatedResults.contains(position)", "true", seeds: 60),
+        .statement("a repeated change leaves its row held", in: change, "dropRepeat(key)", seeds: 120),
+        .statement(
+            "a row that is written after a repeat of one of its changes counts as held", in: change,
+            "if !repeated.isEmpty, repeated.contains(key) { isAltered = true }", seeds: 60),
+        .expression(
+            "ids of changes are ignored", in: "Model/SyncModel/Ordering/AppliedChange.swift",
+            "rules >= 3 ? change.identity : nil", "nil", seeds: 20),
         .expression("a creation without a required column is stored", in: change, "column.isNullable", "true"),
         .expression(
             "the head of a cut page is not required", in: vector, "max(highest, cutFrom ?? .zero)", "highest"),
