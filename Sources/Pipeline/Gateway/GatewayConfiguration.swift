@@ -14,7 +14,10 @@ package struct GatewayConfiguration: ConfigurationComponent {
     package var maxWaiting = 20_000
     package var uploadBytesInFlight = 256 << 20
     package var callerBytesInFlight = 32 << 20
-    package var callerChangesPerSecond = 0
+    /// A thousand devices that sync once a second.
+    package var callerRates = Rates(requests: 1000, changes: 20_000, bytes: 32 << 20)
+    /// More than a device reaches that sends one request after the other, beyond what it may save up.
+    package var deviceRates = Rates(requests: 50, changes: 5000, bytes: 4 << 20)
     package var callerLag: Duration = .milliseconds(250)
     package var maxLag: Duration = .seconds(60)
     package var deviceInterval: Duration = .seconds(60)
@@ -79,9 +82,8 @@ package struct GatewayConfiguration: ConfigurationComponent {
         Setting(
             "caller-bytes-in-flight", \.callerBytesInFlight, .byteSize(in: 1024...(1 << 40)),
             "Size of one caller's uploads that the log has not acknowledged yet; beyond it they are refused with 429.")
-        Setting(
-            "caller-changes-per-second", \.callerChangesPerSecond, .integer(in: 0...1_000_000_000),
-            "Changes a second that one caller may send, on average over ten seconds; 0 for no limit.")
+        rates("caller", \.callerRates.requests, \.callerRates.changes, \.callerRates.bytes)
+        rates("device", \.deviceRates.requests, \.deviceRates.changes, \.deviceRates.bytes)
         Setting(
             "caller-lag", \.callerLag, .duration(in: .milliseconds(1)...(.seconds(3600))),
             "How long a caller's uploads may take until they can be pulled; while they take longer it may have fewer at a time, down to one, and others of it wait up to 5s."
@@ -97,6 +99,24 @@ package struct GatewayConfiguration: ConfigurationComponent {
         Setting(
             "max-devices", \.maxDevices, .integer(in: 1...1_000_000),
             "Devices of one caller that the registry keeps; those not seen for longest are forgotten.")
+    }
+
+    private static func rates(
+        _ scope: String, _ requests: any WritableKeyPath<Self, Int> & Sendable,
+        _ changes: any WritableKeyPath<Self, Int> & Sendable, _ bytes: any WritableKeyPath<Self, Int> & Sendable
+    ) -> [Setting<Self>] {
+        [
+            Setting(
+                "\(scope)-requests-per-second", requests, .integer(in: 0...1_000_000_000),
+                "Requests a second that one \(scope) may send, on average over ten seconds; beyond it they get 429. 0 for no limit."
+            ),
+            Setting(
+                "\(scope)-changes-per-second", changes, .integer(in: 0...1_000_000_000),
+                "Changes a second that one \(scope) may send, on average over ten seconds; 0 for no limit."),
+            Setting(
+                "\(scope)-bytes-per-second", bytes, .byteSize(in: 0...(1 << 40)),
+                "Bytes a second of one \(scope)'s uploads, decompressed, on average over ten seconds; 0 for no limit."),
+        ]
     }
 
     package mutating func validate(_ context: ValidationContext<Self>) throws(ConfigurationProblem) {

@@ -9,6 +9,7 @@ package struct GatewayMetrics: Sendable {
     let appendDuration: Histogram
     let appendFailures: Counter
     let deviceFailures: Counter
+    let rateLimited: [RateLimit: Counter]
     private let problems: [ProblemCode: Counter]
     /// Indexed by `Route.rawValue`; the last one counts requests without a route.
     private let routes: [RouteMetrics]
@@ -22,6 +23,10 @@ package struct GatewayMetrics: Sendable {
         appendDuration = registry.histogram(.gatewayAppendDuration)
         appendFailures = registry.counter(.gatewayAppendFailures)
         deviceFailures = registry.counter(.gatewayDeviceFailures)
+        rateLimited = Dictionary(
+            uniqueKeysWithValues: RateLimit.all.map {
+                ($0, registry.counter(.gatewayRateLimited, [.limit: $0.name]))
+            })
         problems = Dictionary(
             uniqueKeysWithValues: ProblemCode.allCases.map {
                 ($0, registry.counter(.gatewayProblems, [.reason: $0.rawValue]))

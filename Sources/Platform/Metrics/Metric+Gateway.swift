@@ -32,6 +32,9 @@ extension Metric {
 
     package static let gatewayProblems = Metric(
         "gateway_problems_total", .counter, [.reason], "Requests answered with a problem, by its code.")
+    package static let gatewayRateLimited = Metric(
+        "gateway_rate_limited_total", .counter, [.limit], hidesZeros: true,
+        "Requests refused because a caller or device has reached a rate (caller-requests, device-bytes, …).")
     package static let gatewayWaiting = Metric(
         "gateway_waiting_requests", .gauge, "Requests that wait for the log, an outcome, a stream or a move of a head.")
     package static let gatewayWatchers = Metric("gateway_watchers", .gauge, "Open event streams.")
@@ -54,8 +57,8 @@ extension Metric {
         "gateway_device_failures_total", .counter, "Failed writes of the registry of devices.")
 
     static let gateway = [
-        gatewayProblems, gatewayWaiting, gatewayWatchers, gatewayUnacknowledged, gatewayUploads, gatewayChanges,
-        gatewayDelayedUploads, gatewayUploadSize, gatewayAppendDuration, gatewayAppendFailures,
+        gatewayProblems, gatewayRateLimited, gatewayWaiting, gatewayWatchers, gatewayUnacknowledged, gatewayUploads,
+        gatewayChanges, gatewayDelayedUploads, gatewayUploadSize, gatewayAppendDuration, gatewayAppendFailures,
         gatewayDeviceFailures,
     ]
 }

@@ -56,6 +56,8 @@ package enum MetricLabel: String, Sendable, Hashable, CaseIterable {
     case status
     /// The result of a change, a part of a batch or a request.
     case outcome
+    /// A limit of a rate: caller-requests, device-bytes, …
+    case limit
     case version
 }
 

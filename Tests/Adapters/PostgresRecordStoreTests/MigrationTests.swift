@@ -171,7 +171,8 @@ struct MigrationTests {
             try await store.prepare(Samples.first)
             try await store.commit([Samples.step(1, [Samples.row("a")])])
         }
-        try await place.execute("DROP TABLE weir_applied_changes, weir_device_registry; UPDATE weir_migrations SET format = 1")
+        try await place.execute(
+            "DROP TABLE weir_applied_changes, weir_device_registry; UPDATE weir_migrations SET format = 1")
         try await place.withStore {
             $0.migratesAtStart = false
         } _: { store in

@@ -62,37 +62,6 @@ import Testing
         }
     }
 
-    @Test func limitsTheRateOfACaller() async throws {
-        try await withGateway {
-            $0.configuration.callerChangesPerSecond = 2
-        } test: { gateway in
-            func send(_ count: Int, as caller: String = "abc") async throws -> HTTPClient.Answer {
-                let changes = Array(repeating: "0", count: count).joined(separator: ",")
-                return try await gateway.exchange(
-                    "POST", "/v1/upload", as: caller, #"{"knowledgeId":"k1","changes":[\#(changes)]}"#)
-            }
-            // Ten seconds' worth at once, then no more; others are not held.
-            #expect(try await send(20).status == 202)
-            let refused = try await send(5)
-            #expect(refused.status == 429)
-            #expect(refused["retry-after"] == "3")
-            #expect(refused.text.contains(#""code":"rate_limited""#))
-            #expect(try await send(20, as: "xyz").status == 202)
-            gateway.clock.advance(by: .milliseconds(2400))
-            #expect(try await send(5).status == 429)
-            gateway.clock.advance(by: .milliseconds(100))
-            #expect(try await send(5).status == 202)
-            // A batch larger than all that may be saved up goes through when nothing was taken before it, and is paid
-            // for after.
-            gateway.clock.advance(by: .seconds(10))
-            #expect(try await send(40).status == 202)
-            gateway.clock.advance(by: .seconds(10))
-            #expect(try await send(1).status == 429)
-            gateway.clock.advance(by: .milliseconds(500))
-            #expect(try await send(1).status == 202)
-        }
-    }
-
     @Test func limitsTheBytesInFlightOfACaller() async throws {
         try await withGateway {
             $0.configuration.callerBytesInFlight = 1024

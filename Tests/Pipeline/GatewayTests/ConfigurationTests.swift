@@ -31,7 +31,9 @@ import Testing
             "WEIR_GATEWAY_REQUEST_TIMEOUT": "7s", "WEIR_GATEWAY_IDLE_TIMEOUT": "8s", "WEIR_GATEWAY_OUTCOME_WAIT": "9ms",
             "WEIR_GATEWAY_KEEP_ALIVE": "10s", "WEIR_GATEWAY_PAGE_BYTES": "11KiB", "WEIR_GATEWAY_MAX_WAITING": "12",
             "WEIR_GATEWAY_UPLOAD_BYTES_IN_FLIGHT": "13MiB", "WEIR_GATEWAY_CALLER_BYTES_IN_FLIGHT": "14KiB",
-            "WEIR_GATEWAY_CALLER_CHANGES_PER_SECOND": "15",
+            "WEIR_GATEWAY_CALLER_REQUESTS_PER_SECOND": "20", "WEIR_GATEWAY_CALLER_CHANGES_PER_SECOND": "15",
+            "WEIR_GATEWAY_CALLER_BYTES_PER_SECOND": "21KiB", "WEIR_GATEWAY_DEVICE_REQUESTS_PER_SECOND": "0",
+            "WEIR_GATEWAY_DEVICE_CHANGES_PER_SECOND": "23", "WEIR_GATEWAY_DEVICE_BYTES_PER_SECOND": "0",
             "WEIR_GATEWAY_MAX_LAG": "16ms", "WEIR_GATEWAY_ANSWER_BYTES_IN_FLIGHT": "17MiB",
             "WEIR_GATEWAY_LEAST_READ_RATE": "18KiB",
             "WEIR_GATEWAY_CALLER_LAG": "19ms", "WEIR_GATEWAY_DEVICE_INTERVAL": "20s",
@@ -53,14 +55,15 @@ import Testing
         #expect(read.maxWaiting == 12)
         #expect(read.uploadBytesInFlight == 13 << 20)
         #expect(read.callerBytesInFlight == 14 << 10)
-        #expect(read.callerChangesPerSecond == 15)
+        #expect(read.callerRates == Rates(requests: 20, changes: 15, bytes: 21 << 10))
+        #expect(read.deviceRates == Rates(requests: 0, changes: 23, bytes: 0))
         #expect(read.maxLag == .milliseconds(16))
         #expect(read.server.maxAnswerBytesInFlight == 17 << 20)
         #expect(read.server.leastReadRate == 18 << 10)
         #expect(read.callerLag == .milliseconds(19))
         #expect(read.deviceInterval == .seconds(20))
         #expect(read.maxDevices == 21)
-        #expect(GatewayConfiguration.settings.count == 23)
+        #expect(GatewayConfiguration.settings.count == 28)
     }
 
     @Test(arguments: [

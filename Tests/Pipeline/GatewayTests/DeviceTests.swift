@@ -270,6 +270,19 @@ import Testing
         #expect(devices.writes.withLock { $0 } == [1])
     }
 
+    @Test func decisionsCountAsLargeBatches() async throws {
+        try await withDevices { setup in
+            setup.configuration.callerRates.changes = 2 * setup.limits.outcome.maxChanges / 10
+        } _: { gateway, _ in
+            var statuses: [Int] = []
+            for id in ["a", "b", "c"] {
+                statuses.append(try await gateway.exchange("DELETE", "/v1/devices/\(id)").status)
+            }
+            #expect(statuses == [204, 204, 429])
+            #expect(try await gateway.exchange("GET", "/v1/devices").status == 200)
+        }
+    }
+
     @Test func onlySoManyDevicesMayBeRevoked() async throws {
         let two: (inout TestGateway.Setup) -> Void = { $0.configuration.maxDevices = 2 }
         try await withDevices(two) { gateway, _ in

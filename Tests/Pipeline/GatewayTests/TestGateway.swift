@@ -88,6 +88,9 @@ func withGateway(
     var setup = TestGateway.Setup()
     setup.configuration.address = NetworkAddress(host: "127.0.0.1", port: 0)!
     setup.configuration.server.threads = 2
+    // The clock stands still, so that buckets are never refilled.
+    setup.configuration.callerRates = Rates()
+    setup.configuration.deviceRates = Rates()
     prepare(&setup)
     let link = ScriptedLink()
     let clock = ManualClock()

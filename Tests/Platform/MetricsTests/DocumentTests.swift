@@ -24,7 +24,8 @@ import Testing
     }
 
     @Test func theDocumentNamesNoUnknownMetric() throws {
-        let page = try String(contentsOf: Self.document, encoding: .utf8)
+        // Tables begin like metrics, behind the name of their schema.
+        let page = try String(contentsOf: Self.document, encoding: .utf8).replacing("weir.weir_", with: "")
         let names = Set(Metric.all.map(\.name))
         let named = page.matches(of: /weir_[a-z_]+/).map { String($0.0) }
         #expect(named.count > Metric.all.count)

@@ -65,7 +65,7 @@ struct StreamRebuild: Figure {
             if let space {
                 ["fanout", "--link.address", "127.0.0.1:0"] + space.logFlags + space.tableFlags
             } else {
-                ["run", "--schema", data + ".yaml", "--address", "127.0.0.1:0"]
+                ["run", "--schema", data + ".yaml", "--address", "127.0.0.1:0"] + RateFlags.unlimited
             }
         let flags = ["--data", data, "--log-format", "json", "--log.level", "info", "--operations.address", "off"]
         let server = try bench.weir.start(command + flags)

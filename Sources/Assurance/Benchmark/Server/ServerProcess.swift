@@ -26,7 +26,8 @@ final class ServerProcess: Sendable {
 
     /// Starts a server with an empty folder and returns when it answers requests.
     ///
-    /// - Parameter hasDefaultLimits: whether an address has few connections, and uploads are refused when stages lag.
+    /// - Parameter hasDefaultLimits: whether an address has few connections, and uploads are refused when stages lag; rates have no
+    ///   limit in any case.
     static func start(
         _ weir: WeirProgram, in folder: WorkFolder, name: String, space: ClusterSpace? = nil,
         schema: String = Workload.schema, hasDefaultLimits: Bool = false
@@ -64,7 +65,7 @@ final class ServerProcess: Sendable {
         let hasDefaultLimits: Bool
 
         private var gateway: [String] {
-            let address = ["--address", "127.0.0.1:0"]
+            let address = ["--address", "127.0.0.1:0"] + RateFlags.unlimited
             if hasDefaultLimits { return address }
             return address + [
                 // All load comes from one address.

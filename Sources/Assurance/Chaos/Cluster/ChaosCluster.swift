@@ -114,10 +114,11 @@ final class ChaosCluster: Sendable {
             switch role {
             case .gateway:
                 let ports = try links.enumerated().map { try through($0.element, "fanout-\($0.offset + 1)") }
-                arguments += [
-                    "--address", "127.0.0.1:\(gateways[number])", "--gateway.max-connections-per-address", "0",
-                    "--link.fan-outs", ports.map { "127.0.0.1:\($0)" }.joined(separator: ","),
-                ]
+                arguments +=
+                    [
+                        "--address", "127.0.0.1:\(gateways[number])", "--gateway.max-connections-per-address", "0",
+                        "--link.fan-outs", ports.map { "127.0.0.1:\($0)" }.joined(separator: ","),
+                    ] + RateFlags.unlimited
             case .ingest, .ordering: arguments += ["--kafka.instance-name", name]
             case .fanout:
                 arguments += ["--link.address", "127.0.0.1:\(links[number])", "--data", "\(folder.path)/\(name)"]

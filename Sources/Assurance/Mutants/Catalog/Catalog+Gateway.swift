@@ -1,7 +1,7 @@
 extension Catalog {
     private static let appending = "Pipeline/Gateway/Uploads/UploadProducer.swift"
     private static let uploads = "Pipeline/Gateway/Uploads/UploadHandlers.swift"
-    private static let quota = "Pipeline/Gateway/Uploads/UploadQuota.swift"
+    private static let rates = "Pipeline/Gateway/RateLimits/RateLimits.swift"
     private static let polls = "Pipeline/Gateway/Pulls/PullHandlers.swift"
     private static let page = "Pipeline/Gateway/Pulls/PullPage.swift"
     private static let outcome = "Pipeline/Gateway/Outcomes/BatchOutcome.swift"
@@ -29,7 +29,7 @@ extension Catalog {
         .statement(
             "the bytes of an upload are never given back", in: uploads,
             "quota.leave(caller.syncID, bytes: bytes)"),
-        .statement("the rate of a caller is not limited", in: quota, "usage.tokens -= Double(changes)"),
+        .statement("the rate of a caller is not limited", in: rates, "ofCaller.take(cost, callerRates)"),
         .expression(
             "the page of a sync may be older than its outcome", in: uploads, "batch?.heads ?? [:]", "[:]",
             seeds: 150),

@@ -24,7 +24,8 @@ final class SimulatedGateway: @unchecked Sendable {
         configuration.outcomeWait = world.scenario.outcomeWait
         configuration.maxWaiting = world.scenario.maxWaiting
         configuration.callerBytesInFlight = world.scenario.uploadBytesInFlight
-        configuration.callerChangesPerSecond = world.scenario.changesPerSecond
+        configuration.callerRates = Rates(changes: world.scenario.changesPerSecond)
+        configuration.deviceRates = Rates()
         configuration.server.maxAnswerBytesInFlight = world.scenario.answerBytesInFlight
         backlog = world.scenario.maxLag.map {
             UploadBacklog(partitions: world.scenario.partitions, maximumLag: $0)

@@ -68,13 +68,25 @@ extension GatewayHandler {
         }
     }
 
-    /// `PATCH /v1/devices/{knowledgeId}`: names it, revokes it or allows it again.
+    /// `PATCH /v1/devices/{knowledgeId}`: names it, revokes it or allows it again; and `DELETE`, which revokes it, whether it was ever
+    /// seen or not.
+    ///
+    /// A decision counts as the largest batch does in the limits of a rate: `control` keeps it for ever.
     func changeDevice(_ request: HTTPRequest, _ caller: Caller) throws(Problem) -> HTTPHandlerResult {
         let (devices, tracker) = try requireDevices()
-        let device = Device(caller: caller.syncID, knowledgeID: try KnowledgeID(named: request.segments[2]))
-        try Self.checkMediaType(request)
-        let change = try parseDeviceChange(request.body)
+        let (device, change) = try counting(caller) { () throws(Problem) in
+            let device = Device(caller: caller.syncID, knowledgeID: try KnowledgeID(named: request.segments[2]))
+            if request.method == .delete { return (device, DeviceChange.revocation) }
+            try Self.checkMediaType(request)
+            return (device, try parseDeviceChange(request.body))
+        }
+        let cost = change.isRevoked == nil ? .request : RateCost(changes: limits.outcome.maxChanges)
+        let status = try rates.take(cost, of: caller.syncID)
         return inTask {
+            if request.method == .delete {
+                try await self.decide(DeviceDecision(device, isRevoked: true))
+                return HTTPResponse(status: 204, headers: [HTTPField("Cache-Control", "no-store")])
+            }
             try await Self.translating { () async throws(DeviceRegistryError) in
                 try await tracker.write(devicesOf: caller.syncID)
             }
@@ -93,17 +105,7 @@ extension GatewayHandler {
                 revoked: devices.isRevoked(device) ? [device.knowledgeID] : [], head: await self.head(of: caller.syncID)
             )
             return .uncached(200, page.json(of: device.knowledgeID))
-        }
-    }
-
-    /// `DELETE /v1/devices/{knowledgeId}`: revokes it; whether it was ever seen does not matter.
-    func revokeDevice(_ request: HTTPRequest, _ caller: Caller) throws(Problem) -> HTTPHandlerResult {
-        _ = try requireDevices()
-        let device = Device(caller: caller.syncID, knowledgeID: try KnowledgeID(named: request.segments[2]))
-        return inTask {
-            try await self.decide(DeviceDecision(device, isRevoked: true))
-            return HTTPResponse(status: 204, headers: [HTTPField("Cache-Control", "no-store")])
-        }
+        }.adding(status)
     }
 
     /// Ends the long polls of devices that are revoked now.

@@ -49,6 +49,10 @@ struct DeviceChange: Sendable {
     var name: String??
     var isRevoked: Bool?
 
+    static let revocation = DeviceChange(isRevoked: true)
+
+    private init(isRevoked: Bool) { self.isRevoked = isRevoked }
+
     init(_ root: borrowing JSONValue) throws(Problem) {
         guard var members = root.members, root.repeatedMember == nil else {
             throw Problem(.invalidRequest, "the body must be an object that has each field once")

@@ -6,8 +6,23 @@ import SyncModel
 extension GatewayHandler {
     /// Responds with the outcome of a batch, or with 202 while only its upload is known.
     func batch(_ request: HTTPRequest, _ caller: Caller) throws(Problem) -> HTTPHandlerResult {
+        let (batch, device, rowsFrom) = try counting(caller) { () throws(Problem) in
+            try Self.read(request, caller)
+        }
+        let status = try rates.take(.request, of: caller.syncID, device)
+        try admit(device, of: caller)
+        return inTask {
+            var response = try await self.outcome(of: batch, device, caller, rowsFrom: rowsFrom)
+            response.headers.append(HTTPField("Cache-Control", "no-store"))
+            return response
+        }.adding(status)
+    }
+
+    private static func read(
+        _ request: HTTPRequest, _ caller: Caller
+    ) throws(Problem) -> (batch: Int64, Device, rowsFrom: Int?) {
         let number = request.segments[2]
-        guard number.utf8.count <= 16, let batch = Self.decimal(number), batch >= 1, batch <= TimeStamp.maximum.rawValue
+        guard number.utf8.count <= 16, let batch = decimal(number), batch >= 1, batch <= TimeStamp.maximum.rawValue
         else {
             throw Problem(.invalidRequest, "a batch number must be an integer from 1 to 2^53-1")
         }
@@ -18,13 +33,7 @@ extension GatewayHandler {
                 "the query must name the device exactly once: knowledgeId=…, 1 to 255 bytes without NUL, and not *")
         }
         let device = Device(caller: caller.syncID, knowledgeID: knowledgeID)
-        try admit(device, of: caller)
-        let rowsFrom = try Self.rowsFrom(request)
-        return inTask {
-            var response = try await self.outcome(of: batch, device, caller, rowsFrom: rowsFrom)
-            response.headers.append(HTTPField("Cache-Control", "no-store"))
-            return response
-        }
+        return (batch, device, try rowsFrom(request))
     }
 
     /// The index of the first change whose row is requested; `nil` when the results are requested.

@@ -18,6 +18,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     let pending: PendingBatches
     let outcomes: OutcomeCollector<Link>
     let quota: UploadQuota
+    let rates: RateLimits
     let metrics: GatewayMetrics
     let backlog: UploadBacklog?
     let windows: UploadWindows?
@@ -62,8 +63,9 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         outcomes = OutcomeCollector(link: link, clock: clock)
         quota = UploadQuota(
             maximumBytes: configuration.uploadBytesInFlight,
-            maximumBytesOfCaller: configuration.callerBytesInFlight,
-            changesPerSecond: configuration.callerChangesPerSecond, clock: clock)
+            maximumBytesOfCaller: configuration.callerBytesInFlight)
+        rates = RateLimits(
+            caller: configuration.callerRates, device: configuration.deviceRates, metrics: metrics, clock: clock)
         responseBudget = ResponseBudget(
             limit: configuration.server.maxAnswerBytesInFlight, maximumWaiting: configuration.maxWaiting)
         windows = backlog.map { backlog in
@@ -106,7 +108,8 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
             // HTTP allows a body with every method, so one that is not used is read, too.
             guard route.usesBody(with: request.method) else { return .acceptUpTo(Self.maximumUnusedBody) }
             let caller = try authenticator.caller(of: request)
-            try Self.checkMediaType(request)
+            try rates.check(caller.syncID)
+            try counting(caller) { () throws(Problem) in try Self.checkMediaType(request) }
             if route == .device { return .acceptUpTo(Self.maximumUnusedBody, caller: caller.syncID.text) }
             if route != .pull, waitingCount >= configuration.maxWaiting { throw tooManyWaiting }
             return .acceptUpTo(limits.maxBatchBytes, caller: caller.syncID.text)
@@ -128,18 +131,30 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
             case .errors: return .response(Documents.errors)
             case .sync, .upload, .pull:
                 let caller = try authenticator.caller(of: request)
-                try Self.checkMediaType(request)
-                return try respond(route, request, caller, parse(request.body, fields: route.fields))
+                let (device, envelope) = try counting(caller) { () throws(Problem) in
+                    try Self.checkMediaType(request)
+                    return try read(request, route, caller)
+                }
+                let cost =
+                    envelope.isUpload
+                    ? RateCost(changes: envelope.changeCount, bytes: request.body.count) : .request
+                let status = try rates.take(cost, of: caller.syncID, device)
+                try admit(device, of: caller, envelope)
+                return try respond(route, request, caller, device, envelope).adding(status)
             case .batch: return try batch(request, try authenticator.caller(of: request))
-            case .watch: return watch(request, try authenticator.caller(of: request))
-            case .devices: return try listDevices(request, try authenticator.caller(of: request))
-            case .device:
+            case .watch:
                 let caller = try authenticator.caller(of: request)
-                return request.method == .delete
-                    ? try revokeDevice(request, caller) : try changeDevice(request, caller)
+                let status = try rates.take(.request, of: caller.syncID)
+                return watch(request, caller).adding(status)
+            case .devices:
+                let caller = try authenticator.caller(of: request)
+                let status = try rates.take(.request, of: caller.syncID)
+                return try listDevices(request, caller).adding(status)
+            case .device: return try changeDevice(request, try authenticator.caller(of: request))
             case .schema:
-                _ = try authenticator.caller(of: request)
-                return .response(try schema(request))
+                let caller = try authenticator.caller(of: request)
+                let status = try rates.take(.request, of: caller.syncID)
+                return HTTPHandlerResult.response(try schema(request)).adding(status)
             }
         } catch {
             return .response(respond(to: error))
@@ -152,20 +167,37 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         return newest
     }
 
-    private func respond(
-        _ route: Route, _ request: HTTPRequest, _ caller: Caller, _ envelope: Envelope
-    ) throws(Problem) -> HTTPHandlerResult {
+    /// Runs checks of a request whose device is not known yet; one that fails counts as a request of the caller alone.
+    func counting<Result>(
+        _ caller: Caller, _ checks: () throws(Problem) -> Result
+    ) throws(Problem) -> Result {
+        do throws(Problem) {
+            return try checks()
+        } catch {
+            try rates.take(.request, of: caller.syncID)
+            throw error
+        }
+    }
+
+    private func read(
+        _ request: HTTPRequest, _ route: Route, _ caller: Caller
+    ) throws(Problem) -> (Device, Envelope) {
+        let envelope = try parse(request.body, fields: route.fields)
         guard let knowledgeID = envelope.knowledgeID else { throw Problem(.invalidRequest, "knowledgeId is missing") }
-        let device = Device(caller: caller.syncID, knowledgeID: knowledgeID)
-        try admit(device, of: caller, envelope)
+        let maximum = limits.outcome.maxChanges
+        guard envelope.changeCount <= maximum else {
+            throw Problem(.batchTooLarge, "\(envelope.changeCount) changes, at most \(maximum) are allowed")
+        }
+        return (Device(caller: caller.syncID, knowledgeID: knowledgeID), envelope)
+    }
+
+    private func respond(
+        _ route: Route, _ request: HTTPRequest, _ caller: Caller, _ device: Device, _ envelope: Envelope
+    ) throws(Problem) -> HTTPHandlerResult {
         if route == .pull {
             return envelope.include.isEmpty && envelope.wait == .zero
                 ? try pullAtOnce(caller, envelope) ?? inTask { try await self.pull(caller, device, envelope) }
                 : inTask { try await self.pull(caller, device, envelope) }
-        }
-        let maximum = limits.outcome.maxChanges
-        guard envelope.changeCount <= maximum else {
-            throw Problem(.batchTooLarge, "\(envelope.changeCount) changes, at most \(maximum) are allowed")
         }
         if route == .sync { return inTask { try await self.sync(caller, device, envelope) } }
         let wait = Preference.wait(of: request)

@@ -151,7 +151,7 @@ extension GatewayHandler {
     private func append(
         _ caller: Caller, _ device: Device, _ envelope: Envelope, _ schema: SchemaHistory.Entry, bytes: Int
     ) async throws -> UploadReference {
-        try quota.enter(caller.syncID, bytes: bytes, changes: envelope.changeCount)
+        try quota.enter(caller.syncID, bytes: bytes)
         defer { quota.leave(caller.syncID, bytes: bytes) }
         let message = ChangeBatch(
             epoch: history.epoch, schema: schema.version.hash, device: device, batch: envelope.batch,

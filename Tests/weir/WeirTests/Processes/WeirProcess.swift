@@ -30,8 +30,8 @@ final class WeirProcess: Sendable {
             "json",
         ]
         // The disk of the tests may be small.
-        let small = ["changelog.reserve-bytes": "0"]
-        for (key, value) in small.merging(settings, uniquingKeysWith: { $1 }) { arguments += ["--" + key, value] }
+        let defaults = ["changelog.reserve-bytes": "0"].merging(RateSettings.unlimited) { $1 }
+        for (key, value) in defaults.merging(settings, uniquingKeysWith: { $1 }) { arguments += ["--" + key, value] }
         let program = try ProgramProcess(arguments, in: folder, environment: environment)
         if let meanwhile, let operations = await program.port(of: .operations) { try await meanwhile(operations) }
         guard let port = await program.port(of: .gateway) else {
@@ -55,6 +55,14 @@ final class WeirProcess: Sendable {
 
     /// Waits until the process exits; its exit code, or the signal that ended it.
     func untilEnd() async -> Int32 { await program.untilEnd() }
+}
+
+/// The settings of a gateway that limits no rate: devices of tests send more than well-behaved ones.
+enum RateSettings {
+    static let unlimited = Dictionary(
+        uniqueKeysWithValues: ["caller", "device"].flatMap { scope in
+            ["requests", "changes", "bytes"].map { ("gateway.\(scope)-\($0)-per-second", "0") }
+        })
 }
 
 /// `weir verify` on the files of a stopped server.

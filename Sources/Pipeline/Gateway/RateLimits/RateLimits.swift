@@ -1,0 +1,145 @@
+import Metrics
+import SyncModel
+import Synchronization
+
+/// Limits the requests, changes and bytes a second of each caller and of each device (I10).
+///
+/// A request takes its tokens from all buckets of its caller and its device, or from none. Callers and devices with full buckets are
+/// forgotten when entries are needed, so that the memory is bounded.
+final class RateLimits: Sendable {
+    private struct State {
+        var callers: [SyncID: TokenBuckets] = [:]
+        var devices: [Device: TokenBuckets] = [:]
+        /// The number of entries at which those with full buckets are removed.
+        var sweepAt = RateLimits.firstSweep
+        var sweptAt = -Double.infinity
+
+        var count: Int { callers.count + devices.count }
+    }
+
+    /// Callers and their devices; a caller's devices are in the same shard, so that one lock serves a request.
+    private final class Shard: Sendable {
+        let state = Mutex(State())
+    }
+
+    /// Threads that serve requests of different callers rarely meet at a lock, and a sweep holds one for a sixteenth of all entries.
+    private static let shardCount = 16
+    /// Callers and devices tracked at a time; about 200 bytes each.
+    static let maximumEntries = 200_000
+    private static let firstSweep = 64
+    /// Seconds between two sweeps of a shard without room: else each refused request would search all entries.
+    private static let sweepInterval = 0.1
+
+    private let callerRates: Rates
+    private let deviceRates: Rates
+    private let maximumOfShard: Int
+    private let clock: GatewayClock
+    private let shards: [Shard]
+    private let refusals: [RateLimit: Counter]
+    private let fields: RateLimitFields
+
+    init(
+        caller: Rates, device: Rates, metrics: GatewayMetrics = GatewayMetrics(), clock: GatewayClock,
+        maximumEntries: Int = RateLimits.maximumEntries
+    ) {
+        callerRates = caller
+        deviceRates = device
+        maximumOfShard = max(2, maximumEntries / Self.shardCount)
+        self.clock = clock
+        shards = (0..<Self.shardCount).map { _ in Shard() }
+        refusals = metrics.rateLimited
+        fields = RateLimitFields(caller: caller, device: device)
+    }
+
+    /// Takes the tokens of a request.
+    ///
+    /// - Parameter device: `nil` where the request names none, or it is not known.
+    /// - Returns: the headers of its response.
+    /// - Throws: ``ProblemCode/rateLimited`` if one of the limits is reached; then no bucket has fewer tokens than before.
+    @discardableResult
+    func take(_ cost: RateCost, of caller: SyncID, _ device: Device? = nil) throws(Problem) -> RateLimitStatus? {
+        guard !fields.isEmpty else { return nil }
+        let now = clock.now() / .seconds(1)
+        let result: Result<RateLimitStatus?, Problem> = shard(of: caller).state.withLock { state in
+            guard makeRoom(&state, now) else {
+                return .failure(Problem(.overloaded, "too many callers and devices send requests at the moment"))
+            }
+            var ofCaller = state.callers[caller] ?? TokenBuckets(at: now)
+            ofCaller.refill(callerRates, at: now)
+            var ofDevice = device.map { state.devices[$0] ?? TokenBuckets(at: now) }
+            ofDevice?.refill(deviceRates, at: now)
+            if let problem = refusal(of: cost, ofCaller, ofDevice) { return .failure(problem) }
+            ofCaller.take(cost, callerRates)
+            state.callers[caller] = ofCaller
+            if let device {
+                ofDevice?.take(cost, deviceRates)
+                state.devices[device] = ofDevice
+            }
+            return .success(fields.status(after: cost, ofCaller, ofDevice))
+        }
+        return try result.get()
+    }
+
+    /// Refuses a request whose caller has no request left, before more of it is read; takes no tokens.
+    func check(_ caller: SyncID) throws(Problem) {
+        guard callerRates.requests > 0 else { return }
+        let now = clock.now() / .seconds(1)
+        let problem: Problem? = shard(of: caller).state.withLock { state in
+            guard var buckets = state.callers[caller] else { return nil }
+            buckets.refill(callerRates, at: now)
+            return refusal(of: .request, buckets, nil)
+        }
+        if let problem { throw problem }
+    }
+
+    /// The callers and devices that are tracked.
+    var count: Int { shards.reduce(0) { $0 + $1.state.withLock { $0.count } } }
+
+    private func shard(of caller: SyncID) -> Shard {
+        shards[Int(UInt(bitPattern: caller.hashValue) % UInt(Self.shardCount))]
+    }
+
+    /// The problem of the limit that takes longest to allow a cost; `nil` if all allow it.
+    private func refusal(of cost: RateCost, _ ofCaller: TokenBuckets, _ ofDevice: TokenBuckets?) -> Problem? {
+        var longest: (limit: RateLimit, wait: Double, buckets: TokenBuckets)?
+        for limit in RateLimit.all {
+            guard let buckets = limit.scope == .caller ? ofCaller : ofDevice else { continue }
+            let wait = buckets.wait(for: cost, limit.unit, rates(of: limit))
+            if wait > longest?.wait ?? 0 { longest = (limit, wait, buckets) }
+        }
+        guard let (limit, wait, buckets) = longest else { return nil }
+        refusals[limit]?.add()
+        let rates = rates(of: limit)
+        let seconds = max(1, Int(wait.rounded(.up)))
+        var problem = Problem(
+            .rateLimited, "this \(limit.scope) may send \(rates[limit.unit]) \(limit.unit) per second",
+            retryAfter: seconds)
+        problem.headers =
+            fields.status(
+                of: limit, tokens: buckets.level(limit.unit, rates).tokens, seconds: seconds, isUpload: cost.isUpload,
+                hasDevice: ofDevice != nil
+            ).fields
+        return problem
+    }
+
+    private func rates(of limit: RateLimit) -> Rates { limit.scope == .caller ? callerRates : deviceRates }
+
+    /// Makes room for a caller and a device; `false` if all entries are needed.
+    ///
+    /// Entries are removed once they are twice as many as were left the last time, which costs each request little.
+    private func makeRoom(_ state: inout State, _ now: Double) -> Bool {
+        guard state.count + 2 > min(state.sweepAt, maximumOfShard) else { return true }
+        guard state.count + 2 <= maximumOfShard || now - state.sweptAt >= Self.sweepInterval else { return false }
+        state.sweptAt = now
+        state.callers = state.callers.filter { !isFull($0.value, callerRates, now) }
+        state.devices = state.devices.filter { !isFull($0.value, deviceRates, now) }
+        state.sweepAt = max(Self.firstSweep, 2 * state.count)
+        return state.count + 2 <= maximumOfShard
+    }
+
+    private func isFull(_ buckets: TokenBuckets, _ rates: Rates, _ now: Double) -> Bool {
+        var buckets = buckets
+        buckets.refill(rates, at: now)
+        return buckets.areFull
+    }
+}

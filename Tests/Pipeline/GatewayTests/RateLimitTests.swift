@@ -1,0 +1,189 @@
+import CZlib
+import FanOutLink
+import Gateway
+import Metrics
+import TestClocks
+import Testing
+
+/// Compresses as a client would.
+private func gzip(_ bytes: [UInt8]) -> [UInt8] {
+    var stream = z_stream()
+    CZlib_start_gzip(&stream, 9)
+    defer { deflateEnd(&stream) }
+    var input = bytes
+    var output = [UInt8](repeating: 0, count: Int(deflateBound(&stream, UInt(bytes.count))))
+    // Both arrays stay where they are while zlib works on them.
+    input.withUnsafeMutableBufferPointer { input in
+        output.withUnsafeMutableBufferPointer { output in
+            stream.next_in = input.baseAddress
+            stream.avail_in = UInt32(input.count)
+            stream.next_out = output.baseAddress
+            stream.avail_out = UInt32(output.count)
+            deflate(&stream, Z_FINISH)
+        }
+    }
+    return Array(output[..<Int(stream.total_out)])
+}
+
+/// Requests beyond a rate are refused with 429, through HTTP and on a clock that the test advances.
+@Suite(.timeLimit(.minutes(5))) struct RateLimitTests {
+    private let registry = MetricRegistry()
+
+    private func refused(_ limit: String) -> Int { registry.counter(.gatewayRateLimited, [.limit: limit]).value }
+
+    private func body(_ device: String = "k1", changes: Int = 0, padding: Int = 0) -> String {
+        let changes = Array(repeating: "0", count: changes).joined(separator: ",")
+        return #"{"knowledgeId":"\#(device)","changes":[\#(changes)],"x":"\#(String(repeating: "x", count: padding))"}"#
+    }
+
+    @Test func refusesChangesBeyondTheRateOfACaller() async throws {
+        try await withGateway {
+            $0.configuration.callerRates = Rates(changes: 2)
+            $0.metrics = registry
+        } test: { gateway in
+            func send(_ count: Int, as caller: String = "abc") async throws -> HTTPClient.Answer {
+                try await gateway.exchange("POST", "/v1/upload", as: caller, body(changes: count))
+            }
+            // Ten seconds' worth at once, then no more; others are not held.
+            #expect(try await send(20).status == 202)
+            let refused = try await send(5)
+            #expect(refused.status == 429)
+            #expect(refused["retry-after"] == "3")
+            #expect(refused["ratelimit-policy"] == #""caller-changes";q=20;w=10;qu="changes""#)
+            #expect(refused["ratelimit"] == #""caller-changes";r=0;t=3"#)
+            #expect(
+                refused.text.contains(#""code":"rate_limited","detail":"this caller may send 2 changes per second""#))
+            #expect(try await send(20, as: "xyz").status == 202)
+            gateway.clock.advance(by: .milliseconds(2400))
+            #expect(try await send(5).status == 429)
+            gateway.clock.advance(by: .milliseconds(100))
+            #expect(try await send(5).status == 202)
+            // A batch larger than all that may be saved up goes through when nothing was taken before it, and is paid
+            // for after.
+            gateway.clock.advance(by: .seconds(10))
+            #expect(try await send(40).status == 202)
+            gateway.clock.advance(by: .seconds(10))
+            #expect(try await send(1).status == 429)
+            gateway.clock.advance(by: .milliseconds(500))
+            #expect(try await send(1).status == 202)
+        }
+        #expect(refused("caller-changes") == 3)
+        #expect(refused("device-changes") == 0)
+    }
+
+    @Test(arguments: ["/v1/sync", "/v1/upload"])
+    func refusesWhatExceedsTheRatesOfADevice(route: String) async throws {
+        try await withGateway {
+            $0.configuration.deviceRates = Rates(requests: 1, changes: 3, bytes: 100)
+            $0.metrics = registry
+        } test: { gateway in
+            func send(_ body: String, as caller: String = "abc") async throws -> Int {
+                gateway.link.failOutcomes(.pending)
+                return try await gateway.exchange("POST", route, as: caller, body).status
+            }
+            let first = try await send(body(changes: 31))
+            #expect(first != 429)
+            #expect(try await send(body(changes: 1)) == 429)
+            // Another device of the caller, and a device of that name of another caller.
+            #expect(try await send(body("k2", changes: 1)) != 429)
+            #expect(try await send(body(changes: 1), as: "xyz") != 429)
+            #expect(try await send(body("k3", changes: 1, padding: 2000)) != 429)
+            #expect(try await send(body("k3", changes: 1)) == 429)
+            gateway.clock.advance(by: .seconds(11))
+            #expect(try await send(body(changes: 1)) != 429)
+        }
+        #expect(refused("device-changes") == 1)
+        #expect(refused("device-bytes") == 1)
+    }
+
+    @Test func countsTheDecompressedBytes() async throws {
+        try await withGateway {
+            $0.configuration.callerRates = Rates(bytes: 10_000)
+        } test: { gateway in
+            let client = try HTTPClient(port: gateway.port)
+            let text = body(changes: 1, padding: 80_000)
+            let packed = gzip(Array(text.utf8))
+            #expect(packed.count < 2000)
+            for status in [202, 429] {
+                try await client.send(
+                    "POST", "/v1/upload", headers: TestGateway.headers() + ["Content-Encoding: gzip"], body: packed)
+                #expect(try await client.answer().status == status)
+            }
+        }
+    }
+
+    @Test func everyAuthenticatedRequestCounts() async throws {
+        try await withGateway {
+            $0.configuration.callerRates = Rates(requests: 1)
+            $0.configuration.deviceRates = Rates(requests: 1)
+            $0.metrics = registry
+        } test: { gateway in
+            let requests: [(String, String, String?, [Int])] = [
+                ("GET", "/v1/schema", nil, [200]), ("HEAD", "/v1/schema", nil, [200]),
+                ("GET", "/v1/batches/1?knowledgeId=k1", nil, [404]), ("GET", "/v1/batches/x", nil, [422]),
+                ("POST", "/v1/upload", body(changes: 1), [202]), ("POST", "/v1/upload", "{", [400]),
+                ("POST", "/v1/pull", "{}", [422]), ("HEAD", "/v1/watch", nil, [200]),
+            ]
+            for (method, path, text, statuses) in requests {
+                #expect(statuses.contains(try await gateway.exchange(method, path, text).status), "\(method) \(path)")
+            }
+            let wrongType = try await gateway.exchange("POST", "/v1/pull", headers: ["Content-Type: text/plain"], "{}")
+            #expect(wrongType.status == 415)
+            let last = try await gateway.exchange("GET", "/v1/schema")
+            #expect(last.status == 200)
+            #expect(last["ratelimit"] == #""caller-requests";r=0;t=10"#)
+            for (method, path, text, _) in requests {
+                let refused = try await gateway.exchange(method, path, text)
+                #expect(refused.status == 429, "\(method) \(path)")
+                #expect(refused["retry-after"] == "1")
+                #expect(refused["ratelimit"] == #""caller-requests";r=0;t=1"#)
+            }
+            // Not of this caller: documents, other callers, and requests without one.
+            #expect(try await gateway.exchange("GET", "/openapi.json").status == 200)
+            #expect(try await gateway.exchange("GET", "/v1/schema", as: nil).status == 401)
+            #expect(try await gateway.exchange("GET", "/v1/schema", as: "xyz").status == 200)
+            gateway.clock.advance(by: .seconds(1))
+            #expect(try await gateway.exchange("GET", "/v1/schema").status == 200)
+            #expect(try await gateway.exchange("GET", "/v1/schema").status == 429)
+        }
+        #expect(refused("caller-requests") == 9)
+    }
+
+    @Test func refusesBeforeTheBodyIsRead() async throws {
+        try await withGateway {
+            $0.configuration.callerRates = Rates(requests: 1)
+        } test: { gateway in
+            for _ in 1...10 { _ = try await gateway.exchange("GET", "/v1/schema") }
+            let client = try HTTPClient(port: gateway.port)
+            try await client.send(
+                Array(
+                    ("POST /v1/upload HTTP/1.1\r\nHost: localhost\r\nX-Sync-Id: abc\r\nContent-Length: 1000000\r\n"
+                        + "\r\n{").utf8))
+            let answer = try await client.answer()
+            #expect(answer.status == 429)
+            #expect(answer["retry-after"] == "1")
+        }
+    }
+
+    @Test func successfulAnswersNameThePolicies() async throws {
+        try await withGateway { _ in
+        } test: { gateway in
+            let upload = try await gateway.exchange("POST", "/v1/upload", body(changes: 1))
+            #expect(upload["ratelimit-policy"] == nil)
+            #expect(upload["ratelimit"] == nil)
+        }
+        try await withGateway {
+            $0.configuration.deviceRates = Rates(requests: 5, bytes: 1000)
+        } test: { gateway in
+            let upload = try await gateway.exchange("POST", "/v1/upload", body(changes: 1))
+            #expect(upload.status == 202)
+            #expect(
+                upload["ratelimit-policy"]
+                    == #""device-requests";q=50;w=10, "device-bytes";q=10000;w=10;qu="content-bytes""#)
+            #expect(upload["ratelimit"] == #""device-requests";r=49;t=1"#)
+            let batch = try await gateway.exchange("GET", "/v1/batches/1?knowledgeId=k2")
+            #expect(batch["ratelimit-policy"] == #""device-requests";q=50;w=10"#)
+            #expect(try await gateway.exchange("GET", "/v1/schema")["ratelimit"] == nil)
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import HTTP
+import Metrics
+import SyncModel
+import TestClocks
+import Testing
+
+@testable import Gateway
+
+/// The limits of rates by themselves; `RateLimitTests` has them behind HTTP.
+@Suite struct RateLimitsTests {
+    private let clock = ManualClock()
+
+    private func limits(
+        _ caller: Rates = Rates(), _ device: Rates = Rates(), maximumEntries: Int = RateLimits.maximumEntries
+    ) -> RateLimits {
+        RateLimits(caller: caller, device: device, clock: GatewayClock(clock), maximumEntries: maximumEntries)
+    }
+
+    private func isAccepted(
+        _ limits: RateLimits, _ caller: SyncID, _ device: KnowledgeID? = nil, _ cost: RateCost = .request
+    ) -> Bool {
+        do {
+            try limits.take(cost, of: caller, device.map { Device(caller: caller, knowledgeID: $0) })
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    @Test func aRefusedRequestTakesNoTokensOfOtherBuckets() throws {
+        let limits = limits(Rates(requests: 1, changes: 10), Rates(requests: 1, changes: 1))
+        #expect(isAccepted(limits, .abc, .k1, RateCost(changes: 10)))
+        // The device has no changes left, the caller has 90.
+        for _ in 1...100 { #expect(!isAccepted(limits, .abc, .k1, RateCost(changes: 1))) }
+        #expect(isAccepted(limits, .abc, .k2, RateCost(changes: 90)))
+        #expect(!isAccepted(limits, .abc, KnowledgeID(unchecked: "k3"), RateCost(changes: 1)))
+        // Of ten requests two were accepted; the device with refused ones has all but one of its own.
+        for _ in 1...8 { #expect(isAccepted(limits, .abc, .k1)) }
+        #expect(!isAccepted(limits, .abc, .k1))
+        clock.advance(by: .seconds(1))
+        #expect(isAccepted(limits, .abc, .k1))
+    }
+
+    @Test func devicesOfTheSameNameAreApart() throws {
+        let limits = limits(Rates(), Rates(requests: 1))
+        for _ in 1...10 { #expect(isAccepted(limits, .abc, .k1)) }
+        #expect(!isAccepted(limits, .abc, .k1))
+        #expect(isAccepted(limits, .abc, .k2))
+        #expect(isAccepted(limits, .xyz, .k1))
+    }
+
+    @Test func checkingTakesNothing() throws {
+        let limits = limits(Rates(requests: 1))
+        for _ in 1...100 { try limits.check(.abc) }
+        for _ in 1...10 { #expect(isAccepted(limits, .abc)) }
+        #expect(throws: Problem.self) { try limits.check(.abc) }
+        try limits.check(.xyz)
+    }
+
+    @Test func keepsABoundedNumberOfEntries() throws {
+        let limits = limits(Rates(requests: 100), Rates(requests: 1), maximumEntries: 320)
+        func send(_ number: Int) -> Bool { isAccepted(limits, SyncID(unchecked: "c\(number)"), .k1) }
+        // All that are accepted lack tokens: without its entry, each could send twice as much.
+        let accepted = (1...1000).count { send($0) }
+        #expect(accepted >= 100)
+        #expect(accepted < 200)
+        #expect(limits.count <= 320)
+        #expect((1...1000).count { send($0) } < 200)
+        // Once their buckets are full, entries are removed for others.
+        clock.advance(by: .seconds(10))
+        #expect((2001...2020).allSatisfy { send($0) })
+        #expect(limits.count <= 320)
+    }
+
+    @Test func forgetsThoseWithFullBuckets() throws {
+        let limits = limits(Rates(requests: 1), Rates(requests: 1))
+        for number in 1...100_000 {
+            clock.advance(by: .milliseconds(100))
+            #expect(isAccepted(limits, SyncID(unchecked: "c\(number)"), .k1))
+        }
+        // A request's tokens are back after a second: ten callers at a time lack some.
+        #expect(limits.count <= 2000)
+    }
+
+    @Test func namesThePolicyWithTheLeastShareLeft() throws {
+        let limits = limits(Rates(requests: 100, changes: 7, bytes: 1000), Rates(requests: 2))
+        func fields(_ cost: RateCost, _ device: KnowledgeID? = .k1) throws -> [String] {
+            let device = device.map { Device(caller: .abc, knowledgeID: $0) }
+            return try #require(try limits.take(cost, of: .abc, device)).fields.map { "\($0.name): \($0.value)" }
+        }
+        #expect(
+            try fields(.request, nil) == [
+                #"RateLimit-Policy: "caller-requests";q=1000;w=10"#, #"RateLimit: "caller-requests";r=999;t=1"#,
+            ])
+        #expect(
+            try fields(.request) == [
+                #"RateLimit-Policy: "caller-requests";q=1000;w=10, "device-requests";q=20;w=10"#,
+                #"RateLimit: "device-requests";r=19;t=1"#,
+            ])
+        #expect(
+            try fields(RateCost(changes: 50, bytes: 5000)) == [
+                #"RateLimit-Policy: "caller-requests";q=1000;w=10, "caller-changes";q=70;w=10;qu="changes", "#
+                    + #""caller-bytes";q=10000;w=10;qu="content-bytes", "device-requests";q=20;w=10"#,
+                #"RateLimit: "caller-changes";r=20;t=8"#,
+            ])
+        #expect(try fields(RateCost(changes: 0, bytes: 4500)).last == #"RateLimit: "caller-bytes";r=500;t=10"#)
+    }
+
+    @Test func withoutLimitsThereAreNoHeaders() throws {
+        #expect(try limits().take(RateCost(changes: 1 << 40, bytes: 1 << 50), of: .abc) == nil)
+        #expect(limits().count == 0)
+    }
+}
