@@ -33,7 +33,7 @@ extension Metric {
     package static let gatewayProblems = Metric(
         "gateway_problems_total", .counter, [.reason], "Requests answered with a problem, by its code.")
     package static let gatewayRateLimited = Metric(
-        "gateway_rate_limited_total", .counter, [.limit], hidesZeros: true,
+        "gateway_rate_limited_total", .counter, [.limit],
         "Requests refused because a caller or device has reached a rate (caller-requests, device-bytes, …).")
     package static let gatewayWaiting = Metric(
         "gateway_waiting_requests", .gauge, "Requests that wait for the log, an outcome, a stream or a move of a head.")
