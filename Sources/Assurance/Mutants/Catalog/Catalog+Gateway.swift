@@ -29,7 +29,7 @@ extension Catalog {
         .statement(
             "the bytes of an upload are never given back", in: uploads,
             "quota.leave(caller.syncID, bytes: bytes)"),
-        .statement("the rate of a caller is not limited", in: rates, "ofCaller.take(cost, callerRates)"),
+        .statement("the rate of a caller is not limited", in: rates, "ofCaller.take(cost, callerLimits)"),
         .expression(
             "the page of a sync may be older than its outcome", in: uploads, "batch?.heads ?? [:]", "[:]",
             seeds: 150),

@@ -36,79 +36,81 @@ struct RateLimitStatus: Sendable {
 
 /// Makes the headers of responses to requests that limits apply to.
 struct RateLimitFields: Sendable {
-    private struct Policy {
-        let limit: RateLimit
-        let rates: Rates
-        let capacity: Double
-        /// The value of `RateLimit` up to the tokens that are left.
-        let prefix: String
+    /// What applies to requests of a kind: uploads or others, of a known device or not.
+    private struct Kind {
+        let limits: [RateLimit]
+        /// The value of `RateLimit-Policy`.
+        let policies: String
     }
 
-    private let policies: [Policy]
-    /// The values of `RateLimit-Policy`: by whether the request is an upload, and has a device.
-    private let texts: [String]
+    private let kinds: [Kind]
+    private let caller: TokenBuckets.Limits
+    private let device: TokenBuckets.Limits
+    /// The values of `RateLimit` up to the tokens that are left.
+    private let prefixes: [RateLimit: String]
+    /// Whether nothing is limited.
+    let isEmpty: Bool
 
     init(caller: Rates, device: Rates) {
-        policies = RateLimit.all.compactMap { limit in
-            let rates = limit.scope == .caller ? caller : device
-            guard rates[limit.unit] > 0 else { return nil }
-            return Policy(
-                limit: limit, rates: rates, capacity: TokenBuckets.capacity(limit.unit, rates),
-                prefix: "\"\(limit.name)\";r=")
+        let limited = RateLimit.all.filter { ($0.scope == .caller ? caller : device)[$0.unit] > 0 }
+        isEmpty = limited.isEmpty
+        kinds = [(false, false), (false, true), (true, false), (true, true)].map { isUpload, hasDevice in
+            let limits = limited.filter { limit in
+                (limit.unit == .requests || isUpload) && (limit.scope == .caller || hasDevice)
+            }
+            let texts = limits.map { Self.policy($0, ($0.scope == .caller ? caller : device)[$0.unit]) }
+            return Kind(limits: limits, policies: texts.joined(separator: ", "))
         }
-        texts = [(false, false), (false, true), (true, false), (true, true)].map { [policies] isUpload, hasDevice in
-            policies.filter { Self.applies($0.limit, isUpload, hasDevice) }.map(Self.text).joined(separator: ", ")
-        }
+        self.caller = TokenBuckets.Limits(caller)
+        self.device = TokenBuckets.Limits(device)
+        prefixes = Dictionary(uniqueKeysWithValues: limited.map { ($0, "\"\($0.name)\";r=") })
     }
-
-    /// Whether nothing is limited.
-    var isEmpty: Bool { policies.isEmpty }
 
     /// The status of the limit with the least share of tokens left; `nil` if none applies.
     func status(after cost: RateCost, _ ofCaller: TokenBuckets, _ ofDevice: TokenBuckets?) -> RateLimitStatus? {
-        var least: (policy: Policy, tokens: Double, untilFull: Double, share: Double)?
-        for policy in policies where Self.applies(policy.limit, cost.isUpload, ofDevice != nil) {
-            guard let buckets = policy.limit.scope == .caller ? ofCaller : ofDevice else { continue }
-            let (tokens, untilFull) = buckets.level(policy.limit.unit, policy.rates)
-            let share = tokens / policy.capacity
-            if share < least?.share ?? .infinity { least = (policy, tokens, untilFull, share) }
+        let kind = kind(cost, ofDevice)
+        var least: (limit: RateLimit, missing: Double, capacity: Double)?
+        for limit in kind.limits {
+            let lane = limit.unit.rawValue
+            let missing = (limit.scope == .caller ? ofCaller : ofDevice ?? ofCaller).missing[lane]
+            let capacity = (limit.scope == .caller ? caller : device).capacity[lane]
+            // Compares the missing shares without a division.
+            if let found = least, missing * found.capacity <= found.missing * capacity { continue }
+            least = (limit, missing, capacity)
         }
-        return least.map { least in
-            RateLimitStatus(
-                policies: text(cost.isUpload, ofDevice != nil), policy: least.policy.prefix,
-                remaining: Int(least.tokens), seconds: Int(least.untilFull.rounded(.up)))
-        }
+        guard let (limit, missing, capacity) = least else { return nil }
+        let untilFull = missing / capacity * Double(TokenBuckets.seconds)
+        return RateLimitStatus(
+            policies: kind.policies, policy: prefixes[limit] ?? "", remaining: Int(max(0, capacity - missing)),
+            seconds: Int(untilFull.rounded(.up)))
     }
 
+    /// The status of a limit that refuses a request, until it may be repeated.
     func status(
-        of limit: RateLimit, tokens: Double, seconds: Int, isUpload: Bool, hasDevice: Bool
+        of limit: RateLimit, refusing cost: RateCost, _ ofCaller: TokenBuckets, _ ofDevice: TokenBuckets?, seconds: Int
     ) -> RateLimitStatus {
-        RateLimitStatus(
-            policies: text(isUpload, hasDevice), policy: "\"\(limit.name)\";r=", remaining: Int(tokens),
-            seconds: seconds)
+        let lane = limit.unit.rawValue
+        let missing = (limit.scope == .caller ? ofCaller : ofDevice ?? ofCaller).missing[lane]
+        let capacity = (limit.scope == .caller ? caller : device).capacity[lane]
+        return RateLimitStatus(
+            policies: kind(cost, ofDevice).policies, policy: prefixes[limit] ?? "",
+            remaining: Int(max(0, capacity - missing)), seconds: seconds)
     }
 
-    private func text(_ isUpload: Bool, _ hasDevice: Bool) -> String { texts[(isUpload ? 2 : 0) + (hasDevice ? 1 : 0)] }
-
-    private static func applies(_ limit: RateLimit, _ isUpload: Bool, _ hasDevice: Bool) -> Bool {
-        (limit.unit == .requests || isUpload) && (limit.scope == .caller || hasDevice)
+    private func kind(_ cost: RateCost, _ ofDevice: TokenBuckets?) -> Kind {
+        kinds[(cost.isUpload ? 2 : 0) + (ofDevice == nil ? 0 : 1)]
     }
 
-    private static func text(_ policy: Policy) -> String {
+    private static func policy(_ limit: RateLimit, _ rate: Int) -> String {
         // Without a unit of its own, a policy counts requests.
         let unit =
-            switch policy.limit.unit {
+            switch limit.unit {
             case .requests: ""
             case .changes: ";qu=\"changes\""
             case .bytes: ";qu=\"content-bytes\""
             }
-        return "\"\(policy.limit.name)\";q=\(Int(policy.capacity));w=\(TokenBuckets.seconds)\(unit)"
+        return "\"\(limit.name)\";q=\(rate * TokenBuckets.seconds);w=\(TokenBuckets.seconds)\(unit)"
     }
-}
-
-extension RateCost {
-    /// Whether the limits of uploads apply.
-    var isUpload: Bool { changes > 0 || bytes > 0 }
 }
 
 extension HTTPHandlerResult {

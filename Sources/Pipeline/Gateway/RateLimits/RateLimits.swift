@@ -32,6 +32,8 @@ final class RateLimits: Sendable {
 
     private let callerRates: Rates
     private let deviceRates: Rates
+    private let callerLimits: TokenBuckets.Limits
+    private let deviceLimits: TokenBuckets.Limits
     private let maximumOfShard: Int
     private let clock: GatewayClock
     private let shards: [Shard]
@@ -44,6 +46,8 @@ final class RateLimits: Sendable {
     ) {
         callerRates = caller
         deviceRates = device
+        callerLimits = TokenBuckets.Limits(caller)
+        deviceLimits = TokenBuckets.Limits(device)
         maximumOfShard = max(2, maximumEntries / Self.shardCount)
         self.clock = clock
         shards = (0..<Self.shardCount).map { _ in Shard() }
@@ -59,21 +63,38 @@ final class RateLimits: Sendable {
     @discardableResult
     func take(_ cost: RateCost, of caller: SyncID, _ device: Device? = nil) throws(Problem) -> RateLimitStatus? {
         guard !fields.isEmpty else { return nil }
-        let now = clock.now() / .seconds(1)
+        let now = seconds()
         let result: Result<RateLimitStatus?, Problem> = shard(of: caller).state.withLock { state in
             guard makeRoom(&state, now) else {
                 return .failure(Problem(.overloaded, "too many callers and devices send requests at the moment"))
             }
-            var ofCaller = state.callers[caller] ?? TokenBuckets(at: now)
-            ofCaller.refill(callerRates, at: now)
-            var ofDevice = device.map { state.devices[$0] ?? TokenBuckets(at: now) }
-            ofDevice?.refill(deviceRates, at: now)
-            if let problem = refusal(of: cost, ofCaller, ofDevice) { return .failure(problem) }
-            ofCaller.take(cost, callerRates)
-            state.callers[caller] = ofCaller
-            if let device {
-                ofDevice?.take(cost, deviceRates)
-                state.devices[device] = ofDevice
+            // Found once: what costs most here is to hash ids.
+            let callerIndex = state.callers.index(forKey: caller)
+            var ofCaller = callerIndex.map { state.callers.values[$0] } ?? TokenBuckets(at: now)
+            ofCaller.refill(callerLimits, at: now)
+            let deviceIndex = device.flatMap { state.devices.index(forKey: $0) }
+            var ofDevice: TokenBuckets?
+            if device != nil {
+                ofDevice = deviceIndex.map { state.devices.values[$0] } ?? TokenBuckets(at: now)
+                ofDevice?.refill(deviceLimits, at: now)
+            }
+            guard ofCaller.allow(cost, callerLimits), ofDevice?.allow(cost, deviceLimits) ?? true else {
+                return .failure(refusal(of: cost, ofCaller, ofDevice))
+            }
+            ofCaller.take(cost, callerLimits)
+            if let callerIndex {
+                state.callers.values[callerIndex] = ofCaller
+            } else {
+                state.callers[caller] = ofCaller
+            }
+            if let device, var buckets = ofDevice {
+                buckets.take(cost, deviceLimits)
+                if let deviceIndex {
+                    state.devices.values[deviceIndex] = buckets
+                } else {
+                    state.devices[device] = buckets
+                }
+                ofDevice = buckets
             }
             return .success(fields.status(after: cost, ofCaller, ofDevice))
         }
@@ -83,11 +104,11 @@ final class RateLimits: Sendable {
     /// Refuses a request whose caller has no request left, before more of it is read; takes no tokens.
     func check(_ caller: SyncID) throws(Problem) {
         guard callerRates.requests > 0 else { return }
-        let now = clock.now() / .seconds(1)
+        let now = seconds()
         let problem: Problem? = shard(of: caller).state.withLock { state in
             guard var buckets = state.callers[caller] else { return nil }
-            buckets.refill(callerRates, at: now)
-            return refusal(of: .request, buckets, nil)
+            buckets.refill(callerLimits, at: now)
+            return buckets.allow(.request, callerLimits) ? nil : refusal(of: .request, buckets, nil)
         }
         if let problem { throw problem }
     }
@@ -95,34 +116,35 @@ final class RateLimits: Sendable {
     /// The callers and devices that are tracked.
     var count: Int { shards.reduce(0) { $0 + $1.state.withLock { $0.count } } }
 
-    private func shard(of caller: SyncID) -> Shard {
-        shards[Int(UInt(bitPattern: caller.hashValue) % UInt(Self.shardCount))]
+    private func seconds() -> Double {
+        let (seconds, attoseconds) = clock.now().components
+        return Double(seconds) + Double(attoseconds) * 1e-18
     }
 
-    /// The problem of the limit that takes longest to allow a cost; `nil` if all allow it.
-    private func refusal(of cost: RateCost, _ ofCaller: TokenBuckets, _ ofDevice: TokenBuckets?) -> Problem? {
-        var longest: (limit: RateLimit, wait: Double, buckets: TokenBuckets)?
+    private func shard(of caller: SyncID) -> Shard {
+        // Any spread will do, and this costs less than the hash of a dictionary.
+        let hash = caller.text.utf8.reduce(UInt(0)) { $0 &* 31 &+ UInt($1) }
+        return shards[Int(hash % UInt(Self.shardCount))]
+    }
+
+    /// The problem of the limit that takes longest to allow a cost, which one of them does not allow.
+    private func refusal(of cost: RateCost, _ ofCaller: TokenBuckets, _ ofDevice: TokenBuckets?) -> Problem {
+        let callerWaits = ofCaller.waits(for: cost, callerLimits)
+        let deviceWaits = ofDevice?.waits(for: cost, deviceLimits) ?? .zero
+        var longest = (limit: RateLimit.all[0], wait: 0.0)
         for limit in RateLimit.all {
-            guard let buckets = limit.scope == .caller ? ofCaller : ofDevice else { continue }
-            let wait = buckets.wait(for: cost, limit.unit, rates(of: limit))
-            if wait > longest?.wait ?? 0 { longest = (limit, wait, buckets) }
+            let wait = (limit.scope == .caller ? callerWaits : deviceWaits)[limit.unit.rawValue]
+            if wait > longest.wait { longest = (limit, wait) }
         }
-        guard let (limit, wait, buckets) = longest else { return nil }
+        let (limit, wait) = longest
         refusals[limit]?.add()
-        let rates = rates(of: limit)
+        let rate = (limit.scope == .caller ? callerRates : deviceRates)[limit.unit]
         let seconds = max(1, Int(wait.rounded(.up)))
         var problem = Problem(
-            .rateLimited, "this \(limit.scope) may send \(rates[limit.unit]) \(limit.unit) per second",
-            retryAfter: seconds)
-        problem.headers =
-            fields.status(
-                of: limit, tokens: buckets.level(limit.unit, rates).tokens, seconds: seconds, isUpload: cost.isUpload,
-                hasDevice: ofDevice != nil
-            ).fields
+            .rateLimited, "this \(limit.scope) may send \(rate) \(limit.unit) per second", retryAfter: seconds)
+        problem.headers = fields.status(of: limit, refusing: cost, ofCaller, ofDevice, seconds: seconds).fields
         return problem
     }
-
-    private func rates(of limit: RateLimit) -> Rates { limit.scope == .caller ? callerRates : deviceRates }
 
     /// Makes room for a caller and a device; `false` if all entries are needed.
     ///
@@ -131,15 +153,15 @@ final class RateLimits: Sendable {
         guard state.count + 2 > min(state.sweepAt, maximumOfShard) else { return true }
         guard state.count + 2 <= maximumOfShard || now - state.sweptAt >= Self.sweepInterval else { return false }
         state.sweptAt = now
-        state.callers = state.callers.filter { !isFull($0.value, callerRates, now) }
-        state.devices = state.devices.filter { !isFull($0.value, deviceRates, now) }
+        state.callers = state.callers.filter { !isFull($0.value, callerLimits, now) }
+        state.devices = state.devices.filter { !isFull($0.value, deviceLimits, now) }
         state.sweepAt = max(Self.firstSweep, 2 * state.count)
         return state.count + 2 <= maximumOfShard
     }
 
-    private func isFull(_ buckets: TokenBuckets, _ rates: Rates, _ now: Double) -> Bool {
+    private func isFull(_ buckets: TokenBuckets, _ limits: TokenBuckets.Limits, _ now: Double) -> Bool {
         var buckets = buckets
-        buckets.refill(rates, at: now)
+        buckets.refill(limits, at: now)
         return buckets.areFull
     }
 }

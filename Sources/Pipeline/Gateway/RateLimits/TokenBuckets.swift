@@ -1,4 +1,4 @@
-/// What a limit of a rate counts.
+/// What a limit of a rate counts; its raw value is its lane in vectors.
 enum RateUnit: Int, CaseIterable, Sendable {
     case requests
     case changes
@@ -27,19 +27,20 @@ package struct Rates: Sendable, Hashable {
     }
 }
 
+/// Numbers of each unit; the last lane is not used.
+typealias RateVector = SIMD4<Double>
+
 /// What a request uses of each limit.
 struct RateCost: Sendable {
-    var changes = 0
-    var bytes = 0
+    let vector: RateVector
+    /// Whether the limits of uploads apply.
+    let isUpload: Bool
 
     static let request = RateCost()
 
-    subscript(unit: RateUnit) -> Double {
-        switch unit {
-        case .requests: 1
-        case .changes: Double(changes)
-        case .bytes: Double(bytes)
-        }
+    init(changes: Int = 0, bytes: Int = 0) {
+        vector = RateVector(1, Double(changes), Double(bytes), 0)
+        isUpload = changes > 0 || bytes > 0
     }
 }
 
@@ -48,47 +49,56 @@ struct RateCost: Sendable {
 /// A bucket holds ten seconds of its rate. A cost that is larger than the bucket is accepted when the bucket is full, and is refilled
 /// afterwards as if it had been saved up.
 struct TokenBuckets: Sendable {
+    /// The rates of all callers or of all devices.
+    struct Limits: Sendable {
+        let perSecond: RateVector
+        let capacity: RateVector
+
+        init(_ rates: Rates) {
+            perSecond = RateVector(Double(rates.requests), Double(rates.changes), Double(rates.bytes), 0)
+            capacity = perSecond * Double(TokenBuckets.seconds)
+        }
+
+        fileprivate var isLimited: SIMDMask<SIMD4<Int64>> { perSecond .> 0 }
+    }
+
     static let seconds = 10
 
     /// Tokens are fractions: below this, a difference is an error of rounding.
     private static let precision = 1e-6
 
     /// How many tokens each bucket lacks, so that a new one is full whatever its rate.
-    private var missing = SIMD3<Double>.zero
+    private(set) var missing = RateVector.zero
     /// In seconds.
     private var refilled: Double
 
     init(at now: Double) { refilled = now }
 
-    mutating func refill(_ rates: Rates, at now: Double) {
+    mutating func refill(_ limits: Limits, at now: Double) {
         let elapsed = max(0, now - refilled)
         refilled = max(refilled, now)
-        for unit in RateUnit.allCases {
-            missing[unit.rawValue] = max(0, missing[unit.rawValue] - elapsed * Double(rates[unit]))
-        }
+        missing = pointwiseMax(missing - limits.perSecond * elapsed, .zero)
     }
 
     /// Takes the tokens, which may leave fewer than none.
-    mutating func take(_ cost: RateCost, _ rates: Rates) {
-        for unit in RateUnit.allCases where rates[unit] > 0 { missing[unit.rawValue] += cost[unit] }
+    mutating func take(_ cost: RateCost, _ limits: Limits) {
+        missing += cost.vector.replacing(with: 0, where: .!limits.isLimited)
     }
 
-    /// Seconds until a bucket has the tokens for a cost; 0 if it has them.
-    func wait(for cost: RateCost, _ unit: RateUnit, _ rates: Rates) -> Double {
-        guard rates[unit] > 0, cost[unit] > 0 else { return 0 }
-        let capacity = Self.capacity(unit, rates)
-        let lacking = missing[unit.rawValue] + min(cost[unit], capacity) - capacity
-        return lacking > Self.precision ? lacking / Double(rates[unit]) : 0
+    /// Whether all buckets have the tokens for a cost.
+    func allow(_ cost: RateCost, _ limits: Limits) -> Bool { lacking(cost, limits) == .zero }
+
+    /// The seconds until each bucket has the tokens for a cost; 0 where it has them.
+    func waits(for cost: RateCost, _ limits: Limits) -> RateVector {
+        lacking(cost, limits) / limits.perSecond.replacing(with: 1, where: .!limits.isLimited)
     }
 
-    /// The tokens of a bucket, at least 0, and the seconds until it is full.
-    func level(_ unit: RateUnit, _ rates: Rates) -> (tokens: Double, untilFull: Double) {
-        let missing = missing[unit.rawValue]
-        return (max(0, Self.capacity(unit, rates) - missing), missing / Double(rates[unit]))
+    private func lacking(_ cost: RateCost, _ limits: Limits) -> RateVector {
+        let lacking = missing + pointwiseMin(cost.vector, limits.capacity) - limits.capacity
+        return lacking.replacing(
+            with: 0, where: .!limits.isLimited .| (cost.vector .== 0) .| (lacking .<= Self.precision))
     }
 
     /// Whether every bucket is full, as that of a caller or device without an entry.
     var areFull: Bool { missing == .zero }
-
-    static func capacity(_ unit: RateUnit, _ rates: Rates) -> Double { Double(rates[unit]) * Double(seconds) }
 }
