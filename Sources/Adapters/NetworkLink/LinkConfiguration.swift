@@ -6,19 +6,29 @@ package struct LinkConfiguration: ConfigurationComponent {
     static let silentBeats = 3
 
     private var keyText: Secret?
+    private var acceptedKeyText: Secret?
     /// `nil`: nothing is encrypted, and only addresses of this machine are allowed.
     package var key: LinkKey?
+    /// A second key that the other end may have, while the key is changed; this end uses ``key``.
+    package var acceptedKey: LinkKey?
     package var heartbeat: Duration = .milliseconds(750)
     package var maximumMessageBytes = 64 << 20
 
     package init() {}
 
-    package init(key: LinkKey?) { self.key = key }
+    package init(key: LinkKey?, accepting acceptedKey: LinkKey? = nil) {
+        self.key = key
+        self.acceptedKey = acceptedKey
+    }
 
     package static var settings: [Setting<Self>] {
         Setting(
             optional: "key", \.keyText, .secret(lengths: 64...64),
             "Secret that authenticates gateways and fan-outs: 64 hexadecimal characters (openssl rand -hex 32)."
+        )
+        Setting(
+            optional: "accepted-key", \.acceptedKeyText, .secret(lengths: 64...64),
+            "A second secret that the other end may have, while link.key is changed without a stop."
         )
         Setting(
             "heartbeat", \.heartbeat, .duration(in: .milliseconds(50)...(.seconds(60))),
@@ -30,11 +40,20 @@ package struct LinkConfiguration: ConfigurationComponent {
     }
 
     package mutating func validate(_ context: ValidationContext<Self>) throws(ConfigurationProblem) {
-        guard let keyText else { return }
-        key = LinkKey(keyText)
-        guard key == nil else { return }
+        if keyText == nil, acceptedKeyText != nil {
+            throw context.problem(with: \.acceptedKeyText, "needs link.key beside it")
+        }
+        key = try Self.key(\.keyText, keyText, context)
+        acceptedKey = try Self.key(\.acceptedKeyText, acceptedKeyText, context)
+    }
+
+    private static func key(
+        _ property: any PartialKeyPath<Self> & Sendable, _ text: Secret?, _ context: ValidationContext<Self>
+    ) throws(ConfigurationProblem) -> LinkKey? {
+        guard let text else { return nil }
+        if let key = LinkKey(text) { return key }
         throw context.problem(
-            with: \.keyText, "has other characters than 0 to 9 and a to f; make one with: openssl rand -hex 32")
+            with: property, "has other characters than 0 to 9 and a to f; make one with: openssl rand -hex 32")
     }
 
     /// Traps on values that no key allows.

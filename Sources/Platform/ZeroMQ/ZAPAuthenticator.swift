@@ -5,14 +5,14 @@ import CZeroMQ
 /// It belongs to the server's thread, which calls ``handleRequests()`` when ``socket`` is readable.
 package final class ZAPAuthenticator {
     package let socket: ZeroMQSocket
-    private let admittedKey: [UInt8]
+    private let admittedKeys: [[UInt8]]
 
     /// Must be created before a server of the context listens.
     ///
-    /// - Parameter publicKey: the public key of the clients to admit.
-    package init(_ context: ZeroMQContext, admitting publicKey: [UInt8]) throws(ZeroMQError) {
+    /// - Parameter publicKeys: the public keys of the clients to admit.
+    package init(_ context: ZeroMQContext, admitting publicKeys: [[UInt8]]) throws(ZeroMQError) {
         socket = try context.socket(.reply)
-        admittedKey = publicKey
+        admittedKeys = publicKeys
         do {
             try socket.bind("inproc://zeromq.zap.01")
         } catch {
@@ -27,7 +27,8 @@ package final class ZAPAuthenticator {
         while let request = try socket.receive() {
             // Version, number, domain, address, identity, mechanism, and the client's key.
             let isAdmitted =
-                request.count == 7 && request[5] == Array("CURVE".utf8) && isEqual(request[6], admittedKey)
+                request.count == 7 && request[5] == Array("CURVE".utf8)
+                && admittedKeys.contains { isEqual(request[6], $0) }
             if !isAdmitted { rejected += 1 }
             let number = request.count > 1 ? request[1] : []
             let status = isAdmitted ? ("200", "OK") : ("400", "the client's key is not admitted")

@@ -61,7 +61,7 @@ import ZeroMQ
             let server = try CurveKeys(secret: Array(repeating: 1, count: 32))
             let known = try CurveKeys(secret: Array(repeating: 2, count: 32))
             let stranger = try CurveKeys(secret: Array(repeating: 3, count: 32))
-            let authenticator = try ZAPAuthenticator(context, admitting: known.publicKey)
+            let authenticator = try ZAPAuthenticator(context, admitting: [known.publicKey])
             defer { authenticator.close() }
             let router = try context.socket(.router)
             defer { router.close() }

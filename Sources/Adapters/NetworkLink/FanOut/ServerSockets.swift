@@ -30,7 +30,9 @@ final class ServerSockets {
             router.setMaximumMessageSize(link.maximumMessageBytes)
             if let key = link.key {
                 try router.serveCurve(try key.server(), domain: "weir")
-                let authenticator = try ZAPAuthenticator(context, admitting: try key.client().publicKey)
+                var admitted = [try key.client().publicKey]
+                if let accepted = link.acceptedKey { admitted.append(try accepted.client().publicKey) }
+                let authenticator = try ZAPAuthenticator(context, admitting: admitted)
                 self.authenticator = authenticator
                 opened.append(authenticator.close)
             } else {

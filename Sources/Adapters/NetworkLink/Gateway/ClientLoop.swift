@@ -16,6 +16,10 @@ final class ClientLoop {
         var failures = 0
         /// Heartbeats before the next attempt.
         var pause = 0
+        /// Whether the fan-out is expected to have the accepted key; it stays so until the fan-out refuses it.
+        var hasAcceptedKey = false
+        /// Whether the other key was tried since the last attempt that failed.
+        var triesOtherKey = false
         /// The last warning, which is not logged again.
         var warning: String?
     }
@@ -73,6 +77,7 @@ final class ClientLoop {
         do throws(ZeroMQError) {
             endpoints[index].connection = try FanOutConnection(
                 to: endpoints[index].address, number: lastNumber, in: context, dependencies.link,
+                serverKey: endpoints[index].hasAcceptedKey ? dependencies.link.acceptedKey : dependencies.link.key,
                 maximumRequests: dependencies.configuration.maximumRequests)
         } catch {
             // No descriptors left, or an address that libzmq rejects: the other connections are not affected.
@@ -85,11 +90,25 @@ final class ClientLoop {
     private func disconnect(_ index: Int, _ connection: FanOutConnection, _ reason: String) {
         guard endpoints[index].connection === connection else { return }
         endpoints[index].connection = nil
+        endpoints[index].triesOtherKey = false
         connection.close()
         if case .up = connection.phase { endpoints[index].failures = 0 } else { endpoints[index].failures += 1 }
         endpoints[index].pause = min(Self.longestPause, (1 << min(endpoints[index].failures, 8)) >> 1)
         report(connections.disconnected(index, reason))
         warn(index, reason)
+    }
+
+    /// Connects at once with the other of two keys, once for each attempt that one of them fails.
+    private func retryWithOtherKey(_ index: Int, _ connection: FanOutConnection) -> Bool {
+        guard dependencies.link.acceptedKey != nil, endpoints[index].connection === connection,
+            !endpoints[index].triesOtherKey
+        else { return false }
+        endpoints[index].connection = nil
+        connection.close()
+        endpoints[index].triesOtherKey = true
+        endpoints[index].hasAcceptedKey.toggle()
+        connect(index)
+        return true
     }
 
     private func warn(_ index: Int, _ reason: String) {
@@ -139,6 +158,7 @@ final class ClientLoop {
                     index, connection,
                     connection.phase == .connecting ? "it cannot be reached" : "the connection was closed")
             case .refused(let refusal):
+                if retryWithOtherKey(index, connection) { return }
                 disconnect(
                     index, connection, "\(refusal): check that link.key-file is the same on every gateway and fan-out")
             }

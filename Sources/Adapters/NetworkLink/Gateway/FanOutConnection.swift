@@ -29,9 +29,10 @@ final class FanOutConnection {
     /// Received bytes after which a ping is sent before the next heartbeat.
     private static let maximumUnacknowledged = 256 << 10
 
+    /// - Parameter serverKey: the key of which the fan-out's key pair is derived; the gateway's is that of `link.key`.
     init(
         to address: NetworkAddress, number: Int, in context: ZeroMQContext, _ link: LinkConfiguration,
-        maximumRequests: Int
+        serverKey: LinkKey?, maximumRequests: Int
     ) throws(ZeroMQError) {
         self.number = number
         socket = try context.socket(.dealer)
@@ -45,7 +46,9 @@ final class FanOutConnection {
             socket.set(.reconnectInterval, -1)
             socket.set(.ipv6, address.isIPv6 ? 1 : 0)
             socket.setMaximumMessageSize(link.maximumMessageBytes)
-            if let key = link.key { try socket.useCurve(try key.client(), server: try key.server().publicKey) }
+            if let key = link.key, let serverKey {
+                try socket.useCurve(try key.client(), server: try serverKey.server().publicKey)
+            }
             monitor = try ZeroMQMonitor(socket, in: context, name: "fan-out-\(number)")
         } catch {
             socket.close()

@@ -19,7 +19,7 @@ struct ServedFanOut {
     init(
         _ fanOut: ScriptedFanOut = ScriptedFanOut(), ready: Set<Int> = Set(0..<Sample.partitions),
         epoch: String = Sample.epoch, partitions: Int = Sample.partitions, key: LinkKey? = nil,
-        at address: NetworkAddress = NetworkAddress(host: "127.0.0.1", port: 0)!,
+        accepting acceptedKey: LinkKey? = nil, at address: NetworkAddress = NetworkAddress(host: "127.0.0.1", port: 0)!,
         _ change: (inout FanOutServerConfiguration) -> Void = { _ in }
     ) async throws {
         self.fanOut = fanOut
@@ -28,7 +28,7 @@ struct ServedFanOut {
         var configuration = FanOutServerConfiguration(address: address)
         change(&configuration)
         server = try FanOutServer(
-            configuration, link: LinkConfiguration(key: key), serving: fanOut,
+            configuration, link: LinkConfiguration(key: key, accepting: acceptedKey), serving: fanOut,
             description: LinkDescription(epoch: epoch, partitions: partitions, ready: ready), logger: log.logger,
             clock: clock)
         self.address = try await server.start()
@@ -46,11 +46,12 @@ struct ConnectedGateway {
 
     init(
         to addresses: [NetworkAddress], epoch: String = Sample.epoch, partitions: Int = Sample.partitions,
-        key: LinkKey? = nil, maximumRequests: Int = 1000
+        key: LinkKey? = nil, accepting acceptedKey: LinkKey? = nil, maximumRequests: Int = 1000
     ) async throws {
         remote = try RemoteFanOut(
             RemoteFanOutConfiguration(fanOuts: addresses).with(\.maximumRequests, maximumRequests),
-            link: LinkConfiguration(key: key), epoch: epoch, partitions: partitions, logger: log.logger,
+            link: LinkConfiguration(key: key, accepting: acceptedKey), epoch: epoch, partitions: partitions,
+            logger: log.logger,
             metrics: LinkMetrics(registry), clock: clock, passed: { [passed] in passed.record($0) },
             unserved: { [unserved] in unserved.record($0) })
         try await remote.start()
