@@ -167,7 +167,8 @@ let package = Package(
         library(
             "Platform/Operations",
             ["Configuration", "HTTP", "JSONText", "Metrics", "Observability", "ServiceLifecycle"]),
-        library("Platform/HTTP", ["AsyncPrimitives", "CEventFD", "CMicrohttpd", "CZlib", "ThreadExecutor"]),
+        library(
+            "Platform/HTTP", ["AsyncPrimitives", "CEventFD", "CGnuTLS", "CMicrohttpd", "CZlib", "ThreadExecutor"]),
         library("Platform/JSON", ["CSimdjson", "JSONText"], features: [.lifetimes]),
         library("Platform/JSONText", features: [.lifetimes], linking: ["m"]),
         library("Platform/YAML", ["CYAML"]),
@@ -189,6 +190,7 @@ let package = Package(
         cLibrary("CLibraries/CSimdjson", defines: ["SIMDJSON_THREADS_ENABLED"], linking: ["simdjson"]),
         cLibrary("CLibraries/CSignalPipe"),
         systemLibrary("CLibraries/CEventFD"),
+        systemLibrary("CLibraries/CGnuTLS", pkgConfig: "gnutls", apt: "libgnutls28-dev"),
         systemLibrary("CLibraries/CMicrohttpd", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
         systemLibrary("CLibraries/COpenSSL", pkgConfig: "libcrypto", apt: "libssl-dev"),
         systemLibrary("CLibraries/CPostgres", pkgConfig: "libpq", apt: "libpq-dev"),

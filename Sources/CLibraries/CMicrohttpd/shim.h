@@ -80,6 +80,12 @@ static inline void *CMicrohttpd_socket_context(struct MHD_Connection *connection
     return info == NULL ? NULL : info->socket_context;
 }
 
+/// The GnuTLS session of a connection with TLS; NULL for others.
+static inline void *CMicrohttpd_tls_session(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    return info == NULL ? NULL : info->tls_session;
+}
+
 /// The socket of a connection; -1 when the library does not know it.
 static inline int CMicrohttpd_socket(struct MHD_Connection *connection) {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);

@@ -8,6 +8,7 @@ package struct GatewayConfiguration: ConfigurationComponent {
     package var server = HTTPServerConfiguration()
     private var certificate: String?
     private var key: String?
+    package var corsOrigins: [String] = []
     package var outcomeWait: Duration = .seconds(10)
     package var keepAlive: Duration = .seconds(15)
     package var pageBytes = 4 << 20
@@ -32,6 +33,10 @@ package struct GatewayConfiguration: ConfigurationComponent {
             optional: "tls.certificate", \.certificate, .path,
             "PEM file with the certificate and those between it and the root: HTTPS.")
         Setting(optional: "tls.key", \.key, .path, "PEM file with the certificate's private key.")
+        Setting(
+            "cors-origins", \.corsOrigins, .list(counts: 0...1000),
+            "Origins whose web pages may use the gateway (CORS), as https://app.example; * for all, which auth none does not allow; none by default."
+        )
         Setting(
             "threads", \.server.threads, .integerOrNone(upTo: 256),
             "Threads that serve connections; 0 for one a processor, and at least two.")
@@ -125,6 +130,11 @@ package struct GatewayConfiguration: ConfigurationComponent {
         case (nil, nil): break
         case (nil, _?): throw context.problem(with: \.key, "needs tls.certificate beside it")
         case (_?, nil): throw context.problem(with: \.certificate, "needs tls.key beside it")
+        }
+        for origin in corsOrigins where corsOrigins != [CrossOrigin.everyOrigin] {
+            if let problem = CrossOrigin.problem(with: origin) {
+                throw context.problem(with: \.corsOrigins, "\"\(origin)\" is no origin: it \(problem)")
+            }
         }
         for property in [\Self.server.idleTimeout, \.keepAlive]
         where self[keyPath: property].components.attoseconds != 0 {

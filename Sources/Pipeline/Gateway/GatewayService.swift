@@ -31,6 +31,7 @@ package final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         settings.maxBodyBytes = handler.limits.maxBatchBytes
         settings.formatRefusal = { Problem($0).response }
         settings.onEvent = { logger.log($0) }
+        if let crossOrigin = handler.crossOrigin { settings.commonFields = { crossOrigin.fields(for: $0) } }
         server = HTTPServer(
             configuration: settings, handler: MeteredHandler(handler: handler, metrics: handler.metrics),
             responseBudget: handler.responseBudget)
@@ -44,6 +45,7 @@ package final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         let address = handler.configuration.address
         let trustsEveryCaller = handler.authenticator.trustsEveryCaller
         if trustsEveryCaller, !Loopback.contains(address.host) { throw GatewayRefusal.reachableByOthers(address) }
+        if trustsEveryCaller, handler.crossOrigin?.allowsEvery == true { throw GatewayRefusal.reachableByEveryPage }
         let bound = try server.start()
         // A host name can resolve to any address.
         if trustsEveryCaller, !Loopback.contains(bound.address) {
@@ -77,6 +79,9 @@ package final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         logger.notice("The gateway has stopped")
     }
 
+    /// Has the certificate's files read again at once; returns before they are.
+    package func checkCertificate() { server.checkCertificate() }
+
     /// Why appends to `uploads` failed in the last 5 seconds, for an operator; `nil` if none failed.
     package var uploadFailure: String? { handler.uploads.recentFailure(within: .seconds(5)).map { "\($0)" } }
 
@@ -104,6 +109,8 @@ package struct GatewayCounters: Sendable {
 package enum GatewayRefusal: Error, Sendable, Hashable, CustomStringConvertible {
     /// It trusts every caller, and the address is reachable from other machines.
     case reachableByOthers(NetworkAddress)
+    /// It trusts every caller, and web pages of every origin.
+    case reachableByEveryPage
 
     package var description: String {
         switch self {
@@ -111,6 +118,11 @@ package enum GatewayRefusal: Error, Sendable, Hashable, CustomStringConvertible 
             """
             without authentication, every client that can reach \(address) could read and write all data; configure \
             authentication, or listen on loopback only: 127.0.0.1:\(address.port) or [::1]:\(address.port)
+            """
+        case .reachableByEveryPage:
+            """
+            without authentication, gateway.cors-origins * would let every web page that is open on this machine read and \
+            write all data; name the origins, or configure authentication
             """
         }
     }
@@ -167,6 +179,14 @@ extension Logger {
             warning(
                 "The limit of open files is below what max-connections needs: raise the hard limit, ulimit -Hn",
                 [.count: .integer(needed), .limit: .integer(allowed)])
+        case .certificateLoaded(let path, let expires):
+            notice(
+                "The certificate was read again; new connections get it",
+                [.path: .string(path), .expires: .string(expires)])
+        case .certificateUnusable(let reason):
+            warning(
+                "A changed certificate cannot be used; new connections get the previous one",
+                [.reason: .string(reason)])
         case .invalidResponse(let reason): error("A response cannot be sent", [.reason: .string(reason)])
         }
     }

@@ -24,10 +24,20 @@ extension Metric {
     package static let httpResponseBytes = Metric(
         "http_response_bytes", .gauge,
         "Bytes of pages being read, and of responses above 64 KiB that clients have not read yet.")
+    package static let httpCertificateExpiration = Metric(
+        "http_certificate_expiration_seconds", .gauge,
+        "When the certificate of new connections expires, in seconds since 1970; 0 without TLS.")
+    package static let httpCertificateLoads = Metric(
+        "http_certificate_loads_total", .counter, "Changed certificates that new connections get.")
+    package static let httpCertificateFailures = Metric(
+        "http_certificate_failures_total", .counter,
+        "Changed certificates that could not be used, so that new connections get the previous one.")
 
     static let http = [
         httpRequests, httpDuration, httpUnderWay, httpRefusals, httpConnections, httpConnectionsAccepted,
-        httpConnectionsRefused, httpConnectionsTimedOut, httpBodyBytes, httpResponseBytes,
+        httpConnectionsRefused, httpConnectionsTimedOut, httpBodyBytes, httpResponseBytes, httpCertificateExpiration,
+        httpCertificateLoads,
+        httpCertificateFailures,
     ]
 
     package static let gatewayProblems = Metric(

@@ -72,6 +72,9 @@ extension LogKey {
     /// A limit that was reached or applies, in the unit of the limited value.
     package static let limit = LogKey("limit")
 
+    /// The end of a validity: RFC 3339 in UTC.
+    package static let expires = LogKey("expires")
+
     // MARK: Versions
 
     /// The program's version.

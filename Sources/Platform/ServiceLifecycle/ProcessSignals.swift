@@ -31,7 +31,7 @@ package struct ProcessSignalFault: Error, Sendable, Hashable {
     package let code: Int32
 }
 
-/// Handles the signals that stop the process, on a thread of its own; once for each process.
+/// Handles the signals that stop the process, and `SIGHUP`, on a thread of its own; once for each process.
 ///
 /// It also ignores `SIGPIPE`, so that writing to a closed connection fails with an error.
 package struct ProcessSignals: ~Copyable {
@@ -41,8 +41,10 @@ package struct ProcessSignals: ~Copyable {
     /// Installs the handlers.
     ///
     /// Signals before `listen` are kept for it.
-    package init() throws(ProcessSignalFault) {
-        let numbers = TerminationSignal.allCases.map(\.number)
+    ///
+    /// - Parameter handlesHangup: whether `SIGHUP` is handled; else it ends the process.
+    package init(handlesHangup: Bool = false) throws(ProcessSignalFault) {
+        let numbers = TerminationSignal.allCases.map(\.number) + (handlesHangup ? [SIGHUP] : [])
         descriptor = weir_signal_pipe_open(numbers, Int32(numbers.count))
         guard descriptor >= 0 else { throw ProcessSignalFault(code: errno) }
         signal(SIGPIPE, SIG_IGN)
@@ -50,15 +52,15 @@ package struct ProcessSignals: ~Copyable {
 
     /// Starts the thread.
     ///
-    /// The first signal calls the handler on it, which must return; usually it calls `ServiceGroup.shutDown`. The
+    /// `SIGHUP` calls `onHangup` on it, which must return; the process continues. The first other signal calls `onFirst` on it, which must return; usually it calls `ServiceGroup.shutDown`. The
     /// second signal writes a message to standard error and exits with code 128 + its number.
     package consuming func listen(
-        _ onFirst: @escaping @Sendable (TerminationSignal) -> Void
+        _ onFirst: @escaping @Sendable (TerminationSignal) -> Void, onHangup: @escaping @Sendable () -> Void = {}
     ) throws(ProcessSignalFault) {
         let descriptor = descriptor
         let code = startDetachedThread(stackSize: 1 << 20) {
-            onFirst(Self.next(descriptor))
-            let second = Self.next(descriptor)
+            onFirst(Self.next(descriptor, onHangup))
+            let second = Self.next(descriptor, onHangup)
             let message = Array("a second signal, \(second.name): exiting at once without stopping the services\n".utf8)
             // Not through the log, whose queue may be stuck. An error of this write cannot be reported.
             _ = message.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
@@ -67,11 +69,15 @@ package struct ProcessSignals: ~Copyable {
         guard code == 0 else { throw ProcessSignalFault(code: code) }
     }
 
-    /// Blocks until the next signal.
-    private static func next(_ descriptor: Int32) -> TerminationSignal {
+    /// Blocks until the next signal that stops the process.
+    private static func next(_ descriptor: Int32, _ onHangup: () -> Void) -> TerminationSignal {
         while true {
             var byte: UInt8 = 0
             let count = read(descriptor, &byte, 1)
+            if count == 1, Int32(byte) == SIGHUP {
+                onHangup()
+                continue
+            }
             if count == 1, let signal = TerminationSignal.allCases.first(where: { $0.number == Int32(byte) }) {
                 return signal
             }

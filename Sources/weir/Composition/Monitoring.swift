@@ -13,6 +13,7 @@ struct Monitoring: Sendable {
     let readiness = Readiness()
     let liveness = Liveness()
     let conditions: Conditions
+    let reloads = ReloadHandlers()
 
     /// - Parameter conditions: what must become ready; before the operations port opens, so that it never answers without them.
     init(conditions: [Condition]) {
@@ -29,6 +30,19 @@ struct Monitoring: Sendable {
             if let count = process.openDescriptors { samples.set(.processDescriptors, count) }
             if let limit = process.maximumDescriptors { samples.set(.processMaximumDescriptors, limit) }
         }
+    }
+}
+
+/// What the process reads again when it gets SIGHUP.
+final class ReloadHandlers: Sendable {
+    /// One for each gateway of the process.
+    private let handlers = Mutex<[@Sendable () -> Void]>([])
+
+    /// - Parameter handler: called on the thread of the signals, so it must return.
+    func add(_ handler: @escaping @Sendable () -> Void) { handlers.withLock { $0.append(handler) } }
+
+    func reload() {
+        for handler in handlers.withLock({ $0 }) { handler() }
     }
 }
 
@@ -100,6 +114,9 @@ extension MetricRegistry {
             samples.set(.httpConnectionsTimedOut, http.connectionsTimedOut)
             samples.set(.httpBodyBytes, http.bytesInFlight)
             samples.set(.httpResponseBytes, http.answerBytesInFlight)
+            samples.set(.httpCertificateExpiration, http.certificateExpiration ?? 0)
+            samples.set(.httpCertificateLoads, http.certificateLoads)
+            samples.set(.httpCertificateFailures, http.certificateFailures)
             for reason in HTTPRefusalReason.allCases {
                 samples.set(.httpRefusals, [.reason: reason.label], http.refused(reason))
             }

@@ -113,6 +113,7 @@ struct RoleServices<B: Backend>: Sendable {
         canServe: @escaping @Sendable () async throws -> Void
     ) -> ServiceGroup.Member {
         let gateway = stages.gateway(settings, limits, link: link, backlog: backlog, devices: backend.devices)
+        monitoring.reloads.add { gateway.checkCertificate() }
         if backend.reportsFailures { monitoring.readiness.addProbe("uploads") { gateway.uploadFailure } }
         let runner = GatewayRunner(
             gateway: gateway, condition: monitoring.conditions[.gateway],

@@ -38,7 +38,7 @@ struct ServiceRunner: Sendable {
     private func run(
         _ operations: OperationsConfiguration, _ body: (ServiceRunner) async throws -> Void
     ) async throws {
-        let signals = try ProcessSignals()
+        let signals = try ProcessSignals(handlesHangup: true)
         let server = operations.address.map {
             OperationsServer(
                 address: $0, metrics: monitoring.metrics, readiness: monitoring.readiness,
@@ -46,7 +46,12 @@ struct ServiceRunner: Sendable {
         }
         try server?.start()
         do {
-            try signals.listen { stop.ask(reason: "signal \($0.name)") }
+            try signals.listen {
+                stop.ask(reason: "signal \($0.name)")
+            } onHangup: {
+                logger.notice("SIGHUP: certificates are read again")
+                monitoring.reloads.reload()
+            }
         } catch {
             logger.warning("Signals will not stop this process in order", [.error: .string("\(error)")])
         }

@@ -38,6 +38,7 @@ import Testing
             "WEIR_GATEWAY_LEAST_READ_RATE": "18KiB",
             "WEIR_GATEWAY_CALLER_LAG": "19ms", "WEIR_GATEWAY_DEVICE_INTERVAL": "20s",
             "WEIR_GATEWAY_MAX_DEVICES": "21",
+            "WEIR_GATEWAY_CORS_ORIGINS": "https://app.example,http://localhost:5173",
         ])
         #expect(read.address.description == "[::1]:9")
         #expect(read.server.tls?.certificate == "c.pem")
@@ -63,7 +64,8 @@ import Testing
         #expect(read.callerLag == .milliseconds(19))
         #expect(read.deviceInterval == .seconds(20))
         #expect(read.maxDevices == 21)
-        #expect(GatewayConfiguration.settings.count == 28)
+        #expect(read.corsOrigins == ["https://app.example", "http://localhost:5173"])
+        #expect(GatewayConfiguration.settings.count == 29)
     }
 
     @Test(arguments: [
@@ -71,6 +73,12 @@ import Testing
         (["WEIR_GATEWAY_TLS_CERTIFICATE": "c"], "gateway.tls.certificate: needs tls.key"),
         (["WEIR_GATEWAY_KEEP_ALIVE": "1500ms"], "gateway.keep-alive: must be whole seconds"),
         (["WEIR_GATEWAY_IDLE_TIMEOUT": "1500ms"], "gateway.idle-timeout: must be whole seconds"),
+        (["WEIR_GATEWAY_CORS_ORIGINS": "https://a.example/"], "without a path"),
+        (["WEIR_GATEWAY_CORS_ORIGINS": "a.example"], "gateway.cors-origins: \"a.example\" is no origin"),
+        (["WEIR_GATEWAY_CORS_ORIGINS": "https://A.example"], "must be in lower case"),
+        (["WEIR_GATEWAY_CORS_ORIGINS": "https://a.example:443"], "must not have the default port 443"),
+        (["WEIR_GATEWAY_CORS_ORIGINS": "null"], "\"null\" is no origin"),
+        (["WEIR_GATEWAY_CORS_ORIGINS": "https://a.example,*"], "\"*\" is no origin"),
     ])
     func refusesWhatDoesNotGoTogether(environment: [String: String], problem: String) {
         #expect(performing: { _ = try load(environment) }, throws: { "\($0)".contains(problem) })

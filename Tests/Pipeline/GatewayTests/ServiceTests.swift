@@ -11,10 +11,11 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ServiceTests {
     private func service(
-        _ host: String, authentication: some Authenticator = NoAuthentication()
+        _ host: String, authentication: some Authenticator = NoAuthentication(), origins: [String] = []
     ) throws -> GatewayService<MemoryLog, ScriptedLink, some Authenticator> {
         var configuration = GatewayConfiguration()
         configuration.address = try #require(NetworkAddress(host: host, port: 0))
+        configuration.corsOrigins = origins
         return GatewayService(
             GatewayHandler(
                 log: MemoryLog(), link: ScriptedLink(), authenticator: authentication,
@@ -47,6 +48,17 @@ import Testing
         let bound = try await service.start()
         #expect(bound.address == "0.0.0.0")
         await service.stop()
+    }
+
+    @Test func refusesPagesOfEveryOriginWithoutAuthentication() async throws {
+        let open = try service("127.0.0.1", origins: ["*"])
+        await #expect(throws: GatewayRefusal.reachableByEveryPage) { _ = try await open.start() }
+        let named = try service("127.0.0.1", origins: ["https://app.example"])
+        _ = try await named.start()
+        await named.stop()
+        let strict = try service("127.0.0.1", authentication: Strict(), origins: ["*"])
+        _ = try await strict.start()
+        await strict.stop()
     }
 
     private struct Strict: Authenticator {

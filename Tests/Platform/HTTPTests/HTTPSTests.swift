@@ -1,49 +1,8 @@
-import Dispatch
 import Foundation
-import Glibc
 import HTTP
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct HTTPSTests {
-    /// Runs a program and returns its exit status and output.
-    private func run(_ program: String, _ arguments: [String]) async throws -> (status: Int32, output: String) {
-        try await withCheckedThrowingContinuation { done in
-            // A thread that may block, and not the tests' own pool.
-            DispatchQueue(label: program).async {
-                done.resume(with: Result { try Self.runAndWait(program, arguments) })
-            }
-        }
-    }
-
-    private struct SpawnFailure: Error {
-        let code: Int32
-    }
-
-    private static func runAndWait(_ program: String, _ arguments: [String]) throws -> (status: Int32, output: String) {
-        let output = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        try Data().write(to: output)
-        defer {
-            do { try FileManager.default.removeItem(at: output) } catch { Issue.record(error) }
-        }
-        var files = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&files)
-        defer { posix_spawn_file_actions_destroy(&files) }
-        posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, output.path, O_WRONLY, 0)
-        posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
-        var texts = ([program] + arguments).map { strdup($0) } + [nil]
-        defer { for text in texts { free(text) } }
-        var child = pid_t()
-        let code = posix_spawnp(&child, program, &files, nil, &texts, environ)
-        guard code == 0 else { throw SpawnFailure(code: code) }
-        var status: Int32 = 0
-        while waitpid(child, &status, 0) < 0 {
-            guard errno == EINTR else { throw SpawnFailure(code: errno) }
-        }
-        // The exit status as the macros of C read it; a program ended by a signal counts as failed.
-        let exit = status & 0x7F == 0 ? status >> 8 & 0xFF : -1
-        return (exit, String(decoding: try Data(contentsOf: output), as: UTF8.self))
-    }
-
     /// Makes a certificate for localhost in a folder that is removed afterwards.
     private func withCertificate(_ test: (HTTPTLSFiles, URL) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
@@ -54,7 +13,7 @@ import Testing
         let files = HTTPTLSFiles(
             certificate: folder.appendingPathComponent("certificate.pem").path,
             key: folder.appendingPathComponent("key.pem").path)
-        let made = try await run(
+        let made = try await Command.run(
             "openssl",
             [
                 "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost", "-addext",
@@ -96,7 +55,7 @@ import Testing
                 }
             ).run { _, port in
                 func curl(_ path: String, _ more: [String] = []) async throws -> String {
-                    let result = try await run(
+                    let result = try await Command.run(
                         "curl",
                         [
                             "--silent", "--max-time", "20", "--cacert", files.certificate, "--resolve",
@@ -132,7 +91,7 @@ import Testing
                 }, answer: echo
             ).run { _, port in
                 for framing in ["Content-Length: 300000", "Transfer-Encoding: chunked"] {
-                    let result = try await run(
+                    let result = try await Command.run(
                         "curl",
                         [
                             "--silent", "--max-time", "20", "--insecure", "--output", "/dev/null", "--write-out",
@@ -153,7 +112,7 @@ import Testing
             let nonsense = folder.appendingPathComponent("nonsense.pem")
             try Data("no certificate".utf8).write(to: nonsense)
             let other = folder.appendingPathComponent("other.pem").path
-            let made = try await run("openssl", ["genrsa", "-out", other, "2048"])
+            let made = try await Command.run("openssl", ["genrsa", "-out", other, "2048"])
             #expect(made.status == 0)
             for bad in [
                 HTTPTLSFiles(certificate: nonsense.path, key: files.key),

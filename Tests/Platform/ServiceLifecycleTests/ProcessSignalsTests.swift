@@ -28,6 +28,16 @@ import Testing
             }
         }
 
+        /// Reads until it says so once more than before.
+        func readNext(_ part: String) {
+            let count = text.ranges(of: part).count
+            while text.ranges(of: part).count == count {
+                let data = pipe.fileHandleForReading.availableData
+                if data.isEmpty { return }
+                text += String(decoding: data, as: UTF8.self)
+            }
+        }
+
         func send(_ signal: Int32) {
             kill(process.processIdentifier, signal)
         }
@@ -50,6 +60,18 @@ import Testing
         let places = parts.compactMap { probe.text.range(of: $0)?.lowerBound }
         #expect(places.count == parts.count)
         #expect(places == places.sorted())
+    }
+
+    @Test func continuesOnHangup() throws {
+        let probe = try Probe([])
+        probe.read(until: "Every service is ready")
+        for _ in 1...3 {
+            probe.send(SIGHUP)
+            probe.readNext("hung up")
+        }
+        probe.send(SIGTERM)
+        #expect(probe.end() == 0)
+        #expect(probe.text.contains("first was asked to stop"))
     }
 
     @Test func endsAtOnceOnTheSecondSignal() throws {

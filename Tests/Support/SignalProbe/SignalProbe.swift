@@ -23,7 +23,7 @@ struct SignalProbe {
     }
 
     static func main() async throws {
-        let signals = try ProcessSignals()
+        let signals = try ProcessSignals(handlesHangup: true)
         let sink = BoundedLogSink(format: .json)
         let logger = Logger(label: "probe", output: LogOutput(format: .json, to: sink), level: .info)
         let isStubborn = CommandLine.arguments.contains("stubborn")
@@ -32,7 +32,11 @@ struct SignalProbe {
                 ServiceGroup.Member("first", Talker(name: "first", logger: logger, isStubborn: false)),
                 ServiceGroup.Member("second", Talker(name: "second", logger: logger, isStubborn: isStubborn)),
             ], logger: logger)
-        try signals.listen { group.shutDown(reason: $0.name) }
+        try signals.listen {
+            group.shutDown(reason: $0.name)
+        } onHangup: {
+            logger.info("hung up")
+        }
         try await group.run()
         logger.info("ended")
         sink.flush(within: .seconds(5))

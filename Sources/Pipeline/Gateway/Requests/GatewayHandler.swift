@@ -19,6 +19,8 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     let outcomes: OutcomeCollector<Link>
     let quota: UploadQuota
     let rates: RateLimits
+    /// `nil`: pages of other origins get nothing.
+    let crossOrigin: CrossOrigin?
     let metrics: GatewayMetrics
     let backlog: UploadBacklog?
     let windows: UploadWindows?
@@ -66,6 +68,8 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
             maximumBytesOfCaller: configuration.callerBytesInFlight)
         rates = RateLimits(
             caller: configuration.callerRates, device: configuration.deviceRates, metrics: metrics, clock: clock)
+        crossOrigin = CrossOrigin(
+            configuration.corsOrigins, trustsEveryCaller: authenticator.trustsEveryCaller)
         responseBudget = ResponseBudget(
             limit: configuration.server.maxAnswerBytesInFlight, maximumWaiting: configuration.maxWaiting)
         windows = backlog.map { backlog in
@@ -123,7 +127,8 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         do throws(Problem) {
             try checkHost(request)
             if request.method == .options, let allow = Self.allowedMethods(request) {
-                return .response(HTTPResponse(status: 204, headers: [HTTPField("Allow", allow)]))
+                let preflight = crossOrigin?.preflightFields(for: request, methods: allow) ?? []
+                return .response(HTTPResponse(status: 204, headers: [HTTPField("Allow", allow)] + preflight))
             }
             let route = try route(of: request)
             switch route {

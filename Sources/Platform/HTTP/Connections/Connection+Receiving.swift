@@ -14,6 +14,7 @@ extension Connection {
         core.counters.requestsUnderWay.wrappingAdd(1, ordering: .sequentiallyConsistent)
         let headerSize = CMicrohttpd_header_size(connection)
         let headers = HTTPHeaders(of: connection, byteCount: headerSize)
+        if let fields = core.configuration.commonFields?(headers) { state.withLock { $0.commonFields = fields } }
         let version: HTTPVersion = version.map { strcmp($0, "HTTP/1.0") == 0 } ?? false ? .http10 : .http11
         // A body may follow until the framing is known.
         var hasBody = true

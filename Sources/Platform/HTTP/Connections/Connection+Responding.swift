@@ -110,12 +110,13 @@ extension Connection {
         let closes = core.isDraining.load(ordering: .relaxed)
         let onSend = response.onSend
         var response = withinBudget(response)
-        var created = MicrohttpdResponse.make(response, closes: closes)
+        let fields = core.configuration.commonFields == nil ? [] : state.withLock { $0.commonFields }
+        var created = MicrohttpdResponse.make(response, fields, closes: closes)
         if case .failure(let failure) = created {
             core.report(.invalidResponse(failure.reason))
             response = core.response(
                 for: HTTPRefusal(reason: .invalidResponse, detail: "the response could not be sent"))
-            created = MicrohttpdResponse.make(response, closes: closes)
+            created = MicrohttpdResponse.make(response, fields, closes: closes)
         }
         guard case .success(let handle) = created else { return .NO }
         // libmicrohttpd keeps a reference of its own once the response is queued.

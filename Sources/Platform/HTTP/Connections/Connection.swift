@@ -31,6 +31,8 @@ final class Connection: Sendable {
         var deadline: UInt64
         /// Whether the event loop has an entry for this connection.
         var isScheduled = true
+        /// Headers of every response to the current request, beside its own.
+        var commonFields: [HTTPField] = []
         /// Counts requests, so that a task can detect that its request has ended.
         var request: UInt64 = 0
         var task: Task<Void, Never>?
@@ -47,6 +49,9 @@ final class Connection: Sendable {
 
     // Unsafe: used only by the libmicrohttpd thread that serves this connection, in its callbacks.
     nonisolated(unsafe) var incoming = IncomingRequest()
+
+    // Unsafe: as `incoming`. Kept for the TLS session, which ends before the connection is released.
+    nonisolated(unsafe) var credentials: TLSCredentials?
 
     init(descriptor: Int32, number: UInt32, peer: HTTPPeer, core: ServerCore, deadline: UInt64) {
         self.descriptor = descriptor
@@ -66,6 +71,15 @@ final class Connection: Sendable {
         }
     }
 
+    /// libmicrohttpd begins to serve the connection, and its TLS session is about to begin.
+    func start(_ connection: OpaquePointer) {
+        guard let certificate = core.certificate else { return }
+        let credentials = certificate.credentials
+        self.credentials = credentials
+        // Without the current certificate the connection ends, since the first one may have expired.
+        if !credentials.use(for: connection) { shutdown(descriptor, Int32(SHUT_RDWR)) }
+    }
+
     /// libmicrohttpd has finished a request: answered, refused or aborted.
     func requestEnded() {
         if incoming.hasBegun { core.requestEnded() }
@@ -74,6 +88,7 @@ final class Connection: Sendable {
         let nextCheck: UInt64? = state.withLock { state in
             state.request += 1
             state.task = nil
+            state.commonFields = []
             switch state.phase {
             case .cutOff, .closed: return nil
             default: break
@@ -160,7 +175,7 @@ extension Connection {
     ///
     /// - Returns: `false` if the socket does not accept all bytes.
     func sendDirectly(_ response: HTTPResponse, _ state: inout State, now: UInt64) -> Bool {
-        let bytes = RawResponse.bytes(of: response)
+        let bytes = RawResponse.bytes(of: response, state.commonFields)
         let sent = bytes.withUnsafeBytes {
             Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
         }

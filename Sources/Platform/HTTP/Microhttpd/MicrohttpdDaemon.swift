@@ -11,7 +11,7 @@ struct MicrohttpdDaemon: ~Copyable {
     /// TLS versions and ciphers: GnuTLS's defaults without the two versions that RFC 8996 forbids.
     private static let priorities = "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1"
 
-    /// In PEM.
+    /// In PEM; the daemon needs one to start, and each connection gets that of ``TLSCertificate``.
     struct Certificate {
         let certificate: [UInt8]
         let key: [UInt8]
@@ -20,10 +20,10 @@ struct MicrohttpdDaemon: ~Copyable {
     /// Starts the threads.
     ///
     /// The messages that libmicrohttpd logs meanwhile become the reason of an error.
-    init(_ core: ServerCore, certificate: Certificate?) throws(HTTPServerError) {
+    init(_ core: ServerCore) throws(HTTPServerError) {
         // Retained here and released once: when the daemon has stopped, or below. All callbacks happen in between.
         let held = Unmanaged.passRetained(core)
-        guard let started = Self.start(core, context: held.toOpaque(), certificate) else {
+        guard let started = Self.start(core, context: held.toOpaque(), core.certificate?.first) else {
             held.release()
             let reason = core.startLog.withLock { $0 ?? [] }.joined(separator: "; ")
             guard let tls = core.configuration.tls else { throw .cannotStart(reason: reason) }
@@ -61,7 +61,7 @@ struct MicrohttpdDaemon: ~Copyable {
         settings.idleSeconds = UInt32(configuration.idleTimeout.components.seconds)
         // For the headers, libmicrohttpd's entry for each of them (about 60 bytes) and the headers of the response.
         // libmicrohttpd zeroes half of it with the first request, so every open connection uses it.
-        settings.connectionMemory = configuration.maxHeaderBytes + max(configuration.maxHeaderBytes / 2, 1536)
+        settings.connectionMemory = configuration.maxHeaderBytes + max(configuration.maxHeaderBytes / 2, 2048)
         var callbacks = MicrohttpdCallbacks.all(context: context)
         guard let certificate else { return CMicrohttpd_start(&settings, &callbacks) }
         return (certificate.certificate + [0]).withUnsafeBufferPointer { pem in
@@ -104,6 +104,7 @@ enum MicrohttpdCallbacks {
                     let core = Unmanaged<ServerCore>.fromOpaque(context).takeUnretainedValue()
                     let connection = core.table[CMicrohttpd_socket(handle)]
                     slot.pointee = connection.map { Unmanaged.passRetained($0).toOpaque() }
+                    connection?.start(handle)
                 default:
                     guard let held = slot.pointee else { return }
                     slot.pointee = nil

@@ -15,7 +15,9 @@ enum MicrohttpdResponse {
     /// The caller queues the response and then destroys it.
     ///
     /// Fails for an invalid status or header.
-    static func make(_ response: HTTPResponse, closes: Bool) -> Result<OpaquePointer, Failure> {
+    ///
+    /// - Parameter fields: headers beside those of the response.
+    static func make(_ response: HTTPResponse, _ fields: [HTTPField], closes: Bool) -> Result<OpaquePointer, Failure> {
         guard (200...599).contains(response.status) else { return .failure(Failure("status \(response.status)")) }
         let made: OpaquePointer? =
             switch response.content {
@@ -23,7 +25,7 @@ enum MicrohttpdResponse {
             case .stream(let stream): make(stream)
             }
         guard let made else { return .failure(Failure("no memory")) }
-        for field in response.headers
+        for field in response.headers + fields
         where MHD_add_response_header(made, field.name, field.value) != .YES {
             MHD_destroy_response(made)
             return .failure(Failure("header '\(field.name)' cannot be sent"))

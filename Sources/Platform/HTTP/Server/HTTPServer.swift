@@ -9,7 +9,7 @@ import ThreadExecutor
 package final class HTTPServer: Sendable {
     private enum Phase {
         case fresh
-        case running(ServerCore)
+        case running(ServerCore, CertificateWatch?)
         case stopped(ServerCore)
     }
 
@@ -43,46 +43,65 @@ package final class HTTPServer: Sendable {
         try phase.withLock { phase throws(HTTPServerError) in
             guard case .fresh = phase else { throw .alreadyStarted }
             try configuration.validate()
-            let certificate: MicrohttpdDaemon.Certificate? =
-                if let tls = configuration.tls {
-                    MicrohttpdDaemon.Certificate(
-                        certificate: try FileBytes.read(tls.certificate), key: try FileBytes.read(tls.key))
-                } else {
-                    nil
-                }
+            let certificate: TLSCertificate? =
+                if let tls = configuration.tls { try TLSCertificate(tls) } else { nil }
             let listener = try Listener(host: configuration.host, port: configuration.port)
             let address = listener.address
-            let core = try makeCore()
+            let core = try makeCore(certificate)
+            let watch: CertificateWatch?
             do throws(HTTPServerError) {
-                try serve(core, listener, certificate)
+                watch = try startWatch(certificate)
             } catch {
                 Task { await core.turns.close() }
                 throw error
             }
-            phase = .running(core)
+            do throws(HTTPServerError) {
+                try serve(core, listener)
+            } catch {
+                Task {
+                    await watch?.stop()
+                    await core.turns.close()
+                }
+                throw error
+            }
+            phase = .running(core, watch)
             return address
         }
     }
 
-    private func makeCore() throws(HTTPServerError) -> ServerCore {
+    private func makeCore(_ certificate: TLSCertificate?) throws(HTTPServerError) -> ServerCore {
         let eventLoop = try EventLoop()
         do throws(ThreadStartError) {
             return try ServerCore(
-                configuration: configuration, handler: handler, responseBudget: responseBudget, eventLoop: eventLoop)
+                configuration: configuration, handler: handler, responseBudget: responseBudget, eventLoop: eventLoop,
+                certificate: certificate)
         } catch {
             throw .cannotStart(reason: error.description)
         }
     }
 
-    private func serve(
-        _ core: ServerCore, _ listener: consuming Listener, _ certificate: MicrohttpdDaemon.Certificate?
-    ) throws(HTTPServerError) {
+    private func startWatch(_ certificate: TLSCertificate?) throws(HTTPServerError) -> CertificateWatch? {
+        guard let certificate else { return nil }
+        let watch = try CertificateWatch(
+            certificate, every: configuration.certificateInterval, report: configuration.onEvent)
+        try watch.start()
+        return watch
+    }
+
+    private func serve(_ core: ServerCore, _ listener: consuming Listener) throws(HTTPServerError) {
         DescriptorLimit.raise(for: configuration.maxConnections, report: core.report)
-        let daemon = try MicrohttpdDaemon(core, certificate: certificate)
+        let daemon = try MicrohttpdDaemon(core)
         let thread = EventLoopThread(core: core, listener: listener, daemon: daemon)
         // The stack is larger than an application's event handlers need.
         let code = startDetachedThread(stackSize: 2 << 20) { thread.run() }
         guard code == 0 else { throw .cannotStart(reason: HTTPServerError.text(code)) }
+    }
+
+    /// Has the server read its certificate again at once; returns before it has.
+    package func checkCertificate() {
+        phase.withLock { phase in
+            if case .running(_, let watch) = phase { watch?.check() }
+        }
     }
 
     /// Stops accepting connections and closes the idle ones; requests in progress are served, and their responses close
@@ -103,6 +122,10 @@ package final class HTTPServer: Sendable {
     /// dropped.
     package func stop(patience: Duration) async {
         guard let core = running() else { return }
+        let watch = phase.withLock { phase -> CertificateWatch? in
+            if case .running(_, let watch) = phase { watch } else { nil }
+        }
+        await watch?.stop()
         let (deadline, isOverflow) = MonotonicTime.now().addingReportingOverflow(patience.nanoseconds)
         await withCheckedContinuation { done in
             if !core.eventLoop.send(.stop(isOverflow ? UInt64.max : deadline, done)) { done.resume() }
@@ -116,18 +139,23 @@ package final class HTTPServer: Sendable {
         let core: ServerCore? = phase.withLock { phase in
             switch phase {
             case .fresh: nil
-            case .running(let core), .stopped(let core): core
+            case .running(let core, _), .stopped(let core): core
             }
         }
         guard let core else { return HTTPServerCounters() }
-        return core.counters.snapshot(
+        var counters = core.counters.snapshot(
             connections: core.table.count, bytesInFlight: core.bodyBudget.inFlight,
             answerBytesInFlight: core.responseBudget.inFlight)
+        if let certificate = core.certificate {
+            (counters.certificateLoads, counters.certificateFailures) = certificate.counts
+            counters.certificateExpiration = certificate.credentials.expiration
+        }
+        return counters
     }
 
     private func running() -> ServerCore? {
         phase.withLock { phase in
-            if case .running(let core) = phase { core } else { nil }
+            if case .running(let core, _) = phase { core } else { nil }
         }
     }
 }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The certificate and key of a server, as PEM files; read when it starts.
+/// The certificate and key of a server, as PEM files; read when it starts, and again while it runs.
 package struct HTTPTLSFiles: Sendable {
     /// The certificate, followed by those between it and the root.
     package var certificate: String
@@ -26,6 +26,9 @@ package struct HTTPServerConfiguration: Sendable {
     package var port: UInt16 = 0
     /// The certificate for HTTPS; `nil` for plain HTTP.
     package var tls: HTTPTLSFiles?
+
+    /// How often the certificate's files are read; a change of their content applies to new connections.
+    package var certificateInterval: Duration = .seconds(5)
 
     /// How many threads serve connections, 1-256; `nil` for one a processor, and at least two.
     ///
@@ -88,6 +91,10 @@ package struct HTTPServerConfiguration: Sendable {
     /// The server sets the status and headers such as Retry-After. The library under the server responds with a page of its
     /// own to what it cannot parse: request lines, header lines and chunks that break the grammar.
     package var formatRefusal: @Sendable (HTTPRefusal) -> HTTPResponse = HTTPRefusal.plainText
+    /// Makes the headers that every response to a request gets beside its own, by those of the request; `nil`: none.
+    ///
+    /// Called by the server's threads when the headers have arrived. The library's own pages do not get them.
+    package var commonFields: (@Sendable (HTTPHeaders) -> [HTTPField])?
     /// Receives events for operators; called by the server's threads, so it must not wait.
     package var onEvent: @Sendable (HTTPServerEvent) -> Void = { _ in }
 

@@ -19,6 +19,11 @@ package struct HTTPServerCounters: Sendable {
     package var bytesInFlight = 0
     /// Current bytes of responses above 64 KiB that clients have not read yet.
     package var answerBytesInFlight = 0
+    /// How often a changed certificate was loaded, and how often it could not be used.
+    package var certificateLoads = 0
+    package var certificateFailures = 0
+    /// When the certificate of new connections expires, in seconds since 1970; `nil` without TLS.
+    package var certificateExpiration: Int?
     /// By the reason's `rawValue`.
     fileprivate var refusals = [Int](repeating: 0, count: HTTPRefusalReason.allCases.count)
 

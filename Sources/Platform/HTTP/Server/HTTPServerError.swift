@@ -56,6 +56,11 @@ package enum HTTPServerEvent: Sendable {
     case acceptFailed(code: Int32)
     /// The limit of open files is below what `maxConnections` needs; raise the hard limit (ulimit -Hn).
     case fewDescriptors(needed: Int, allowed: Int)
+    /// The certificate's files have changed, and new connections get what they have now; with the time at which it expires, in RFC
+    /// 3339.
+    case certificateLoaded(path: String, expires: String)
+    /// The certificate's files have changed and cannot be used: new connections get the previous certificate.
+    case certificateUnusable(reason: String)
     /// A handler's response could not be sent; the client received 500.
     case invalidResponse(String)
 }

@@ -14,6 +14,8 @@ final class ServerCore: Sendable {
     let compression: Compression
     /// For large bodies and responses.
     let turns: ThreadTurns<BodyBudget.Holder>
+    /// `nil` without TLS.
+    let certificate: TLSCertificate?
     let requestTime: UInt64
     let idleTime: UInt64
 
@@ -34,8 +36,9 @@ final class ServerCore: Sendable {
 
     init(
         configuration: HTTPServerConfiguration, handler: any HTTPHandler, responseBudget: ResponseBudget,
-        eventLoop: EventLoop
+        eventLoop: EventLoop, certificate: TLSCertificate?
     ) throws(ThreadStartError) {
+        self.certificate = certificate
         self.configuration = configuration
         self.handler = handler
         self.eventLoop = eventLoop
@@ -51,7 +54,7 @@ final class ServerCore: Sendable {
         idleTime = configuration.idleTimeout.nanoseconds
     }
 
-    var isSecure: Bool { configuration.tls != nil }
+    var isSecure: Bool { certificate != nil }
 
     func report(_ event: HTTPServerEvent) { configuration.onEvent(event) }
 

@@ -47,6 +47,8 @@ final class WeirProcess: Sendable {
         self.program = program
     }
 
+    func send(_ signal: Int32) { program.send(signal) }
+
     /// Sends SIGTERM and waits for the exit code.
     func stop() async -> Int32 { await program.stop() }
 
