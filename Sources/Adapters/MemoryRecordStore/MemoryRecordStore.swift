@@ -50,6 +50,13 @@ package final class MemoryRecordStore: RecordStore {
         }
     }
 
+    package func usage(of owners: [SyncID], in partition: Int) async throws(RecordStoreError) -> [OwnerUsage] {
+        try requireOpen()
+        return tables.content.withLock { content in
+            owners.map { content.partitions[partition]?.usage[$0] ?? OwnerUsage() }
+        }
+    }
+
     package func appliedChanges(
         _ keys: [AppliedChangeKey], in partition: Int
     ) async throws(RecordStoreError) -> [AppliedChange?] {
@@ -89,6 +96,9 @@ package final class MemoryRecordStore: RecordStore {
         }
         for (key, known) in partition.progress.sorted(by: { $0.key.isBefore($1.key) }) where !known.outcomes.isEmpty {
             try body(.outcomes(known.outcomes.map { StoredOutcome(key: key, outcome: $0) }))
+        }
+        for (owner, usage) in partition.usage.sorted(by: { $0.key < $1.key }) where usage != OwnerUsage() {
+            try body(.usage([StoredUsage(owner: owner, usage: usage)]))
         }
     }
 

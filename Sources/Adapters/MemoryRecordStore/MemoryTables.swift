@@ -10,6 +10,7 @@ package final class MemoryTables: Sendable {
         var rows: [RowKey: OrderedRow] = [:]
         var progress: [DeviceKey: (highest: Int64, outcomes: [Outcome])] = [:]
         var applied: [AppliedChangeKey: AppliedChange] = [:]
+        var usage: [SyncID: OwnerUsage] = [:]
     }
 
     struct Content {
@@ -83,6 +84,7 @@ extension MemoryTables.Content {
                 partition.progress[stored.key] = (highest, outcomes.suffix(Outcome.keptPerDevice))
             }
             for stored in step.applied { partition.applied[stored.changeKey] = stored.change }
+            for (owner, usage) in step.usage { partition.usage[owner] = usage }
             partitions[step.partition] = partition
         }
     }

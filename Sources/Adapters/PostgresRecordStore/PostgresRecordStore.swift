@@ -133,6 +133,12 @@ package final class PostgresRecordStore: RecordStore {
         return try await shard.read { try DevicesTable.read(requests, $0, shard.settings.statements) }
     }
 
+    package func usage(of owners: [SyncID], in partition: Int) async throws(RecordStoreError) -> [OwnerUsage] {
+        _ = try tables.get()
+        let shard = shard(of: partition)
+        return try await shard.read { try OwnersTable.usage(of: owners, $0, shard.settings.statements) }
+    }
+
     package func appliedChanges(
         _ keys: [AppliedChangeKey], in partition: Int
     ) async throws(RecordStoreError) -> [AppliedChange?] {
@@ -143,12 +149,12 @@ package final class PostgresRecordStore: RecordStore {
 
     package func lookup(
         rows keys: [RowKey], progress requests: [ProgressRequest], applied changes: [AppliedChangeKey],
-        in partition: Int, schemaOrdinal: Int, maximumBytes: Int
+        usage owners: [SyncID], in partition: Int, schemaOrdinal: Int, maximumBytes: Int
     ) async throws(RecordStoreError) -> StepLookup {
         let tables = try tables.get()
         return try await shard(of: partition).lookup(of: partition) { connection, statements in
             try StepLookup(
-                rows: keys, progress: requests, applied: changes, in: partition, connection, tables,
+                rows: keys, progress: requests, applied: changes, usage: owners, in: partition, connection, tables,
                 schemaOrdinal: schemaOrdinal, maximumBytes: maximumBytes, statements)
         }
     }

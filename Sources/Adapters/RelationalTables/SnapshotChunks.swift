@@ -1,7 +1,7 @@
 import RecordStore
 import SyncModel
 
-/// Collects the rows and outcomes of a snapshot and passes them on in chunks; rows of one chunk have one owner.
+/// Collects the rows, outcomes and usage of a snapshot and passes them on in chunks; rows of one chunk have one owner.
 package struct SnapshotChunks {
     /// So many that the call for a chunk does not matter.
     private static let maximumCount = 1000
@@ -11,6 +11,7 @@ package struct SnapshotChunks {
     private let body: (SnapshotChunk) throws -> Void
     private var rows: [OrderedRow] = []
     private var outcomes: [StoredOutcome] = []
+    private var usage: [StoredUsage] = []
     private var bytes = 0
 
     package init(_ body: @escaping (SnapshotChunk) throws -> Void) { self.body = body }
@@ -29,11 +30,18 @@ package struct SnapshotChunks {
         if outcomes.count == Self.maximumCount || bytes >= Self.maximumBytes { try flush() }
     }
 
-    /// Passes on what is left: after the last row and after the last outcome.
+    package mutating func append(_ stored: StoredUsage) throws {
+        usage.append(stored)
+        if usage.count == Self.maximumCount { try flush() }
+    }
+
+    /// Passes on what is left: after the last row, the last outcome and the last usage.
     package mutating func flush() throws {
         try Task.checkCancellation()
         if !rows.isEmpty { try body(.rows(rows)) }
         if !outcomes.isEmpty { try body(.outcomes(outcomes)) }
+        if !usage.isEmpty { try body(.usage(usage)) }
+        usage.removeAll(keepingCapacity: true)
         rows.removeAll(keepingCapacity: true)
         outcomes.removeAll(keepingCapacity: true)
         bytes = 0

@@ -127,7 +127,7 @@ package final class SQLiteRecordStore: RecordStore {
     /// All in one read of a connection; the position last.
     package func lookup(
         rows keys: [RowKey], progress requests: [ProgressRequest], applied changes: [AppliedChangeKey],
-        in partition: Int, schemaOrdinal: Int, maximumBytes: Int
+        usage owners: [SyncID], in partition: Int, schemaOrdinal: Int, maximumBytes: Int
     ) async throws(RecordStoreError) -> StepLookup {
         let tables = try tables.get()
         return try await read { connection in
@@ -140,8 +140,13 @@ package final class SQLiteRecordStore: RecordStore {
                 rows: found.rows, unread: found.unread,
                 progress: try requests.map { try DevicesTable.read($0, connection) },
                 applied: try AppliedChangesTable.read(changes, connection),
+                usage: try owners.map { try PartitionsTable.usage(of: $0, connection) },
                 position: try PartitionsTable.read(partition, connection))
         }
+    }
+
+    package func usage(of owners: [SyncID], in partition: Int) async throws(RecordStoreError) -> [OwnerUsage] {
+        try await read { connection in try owners.map { try PartitionsTable.usage(of: $0, connection) } }
     }
 
     package func appliedChanges(

@@ -65,6 +65,14 @@ struct EntryHash {
         return finish()
     }
 
+    mutating func usage(_ stored: StoredUsage) -> [UInt8] {
+        bytes.removeAll(keepingCapacity: true)
+        append(stored.owner.text)
+        let usage = stored.usage
+        for number in [usage.rows, usage.bytes, usage.deletedRows, usage.deletedBytes] { append(number) }
+        return finish()
+    }
+
     mutating func appliedChange(_ stored: StoredAppliedChange) -> [UInt8] {
         bytes.removeAll(keepingCapacity: true)
         append(stored.key.owner.text)

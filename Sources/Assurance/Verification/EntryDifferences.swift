@@ -93,6 +93,16 @@ struct OutcomeDifference {
     }
 }
 
+enum UsageDifference {
+    static func difference(_ expected: OwnerUsage, _ found: OwnerUsage, of owner: SyncID) -> Difference {
+        Difference("usage of owner \(owner)", expected: describe(expected), found: describe(found))
+    }
+
+    private static func describe(_ usage: OwnerUsage) -> String {
+        "\(usage.rows) rows of \(usage.bytes) bytes, \(usage.deletedRows) deleted ones of \(usage.deletedBytes)"
+    }
+}
+
 enum AppliedChangeDifference {
     /// The difference of two applied changes under one id, of which one may be missing.
     static func difference(

@@ -183,6 +183,10 @@ struct ReplayStore<Base: RecordStore>: RecordStore {
         }
     }
 
+    func usage(of owners: [SyncID], in partition: Int) async throws(RecordStoreError) -> [OwnerUsage] {
+        try await base.usage(of: owners, in: partition)
+    }
+
     func appliedChanges(
         _ keys: [AppliedChangeKey], in partition: Int
     ) async throws(RecordStoreError) -> [AppliedChange?] {

@@ -17,6 +17,7 @@ struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
         var rows = ContentSum()
         var outcomes = ContentSum()
         var applied = ContentSum()
+        var usage = ContentSum()
     }
 
     func content(ordinal: Int) async throws -> Finding {
@@ -27,11 +28,13 @@ struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
             return .equal(
                 "\(left.rows.count) rows, hash \(left.rows.text.prefix(16)); \(left.outcomes.count) outcomes, hash "
                     + "\(left.outcomes.text.prefix(16)); \(left.applied.count) applied changes with a changeId, hash "
-                    + "\(left.applied.text.prefix(16))")
+                    + "\(left.applied.text.prefix(16)); usage of \(left.usage.count) owners, hash "
+                    + "\(left.usage.text.prefix(16))")
         }
         var differences = Differences()
         if left.rows != right.rows { try await locateRows(ordinal, &differences) }
         if left.outcomes != right.outcomes { try await locateOutcomes(ordinal, &differences) }
+        if left.usage != right.usage { try await locateUsage(ordinal, &differences) }
         if left.applied != right.applied { try await locateAppliedChanges(ordinal, &differences) }
         return differences.finding(equal: "the hashes differ, the rows do not: the tables were written meanwhile")
     }
@@ -47,6 +50,7 @@ struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
             case .rows(let rows): for row in rows { content.rows.add(hash.row(row)) }
             case .outcomes(let outcomes):
                 for outcome in try await kept(outcomes, in: store) { content.outcomes.add(hash.outcome(outcome)) }
+            case .usage(let usage): for stored in usage { content.usage.add(hash.usage(stored)) }
             }
         }
         try await store.forEachAppliedChange(of: partition) { changes in
@@ -132,6 +136,25 @@ struct TableComparison<Expected: RecordReader, Found: RecordReader>: Sendable {
                     Difference(
                         "\(names.device(made.key)), batch \(made.outcome.batch)", expected: "an outcome",
                         found: "no outcome"))
+            }
+        }
+        differences = located
+    }
+
+    private func locateUsage(_ ordinal: Int, _ differences: inout Differences) async throws {
+        var located = differences
+        try await found.forEachChunk(of: partition, schemaOrdinal: ordinal) { chunk in
+            guard case .usage(let usage) = chunk else { return }
+            let made = try await expected.usage(of: usage.map(\.owner), in: partition)
+            for (there, made) in zip(usage, made) where made != there.usage {
+                located.add(UsageDifference.difference(made, there.usage, of: there.owner))
+            }
+        }
+        try await expected.forEachChunk(of: partition, schemaOrdinal: ordinal) { chunk in
+            guard case .usage(let usage) = chunk else { return }
+            let there = try await found.usage(of: usage.map(\.owner), in: partition)
+            for (made, there) in zip(usage, there) where there == OwnerUsage() {
+                located.add(UsageDifference.difference(made.usage, there, of: made.owner))
             }
         }
         differences = located

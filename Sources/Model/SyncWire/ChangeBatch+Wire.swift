@@ -64,6 +64,8 @@ extension OutcomeLimits {
             case 2: maxValueBytes = Int(try reader.positive(field, upTo: Int64(Self.greatest.maxValueBytes)))
             case 3: maxRowBytes = Int(try reader.positive(field, upTo: Int64(Self.greatest.maxRowBytes)))
             case 4: maxBatchRowBytes = Int(try reader.positive(field, upTo: Int64(Self.greatest.maxBatchRowBytes)))
+            case 5: maxOwnerRows = Int(try reader.number(field, upTo: Int64(Self.greatest.maxOwnerRows)))
+            case 6: maxOwnerBytes = Int(try reader.number(field, upTo: Int64(Self.greatest.maxOwnerBytes)))
             default: try reader.skip(field)
             }
         }
@@ -75,6 +77,9 @@ extension OutcomeLimits {
         if maxValueBytes != standard.maxValueBytes { writer.number(2, maxValueBytes) }
         if maxRowBytes != standard.maxRowBytes { writer.number(3, maxRowBytes) }
         if maxBatchRowBytes != standard.maxBatchRowBytes { writer.number(4, maxBatchRowBytes) }
+        // With presence: 0 is any number.
+        if maxOwnerRows != standard.maxOwnerRows { writer.present(5, Int64(maxOwnerRows)) }
+        if maxOwnerBytes != standard.maxOwnerBytes { writer.present(6, Int64(maxOwnerBytes)) }
     }
 }
 

@@ -72,6 +72,10 @@ extension ChangePart: WireDecodable {
             case 21:
                 let greatest = Int64(OutcomeLimits.greatest.maxBatchRowBytes)
                 limits.maxBatchRowBytes = Int(try reader.positive(field, upTo: greatest))
+            case 22:
+                limits.maxOwnerRows = Int(try reader.number(field, upTo: Int64(OutcomeLimits.greatest.maxOwnerRows)))
+            case 23:
+                limits.maxOwnerBytes = Int(try reader.number(field, upTo: Int64(OutcomeLimits.greatest.maxOwnerBytes)))
             default: try reader.skip(field)
             }
         }
@@ -88,7 +92,7 @@ extension ChangePart: WireDecodable {
             owner: owner, device: Device(caller: caller, knowledgeID: knowledgeID), batch: batch,
             contentHash: contentHash, isAtomic: isAtomic, hasIngestRefusal: hasIngestRefusal,
             hasOtherEpoch: hasOtherEpoch, maxRowBytes: limits.maxRowBytes, maxBatchRowBytes: limits.maxBatchRowBytes,
-            changes: [], summary: summary)
+            maxOwnerRows: limits.maxOwnerRows, maxOwnerBytes: limits.maxOwnerBytes, changes: [], summary: summary)
     }
 
     /// The record of `changes`.
@@ -127,6 +131,8 @@ extension ChangePart: WireDecodable {
         let standard = OutcomeLimits()
         if maxRowBytes != standard.maxRowBytes { writer.number(20, maxRowBytes) }
         if maxBatchRowBytes != standard.maxBatchRowBytes { writer.number(21, maxBatchRowBytes) }
+        if maxOwnerRows != standard.maxOwnerRows { writer.present(22, Int64(maxOwnerRows)) }
+        if maxOwnerBytes != standard.maxOwnerBytes { writer.present(23, Int64(maxOwnerBytes)) }
     }
 }
 

@@ -40,6 +40,7 @@ extension RefusalCode: WireEnum {
         case .rowTooLarge: 10
         case .batchRowsTooLarge: 11
         case .changeMismatch: 12
+        case .quotaExceeded: 13
         }
     }
 }

@@ -117,6 +117,7 @@ struct BatchSplitter {
             part: number, owner: owner.id, device: batch.device, batch: batch.batch, contentHash: hash,
             isAtomic: batch.isAtomic, hasIngestRefusal: owner.hasRefusal, hasOtherEpoch: hasOtherEpoch,
             maxRowBytes: batch.limits.maxRowBytes, maxBatchRowBytes: batch.limits.maxBatchRowBytes,
+            maxOwnerRows: batch.limits.maxOwnerRows, maxOwnerBytes: batch.limits.maxOwnerBytes,
             changes: owner.changes, summary: summary)
         return Part(owner: owner.id, value: part.encode(naming: schema.schema))
     }

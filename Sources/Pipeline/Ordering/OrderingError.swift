@@ -53,7 +53,8 @@ extension OrderingError {
         do {
             let part = try ChangePart(decoding: record.value)
             _ = try OrderingMachine(history).step(
-                part, state: PartitionState(), schemas: schemas, progress: DeviceProgress(), applied: { _ in nil },
+                part, state: PartitionState(), schemas: schemas, progress: DeviceProgress(), usage: OwnerUsage(),
+                applied: { _ in nil },
                 row: { _ in nil })
             return nil
         } catch let error as WireError {

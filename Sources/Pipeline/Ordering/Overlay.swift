@@ -2,7 +2,7 @@ import RecordStore
 import SyncModel
 import Synchronization
 
-/// Rows, device progress and applied changes that are ordered and published but not yet written to the tables (I5).
+/// Rows, device progress, applied changes and owners' usage that are ordered and published but not yet written to the tables (I5).
 ///
 /// Each entry belongs to the step that changed it last and is removed when that step is written; until then it replaces what
 /// the store has.
@@ -22,12 +22,16 @@ struct Overlay {
     private var progress: [DeviceKey: ProgressEntry] = [:]
     /// Each of one step, since a change is applied once.
     private var applied: [AppliedChangeKey: AppliedChange] = [:]
+    private var usage: [SyncID: (usage: OwnerUsage, step: Int)] = [:]
 
     /// The row after the newest step that touched it.
     func row(_ key: RowKey) -> OrderedRow? { rows[key]?.row }
 
     /// The change that steps not yet written applied.
     func appliedChange(_ key: AppliedChangeKey) -> AppliedChange? { applied[key] }
+
+    /// What an owner has after the newest step that changed it.
+    func usage(of owner: SyncID) -> OwnerUsage? { usage[owner]?.usage }
 
     /// Whether steps not yet written gave a device an outcome.
     func holds(_ key: DeviceKey) -> Bool { progress[key] != nil }
@@ -50,6 +54,7 @@ struct Overlay {
     mutating func add(_ result: OrderingMachine.Step, of key: DeviceKey, step: Int) {
         for row in result.written.lazy.map(\.row) { rows[row.key] = RowEntry(row: row, step: step) }
         for change in result.applied { applied[AppliedChangeKey(device: key, id: change.identity.id)] = change }
+        if let now = result.usage { usage[key.owner] = (now, step) }
         guard let outcome = result.outcome else { return }
         var entry = progress[key] ?? ProgressEntry(highestBatch: 0, step: step, outcomes: [])
         entry.highestBatch = max(entry.highestBatch, outcome.batch)
@@ -65,6 +70,7 @@ struct Overlay {
             if let place = rows.index(forKey: row.key), rows[place].value.step == step.number { rows.remove(at: place) }
         }
         for stored in step.applied { applied[stored.changeKey] = nil }
+        for owner in step.usage.keys where usage[owner]?.step == step.number { usage[owner] = nil }
         for stored in step.outcomes {
             guard var entry = progress[stored.key] else { continue }
             entry.outcomes.removeAll { $0.step <= step.number }

@@ -9,7 +9,7 @@ struct PartAtOffset: Sendable {
     let part: ChangePart
 }
 
-/// The rows, the devices' progress and the applied changes that the parts of a step need.
+/// The rows, the devices' progress, the applied changes and the owners' usage that the parts of a step need.
 struct ReadAhead: Sendable {
     /// The existing rows.
     var rows: [RowKey: OrderedRow] = [:]
@@ -17,6 +17,7 @@ struct ReadAhead: Sendable {
     var unread: Set<RowKey> = []
     var progress: [ProgressRequest: DeviceProgress] = [:]
     var applied: [AppliedChangeKey: AppliedChange] = [:]
+    var usage: [SyncID: OwnerUsage] = [:]
 
     /// A row as it was before the step; `nil` if it does not exist.
     func row(_ key: RowKey) -> OrderedRow? {
@@ -35,8 +36,10 @@ struct Lookups: Sendable {
     var rows: [RowKey] = []
     var progress: Set<ProgressRequest> = []
     var applied: Set<AppliedChangeKey> = []
+    /// The owners of the parts that have changes.
+    var owners: Set<SyncID> = []
 
-    var isEmpty: Bool { rows.isEmpty && progress.isEmpty && applied.isEmpty }
+    var isEmpty: Bool { rows.isEmpty && progress.isEmpty && applied.isEmpty && owners.isEmpty }
 }
 
 /// Deciding: from parts, rows and devices' progress to a step.
@@ -109,6 +112,13 @@ extension PartitionOrdering {
                     lookups.rows.append(key)
                 }
             }
+            if !part.changes.isEmpty {
+                if let usage = overlay.usage(of: part.owner) {
+                    lookups.known.usage[part.owner] = usage
+                } else {
+                    lookups.owners.insert(part.owner)
+                }
+            }
             for key in part.appliedChangeKeys {
                 if let change = overlay.appliedChange(key) {
                     lookups.known.applied[key] = change
@@ -179,8 +189,11 @@ extension PartitionOrdering {
             before.nextOffset = next.offset
             // A repeated delivery is dropped whatever its device did.
             guard let progress = before.hasSeen(part) ? DeviceProgress() : progress(of: part, known) else { break }
+            let usage = overlay.usage(of: part.owner) ?? known.usage[part.owner] ?? OwnerUsage()
             do throws(OrderingMachine.Pause) {
-                let result = try machine.step(part, state: before, schemas: schemas, progress: progress) { id in
+                let result = try machine.step(
+                    part, state: before, schemas: schemas, progress: progress, usage: usage
+                ) { id in
                     let key = AppliedChangeKey(device: part.deviceKey, id: id)
                     return overlay.appliedChange(key) ?? known.applied[key]
                 } row: { key in

@@ -95,10 +95,12 @@ struct PartitionOrdering {
         var rows = [RowKey: OrderedRow](minimumCapacity: steps.reduce(0) { $0 + $1.rows.count })
         var outcomes: [StoredOutcome] = []
         var applied: [StoredAppliedChange] = []
+        var usage: [SyncID: OwnerUsage] = [:]
         for step in steps {
             for row in step.rows { rows[row.key] = row }
             outcomes += step.outcomes
             applied += step.applied
+            usage.merge(step.usage) { _, newer in newer }
         }
         let position = StoredPosition(
             state: steps.last?.state ?? state, orderedOffset: orderedOffset ?? stored?.orderedOffset ?? 0)
@@ -106,7 +108,7 @@ struct PartitionOrdering {
         ownPositions.append(position)
         return StoreStep(
             partition: partition, expected: stored, position: position, rows: Array(rows.values), outcomes: outcomes,
-            applied: applied)
+            applied: applied, usage: usage)
     }
 
     /// Removes steps that were written.

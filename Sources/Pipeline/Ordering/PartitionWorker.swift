@@ -226,7 +226,8 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         let lookups = ordering.beginReadAhead(parts)
         var known = lookups.known
         if lookups.isEmpty { return known }
-        try await lookUp(lookups.rows, Array(lookups.progress), Array(lookups.applied), &known)
+        try await lookUp(
+            lookups.rows, Array(lookups.progress), Array(lookups.applied), Array(lookups.owners), &known)
         let read = ordering.readPrefix(of: parts, known)
         guard read.isEmpty, let first = parts.first else {
             parts = read
@@ -237,16 +238,17 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
             let next = ordering.nextRows(of: first.part, known)
             if next.isEmpty { return known }
             try Task.checkCancellation()
-            try await lookUp(next, [], [], &known)
+            try await lookUp(next, [], [], [], &known)
         }
     }
 
-    /// Looks up rows, progress and applied changes: as many of the rows as a step may have.
+    /// Looks up rows, progress, applied changes and usage: as many of the rows as a step may have.
     private func lookUp(
-        _ rows: [RowKey], _ requests: [ProgressRequest], _ changes: [AppliedChangeKey], _ known: inout ReadAhead
+        _ rows: [RowKey], _ requests: [ProgressRequest], _ changes: [AppliedChangeKey], _ owners: [SyncID],
+        _ known: inout ReadAhead
     ) async throws {
         let found = try await store.lookup(
-            rows: rows, progress: requests, applied: changes, in: partition,
+            rows: rows, progress: requests, applied: changes, usage: owners, in: partition,
             schemaOrdinal: ordering.state.schemaOrdinal,
             maximumBytes: configuration.stepRowBytes)
         if !known.unread.isEmpty { known.unread.subtract(rows) }
@@ -254,6 +256,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
         for row in found.rows { known.rows[row.key] = row }
         for (request, progress) in zip(requests, found.progress) { known.progress[request] = progress }
         for (key, change) in zip(changes, found.applied) { known.applied[key] = change }
+        for (owner, usage) in zip(owners, found.usage) { known.usage[owner] = usage }
         ordering.recordSize(of: found.rows, lookedUp: rows.count - found.unread.count)
         // After a rebalance the partition's previous worker may still write: the rows read here may then have results of parts
         // that this worker has yet to decide, and what follows from them must not be published (I4). The position shows it;

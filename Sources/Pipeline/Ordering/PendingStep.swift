@@ -15,6 +15,8 @@ struct PendingStep: Sendable {
     var outcomes: [StoredOutcome] = []
     /// The applied changes to keep.
     var applied: [StoredAppliedChange] = []
+    /// What owners have after the step, where it changed that.
+    var usage: [SyncID: OwnerUsage] = [:]
     var counts = OrderedCounts()
     /// Since it was decided.
     let watch = Stopwatch()
@@ -43,6 +45,7 @@ struct PendingStep: Sendable {
             outcomes.append(StoredOutcome(key: key, outcome: outcome))
             size += outcome.memory
         }
+        if let now = step.usage { usage[key.owner] = now }
         for change in step.applied {
             applied.append(StoredAppliedChange(key: key, change: change))
             // Here and in the overlay.

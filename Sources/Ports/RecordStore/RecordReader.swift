@@ -19,6 +19,11 @@ package protocol RecordReader: Sendable {
     /// - Returns: one per request, in order; empty for an unknown device.
     func progress(_ requests: [ProgressRequest], in partition: Int) async throws(RecordStoreError) -> [DeviceProgress]
 
+    /// What owners have in the tables.
+    ///
+    /// - Returns: one per owner, in order; zeros for an unknown one.
+    func usage(of owners: [SyncID], in partition: Int) async throws(RecordStoreError) -> [OwnerUsage]
+
     /// The applied changes that had a `changeId`.
     ///
     /// - Returns: one per key, in order; `nil` where there is none.

@@ -16,14 +16,14 @@ package protocol RecordStore: RecordReader {
     ///   before anything is changed.
     func prepare(_ schemas: SchemaHistory, epoch: String) async throws(RecordStoreError)
 
-    /// Reads what ordering needs before a step: rows, devices' progress, applied changes, and the partition's position, which is
+    /// Reads what ordering needs before a step: rows, devices' progress, applied changes, owners' usage, and the partition's position, which is
     /// read with them or after them.
     ///
     /// - Parameter maximumBytes: as in ``RecordReader/rows(_:in:schemaOrdinal:maximumBytes:)``.
     /// - Throws: as that and the others, which the default calls one after the other.
     func lookup(
         rows keys: [RowKey], progress requests: [ProgressRequest], applied changes: [AppliedChangeKey],
-        in partition: Int, schemaOrdinal: Int, maximumBytes: Int
+        usage owners: [SyncID], in partition: Int, schemaOrdinal: Int, maximumBytes: Int
     ) async throws(RecordStoreError) -> StepLookup
 
     /// Writes the steps of one or more partitions in one transaction, if the position of every partition is still
@@ -42,7 +42,7 @@ package protocol RecordStore: RecordReader {
 extension RecordStore {
     package func lookup(
         rows keys: [RowKey], progress requests: [ProgressRequest], applied changes: [AppliedChangeKey],
-        in partition: Int, schemaOrdinal: Int, maximumBytes: Int
+        usage owners: [SyncID], in partition: Int, schemaOrdinal: Int, maximumBytes: Int
     ) async throws(RecordStoreError) -> StepLookup {
         var read = RowsRead(rows: [])
         if !keys.isEmpty {
@@ -50,8 +50,9 @@ extension RecordStore {
         }
         let progress = requests.isEmpty ? [] : try await progress(requests, in: partition)
         let applied = changes.isEmpty ? [] : try await appliedChanges(changes, in: partition)
+        let usage = owners.isEmpty ? [] : try await usage(of: owners, in: partition)
         return StepLookup(
-            rows: read.rows, unread: read.unread, progress: progress, applied: applied,
+            rows: read.rows, unread: read.unread, progress: progress, applied: applied, usage: usage,
             position: try await position(of: partition))
     }
 }
@@ -66,17 +67,20 @@ package struct StepLookup: Sendable, Hashable {
     package var progress: [DeviceProgress]
     /// One for each key of an applied change, in order.
     package var applied: [AppliedChange?]
+    /// One for each owner, in order.
+    package var usage: [OwnerUsage]
     /// The position of the partition that all of these have at the latest.
     package var position: StoredPosition?
 
     package init(
         rows: [OrderedRow], unread: [RowKey] = [], progress: [DeviceProgress], applied: [AppliedChange?] = [],
-        position: StoredPosition?
+        usage: [OwnerUsage] = [], position: StoredPosition?
     ) {
         self.rows = rows
         self.unread = unread
         self.progress = progress
         self.applied = applied
+        self.usage = usage
         self.position = position
     }
 }
@@ -134,6 +138,17 @@ package struct StoredAppliedChange: Sendable, Hashable {
     package var changeKey: AppliedChangeKey { AppliedChangeKey(device: key, id: change.identity.id) }
 }
 
+/// What an owner has in the tables.
+package struct StoredUsage: Sendable, Hashable {
+    package let owner: SyncID
+    package let usage: OwnerUsage
+
+    package init(owner: SyncID, usage: OwnerUsage) {
+        self.owner = owner
+        self.usage = usage
+    }
+}
+
 /// The result of one or more parts of one partition, committed together.
 package struct StoreStep: Sendable, Hashable {
     package let partition: Int
@@ -147,10 +162,12 @@ package struct StoreStep: Sendable, Hashable {
     package let outcomes: [StoredOutcome]
     /// The applied changes that had a `changeId`.
     package let applied: [StoredAppliedChange]
+    /// What owners have after the step, where that changed.
+    package let usage: [SyncID: OwnerUsage]
 
     package init(
         partition: Int, expected: StoredPosition?, position: StoredPosition, rows: [OrderedRow],
-        outcomes: [StoredOutcome], applied: [StoredAppliedChange] = []
+        outcomes: [StoredOutcome], applied: [StoredAppliedChange] = [], usage: [SyncID: OwnerUsage] = [:]
     ) {
         self.partition = partition
         self.expected = expected
@@ -158,6 +175,7 @@ package struct StoreStep: Sendable, Hashable {
         self.rows = rows
         self.outcomes = outcomes
         self.applied = applied
+        self.usage = usage
     }
 
     /// The owners whose rows, batches or changes the step stores.
@@ -166,6 +184,7 @@ package struct StoreStep: Sendable, Hashable {
         for row in rows { owners.insert(row.key.owner) }
         for outcome in outcomes { owners.insert(outcome.key.owner) }
         for change in applied { owners.insert(change.key.owner) }
+        owners.formUnion(usage.keys)
         return owners
     }
 }
@@ -190,6 +209,8 @@ package enum SnapshotChunk: Sendable, Hashable {
     /// Rows of one owner.
     case rows([OrderedRow])
     case outcomes([StoredOutcome])
+    /// After all others: each owner that has any.
+    case usage([StoredUsage])
 }
 
 /// An error of a store.

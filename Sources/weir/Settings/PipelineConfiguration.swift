@@ -66,6 +66,13 @@ struct LimitsConfiguration: ConfigurationComponent {
             .byteSize(in: 16...OutcomeLimits.greatest.maxBatchRowBytes),
             "Size of all rows of one owner that a batch changes, as they are before it; changes to further rows are refused. "
                 + "Ordering needs several times this for such a batch.")
+        Setting(
+            "max-owner-rows", \.limits.outcome.maxOwnerRows, .integer(in: 0...OutcomeLimits.greatest.maxOwnerRows),
+            "Rows that an owner may have, and ten times as many together with deleted ones; 0 for any number.")
+        Setting(
+            "max-owner-bytes", \.limits.outcome.maxOwnerBytes, .byteSize(in: 0...OutcomeLimits.greatest.maxOwnerBytes),
+            "Size of the values of an owner's rows as canonical JSON, without defaults and nulls, and ten times as much together with "
+                + "those of deleted rows; 0 for any size.")
     }
 
     mutating func validate(_ context: ValidationContext<Self>) throws(ConfigurationProblem) {

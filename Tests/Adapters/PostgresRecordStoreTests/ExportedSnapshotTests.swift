@@ -76,7 +76,7 @@ struct ExportedSnapshotTests {
             @Sendable func lookUp() async throws -> StepLookup {
                 let request = ProgressRequest(key: Samples.device, batch: 1)
                 return try await store.lookup(
-                    rows: [Sight.row(1, 0).key], progress: [request], applied: [], in: 0, schemaOrdinal: 2,
+                    rows: [Sight.row(1, 0).key], progress: [request], applied: [], usage: [], in: 0, schemaOrdinal: 2,
                     maximumBytes: 1 << 20)
             }
             let found = Mutex<Task<StepLookup, any Error>?>(nil)

@@ -67,7 +67,7 @@ struct ForeignObjectsTests {
         ("CREATE VIEW pet AS SELECT 1", "pet already exists, and Weir did not create it"),
         ("ALTER TABLE person ADD COLUMN born text", "already has a column born, and Weir did not create it"),
         ("DELETE FROM weir_shard", "weir_shard has 0 rows"),
-        ("INSERT INTO weir_migrations (format) VALUES (3)", "format 3 of a newer Weir"),
+        ("INSERT INTO weir_migrations (format) VALUES (4)", "format 4 of a newer Weir"),
     ]
 
     /// Prepares tables, changes them with SQL, and prepares them for one more version.

@@ -165,27 +165,16 @@ struct MigrationTests {
         #expect(try await place.query("SELECT highest_batch::text FROM weir_devices") == [["2"]])
     }
 
-    @Test func tablesOfFormat1GetTheTableOfAppliedChanges() async throws {
+    /// They do not have what owners have.
+    @Test(arguments: 1...2) func rejectsTablesOfAnEarlierFormat(format: Int) async throws {
         let place = try await PostgresStoreHarness.make()
+        try await place.withStore { try await $0.prepare(Samples.first) }
+        try await place.execute("UPDATE weir_migrations SET format = \(format)")
         try await place.withStore { store in
-            try await store.prepare(Samples.first)
-            try await store.commit([Samples.step(1, [Samples.row("a")])])
-        }
-        try await place.execute(
-            "DROP TABLE weir_applied_changes, weir_device_registry; UPDATE weir_migrations SET format = 1")
-        try await place.withStore {
-            $0.migratesAtStart = false
-        } _: { store in
             let error = await #expect(throws: RecordStoreError.self) { try await store.prepare(Samples.first) }
-            #expect(error?.message.contains("weir migrate") == true)
+            #expect(error?.code == .incompatibleTables)
+            #expect(error?.message.contains("format \(format) of an earlier Weir") == true, "\(error?.message ?? "")")
         }
-        try await place.withStore { store in
-            try await store.prepare(Samples.first)
-            #expect(try await store.rows([Samples.row("a").key], in: 0, schemaOrdinal: 1) == [Samples.row("a")])
-            #expect(try await store.migrationPlans(Samples.first).map(\.statements) == [[]])
-        }
-        #expect(
-            try await place.query("SELECT format::text FROM weir_migrations ORDER BY format") == [["1"], ["2"]])
     }
 
     @Test func valuesHaveTypesThatCanBeQueried() async throws {

@@ -14,7 +14,7 @@ struct SizeTests {
             // A partition with a quarter of the rows and one with the rest; some 20 MB, of which 8 are looked at.
             try await place.execute(
                 """
-                INSERT INTO weir_owners SELECT 'owner ' || i, (i % 4 = 0)::integer FROM generate_series(0, 15) AS i;
+                INSERT INTO weir_owners (sync_id, partition) SELECT 'owner ' || i, (i % 4 = 0)::integer FROM generate_series(0, 15) AS i;
                 INSERT INTO person SELECT 'owner ' || i % 16, i::text, 'k', i, 1, false, now(), now(), 'owner', 'k', 1,
                     true, 0, repeat('x', 40), i, repeat('y', 60), NULL, NULL, NULL FROM generate_series(1, 100000) AS i
                 """)

@@ -74,7 +74,7 @@ struct StoreFileTests {
     @Test(arguments: [
         ("CREATE TABLE mine (x)", "another application"), ("PRAGMA application_id = 77", "another application"),
         ("PRAGMA user_version = 3", "another application"),
-        ("PRAGMA application_id = 1466258003; PRAGMA user_version = 4", "format 4 of a newer Weir"),
+        ("PRAGMA application_id = 1466258003; PRAGMA user_version = 5", "format 5 of a newer Weir"),
     ])
     func rejectsAForeignFileWithoutChangingIt(sql: String, text: String) async throws {
         try await withTemporaryFolder { folder in
@@ -90,43 +90,17 @@ struct StoreFileTests {
         }
     }
 
-    @Test func tablesWithoutAnEpochGetOneOnce() async throws {
+    /// They do not have what owners have.
+    @Test(arguments: 1...3) func rejectsTablesOfAnEarlierFormat(format: Int) async throws {
         try await withTemporaryFolder { folder in
             let path = folder + "/tables.db"
-            let row = Self.row("a", [#""x""#, "null", "null", "null", "null", "null"])
-            try await withStore(.init(path: path)) { store in
-                try await store.prepare(Self.schemas)
-                try await store.commit([Self.step(1, [row])])
-            }
-            // As the first format was.
-            try await execute(
-                "DROP TABLE weir_history; DROP TABLE weir_applied_changes; PRAGMA user_version = 1", path: path)
-            try await withStore(.init(path: path)) { store in
-                try await store.prepare(Self.schemas, epoch: "first")
-                #expect(try await store.rows([row.key], in: 0, schemaOrdinal: 1) == [row])
-            }
+            try await withStore(.init(path: path)) { try await $0.prepare(Self.schemas) }
+            try await execute("PRAGMA user_version = \(format)", path: path)
             let error = await #expect(throws: RecordStoreError.self) {
-                try await withStore(.init(path: path)) { try await $0.prepare(Self.schemas, epoch: "second") }
+                try await withStore(.init(path: path)) { _ in }
             }
             #expect(error?.code == .incompatibleTables)
-            #expect(error?.message.contains("the tables have epoch first, the log has epoch second") == true)
-        }
-    }
-
-    @Test func tablesOfFormat2GetTheTableOfAppliedChanges() async throws {
-        try await withTemporaryFolder { folder in
-            let path = folder + "/tables.db"
-            let row = Self.row("a", [#""x""#, "null", "null", "null", "null", "null"])
-            try await withStore(.init(path: path)) { store in
-                try await store.prepare(Self.schemas)
-                try await store.commit([Self.step(1, [row])])
-            }
-            try await execute("DROP TABLE weir_applied_changes; PRAGMA user_version = 2", path: path)
-            try await withStore(.init(path: path)) { store in
-                try await store.prepare(Self.schemas)
-                #expect(try await store.rows([row.key], in: 0, schemaOrdinal: 1) == [row])
-                try await store.appliedChanges(of: 0) { _ in Issue.record("there are none") }
-            }
+            #expect(error?.message.contains("format \(format) of an earlier Weir") == true, "\(error?.message ?? "")")
         }
     }
 

@@ -52,6 +52,9 @@ import Verification
             "DELETE FROM weir_outcomes WHERE place = (SELECT min(place) FROM weir_outcomes)",
             "device k0 of abc, with owner abc, batch ", 1
         ),
+        ("UPDATE weir_owners SET bytes = bytes + 1", "usage of owner abc", 1),
+        ("UPDATE weir_owners SET rows = 0, bytes = 0, deleted_rows = 0, deleted_bytes = 0", "usage of owner abc", 1),
+        ("INSERT INTO weir_owners VALUES ('other', 0, 1, 1, 0, 0)", "usage of owner other", 1),
         (
             "DELETE FROM weir_applied_changes WHERE change_id = zeroblob(16)",
             "device k0 of abc, with owner abc, changeId with hash 00000000000000000000000000000000", 1

@@ -58,7 +58,7 @@ struct World {
     func appendChanges(_ count: Int, from first: Int = 0) async throws {
         let values = (first..<(first + count)).map { number in
             var columns = RowValues()
-            columns.append(Array("\"\(number)\"".utf8))
+            columns.append(Array("\(number)".utf8))
             columns.append(Array("\"text \(number)\"".utf8))
             let owner = SyncID(unchecked: "abc")
             let device = Device(caller: owner, knowledgeID: KnowledgeID(unchecked: "k\(number % 3)"))
@@ -205,6 +205,10 @@ struct WatchedStore: RecordStore {
         }
         try await base.commit(steps)
         for step in steps { await written(step.position) }
+    }
+
+    func usage(of owners: [SyncID], in partition: Int) async throws(RecordStoreError) -> [OwnerUsage] {
+        try await base.usage(of: owners, in: partition)
     }
 
     func appliedChanges(

@@ -116,7 +116,7 @@ extension PartitionHand {
         let found = try await store.appliedChanges(keys, in: partition)
         #expect(found == changes.map(\.change))
         let lookup = try await store.lookup(
-            rows: [], progress: [], applied: keys, in: partition, schemaOrdinal: 1, maximumBytes: 1)
+            rows: [], progress: [], applied: keys, usage: [], in: partition, schemaOrdinal: 1, maximumBytes: 1)
         #expect(lookup == StepLookup(rows: [], progress: [], applied: found, position: position))
         let all = Mutex<[StoredAppliedChange]>([])
         try await store.appliedChanges(of: partition) { more in all.withLock { $0 += more } }

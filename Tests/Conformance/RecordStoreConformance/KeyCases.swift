@@ -132,7 +132,8 @@ extension PartitionHand {
         #expect(read.rows.count == rows, sourceLocation: sourceLocation)
         #expect(read.unread == unread, sourceLocation: sourceLocation)
         let found = try await store.lookup(
-            rows: keys, progress: [], applied: [], in: partition, schemaOrdinal: 1, maximumBytes: maximumBytes)
+            rows: keys, progress: [], applied: [], usage: [], in: partition, schemaOrdinal: 1,
+            maximumBytes: maximumBytes)
         let isSame = found.rows == read.rows && found.unread == read.unread
         #expect(isSame, "a lookup reads the same", sourceLocation: sourceLocation)
     }

@@ -9,6 +9,7 @@ private struct Snapshot {
     var position: StoredPosition?
     var rows: [OrderedRow] = []
     var outcomes: [StoredOutcome] = []
+    var usage: [StoredUsage] = []
 
     /// Reads a snapshot, expecting the position first and once, and one owner in a piece of rows.
     ///
@@ -36,6 +37,9 @@ private struct Snapshot {
             case .outcomes(let outcomes):
                 #expect(!outcomes.isEmpty)
                 self.outcomes += outcomes
+            case .usage(let usage):
+                #expect(!usage.isEmpty)
+                self.usage += usage
             }
         }
     }
@@ -50,7 +54,35 @@ extension RecordStoreConformance {
             let store = try await harness.open(Sample.first)
             let snapshot = try await Snapshot(of: 0, store)
             #expect(snapshot.position == StoredPosition())
-            #expect(snapshot.rows.isEmpty && snapshot.outcomes.isEmpty)
+            #expect(snapshot.rows.isEmpty && snapshot.outcomes.isEmpty && snapshot.usage.isEmpty)
+        },
+        ConformanceCase("what owners have is the newest that a step wrote, and is in snapshots") { harness in
+            let store = try await harness.open(Sample.first)
+            var (partition, other) = (PartitionHand(store, 0), PartitionHand(store, 1))
+            let owners = ["é", "e\u{301}", "a", "gone"].map { owner($0) }
+            let most = OwnerUsage(rows: .max, bytes: .max - 1, deletedRows: .max - 2, deletedBytes: .max - 3)
+            func usage(_ number: Int64) -> OwnerUsage {
+                OwnerUsage(rows: number, bytes: number + 1, deletedRows: number + 2, deletedBytes: number + 3)
+            }
+            try await partition.commit(usage: [owners[0]: usage(1), owners[1]: usage(2), owners[3]: usage(3)])
+            try await other.commit(usage: [owners[2]: most])
+            try await partition.commit(usage: [owners[0]: usage(7), owners[3]: OwnerUsage()])
+            // A step without it leaves it.
+            try await partition.commit()
+            let found = try await store.usage(of: [owner("x")] + owners.dropLast(2), in: 0)
+            #expect(found == [OwnerUsage(), usage(7), usage(2)])
+            let lookup = try await store.lookup(
+                rows: [], progress: [], applied: [], usage: [owners[1], owner("x"), owners[0]], in: 0,
+                schemaOrdinal: 1, maximumBytes: 1)
+            #expect(lookup.usage == [usage(2), OwnerUsage(), usage(7)])
+            #expect(
+                try await Snapshot(of: 0, store).usage == [
+                    StoredUsage(owner: owners[1], usage: usage(2)), StoredUsage(owner: owners[0], usage: usage(7)),
+                ])
+            #expect(try await Snapshot(of: 1, store).usage == [StoredUsage(owner: owners[2], usage: most)])
+            var late = PartitionHand(store)
+            await expectError(.fenced) { try await late.commit(usage: [owners[0]: most]) }
+            #expect(try await store.usage(of: [owners[0]], in: 0) == [usage(7)])
         },
         ConformanceCase("a snapshot has all rows of its partition by owner and timeStamp, over all tables") { harness in
             let store = try await harness.open(Sample.first)

@@ -52,7 +52,7 @@ struct PartitionHand {
     /// The next step, with a position that differs in every part.
     func step(
         _ rows: [OrderedRow] = [], _ outcomes: [StoredOutcome] = [], applied: [StoredAppliedChange] = [],
-        ordinal: Int = 1
+        usage: [SyncID: OwnerUsage] = [:], ordinal: Int = 1
     ) -> StoreStep {
         let before = position?.state ?? PartitionState()
         let timeStamp = (rows.map(\.timeStamp) + [before.timeStamp]).max() ?? .zero
@@ -64,15 +64,15 @@ struct PartitionHand {
         return StoreStep(
             partition: partition, expected: position,
             position: StoredPosition(state: state, orderedOffset: (position?.orderedOffset ?? 0) + 2), rows: rows,
-            outcomes: outcomes, applied: applied)
+            outcomes: outcomes, applied: applied, usage: usage)
     }
 
     /// Writes the next step.
     mutating func commit(
         _ rows: [OrderedRow] = [], _ outcomes: [StoredOutcome] = [], applied: [StoredAppliedChange] = [],
-        ordinal: Int = 1
+        usage: [SyncID: OwnerUsage] = [:], ordinal: Int = 1
     ) async throws {
-        let step = step(rows, outcomes, applied: applied, ordinal: ordinal)
+        let step = step(rows, outcomes, applied: applied, usage: usage, ordinal: ordinal)
         try await store.commit([step])
         position = step.position
     }
@@ -81,7 +81,8 @@ struct PartitionHand {
     func rows(_ keys: [RowKey], ordinal: Int = 1) async throws -> [RowKey: OrderedRow] {
         let rows = try await store.rows(keys, in: partition, schemaOrdinal: ordinal)
         let found = try await store.lookup(
-            rows: keys, progress: [], applied: [], in: partition, schemaOrdinal: ordinal, maximumBytes: 1 << 40)
+            rows: keys, progress: [], applied: [], usage: [], in: partition, schemaOrdinal: ordinal,
+            maximumBytes: 1 << 40)
         let isSame = Set(found.rows) == Set(rows)
         #expect(isSame && found.progress.isEmpty, "a lookup finds the same rows")
         #expect(try await store.position(of: partition) == found.position)
@@ -108,7 +109,7 @@ struct PartitionHand {
         let requests = [ProgressRequest(key: key, batch: batch)]
         let answers = try await store.progress(requests, in: partition)
         let found = try await store.lookup(
-            rows: [], progress: requests, applied: [], in: partition, schemaOrdinal: 1, maximumBytes: 1)
+            rows: [], progress: requests, applied: [], usage: [], in: partition, schemaOrdinal: 1, maximumBytes: 1)
         #expect(found == StepLookup(rows: [], progress: answers, position: try await store.position(of: partition)))
         return try #require(answers.first)
     }

@@ -89,6 +89,8 @@ import Testing
             "content without a changeId",
             Builder().message(15) { $0.text(3, "r").blob(12, [UInt8](repeating: 0, count: 16)) }, .missing, [15, 11]
         ),
+        ("a quota of 2^40 + 1 rows", Builder().varint(22, (1 << 40) + 1), .outOfRange, [22]),
+        ("a quota of 2^50 + 1 bytes", Builder().varint(23, (1 << 50) + 1), .outOfRange, [23]),
         ("a second summary", Builder().message(19) { $0 }, .repeated, [19]),
         ("another owner *", Builder().text(9, ""), .invalidID, [9]),
         ("a hash of 31 bytes", Builder().blob(13, [UInt8](repeating: 0, count: 31)), .invalidForm, [13]),
@@ -129,7 +131,7 @@ import Testing
         ("a result without status", Builder().message(20) { $0.text(3, "r") }, .missing, [20, 4]),
         ("status 5", Builder().message(20) { $0.text(3, "r").varint(4, 5) }, .unknownValue, [20, 4]),
         ("a refusal without code", Builder().message(20) { $0.text(3, "r").varint(4, 4) }, .missing, [20, 9]),
-        ("refusal code 13", Builder().message(20) { $0.varint(9, 13) }, .unknownValue, [20, 9]),
+        ("refusal code 14", Builder().message(20) { $0.varint(9, 14) }, .unknownValue, [20, 9]),
         ("verdict 6", Builder().varint(17, 6), .unknownValue, [17]),
         ("a hash of 33 bytes", Builder().blob(18, [UInt8](repeating: 0, count: 33)), .invalidForm, [18]),
         ("a second summary", Builder().message(21) { $0 }, .repeated, [21]),

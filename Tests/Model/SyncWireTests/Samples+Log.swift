@@ -29,7 +29,8 @@ extension Sample {
                  "grants": [{"owner": "\(longest)", "access": "ACCESS_WRITE"}, {"owner": "x", "access": "ACCESS_READ"}],
                  "changes": "\(base64([UInt8](repeating: 0x20, count: 20_000)))",
                  "limits": {"max_changes": 100000, "max_value_bytes": 16777216, "max_row_bytes": 33554432,
-                  "max_batch_row_bytes": 1073741824}}
+                  "max_batch_row_bytes": 1073741824, "max_owner_rows": "1099511627776",
+                  "max_owner_bytes": "1125899906842624"}}
                 """),
     ]
 
@@ -50,14 +51,16 @@ extension Sample {
                 epoch: epoch, rules: Int(Int32.max), schema: hash,
                 upload: UploadReference(partition: Int(Int32.max), offset: .max), logTime: .min, part: Int(Int32.max),
                 owner: SyncID(unchecked: longest), device: device, batch: .max, contentHash: contentHash,
-                hasOtherEpoch: true, maxRowBytes: 16, maxBatchRowBytes: 1 << 20, changes: [],
+                hasOtherEpoch: true, maxRowBytes: 16, maxBatchRowBytes: 1 << 20, maxOwnerRows: 0,
+                maxOwnerBytes: 0, changes: [],
                 summary: BatchSummary(changeCount: 0)),
             json: """
                 {"format": 1, "epoch": "\(epoch)", "rules": 2147483647, "schema": "\(hash)",
                  "upload_partition": 2147483647, "upload_offset": "9223372036854775807",
                  "log_time": "-9223372036854775808", "part": 2147483647, "owner": "\(longest)", "caller": "abc",
                  "knowledge_id": "k1", "batch": "9223372036854775807", "content_hash": "\(base64(contentHash))",
-                 "is_other_history": true, "summary": {}, "max_row_bytes": 16, "max_batch_row_bytes": 1048576}
+                 "is_other_history": true, "summary": {}, "max_row_bytes": 16, "max_batch_row_bytes": 1048576,
+                 "max_owner_rows": "0", "max_owner_bytes": "0"}
                 """),
     ]
 
@@ -116,7 +119,8 @@ extension Sample {
            {"index": 8, "code": "REFUSAL_CODE_MISSING_VALUE", "message": "column missingValue"},
            {"index": 9, "code": "REFUSAL_CODE_ROW_GONE", "message": "column rowGone"},
            {"index": 10, "code": "REFUSAL_CODE_BATCH_ABORTED", "message": "column batchAborted"},
-           {"index": 11, "code": "REFUSAL_CODE_CHANGE_MISMATCH", "message": "column changeMismatch"}]}}
+           {"index": 11, "code": "REFUSAL_CODE_CHANGE_MISMATCH", "message": "column changeMismatch"},
+           {"index": 12, "code": "REFUSAL_CODE_QUOTA_EXCEEDED", "message": "column quotaExceeded"}]}}
         """
 
     static let deadLetters: [Sample] =

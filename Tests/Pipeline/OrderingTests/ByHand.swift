@@ -11,6 +11,7 @@ struct ByHand {
     private var rows: [RowKey: OrderedRow] = [:]
     private var outcomes: [DeviceKey: [Outcome]] = [:]
     private var applied: [AppliedChangeKey: AppliedChange] = [:]
+    private var usage: [SyncID: OwnerUsage] = [:]
 
     init(_ parts: [ChangePart]) throws {
         for (offset, part) in parts.enumerated() { try order(part, at: Int64(offset)) }
@@ -20,13 +21,17 @@ struct ByHand {
         let kept = outcomes[part.deviceKey] ?? []
         let progress = DeviceProgress(
             highestBatch: kept.last?.batch ?? 0, outcome: kept.first { $0.batch == part.batch })
-        let step = try machine.step(part, state: state, schemas: Fixture.schemas, progress: progress) { id in
+        let step = try machine.step(
+            part, state: state, schemas: Fixture.schemas, progress: progress,
+            usage: usage[part.owner] ?? OwnerUsage()
+        ) { id in
             applied[AppliedChangeKey(device: part.deviceKey, id: id)]
         } row: {
             rows[$0]
         }
         state = step.state
         for row in step.rows { rows[row.key] = row }
+        if let now = step.usage { usage[part.owner] = now == OwnerUsage() ? nil : now }
         for change in step.applied {
             applied[AppliedChangeKey(device: part.deviceKey, id: change.identity.id)] = change
         }
@@ -60,7 +65,7 @@ struct ByHand {
                     row.values = row.values.lifted(to: table)
                 }
                 return row
-            }, outcomes: outcomes, applied: applied)
+            }, outcomes: outcomes, applied: applied, usage: usage)
     }
 }
 
@@ -70,6 +75,7 @@ struct Tables: Equatable, Sendable {
     var rows: [RowKey: OrderedRow] = [:]
     var outcomes: [DeviceKey: [Outcome]] = [:]
     var applied: [AppliedChangeKey: AppliedChange] = [:]
+    var usage: [SyncID: OwnerUsage] = [:]
 }
 
 extension WatchedStore {
@@ -85,6 +91,7 @@ extension WatchedStore {
             case .rows(let rows): for row in rows { tables.rows[row.key] = row }
             case .outcomes(let outcomes):
                 for stored in outcomes { tables.outcomes[stored.key, default: []].append(stored.outcome) }
+            case .usage(let usage): for stored in usage { tables.usage[stored.owner] = stored.usage }
             }
         }
         let changes = Signal<[StoredAppliedChange]>()

@@ -52,6 +52,8 @@ func randomParts(_ count: Int, seed: UInt64, owners: [String]) -> [ChangePart] {
             part.changes[index].name(
                 id: UInt8.random(in: 0...20, using: &named), content: UInt8.random(in: 0...1, using: &named))
         }
+        if named.chance(20) { part.maxOwnerRows = Int.random(in: 1...8, using: &named) }
+        if named.chance(20) { part.maxOwnerBytes = Int.random(in: 1...60, using: &named) }
         batches[part.deviceKey] = max(highest, part.batch ?? 0)
         parts.append(part)
     }

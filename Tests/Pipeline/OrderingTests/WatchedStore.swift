@@ -127,6 +127,10 @@ final class WatchedStore: RecordStore {
         events.add(.committed(steps))
     }
 
+    func usage(of owners: [SyncID], in partition: Int) async throws(RecordStoreError) -> [OwnerUsage] {
+        try await base.usage(of: owners, in: partition)
+    }
+
     func appliedChanges(
         _ keys: [AppliedChangeKey], in partition: Int
     ) async throws(RecordStoreError) -> [AppliedChange?] {

@@ -81,6 +81,10 @@ final class HeldStore<Base: RecordStore>: RecordStore {
         for step in steps { committed.add((step.partition, step.position.state.nextOffset)) }
     }
 
+    func usage(of owners: [SyncID], in partition: Int) async throws(RecordStoreError) -> [OwnerUsage] {
+        try await base.usage(of: owners, in: partition)
+    }
+
     func appliedChanges(
         _ keys: [AppliedChangeKey], in partition: Int
     ) async throws(RecordStoreError) -> [AppliedChange?] {

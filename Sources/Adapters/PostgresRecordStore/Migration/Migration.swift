@@ -69,13 +69,8 @@ struct Migration {
         var statements: [String] = []
         let recorded: RecordedSchemas
         if try check.exists(system.migrations.name) {
-            let missing = try readFormat() == 1 ? [system.appliedChanges, system.deviceRegistry] : []
-            for table in system.all where !missing.contains(where: { $0.name == table.name }) { try check.run(table) }
-            for table in missing {
-                try check.rejectForeign(table.name)
-                statements += table.creation
-            }
-            if !missing.isEmpty { statements.append(recordFormat) }
+            try checkFormat()
+            for table in system.all { try check.run(table) }
             try checkShard()
             recorded = try readSchemas()
         } else {
@@ -99,15 +94,11 @@ struct Migration {
             statements += table.creation
         }
         statements += system.indexes
-        statements.append(recordFormat)
+        statements.append("INSERT INTO \(system.migrations.qualifiedName) (format) VALUES (\(SystemTables.format))")
         statements.append(
             "INSERT INTO \(system.shard.qualifiedName) (shard, shards, epoch) VALUES (\(settings.number), \(settings.count), "
                 + "\(SQLText.literal(epoch)))")
         return statements
-    }
-
-    private var recordFormat: String {
-        "INSERT INTO \(system.migrations.qualifiedName) (format) VALUES (\(SystemTables.format))"
     }
 
     private func statements(for table: Table, before: Table?, _ check: TableCheck) throws -> [String] {
@@ -164,8 +155,7 @@ struct Migration {
         }
     }
 
-    /// The format of the tables: 1 or the current one.
-    private func readFormat() throws -> Int {
+    private func checkFormat() throws {
         let rows = try connection.query("SELECT max(format) FROM \(system.migrations.qualifiedName)")
         let format = rows.isNull(0, 0) ? 0 : Int(try rows.integer(0, 0))
         guard format <= SystemTables.format else {
@@ -173,10 +163,11 @@ struct Migration {
                 "the tables have format \(format) of a newer Weir, this one knows format \(SystemTables.format); run the "
                     + "newer version")
         }
-        guard format > 0 else {
-            throw refusal("weir_migrations has the unknown format \(format); restore the database from a backup")
+        guard format == SystemTables.format else {
+            throw refusal(
+                "the tables have format \(format) of an earlier Weir, which did not count what owners have; set another database "
+                    + "or schema, where weir replay rebuilds the tables from the log")
         }
-        return format
     }
 
     private func checkShard() throws {

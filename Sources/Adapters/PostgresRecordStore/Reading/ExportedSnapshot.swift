@@ -71,6 +71,10 @@ package struct PostgresSnapshot: RecordReader {
         try await read { connection in try DevicesTable.read(requests, connection, shard.settings.statements) }
     }
 
+    package func usage(of owners: [SyncID], in partition: Int) async throws(RecordStoreError) -> [OwnerUsage] {
+        try await read { connection in try OwnersTable.usage(of: owners, connection, shard.settings.statements) }
+    }
+
     package func appliedChanges(
         _ keys: [AppliedChangeKey], in partition: Int
     ) async throws(RecordStoreError) -> [AppliedChange?] {

@@ -31,7 +31,7 @@ struct PartitionSnapshot {
         notice = MigrationNotice(settings)
     }
 
-    /// Passes all chunks to the body: the position, each owner's rows, the outcomes.
+    /// Passes all chunks to the body: the position, each owner's rows, the outcomes, what owners have.
     func run() throws {
         if let exported {
             try exported.begin(on: connection)
@@ -45,6 +45,8 @@ struct PartitionSnapshot {
         try readRows(into: &chunks)
         try chunks.flush()
         try readOutcomes(into: &chunks)
+        try chunks.flush()
+        try readUsage(into: &chunks)
         try chunks.flush()
         try connection.execute("COMMIT")
     }
@@ -94,6 +96,28 @@ struct PartitionSnapshot {
                         outcome: try Outcome(decoding: encoded)), encodedBytes: encoded.count)
             }
             cursor.adaptPageSize(rows: rows.count, bytes: bytes)
+        }
+    }
+}
+
+extension PartitionSnapshot {
+    private func readUsage(into chunks: inout SnapshotChunks) throws {
+        let cursor = try Cursor(
+            connection, notice, name: "weir_usage",
+            """
+            SELECT sync_id, rows, bytes, deleted_rows, deleted_bytes FROM \(settings.system.owners.qualifiedName)
+            WHERE partition = \(partition) AND (rows <> 0 OR bytes <> 0 OR deleted_rows <> 0 OR deleted_bytes <> 0)
+            ORDER BY sync_id
+            """)
+        var isAtEnd = false
+        while !isAtEnd {
+            let rows = try cursor.next()
+            isAtEnd = rows.count == 0
+            for row in 0..<rows.count {
+                let usage = try OwnersTable.usage(rows, row)
+                try chunks.append(StoredUsage(owner: try RowReader.id(rows, row, 0), usage: usage))
+            }
+            cursor.adaptPageSize(rows: rows.count, bytes: rows.count * 64)
         }
     }
 }

@@ -120,19 +120,24 @@ private struct SnapshotStatements {
 }
 
 extension StepLookup {
-    /// Reads rows, devices' progress, applied changes and the partition's position in one snapshot and one round trip.
+    /// Reads rows, devices' progress, applied changes, owners' usage and the partition's position in one snapshot and one round
+    /// trip.
     init(
         rows keys: [RowKey], progress requests: [ProgressRequest], applied changes: [AppliedChangeKey],
-        in partition: Int, _ connection: PostgresConnection, _ tables: PreparedTables<TableLayout>,
+        usage owners: [SyncID], in partition: Int, _ connection: PostgresConnection,
+        _ tables: PreparedTables<TableLayout>,
         schemaOrdinal: Int, maximumBytes: Int, _ statements: SystemStatements
     ) throws {
         var lookup = try RowLookup(
             keys, connection, tables, schemaOrdinal: schemaOrdinal, maximumBytes: maximumBytes)
         let snapshot = try SnapshotStatements(connection)
         let names = try connection.prepare(
-            [statements.progress, statements.position] + (changes.isEmpty ? [] : [statements.appliedChanges]))
-        let (progressStatement, positionStatement) = (names[0], names[1])
-        let firstRows = changes.isEmpty ? 3 : 4
+            [statements.progress, statements.position, statements.usage]
+                + (changes.isEmpty ? [] : [statements.appliedChanges]))
+        let (progressStatement, positionStatement, usageStatement) = (names[0], names[1], names[2])
+        // After the begin, the position, the progress and the usage.
+        let firstRows = changes.isEmpty ? 4 : 5
+        var usage: [OwnerUsage] = []
         var progress: [DeviceProgress] = []
         var applied: [AppliedChange?] = []
         var position: StoredPosition?
@@ -140,20 +145,23 @@ extension StepLookup {
             try pipeline.send(snapshot.begin)
             try pipeline.send(positionStatement, PartitionsTable.parameters(partition))
             try pipeline.send(progressStatement, DevicesTable.parameters(requests))
-            if !changes.isEmpty { try pipeline.send(names[2], AppliedChangesTable.parameters(changes)) }
+            try pipeline.send(usageStatement, OwnersTable.parameters(owners))
+            if !changes.isEmpty { try pipeline.send(names[3], AppliedChangesTable.parameters(changes)) }
             try lookup.send(to: pipeline)
             try pipeline.send(snapshot.commit)
         } receive: { number, rows in
             switch number {
             case 1: position = try PartitionsTable.position(in: rows, partition, connection)
             case 2: progress = try DevicesTable.progress(in: rows, of: requests)
-            case 3 where !changes.isEmpty: applied = try AppliedChangesTable.changes(in: rows, of: changes)
+            case 3: usage = try OwnersTable.usage(in: rows, of: owners)
+            case 4 where !changes.isEmpty: applied = try AppliedChangesTable.changes(in: rows, of: changes)
             case firstRows..<(firstRows + lookup.count): try lookup.receive(number - firstRows, rows)
             default: break
             }
         }
         let read = lookup.read(of: keys)
         self.init(
-            rows: read.rows, unread: read.unread, progress: progress, applied: applied, position: position)
+            rows: read.rows, unread: read.unread, progress: progress, applied: applied, usage: usage,
+            position: position)
     }
 }

@@ -33,6 +33,10 @@ struct SystemStatements: Sendable {
     let insertPositions: String
     /// Records the partitions of owners.
     let insertOwners: String
+    /// Selects what owners have.
+    let usage: String
+    /// Sets what owners have, whose partitions are recorded.
+    let writeUsage: String
     /// Raises devices' highest batch numbers and adds to their numbers of outcomes.
     let updateDevices: String
     /// Writes outcomes, each over its device's oldest.
@@ -82,13 +86,27 @@ struct SystemStatements: Sendable {
             """
         insertOwners = """
             WITH settled AS (
-                INSERT INTO \(owners) (sync_id, partition) SELECT * FROM unnest($1::text[], $2::integer[])
+                INSERT INTO \(owners) (sync_id, partition)
+                SELECT * FROM unnest($1::text[], $2::integer[])
                 ON CONFLICT (sync_id) DO NOTHING)
             SELECT 1 / (count(*) = 0)::integer
             FROM unnest($1::text[], $2::integer[]) AS new (sync_id, partition)
             CROSS JOIN LATERAL (SELECT * FROM \(owners) AS stored
                 WHERE stored.sync_id = new.sync_id OFFSET 0) AS found
             WHERE found.partition <> new.partition
+            """
+        usage = """
+            SELECT requested.number, found.rows, found.bytes, found.deleted_rows, found.deleted_bytes
+            FROM unnest($1::text[]) WITH ORDINALITY AS requested (sync_id, number)
+            CROSS JOIN LATERAL (SELECT * FROM \(owners) AS stored
+                WHERE stored.sync_id = requested.sync_id OFFSET 0) AS found
+            """
+        // An upsert finds the rows by the primary key, whatever size the planner assumes.
+        writeUsage = """
+            INSERT INTO \(owners) (sync_id, partition, rows, bytes, deleted_rows, deleted_bytes)
+            SELECT * FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
+            ON CONFLICT (sync_id) DO UPDATE SET rows = excluded.rows, bytes = excluded.bytes,
+                deleted_rows = excluded.deleted_rows, deleted_bytes = excluded.deleted_bytes
             """
         updateDevices = """
             INSERT INTO \(devices) AS found (owner, caller, knowledge_id, highest_batch, outcomes)

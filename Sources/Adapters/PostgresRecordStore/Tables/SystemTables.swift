@@ -2,8 +2,8 @@
 struct SystemTables: Sendable {
     /// The format of these tables that this code writes.
     ///
-    /// Format 1 has neither `weir_applied_changes` nor `weir_device_registry`.
-    static let format = 2
+    /// Earlier formats do not have what owners have, which only a replay can count.
+    static let format = 3
 
     private let schema: String
 
@@ -60,14 +60,19 @@ struct SystemTables: Sendable {
         )
     }
 
-    /// The partition of every owner that has rows or outcomes, which never changes (I3).
+    /// The partition of every owner that has rows or outcomes, which never changes (I3), and what the owner has.
     var owners: TableDefinition {
         table(
             "weir_owners",
             [
                 .init("sync_id", "text", comment: "Owner of rows", maximumBytes: 255),
                 .init("partition", "integer", comment: "Its partition; never changes"),
-            ], key: ["sync_id"], "Partition of each owner that has rows or batches")
+                .init("rows", "bigint", defaultValue: "0", comment: "How many rows it has, without deleted ones"),
+                .init(
+                    "bytes", "bigint", defaultValue: "0", comment: "JSON of their values, without defaults and nulls"),
+                .init("deleted_rows", "bigint", defaultValue: "0", comment: "How many deleted rows it has"),
+                .init("deleted_bytes", "bigint", defaultValue: "0", comment: "JSON of their values"),
+            ], key: ["sync_id"], "Partition and size of each owner that has rows or batches", fillFactor: 80)
     }
 
     /// The progress of each device with each owner; `outcomes` counts all it ever had.

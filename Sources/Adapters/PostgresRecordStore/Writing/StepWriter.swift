@@ -56,11 +56,12 @@ final class StepWriter {
             [
                 "BEGIN", "COMMIT", statements.lock, statements.updatePositions, statements.insertPositions,
                 statements.insertOwners, statements.updateDevices, statements.writeOutcomes,
-                statements.writeAppliedChanges,
+                statements.writeAppliedChanges, statements.writeUsage,
             ] + shapes.map(\.text))
         let (begin, commit, lock, update, insert) = (names[0], names[1], names[2], names[3], names[4])
         let (insertOwners, updateDevices, writeOutcomes, writeApplied) = (names[5], names[6], names[7], names[8])
-        for (shape, name) in zip(shapes, names.dropFirst(9)) { self.names[shape.shape] = name }
+        let writeUsage = names[9]
+        for (shape, name) in zip(shapes, names.dropFirst(10)) { self.names[shape.shape] = name }
         try connection.pipeline { pipeline in
             func send(_ name: String, _ parameters: PostgresParameters, _ purpose: Purpose) throws(PostgresError) {
                 purposes.append(purpose)
@@ -82,6 +83,7 @@ final class StepWriter {
                     try send(updateDevices, arrays.devices, .outcomes)
                     if !outcomes.isEmpty { try send(writeOutcomes, arrays.outcomes, .outcomes) }
                 }
+                if let usage = OwnersTable.arrays(round.map { steps[$0] }) { try send(writeUsage, usage, .outcomes) }
                 if !applied.isEmpty { try send(writeApplied, AppliedChangesTable.arrays(applied), .outcomes) }
             }
             try send(commit, PostgresParameters(), .control)

@@ -18,15 +18,9 @@ enum StoreFile {
         try await reader.close()
     }
 
-    /// Creates the system tables of an empty file, and those that an older format lacks; inside a transaction.
+    /// Creates the system tables of an empty file; inside a transaction.
     static func create(_ connection: Connection) throws {
-        guard try isNew(connection) else {
-            let format = try connection.userVersion()
-            if format < 2 { try connection.execute(SystemTables.history) }
-            if format < 3 { try connection.execute(SystemTables.appliedChanges) }
-            if format < SystemTables.format { try connection.setUserVersion(SystemTables.format) }
-            return
-        }
+        guard try isNew(connection) else { return }
         for (_, sql) in SystemTables.all { try connection.execute(sql) }
         try connection.execute("PRAGMA application_id = \(SystemTables.applicationID)")
         try connection.setUserVersion(SystemTables.format)
@@ -34,7 +28,7 @@ enum StoreFile {
 
     /// Whether the file is empty.
     ///
-    /// - Throws: `RecordStoreError` if it belongs to another application, or has an unknown format.
+    /// - Throws: `RecordStoreError` if it belongs to another application, or has another format.
     private static func isNew(_ connection: Connection) throws -> Bool {
         let application = try connection.integer("PRAGMA application_id")
         let format = try connection.userVersion()
@@ -49,6 +43,11 @@ enum StoreFile {
             throw RecordStoreError.incompatible(
                 "the file has format \(format) of a newer Weir, this one knows format \(SystemTables.format); run the newer "
                     + "version, or set another path, where the tables are rebuilt", database: connection.path)
+        }
+        guard format == SystemTables.format else {
+            throw RecordStoreError.incompatible(
+                "the file has format \(format) of an earlier Weir, which did not count what owners have; move it away, or set "
+                    + "another path, and the tables are rebuilt from the log", database: connection.path)
         }
         return false
     }

@@ -30,12 +30,14 @@ struct PartitionSnapshot {
         }
     }
 
-    /// Passes all chunks to the body: the position, each owner's rows, the outcomes.
+    /// Passes all chunks to the body: the position, each owner's rows, the outcomes, what owners have.
     mutating func run() throws {
         try body(.position(try PartitionsTable.read(partition, connection) ?? StoredPosition()))
         try forEachOwner { snapshot, owner in try snapshot.readRows(of: owner) }
         try chunks.flush()
         try forEachOwner { snapshot, owner in try snapshot.readOutcomes(of: owner) }
+        try chunks.flush()
+        try readUsage()
         try chunks.flush()
     }
 
@@ -46,6 +48,20 @@ struct PartitionSnapshot {
         while try statement.step() {
             try Task.checkCancellation()
             try read(&self, try RowReader.id(statement, at: 0))
+        }
+    }
+
+    private mutating func readUsage() throws {
+        var statement = try connection.statement(
+            """
+            SELECT rows, bytes, deleted_rows, deleted_bytes, sync_id FROM weir_owners WHERE partition = ?1
+            ORDER BY sync_id
+            """)
+        try statement.bind(integer: Int64(partition), at: 1)
+        while try statement.step() {
+            let usage = try PartitionsTable.usage(in: statement)
+            guard usage != OwnerUsage() else { continue }
+            try chunks.append(StoredUsage(owner: try RowReader.id(statement, at: 4), usage: usage))
         }
     }
 

@@ -4,7 +4,7 @@ import SQLite
 import SyncModel
 import SyncWire
 
-/// `weir_partitions`, the position of each partition, and `weir_owners`, the partition of each owner.
+/// `weir_partitions`, the position of each partition, and `weir_owners`, the partition of each owner and what it has.
 enum PartitionsTable {
     static func read(_ partition: Int, _ connection: Connection) throws -> StoredPosition? {
         var statement = try connection.statement(
@@ -66,6 +66,34 @@ enum PartitionsTable {
         try statement.bind(text: owner.text, at: 1)
         try statement.bind(integer: Int64(partition), at: 2)
         try statement.run()
+    }
+
+    /// Sets what an owner has, whose partition is recorded.
+    static func write(_ usage: OwnerUsage, of owner: SyncID, _ connection: Connection) throws {
+        var statement = try connection.statement(
+            """
+            UPDATE weir_owners SET rows = ?2, bytes = ?3, deleted_rows = ?4, deleted_bytes = ?5 WHERE sync_id = ?1
+            """)
+        try statement.bind(text: owner.text, at: 1)
+        try statement.bind(integer: usage.rows, at: 2)
+        try statement.bind(integer: usage.bytes, at: 3)
+        try statement.bind(integer: usage.deletedRows, at: 4)
+        try statement.bind(integer: usage.deletedBytes, at: 5)
+        try statement.run()
+    }
+
+    static func usage(of owner: SyncID, _ connection: Connection) throws -> OwnerUsage {
+        var statement = try connection.statement(
+            "SELECT rows, bytes, deleted_rows, deleted_bytes FROM weir_owners WHERE sync_id = ?1")
+        try statement.bind(text: owner.text, at: 1)
+        return try statement.step() ? try usage(in: statement) : OwnerUsage()
+    }
+
+    /// - Parameter statement: has the numbers as its first columns.
+    static func usage(in statement: borrowing Statement) throws -> OwnerUsage {
+        OwnerUsage(
+            rows: try statement.integer(at: 0), bytes: try statement.integer(at: 1),
+            deletedRows: try statement.integer(at: 2), deletedBytes: try statement.integer(at: 3))
     }
 
     private static func partition(of owner: SyncID, _ connection: Connection) throws -> Int? {

@@ -2,8 +2,8 @@
 enum SystemTables {
     /// The `user_version` of a file that this code writes.
     ///
-    /// A file of format 1 has no `weir_history`, and one of format 2 no `weir_applied_changes`; they get these when they are opened.
-    static let format: Int32 = 3
+    /// Files of earlier formats do not have what owners have, which only a replay can count.
+    static let format: Int32 = 4
 
     /// The `application_id` of the file: "WeRS" in ASCII.
     static let applicationID: Int32 = 0x5765_5253
@@ -36,11 +36,15 @@ enum SystemTables {
         ) STRICT
         """
 
-    /// The partition of every owner that has rows or outcomes, which never changes (I3).
+    /// The partition of every owner that has rows or outcomes, which never changes (I3), and what the owner has.
     static let owners = """
         CREATE TABLE weir_owners (
             sync_id TEXT PRIMARY KEY NOT NULL,
-            partition INTEGER NOT NULL
+            partition INTEGER NOT NULL,
+            rows INTEGER NOT NULL DEFAULT 0,
+            bytes INTEGER NOT NULL DEFAULT 0,
+            deleted_rows INTEGER NOT NULL DEFAULT 0,
+            deleted_bytes INTEGER NOT NULL DEFAULT 0
         ) STRICT, WITHOUT ROWID
         """
 

@@ -28,6 +28,7 @@ final class StepWriter {
             for row in step.rows { try upsert(row) }
             for outcome in step.outcomes { try DevicesTable.write(outcome, connection) }
             try AppliedChangesTable.write(step.applied, connection)
+            for (owner, usage) in step.usage { try PartitionsTable.write(usage, of: owner, connection) }
         }
     }
 

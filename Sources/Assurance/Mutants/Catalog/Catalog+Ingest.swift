@@ -16,6 +16,9 @@ extension Catalog {
         .expression(
             "a part has not the limit of its batch", in: splitter, "batch.limits.maxBatchRowBytes",
             "OutcomeLimits().maxBatchRowBytes", seeds: 60),
+        .expression(
+            "a part has not the quota of its batch", in: splitter, "batch.limits.maxOwnerRows",
+            "OutcomeLimits().maxOwnerRows", seeds: 60),
         .expression("parts of two owners have the same number", in: splitter, "others.count + 1", "1", seeds: 40),
         .expression(
             "the part of another owner has the caller as owner", in: splitter, "owner.id", "parts.owners[0].id",

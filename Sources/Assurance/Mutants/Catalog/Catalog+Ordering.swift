@@ -44,6 +44,19 @@ extension Catalog {
         .statement(
             "an applied change that leaves the overlay while the tables are read is lost", in: deciding,
             "lookups.known.applied[key] = change", seeds: 300),
+        .expression(
+            "the usage comes from the tables although the overlay is newer", in: deciding,
+            "overlay.usage(of: part.owner) ?? known.usage[part.owner] ?? OwnerUsage()",
+            "known.usage[part.owner] ?? OwnerUsage()", seeds: 30),
+        .statement(
+            "usage that leaves the overlay while the tables are read is lost", in: deciding,
+            "lookups.known.usage[part.owner] = usage", seeds: 300),
+        .expression(
+            "the usage of a newer step leaves the overlay", in: overlay, "usage[owner]?.step == step.number", "true",
+            seeds: 300),
+        .statement(
+            "the tables lose usage", in: "Adapters/MemoryRecordStore/MemoryTables.swift",
+            "for (owner, usage) in step.usage { partition.usage[owner] = usage }"),
         .statement(
             "applied changes are not looked up", in: deciding, "lookups.applied.insert(key)", seeds: 30),
         .statement(

@@ -5,6 +5,7 @@ extension Catalog {
     private static let change = "Model/SyncModel/Ordering/ChangeRules.swift"
     private static let vector = "Model/SyncModel/Identity/KnowledgeVector.swift"
 
+    private static let usage = "Model/SyncModel/Ordering/OwnerUsage.swift"
     private static let touched = "Model/SyncModel/Ordering/TouchedRows.swift"
 
     static let rules: [Mutant] = [
@@ -124,14 +125,34 @@ extension Catalog {
             "true", seeds: 20),
         .statement(
             "the changes of an aborted part count as applied", in: change, "applied = []",
-            within: "applied = []\n        timeStamp", seeds: 60),
+            within: "applied = []\n        usage", seeds: 120),
         .expression(
             "a change that was applied before an aborted part is refused with it", in: change,
-            "!repeatedResults.contains(position)", "true", seeds: 60),
+            "!repeatedResults.contains(position)", "true", seeds: 120),
         .statement("a repeated change leaves its row held", in: change, "dropRepeat(key)", seeds: 120),
         .statement(
             "a row that is written after a repeat of one of its changes counts as held", in: change,
             "if !repeated.isEmpty, repeated.contains(key) { isAltered = true }", seeds: 60),
+        .expression(
+            "an owner has a row more than its quota", in: usage, "after.rows > maxRows", "after.rows > maxRows + 1",
+            seeds: 60),
+        .expression(
+            "an owner at its quota cannot edit", in: usage, "new.rows > old.rows", "true", seeds: 60),
+        .expression(
+            "the bytes of an owner have no quota", in: usage, "after.bytes > maxBytes", "false", seeds: 60),
+        .expression(
+            "an edit that makes a row smaller is refused above the quota", in: usage, "new.bytes > old.bytes", "true",
+            seeds: 200),
+        .expression(
+            "deleted rows have no quota", in: usage, "new.allBytes > old.allBytes", "false", seeds: 400),
+        .expression(
+            "a deleted row keeps its share", in: usage, "isDeleted", "false",
+            within: "self = isDeleted ?", seeds: 20),
+        .statement("what a part writes is not counted", in: change, "usage = usage.replacing(old, with: new)"),
+        .statement("an aborted part uses its owner's quota", in: change, "usage = usageBefore", seeds: 40),
+        .expression(
+            "owners have no quota", in: usage,
+            "rules >= 3 ? OwnerQuota(maxRows: maxOwnerRows, maxBytes: maxOwnerBytes) : nil", "nil", seeds: 60),
         .expression(
             "ids of changes are ignored", in: "Model/SyncModel/Ordering/AppliedChange.swift",
             "rules >= 3 ? change.identity : nil", "nil", seeds: 20),

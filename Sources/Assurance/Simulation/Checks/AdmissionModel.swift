@@ -56,6 +56,9 @@ final class AdmissionModel: @unchecked Sendable {
         if part.maxBatchRowBytes != world.scenario.maxBatchRowBytes {
             world.fail(.limits, "\(name(part)) may touch rows of \(part.maxBatchRowBytes) bytes")
         }
+        if part.maxOwnerRows != world.scenario.maxOwnerRows || part.maxOwnerBytes != world.scenario.maxOwnerBytes {
+            world.fail(.limits, "\(name(part)) has a quota of \(part.maxOwnerRows) rows, \(part.maxOwnerBytes) bytes")
+        }
         if part.part == 0 {
             let refused = edits.indices.filter { !isAdmitted(edits[$0]) }
             if part.summary?.changeCount != edits.count || part.summary?.otherOwners != others

@@ -134,8 +134,13 @@ final class OrderingModel: @unchecked Sendable {
                 expected.append(status)
             case .stored(let values, let isRevived):
                 let next = next(after: timeStamp, part.logTime)
-                timeStamp = next
                 let state = decided.newState(values, at: next, isRevived: isRevived)
+                if exceedsQuota(state, over: row?.state, touched) {
+                    expected.append(.refused(.quotaExceeded, message: ""))
+                    mustAbort = true
+                    continue
+                }
+                timeStamp = next
                 row = Row(state: state, versions: (row?.versions ?? []) + [(next, part.device)])
                 touched[key] = row
                 expected.append(
@@ -176,6 +181,45 @@ final class OrderingModel: @unchecked Sendable {
         }
         timeStamps[partition] = timeStamp
         rows.merge(touched) { _, new in new }
+    }
+
+    /// What an owner has: the sum of its rows.
+    func usage(of owner: SyncID, _ touched: [RowKey: Row] = [:]) -> OwnerUsage {
+        var usage = OwnerUsage()
+        for row in rows.merging(touched, uniquingKeysWith: { $1 }).values.lazy.map(\.state) where row.key.owner == owner
+        {
+            let bytes = Int64(countedBytes(row))
+            if row.isDeleted {
+                usage.deletedRows += 1
+                usage.deletedBytes += bytes
+            } else {
+                usage.rows += 1
+                usage.bytes += bytes
+            }
+        }
+        return usage
+    }
+
+    /// The JSON of the values that are not defaults.
+    private func countedBytes(_ row: OrderedRow) -> Int {
+        zip(world.scenario.schema.tables[row.key.table].columns, RowText.values(of: row)).reduce(0) { sum, next in
+            let initial = next.0.defaultValue.map { String(decoding: $0, as: UTF8.self) } ?? "null"
+            return sum + (next.1 == initial ? 0 : next.1.utf8.count)
+        }
+    }
+
+    /// Whether a row would make its owner's usage both grow and exceed the quota, or ten times the quota with deleted rows.
+    private func exceedsQuota(_ new: OrderedRow, over old: OrderedRow?, _ touched: [RowKey: Row]) -> Bool {
+        var after = touched
+        after[new.key] = Row(state: new, versions: [])
+        let (before, now) = (usage(of: new.key.owner, touched), usage(of: new.key.owner, after))
+        let (rows, bytes) = (Int64(world.scenario.maxOwnerRows), Int64(world.scenario.maxOwnerBytes))
+        let checks = [
+            (before.rows, now.rows, rows), (before.rows + before.deletedRows, now.rows + now.deletedRows, 10 * rows),
+            (before.bytes, now.bytes, bytes),
+            (before.bytes + before.deletedBytes, now.bytes + now.deletedBytes, 10 * bytes),
+        ]
+        return checks.contains { before, now, limit in limit > 0 && now > before && now > limit }
     }
 
     /// The JSON of a row before the part, or what a new row has without any value sent.

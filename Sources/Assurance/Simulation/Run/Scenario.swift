@@ -26,6 +26,9 @@ struct Scenario {
     let maxBatchBytes = 64 << 10
     /// The size of the rows that a batch may change; small in some runs, so that few rows reach it.
     let maxBatchRowBytes: Int
+    /// The quota of an owner; small in some runs, so that few rows exceed it.
+    let maxOwnerRows: Int
+    let maxOwnerBytes: Int
     /// Whether devices give their changes ids, and send some changes again.
     let hasChangeIDs: Bool
     /// The size of the rows that ordering reads for a step; small in some runs, so that it reads those of a part in several lookups.
@@ -75,6 +78,10 @@ struct Scenario {
         maxBatchRowBytes = sizes.once(in: 4) ? sizes.number(10...120) : OutcomeLimits().maxBatchRowBytes
         hasChangeIDs = sizes.branch().once(in: 2)
         stepRowBytes = sizes.once(in: 3) ? sizes.number(1...150) : 8 << 20
+        let quotas = sizes.branch()
+        maxOwnerRows = quotas.once(in: 5) ? quotas.number(1...6) : quotas.once(in: 5) ? 0 : OutcomeLimits().maxOwnerRows
+        maxOwnerBytes =
+            quotas.once(in: 5) ? quotas.number(20...200) : quotas.once(in: 5) ? 0 : OutcomeLimits().maxOwnerBytes
     }
 
     /// Every policy, and types whose canonical form may differ from what is sent.

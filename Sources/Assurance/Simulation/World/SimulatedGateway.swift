@@ -36,7 +36,9 @@ final class SimulatedGateway: @unchecked Sendable {
             history: world.scenario.history, schemas: { schemas },
             limits: SyncLimits(
                 maxBatchBytes: world.scenario.maxBatchBytes,
-                outcome: OutcomeLimits(maxBatchRowBytes: world.scenario.maxBatchRowBytes)),
+                outcome: OutcomeLimits(
+                    maxBatchRowBytes: world.scenario.maxBatchRowBytes, maxOwnerRows: world.scenario.maxOwnerRows,
+                    maxOwnerBytes: world.scenario.maxOwnerBytes)),
             configuration: configuration, backlog: backlog, clock: world.clock)
     }
 

@@ -117,6 +117,9 @@ extension World {
             if tables.rows.count != expected {
                 fail(.publishThenWrite, "the tables have \(tables.rows.count) rows of \(expected)")
             }
+            for stored in tables.usage where stored.usage != audit.model.usage(of: stored.owner) {
+                fail(.limits, "the tables have \(stored) as the usage, not \(audit.model.usage(of: stored.owner))")
+            }
         }
     }
 
@@ -185,6 +188,7 @@ extension World {
 private struct Tables: Equatable {
     private(set) var rows: [OrderedRow] = []
     private var outcomes: [StoredOutcome] = []
+    private(set) var usage: [StoredUsage] = []
     private var applied: [AppliedChangeKey: AppliedChange] = [:]
     private var state: PartitionState?
 
@@ -207,6 +211,7 @@ private struct Tables: Equatable {
             case .position(let position): state = position.state
             case .rows(let more): rows += more
             case .outcomes(let more): outcomes += more
+            case .usage(let more): usage += more
             }
         }
     }

@@ -69,6 +69,8 @@ package enum RefusalCode: String, Sendable, Hashable, CaseIterable {
     case batchAborted = "batch_aborted"
     /// The device's change with this `changeId` was applied with other content.
     case changeMismatch = "change_mismatch"
+    /// The owner would have more than ``OutcomeLimits/maxOwnerRows`` or ``OutcomeLimits/maxOwnerBytes``.
+    case quotaExceeded = "quota_exceeded"
 }
 
 /// A change that ingest refused.
@@ -158,6 +160,10 @@ package struct ChangePart: Sendable, Hashable {
     package var maxRowBytes: Int
     /// ``OutcomeLimits/maxBatchRowBytes`` of the batch.
     package var maxBatchRowBytes: Int
+    /// ``OutcomeLimits/maxOwnerRows`` of the batch.
+    package var maxOwnerRows: Int
+    /// ``OutcomeLimits/maxOwnerBytes`` of the batch.
+    package var maxOwnerBytes: Int
     /// The admitted changes, in the request's order.
     package var changes: [Change]
     /// Part 0 only.
@@ -168,6 +174,7 @@ package struct ChangePart: Sendable, Hashable {
         part: Int, owner: SyncID, device: Device, batch: Int64?, contentHash: [UInt8], isAtomic: Bool = false,
         hasIngestRefusal: Bool = false, hasOtherEpoch: Bool = false,
         maxRowBytes: Int = OutcomeLimits().maxRowBytes, maxBatchRowBytes: Int = OutcomeLimits().maxBatchRowBytes,
+        maxOwnerRows: Int = OutcomeLimits().maxOwnerRows, maxOwnerBytes: Int = OutcomeLimits().maxOwnerBytes,
         changes: [Change], summary: BatchSummary? = nil
     ) {
         self.epoch = epoch
@@ -185,6 +192,8 @@ package struct ChangePart: Sendable, Hashable {
         self.hasOtherEpoch = hasOtherEpoch
         self.maxRowBytes = maxRowBytes
         self.maxBatchRowBytes = maxBatchRowBytes
+        self.maxOwnerRows = maxOwnerRows
+        self.maxOwnerBytes = maxOwnerBytes
         self.changes = changes
         self.summary = summary
     }
@@ -225,20 +234,28 @@ package struct OutcomeLimits: Sendable, Hashable {
     package var maxRowBytes: Int
     /// The canonical JSON of all rows that one owner's part of a batch changes, as they were before it (``TouchedRows``).
     package var maxBatchRowBytes: Int
+    /// The rows that an owner may have, and ten times as many with deleted ones (``OwnerQuota``); 0 for any number.
+    package var maxOwnerRows: Int
+    /// The canonical JSON of the values of all rows of an owner, and ten times as much with deleted rows (``OwnerUsage``); 0 for any
+    /// size.
+    package var maxOwnerBytes: Int
 
     package init(
         maxChanges: Int = 10_000, maxValueBytes: Int = 256 << 10, maxRowBytes: Int = 2 << 20,
-        maxBatchRowBytes: Int = 64 << 20
+        maxBatchRowBytes: Int = 64 << 20, maxOwnerRows: Int = 1_000_000, maxOwnerBytes: Int = 1 << 30
     ) {
         self.maxChanges = maxChanges
         self.maxValueBytes = maxValueBytes
         self.maxRowBytes = maxRowBytes
         self.maxBatchRowBytes = maxBatchRowBytes
+        self.maxOwnerRows = maxOwnerRows
+        self.maxOwnerBytes = maxOwnerBytes
     }
 
     /// The greatest limits that a batch may name; what they allow can be read again.
     package static let greatest = OutcomeLimits(
-        maxChanges: 100_000, maxValueBytes: 16 << 20, maxRowBytes: 32 << 20, maxBatchRowBytes: 1 << 30)
+        maxChanges: 100_000, maxValueBytes: 16 << 20, maxRowBytes: 32 << 20, maxBatchRowBytes: 1 << 30,
+        maxOwnerRows: 1 << 40, maxOwnerBytes: 1 << 50)
 }
 
 /// The limits of a gateway.

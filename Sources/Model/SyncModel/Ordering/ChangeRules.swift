@@ -12,6 +12,10 @@ struct ChangeRules {
     private var unwritten: Set<RowKey> = []
     /// How a row counts that does not exist, in the table of the newest such row.
     private var newRowSize: (table: Int, bytes: Int)?
+    private let quota: OwnerQuota?
+    private let usageBefore: OwnerUsage
+    /// With the rows that this part wrote.
+    private var usage: OwnerUsage
     private let timeStampBefore: TimeStamp
     private var timeStamp: TimeStamp
     private var results: [ChangeResult] = []
@@ -50,7 +54,7 @@ struct ChangeRules {
 
     init(
         part: ChangePart, schema: Schema, reached: Schema, clock: TimeStampClock, timeStamp: TimeStamp,
-        maximumRowBytes: Int
+        usage: OwnerUsage, maximumRowBytes: Int
     ) {
         self.part = part
         self.schema = schema
@@ -58,6 +62,9 @@ struct ChangeRules {
         self.clock = clock
         self.maximumRowBytes = maximumRowBytes
         touched = TouchedRows(limit: part.batchRowLimit)
+        quota = part.quota
+        usageBefore = usage
+        self.usage = usage
         timeStampBefore = timeStamp
         self.timeStamp = timeStamp
         results.reserveCapacity(part.changes.count)
@@ -92,9 +99,30 @@ struct ChangeRules {
             if index == nil { unwritten.insert(key) }
             if case .applied = status { dropValues(of: change, key) }
         case .write(let values, let isCreation, let isAltered):
+            let isDeleted = isDeleted(change, row, isCreation: isCreation)
+            let (old, new) = (usage(of: row), usage(of: values, isDeleted: isDeleted, change.table))
+            if let quota, let message = quota.refusal(of: new, over: old, in: usage) {
+                if index == nil { unwritten.insert(key) }
+                return add(change, .refused(.quotaExceeded, message: message))
+            }
+            usage = usage.replacing(old, with: new)
             try write(change, key, over: row, values: values, isCreation: isCreation, isAltered: isAltered)
         }
         if let identity { recordApplied(identity) }
+    }
+
+    /// Whether a row is deleted after a change that writes it.
+    private func isDeleted(_ change: Change, _ old: OrderedRow?, isCreation: Bool) -> Bool {
+        change.isDelete || (old?.isDeleted == true && !isCreation)
+    }
+
+    private func usage(of row: OrderedRow?) -> OwnerUsage {
+        guard let row else { return OwnerUsage() }
+        return usage(of: row.values, isDeleted: row.isDeleted, row.key.table)
+    }
+
+    private func usage(of values: RowValues, isDeleted: Bool, _ table: Int) -> OwnerUsage {
+        OwnerUsage(of: values, isDeleted: isDeleted, in: reached.tables[table])
     }
 
     /// Whether a change with its `changeId` was applied; then it has the same result, or is refused for other content.
@@ -151,7 +179,10 @@ struct ChangeRules {
     /// An atomic part with a conflict or a refusal writes nothing.
     mutating func finish(
         row lookup: (RowKey) -> OrderedRow?
-    ) -> (results: [ChangeResult], written: [WrittenRow], applied: [AppliedChange], timeStamp: TimeStamp) {
+    ) -> (
+        results: [ChangeResult], written: [WrittenRow], applied: [AppliedChange], usage: OwnerUsage,
+        timeStamp: TimeStamp
+    ) {
         if part.isAtomic, hasRejection { abort() }
         var written = rows.map { WrittenRow($0.row, before: $0.before) }
         if mustSettle {
@@ -159,7 +190,7 @@ struct ChangeRules {
             settleHeld()
         }
         if hasRejection { locateShownRows(lookup) }
-        return (results, written, applied, timeStamp)
+        return (results, written, applied, usage, timeStamp)
     }
 
     /// Discards the writes of an atomic part; changes that were applied before it keep their results.
@@ -172,6 +203,7 @@ struct ChangeRules {
         }
         (rows, written, writes) = ([], [:], [])
         applied = []
+        usage = usageBefore
         timeStamp = timeStampBefore
     }
 
@@ -297,7 +329,7 @@ struct ChangeRules {
         let row = OrderedRow(
             key: key, knowledgeID: old?.knowledgeID ?? change.knowledgeID, timeStamp: next,
             version: (old?.version ?? 0) + 1,
-            isDeleted: change.isDelete || (old?.isDeleted == true && !isCreation),
+            isDeleted: isDeleted(change, old, isCreation: isCreation),
             createdAt: old?.createdAt ?? part.logTime, updatedAt: updatedAt, writer: part.device,
             writerBatch: part.batch, isExact: isFull && !isAltered,
             othersTimeStamp: old.map { $0.writer == part.device ? $0.othersTimeStamp : $0.timeStamp } ?? .zero,

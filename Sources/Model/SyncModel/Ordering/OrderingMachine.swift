@@ -1,5 +1,5 @@
-/// Ordering as a deterministic state machine: (rows touched, device progress, changes applied, partition state) + part → (new
-/// rows, decision, new state).
+/// Ordering as a deterministic state machine: (rows touched, device progress, changes applied, owner's usage, partition state) +
+/// part → (new rows, decision, new usage, new state).
 ///
 /// It uses no store, log or clock: the same parts give the same results on every machine, permanently (I4).
 package struct OrderingMachine: Sendable {
@@ -31,6 +31,8 @@ package struct OrderingMachine: Sendable {
         package var outcome: Outcome?
         /// The applied changes that had a `changeId`, each id once.
         package var applied: [AppliedChange] = []
+        /// What the part's owner has after it; `nil` where that is what it had before.
+        package var usage: OwnerUsage?
 
         package var rows: [OrderedRow] { written.map(\.row) }
     }
@@ -54,12 +56,13 @@ package struct OrderingMachine: Sendable {
     ///   - state: the partition's state before the part.
     ///   - schemas: the known versions.
     ///   - progress: of this device with this owner, with the outcome of this batch if it is stored.
+    ///   - usage: what the part's owner had before the part.
     ///   - applied: returns the change that this device had applied for this owner, before the part, under the id of one of
     ///     ``ChangePart/appliedChangeKeys``.
     ///   - row: returns a row of ``ChangePart/rowsTouched`` as it was before the part.
     package func step(
         _ part: ChangePart, state: PartitionState, schemas: SchemaHistory, progress: DeviceProgress,
-        applied: (ShortDigest) -> AppliedChange?, row: (RowKey) -> OrderedRow?
+        usage: OwnerUsage, applied: (ShortDigest) -> AppliedChange?, row: (RowKey) -> OrderedRow?
     ) throws(Pause) -> Step {
         guard (1...RulesVersion.current).contains(part.rules) else { throw .unknownRules(part.rules) }
         guard part.epoch.utf8.elementsEqual(epoch.utf8) else { throw .otherEpoch(part.epoch) }
@@ -78,7 +81,7 @@ package struct OrderingMachine: Sendable {
 
         var rules = ChangeRules(
             part: part, schema: version.schema, reached: reached, clock: clock, timeStamp: state.timeStamp,
-            maximumRowBytes: min(part.maxRowBytes, maximumRowBytes))
+            usage: usage, maximumRowBytes: min(part.maxRowBytes, maximumRowBytes))
         for change in part.changes { try rules.apply(change, applied: applied, row: row) }
         let ordered = rules.finish(row: row)
         next.timeStamp = ordered.timeStamp
@@ -89,10 +92,11 @@ package struct OrderingMachine: Sendable {
         }
         let decision = OrderingDecision.ordered(results: ordered.results, summary: part.summary)
         return Step(
-            state: next, written: ordered.written, decision: decision, outcome: outcome, applied: ordered.applied)
+            state: next, written: ordered.written, decision: decision, outcome: outcome, applied: ordered.applied,
+            usage: ordered.usage == usage ? nil : ordered.usage)
     }
 
-    /// Whether ``step(_:state:schemas:progress:applied:row:)`` looks up rows: not for a repeat of a batch, for example.
+    /// Whether ``step(_:state:schemas:progress:usage:applied:row:)`` looks up rows: not for a repeat of a batch, for example.
     package func needsRows(_ part: ChangePart, _ progress: DeviceProgress) -> Bool {
         decisionBeforeRules(part, progress) == nil
     }

@@ -55,6 +55,23 @@ package struct RowValues: Sendable, Hashable {
         return table.columns.dropFirst(count).reduce(size) { $0 + ($1.defaultValue ?? Self.null).count }
     }
 
+    /// The size of the JSON of all values, without those that are the default of their column, else null.
+    package func sizeBesideDefaults(of table: Table) -> Int {
+        bytes.withUnsafeBufferPointer { buffer in
+            var reader = Reader(count: buffer.count)
+            var (column, size) = (0, 0)
+            while !reader.isAtEnd {
+                let range = reader.next(in: buffer)
+                let isDefault =
+                    column < table.columns.count
+                    && buffer[range].elementsEqual(table.columns[column].defaultValue ?? Self.null)
+                if !isDefault { size += range.count }
+                column += 1
+            }
+            return size
+        }
+    }
+
     /// The number of encoded columns, absent ones included, and the size of the JSON of all values.
     private func measure() -> (count: Int, jsonSize: Int) {
         bytes.withUnsafeBufferPointer { buffer in

@@ -85,6 +85,7 @@ final class Rebuild: Sendable {
                 return
             case .rows(let rows): state.rows += rows
             case .outcomes(let outcomes): state.outcomes += outcomes
+            case .usage: return
             }
             if state.elapsed == nil { state.elapsed = clock.stopwatch() }
             guard state.rows.count + state.outcomes.count >= batchRows else { return }

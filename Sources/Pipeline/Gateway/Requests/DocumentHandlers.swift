@@ -21,7 +21,8 @@ extension GatewayHandler {
         let newest = try newestSchema()
         let numbers = [
             limits.maxBatchBytes, limits.outcome.maxChanges, limits.outcome.maxValueBytes,
-            limits.outcome.maxRowBytes, limits.outcome.maxBatchRowBytes,
+            limits.outcome.maxRowBytes, limits.outcome.maxBatchRowBytes, limits.outcome.maxOwnerRows,
+            limits.outcome.maxOwnerBytes,
             Int(configuration.keepAlive.components.seconds),
         ]
         let tag = "W/\"\(newest.version.hash)-\(history.epoch)-\(numbers.map(String.init).joined(separator: "."))\""
@@ -50,6 +51,8 @@ extension GatewayHandler {
                 writer.member("maxValueBytes", limits.outcome.maxValueBytes)
                 writer.member("maxRowBytes", limits.outcome.maxRowBytes)
                 writer.member("maxBatchRowBytes", limits.outcome.maxBatchRowBytes)
+                writer.member("maxOwnerRows", limits.outcome.maxOwnerRows)
+                writer.member("maxOwnerBytes", limits.outcome.maxOwnerBytes)
                 writer.member("maxLimit", Envelope.maximumLimit)
                 writer.member("maxWait", Envelope.maximumWait)
                 writer.member("keepAlive", configuration.keepAlive.components.seconds)

@@ -37,6 +37,8 @@ struct NaiveModel {
     private var deliveries: [(partition: Int, offset: Int64, part: Int)] = []
     private var outcomes: [DeviceKey: [(batch: Int64, hash: [UInt8], answers: [Answer])]] = [:]
     private var named: Set<Int> = []
+    /// The content and the answer of each change with an id that was applied.
+    private var applied: [AppliedChangeKey: (content: ShortDigest, answer: Answer)] = [:]
 
     /// The newest schema version so far.
     var reached: Schema { Fixture.history.entries[(named.max() ?? 1) - 1].schema }
@@ -63,6 +65,9 @@ struct NaiveModel {
         var wrote: [(position: Int, key: RowKey)] = []
         var answers: [Answer] = []
         var sizes: [RowKey: Int] = [:]
+        // Positions of changes that an earlier part applied, and rows of repeated changes.
+        var known: Set<Int> = []
+        var repeated: Set<RowKey> = []
         for change in part.changes {
             let key = RowKey(table: change.table, owner: part.owner, id: change.id)
             if sizes[key] == nil {
@@ -72,8 +77,31 @@ struct NaiveModel {
                 }
                 sizes[key] = size(before.versions[key]?.last?.values ?? [:], key)
             }
+            let id = part.rules > 2 ? change.identity.map { AppliedChangeKey(device: part.deviceKey, id: $0.id) } : nil
+            if let id, let first = applied[id] {
+                if first.content == change.identity?.content {
+                    if before.applied[id] != nil { known.insert(answers.count) }
+                    repeated.insert(key)
+                    var answer = first.answer
+                    answer.index = change.index
+                    answers.append(answer)
+                } else {
+                    answers.append(Answer(index: change.index, name: "change_mismatch"))
+                }
+                continue
+            }
             let count = versions[key]?.count ?? 0
+            let unchanged = self
             answers.append(judge(change, part))
+            if part.rules > 2, exceedsQuota(part, since: unchanged) {
+                (versions, makers, newest) = (unchanged.versions, unchanged.makers, unchanged.newest)
+                answers[answers.count - 1] = Answer(index: change.index, name: "quota_exceeded")
+            }
+            if let id, let identity = change.identity, let answer = answers.last,
+                ["applied", "deleted"].contains(answer.name)
+            {
+                applied[id] = (identity.content, answer)
+            }
             if let made = versions[key], made.count > count, let last = made.last {
                 events[key, default: []].append((last.isFull, last.isAltered))
                 wrote.append((answers.count - 1, key))
@@ -85,21 +113,60 @@ struct NaiveModel {
         }
         let isBad = part.hasIngestRefusal || answers.contains { !["applied", "deleted"].contains($0.name) }
         if part.isAtomic && isBad {
-            (versions, makers, newest) = (before.versions, before.makers, before.newest)
-            answers = answers.map {
-                ["applied", "deleted"].contains($0.name) ? Answer(index: $0.index, name: "batch_aborted") : $0
+            (versions, makers, newest, applied) = (before.versions, before.makers, before.newest, before.applied)
+            answers = answers.enumerated().map { position, answer in
+                ["applied", "deleted"].contains(answer.name) && !known.contains(position)
+                    ? Answer(index: answer.index, name: "batch_aborted") : answer
             }
         } else {
+            for key in repeated {
+                let count = versions[key]?.count ?? 0
+                if count > before.versions[key]?.count ?? 0 { versions[key]?[count - 1].isAltered = true }
+            }
             for (position, key) in wrote {
-                answers[position].heldFrom = heldFrom(
-                    events[key] ?? [], isFull: versions[key]?.last?.isFull == true,
-                    before: before.versions[key]?.last?.timeStamp ?? 0)
+                answers[position].heldFrom =
+                    repeated.contains(key)
+                    ? nil
+                    : heldFrom(
+                        events[key] ?? [], isFull: versions[key]?.last?.isFull == true,
+                        before: before.versions[key]?.last?.timeStamp ?? 0)
             }
         }
         if let batch = part.batch {
             outcomes[part.deviceKey, default: []].append((batch, part.contentHash, answers))
         }
         return .ordered(answers)
+    }
+
+    /// What an owner has: the sum of its rows.
+    func usage(of owner: SyncID) -> OwnerUsage {
+        var usage = OwnerUsage()
+        for (key, all) in versions where key.owner == owner {
+            guard let last = all.last else { continue }
+            let bytes: Int64 = reached.tables[key.table].columns.reduce(0) { sum, column in
+                let value = last.values[column.name] ?? Self.initial(column)
+                return sum + (value == Self.initial(column) ? 0 : Int64(value.utf8.count))
+            }
+            if last.isDeleted {
+                usage.deletedRows += 1
+                usage.deletedBytes += bytes
+            } else {
+                usage.rows += 1
+                usage.bytes += bytes
+            }
+        }
+        return usage
+    }
+
+    /// Whether the newest change made something grow beyond the part's quota.
+    private func exceedsQuota(_ part: ChangePart, since before: NaiveModel) -> Bool {
+        let (old, new) = (before.usage(of: part.owner), usage(of: part.owner))
+        func exceeds(_ amount: (OwnerUsage) -> Int64, _ limit: Int) -> Bool {
+            limit > 0 && amount(new) > amount(old) && amount(new) > Int64(limit)
+        }
+        return exceeds({ $0.rows }, part.maxOwnerRows) || exceeds({ $0.bytes }, part.maxOwnerBytes)
+            || exceeds({ $0.rows + $0.deletedRows }, 10 * part.maxOwnerRows)
+            || exceeds({ $0.bytes + $0.deletedBytes }, 10 * part.maxOwnerBytes)
     }
 
     /// The stored row that results from the versions.

@@ -10,6 +10,7 @@ struct Partition {
     var rows: [RowKey: OrderedRow] = [:]
     var devices: [DeviceKey: [Outcome]] = [:]
     var applied: [AppliedChangeKey: AppliedChange] = [:]
+    var usage: [SyncID: OwnerUsage] = [:]
     private var nextUpload: Int64 = 0
 
     init(clock: TimeStampClock = .sequence(first: 1), schemas: SchemaHistory = Fixture.history) {
@@ -24,7 +25,9 @@ struct Partition {
         let progress = DeviceProgress(
             highestBatch: kept.last?.batch ?? 0, outcome: kept.first { $0.batch == part.batch })
         let touched = Set(part.rowsTouched)
-        let step = try machine.step(part, state: state, schemas: schemas, progress: progress) { id in
+        let step = try machine.step(
+            part, state: state, schemas: schemas, progress: progress, usage: usage[part.owner] ?? OwnerUsage()
+        ) { id in
             applied[AppliedChangeKey(device: part.deviceKey, id: id)]
         } row: { key in
             precondition(touched.contains(key), "the machine looks up what rowsTouched names")
@@ -32,6 +35,7 @@ struct Partition {
         }
         state = step.state
         for row in step.rows { rows[row.key] = row }
+        if let now = step.usage { usage[part.owner] = now }
         for change in step.applied {
             let key = AppliedChangeKey(device: part.deviceKey, id: change.identity.id)
             precondition(applied.updateValue(change, forKey: key) == nil, "a change is applied once")

@@ -56,13 +56,15 @@ struct RandomParts {
         }
         content &+= 1
         return ChangePart(
-            epoch: Partition.epoch, rules: generator.chance(80) ? 2 : 1, schema: "v\(schema)",
+            epoch: Partition.epoch, rules: generator.pick([3, 3, 3, 2, 1]), schema: "v\(schema)",
             upload: UploadReference(partition: 0, offset: 0),
             logTime: logTime, part: 0, owner: owner, device: device, batch: batch, contentHash: [0, content],
             isAtomic: generator.chance(30), hasIngestRefusal: generator.chance(15),
             hasOtherEpoch: generator.chance(4),
             maxRowBytes: generator.chance(30) ? Int.random(in: 4...30, using: &generator) : 1000,
-            maxBatchRowBytes: generator.chance(30) ? Int.random(in: 1...50, using: &generator) : 1000, changes: changes)
+            maxBatchRowBytes: generator.chance(30) ? Int.random(in: 1...50, using: &generator) : 1000,
+            maxOwnerRows: generator.chance(20) ? Int.random(in: 0...4, using: &generator) : 1000,
+            maxOwnerBytes: generator.chance(20) ? Int.random(in: 0...12, using: &generator) : 1000, changes: changes)
     }
 
     private mutating func change(
@@ -81,6 +83,16 @@ struct RandomParts {
             isDelete: generator.chance(25), values: RowValues(json: values), base: TimeStamp(generator.pick(bases)),
             ifBase: generator.chance(20),
             updatedAt: generator.chance(80) ? logTime + Int64.random(in: -600...200, using: &generator) : nil,
-            isAltered: generator.chance(8))
+            isAltered: generator.chance(8), identity: generator.chance(40) ? identity() : nil)
+    }
+
+    /// One of few ids, with one of two contents.
+    private mutating func identity() -> ChangeIdentity {
+        func digest(_ number: Int) -> ShortDigest {
+            ShortDigest(prefixOf: Array(repeating: UInt8(number), count: 16))
+        }
+        return ChangeIdentity(
+            id: digest(Int.random(in: 0...15, using: &generator)),
+            content: digest(generator.chance(85) ? 0 : 1))
     }
 }

@@ -121,7 +121,7 @@ import Testing
         let rows = partition.rows
         let step = try partition.machine.step(
             part, state: partition.state, schemas: partition.schemas, progress: DeviceProgress(),
-            applied: { _ in nil },
+            usage: OwnerUsage(), applied: { _ in nil },
             row: { key in
                 looked.append(key.id.text)
                 return rows[key]

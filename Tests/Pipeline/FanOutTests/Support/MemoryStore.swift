@@ -88,6 +88,10 @@ final class MemoryStore: RecordStore {
         }
     }
 
+    func usage(of owners: [SyncID], in partition: Int) async throws(RecordStoreError) -> [OwnerUsage] {
+        preconditionFailure("a fan-out needs no usage")
+    }
+
     func appliedChanges(
         _ keys: [AppliedChangeKey], in partition: Int
     ) async throws(RecordStoreError) -> [AppliedChange?] {

@@ -98,7 +98,7 @@ final class World {
             part, state: state, schemas: schemas,
             progress: DeviceProgress(
                 highestBatch: kept.map(\.batch).max() ?? 0, outcome: kept.first { $0.batch == part.batch }),
-            applied: { _ in nil }, row: { rows[$0] })
+            usage: OwnerUsage(), applied: { _ in nil }, row: { rows[$0] })
         states[partition] = step.state
         for row in step.rows { rows[row.key] = row }
         if let outcome = step.outcome { progress[part.deviceKey] = (kept + [outcome]).suffix(Outcome.keptPerDevice) }
