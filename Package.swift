@@ -82,8 +82,9 @@ let package = Package(
         library(
             "Pipeline/Gateway",
             [
-                "AsyncPrimitives", "ChangeLog", "Configuration", "DeviceRegistry", "FanOutLink", "HTTP", "JSON",
-                "JSONText", "Metrics", "Observability", "SyncModel", "SyncWire",
+                "AsyncPrimitives", "ChangeLog", "Configuration", "DeviceRegistry", "Digest", "FanOutLink", "HTTP",
+                "HTTPDownload", "JSON", "JSONText", "Metrics", "Observability", "SyncModel", "SyncWire", "TokenKeys",
+                "WebTokens",
             ], resources: [.embedInCode("Resources/openapi.json"), .embedInCode("Resources/errors.md")]),
         library(
             "Pipeline/Ingest",
@@ -180,6 +181,11 @@ let package = Package(
         library("Platform/ServiceLifecycle", ["AsyncPrimitives", "CSignalPipe", "Observability", "ThreadExecutor"]),
         library("Platform/ThreadExecutor", ["AsyncPrimitives", "CThreadName"]),
         library("Platform/Digest", ["COpenSSL"]),
+        library("Platform/WebTokens", ["COpenSSL", "Digest", "JSON", "JSONText"]),
+        library("Platform/HTTPDownload", ["CCurl", "ThreadExecutor"]),
+        library(
+            "Platform/TokenKeys",
+            ["AsyncPrimitives", "HTTPDownload", "Observability", "ThreadExecutor", "WebTokens"]),
         library("Platform/SQLite", ["CSQLite", "ThreadExecutor"]),
         library("Platform/Postgres", ["CPostgres", "ThreadExecutor"]),
         library("Platform/Kafka", ["CRdkafka", "ThreadExecutor"]),
@@ -189,6 +195,7 @@ let package = Package(
         // and drops, so simdjson's define and library are named here, and ZeroMQ's in its module map.
         cLibrary("CLibraries/CSimdjson", defines: ["SIMDJSON_THREADS_ENABLED"], linking: ["simdjson"]),
         cLibrary("CLibraries/CSignalPipe"),
+        systemLibrary("CLibraries/CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
         systemLibrary("CLibraries/CEventFD"),
         systemLibrary("CLibraries/CGnuTLS", pkgConfig: "gnutls", apt: "libgnutls28-dev"),
         systemLibrary("CLibraries/CMicrohttpd", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
@@ -234,7 +241,7 @@ let package = Package(
             [
                 "CEventFD", "Commands", "CZlib", "Gateway", "HTTP", "JSONText", "Kafka", "LoadTools", "Ordering",
                 "Postgres", "ServiceLifecycle", "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SyncModel",
-                "ThreadExecutor",
+                "ThreadExecutor", "TokenKeys", "WebTokens",
             ]),
         cLibrary("Assurance/CJobCapture"),
 
@@ -243,10 +250,11 @@ let package = Package(
             "weir",
             [
                 "AsyncPrimitives", "ChangeLog", "Commands", "Configuration", "Control", "DeviceRegistry", "Digest",
-                "FanOut", "FanOutLink", "Gateway", "HTTP", "Ingest", "KafkaChangeLog", "Metrics", "NetworkLink",
-                "Observability", "Operations", "Ordering", "PartitionSupervision", "PostgresDeviceRegistry",
-                "PostgresRecordStore", "RecordStore", "SchemaFile", "ServiceLifecycle", "SQLite", "SQLiteChangeLog",
-                "SQLiteDeviceRegistry", "SQLiteRecordStore", "SyncModel", "SyncWire", "Verification",
+                "FanOut", "FanOutLink", "Gateway", "HTTP", "Ingest", "JSON", "KafkaChangeLog", "Metrics",
+                "NetworkLink", "Observability", "Operations", "Ordering", "PartitionSupervision",
+                "PostgresDeviceRegistry", "PostgresRecordStore", "RecordStore", "SchemaFile", "ServiceLifecycle",
+                "SQLite", "SQLiteChangeLog", "SQLiteDeviceRegistry", "SQLiteRecordStore", "SyncModel", "SyncWire",
+                "TokenKeys", "Verification", "WebTokens",
             ]),
 
         // Tests, in the same folders; Conformance holds the suites that every adapter of a port passes, Support what tests share.
@@ -267,8 +275,8 @@ let package = Package(
             "Pipeline/GatewayTests",
             [
                 "AsyncPrimitives", "ChangeLog", "Configuration", "CZlib", "DeviceRegistry", "FanOutLink", "Fuzzing",
-                "Gateway", "HTTP", "JSON", "Metrics", "Observability", "SQLiteDeviceRegistry", "SyncModel", "SyncWire",
-                "TestClocks", "TestSignals",
+                "Gateway", "HTTP", "HTTPDownload", "JSON", "Metrics", "Observability", "SQLiteDeviceRegistry",
+                "SyncModel", "SyncWire", "TestAuthority", "TestClocks", "TestSignals", "TokenKeys", "WebTokens",
             ]),
         tests(
             "Pipeline/IngestTests",
@@ -352,6 +360,14 @@ let package = Package(
         tests("Platform/CommandsTests", ["Commands"]),
         tests("Platform/ConfigurationTests", ["Commands", "Configuration", "YAML"]),
         tests("Platform/DigestTests", ["Digest"]),
+        tests("Platform/WebTokensTests", ["JSON", "WebTokens"]),
+        tests("Platform/HTTPDownloadTests", ["HTTPDownload", "TestAuthority", "TestSignals"]),
+        tests(
+            "Platform/TokenKeysTests",
+            [
+                "AsyncPrimitives", "HTTPDownload", "TestAuthority", "TestClocks", "TestResources", "TestSignals",
+                "TokenKeys", "WebTokens",
+            ]),
         tests("Platform/HTTPTests", ["CZlib", "Fuzzing", "HTTP", "TestSignals"]),
         tests("Platform/JSONTests", ["Fuzzing", "JSON", "Seeded"]),
         tests("Platform/KafkaTests", ["Kafka", "MockKafka", "ThreadExecutor"]),
@@ -407,6 +423,7 @@ let package = Package(
         support("Support/MockKafka", ["CRdkafka", "ThreadSanitizer"]),
         support("Support/TestSignals"),
         support("Support/TestResources"),
+        support("Support/TestAuthority", ["AsyncPrimitives", "HTTP", "TestSignals", "WebTokens"]),
         .executableTarget(
             name: "SignalProbe", dependencies: ["Observability", "ServiceLifecycle"], path: "Tests/Support/SignalProbe",
             swiftSettings: swift),

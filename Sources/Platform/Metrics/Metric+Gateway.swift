@@ -66,9 +66,22 @@ extension Metric {
     package static let gatewayDeviceFailures = Metric(
         "gateway_device_failures_total", .counter, "Failed writes of the registry of devices.")
 
+    package static let gatewayTokenRefusals = Metric(
+        "gateway_token_refusals_total", .counter, [.cause], "Requests whose bearer token was refused, by the cause.")
+    package static let gatewayTokenChecks = Metric(
+        "gateway_token_checks_total", .counter,
+        "Tokens whose signature was checked, others than those checked recently.")
+    package static let gatewayKeyReadings = Metric(
+        "gateway_key_readings_total", .counter, [.outcome],
+        "Attempts to read the keys of tokens from their source: succeeded or failed.")
+    package static let gatewayKeyAge = Metric(
+        "gateway_key_age_seconds", .gauge,
+        "Time since the keys of tokens in use were read from their source; 0 without keys.")
+    package static let gatewayKeys = Metric("gateway_keys", .gauge, "Keys with which tokens are checked.")
+
     static let gateway = [
-        gatewayProblems, gatewayRateLimited, gatewayWaiting, gatewayWatchers, gatewayUnacknowledged, gatewayUploads,
-        gatewayChanges, gatewayDelayedUploads, gatewayUploadSize, gatewayAppendDuration, gatewayAppendFailures,
-        gatewayDeviceFailures,
+        gatewayProblems, gatewayRateLimited, gatewayTokenRefusals, gatewayTokenChecks, gatewayKeyReadings, gatewayKeyAge,
+        gatewayKeys, gatewayWaiting, gatewayWatchers, gatewayUnacknowledged, gatewayUploads, gatewayChanges,
+        gatewayDelayedUploads, gatewayUploadSize, gatewayAppendDuration, gatewayAppendFailures, gatewayDeviceFailures,
     ]
 }

@@ -50,6 +50,8 @@ package enum MetricLabel: String, Sendable, Hashable, CaseIterable {
     case stage
     case partition
     case reason
+    /// Why a token is refused.
+    case cause
     /// The template of a path that the gateway serves, or `other`.
     case route
     /// The status of a response.

@@ -57,7 +57,9 @@ enum RoleCommand {
     /// The settings that a role uses, and no others.
     struct RoleSettings: Sendable {
         enum Work: Sendable {
-            case gateway(GatewayConfiguration, LimitsConfiguration, RemoteFanOutConfiguration, LinkConfiguration)
+            case gateway(
+                GatewayConfiguration, LimitsConfiguration, AuthenticationConfiguration, RemoteFanOutConfiguration,
+                LinkConfiguration)
             case ingest(IngestConfiguration)
             case ordering(OrderingConfiguration)
             case fanOut(FanOutConfiguration, FanOutServerConfiguration, LinkConfiguration)
@@ -75,11 +77,8 @@ enum RoleCommand {
             switch role {
             case .gateway:
                 let gateway = reader.read(GatewayConfiguration.self)
-                work = .gateway(gateway, reader.read(), reader.read(), reader.read())
+                work = .gateway(gateway, reader.read(), reader.read(), reader.read(), reader.read())
                 cluster.devices = .init(postgres: reader.read(), gateway)
-                switch reader.read(\PipelineConfiguration.authentication) {
-                case .none: break
-                }
             case .ingest:
                 work = .ingest(reader.read())
             case .ordering:
@@ -104,8 +103,8 @@ enum RoleCommand {
                 try await ClusterBackend.open(settings.cluster, condition: condition, logger: logger)
             } _: { services in
                 switch settings.work {
-                case .gateway(let gateway, let limits, let remote, let link):
-                    try services.gateway(gateway, limits, remote, link)
+                case .gateway(let gateway, let limits, let authentication, let remote, let link):
+                    try services.gateway(gateway, limits, authentication, remote, link)
                 case .ingest(let ingest): services.ingest(ingest)
                 case .ordering(let ordering): services.ordering(ordering)
                 case .fanOut(let fanOut, let server, let link): try services.fanOut(fanOut, server, link)

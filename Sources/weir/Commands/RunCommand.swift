@@ -43,7 +43,7 @@ enum RunCommand {
                     try await EmbeddedBackend.open(
                         embedded, pipeline, stages, logger: logger, monitoring: monitoring)
                 } _: {
-                    $0.all(stages, data: pipeline.data)
+                    try $0.all(stages, data: pipeline.data)
                 }
             case .cluster(let cluster):
                 // The lock on the folder of the streams is held until the process ends.
@@ -54,7 +54,7 @@ enum RunCommand {
                         proposing: .init(pipeline: pipeline, limits: stages.limits), condition: condition,
                         logger: logger)
                 } _: {
-                    $0.all(stages, data: nil)
+                    try $0.all(stages, data: nil)
                 }
                 withExtendedLifetime(folder) {}
             }

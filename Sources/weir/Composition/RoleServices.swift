@@ -33,7 +33,7 @@ struct RoleServices<B: Backend>: Sendable {
     /// All roles; the gateway uses the fan-out of the process.
     ///
     /// - Parameter data: the folder to name in the log when requests can be sent.
-    func all(_ settings: StageSettings, data: String?) -> [ServiceGroup.Member] {
+    func all(_ settings: StageSettings, data: String?) throws -> [ServiceGroup.Member] {
         let backlog = stages.backlog(settings.gateway)
         let streams = fanOutMonitor(of: backend.partitions)
         streams.handle(passed: { recordPassed($0, backlog) })
@@ -44,10 +44,11 @@ struct RoleServices<B: Backend>: Sendable {
             .init("fanout", CancelledService(fanOut.run)),
             stage(ordering: settings.ordering),
             stage(.ingest, stages.ingest(settings.ingest) { backlog.refused($0) }.run),
-            gateway(
-                settings.gateway, settings.limits, link: fanOut, backlog, data: data, startLimit: backend.startLimit
-            ) { try await streams.untilReady() },
         ]
+            + (try gateway(
+                settings.gateway, settings.limits, settings.authentication, link: fanOut, backlog, data: data,
+                startLimit: backend.startLimit
+            ) { try await streams.untilReady() })
     }
 
     // Each topic's records are removed by the role that reads or writes the topic.
@@ -85,8 +86,8 @@ struct RoleServices<B: Backend>: Sendable {
 
     /// A gateway and its link to the fan-outs.
     func gateway(
-        _ settings: GatewayConfiguration, _ limits: LimitsConfiguration, _ remote: RemoteFanOutConfiguration,
-        _ link: LinkConfiguration
+        _ settings: GatewayConfiguration, _ limits: LimitsConfiguration,
+        _ authentication: AuthenticationConfiguration, _ remote: RemoteFanOutConfiguration, _ link: LinkConfiguration
     ) throws -> [ServiceGroup.Member] {
         let backlog = stages.backlog(settings)
         let condition = monitoring.conditions[.fanOuts]
@@ -102,23 +103,26 @@ struct RoleServices<B: Backend>: Sendable {
                 condition.setUnready("no fan-out serves these partitions: \(list(unserved))")
             })
         return backend.services(for: Role.gateway.topics, monitoring, logger) + [
-            .init("link", CancelledService(fanOuts.run)),
-            gateway(settings, limits, link: fanOuts, backlog, data: nil) {},
-        ]
+            .init("link", CancelledService(fanOuts.run))
+        ] + (try gateway(settings, limits, authentication, link: fanOuts, backlog, data: nil) {})
     }
 
     private func gateway(
-        _ settings: GatewayConfiguration, _ limits: LimitsConfiguration, link: some FanOutLink,
-        _ backlog: UploadBacklog, data: String?, startLimit: Duration = .seconds(60),
-        canServe: @escaping @Sendable () async throws -> Void
-    ) -> ServiceGroup.Member {
-        let gateway = stages.gateway(settings, limits, link: link, backlog: backlog, devices: backend.devices)
+        _ settings: GatewayConfiguration, _ limits: LimitsConfiguration,
+        _ authentication: AuthenticationConfiguration, link: some FanOutLink, _ backlog: UploadBacklog, data: String?,
+        startLimit: Duration = .seconds(60), canServe: @escaping @Sendable () async throws -> Void
+    ) throws -> [ServiceGroup.Member] {
+        let authentication = try Authentication(
+            authentication, metrics: monitoring.metrics, logger: logger.labeled("gateway"))
+        authentication.addProbe(to: monitoring.readiness)
+        let gateway = stages.gateway(
+            settings, limits, authentication.authenticator, link: link, backlog: backlog, devices: backend.devices)
         monitoring.reloads.add { gateway.checkCertificate() }
         if backend.reportsFailures { monitoring.readiness.addProbe("uploads") { gateway.uploadFailure } }
         let runner = GatewayRunner(
             gateway: gateway, condition: monitoring.conditions[.gateway],
             scheme: settings.server.tls == nil ? "http" : "https", data: data, logger: logger, canServe: canServe)
-        return .init("gateway", runner, startLimit: startLimit)
+        return authentication.services + [.init("gateway", runner, startLimit: startLimit)]
     }
 
     private func stage(ordering settings: OrderingConfiguration) -> ServiceGroup.Member {

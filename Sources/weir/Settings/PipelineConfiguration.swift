@@ -9,18 +9,12 @@ struct PipelineConfiguration: ConfigurationComponent {
         case embedded, cluster
     }
 
-    /// How callers prove who they are.
-    enum Authentication: String, Sendable, CaseIterable {
-        case none
-    }
-
     var data = "weir-data"
     var schema = ""
     var storage = Storage.embedded
     var partitions: Int?
     var clock = TimeStampClock.logTime
     var pieceBytes = 512 << 10
-    var authentication = Authentication.none
 
     static var settings: [Setting<Self>] {
         Setting("data", \.data, .path, "Folder of the log, the tables and the streams; created when missing.")
@@ -38,9 +32,6 @@ struct PipelineConfiguration: ConfigurationComponent {
         Setting(
             "piece-bytes", \.pieceBytes, .byteSize(in: 1024...(16 << 20)),
             "Size above which a new history splits the result of a batch into several records.")
-        Setting(
-            "auth", \.authentication, .choice(Authentication.self),
-            "How callers are authenticated; none trusts the header X-Sync-Id, on loopback only.")
     }
 }
 

@@ -20,6 +20,7 @@ enum Settings {
         schema.add(OperationsConfiguration.self, as: "operations", "The operations port")
         schema.add(LimitsConfiguration.self, as: "limits", "What a batch may hold")
         schema.add(GatewayConfiguration.self, as: "gateway", "The gateway")
+        schema.add(AuthenticationConfiguration.self, as: "auth", "Authentication of callers")
         schema.add(IngestConfiguration.self, as: "ingest", "Ingest")
         schema.add(OrderingConfiguration.self, as: "ordering", "Ordering")
         schema.add(FanOutConfiguration.self, as: "fanout", "Fan-out")
@@ -32,6 +33,7 @@ enum Settings {
         schema.add(RemoteFanOutConfiguration.self, as: "link", "The link's end at a gateway")
         schema.addShortFlag("log-format", for: "log.format")
         schema.addShortFlag("address", for: "gateway.address")
+        schema.addShortFlag("auth", for: "auth.method")
         return schema
     }
 
@@ -40,14 +42,16 @@ enum Settings {
 
     /// Loads the settings of a command.
     ///
-    /// - Parameter own: options of the command that are no settings.
+    /// - Parameters:
+    ///   - own: options of the command that are no settings.
+    ///   - flags: settings that the command itself makes.
     static func load<Value>(
-        _ invocation: Invocation, except own: [CommandOption] = [],
+        _ invocation: Invocation, except own: [CommandOption] = [], adding flags: [CommandOptionValue] = [],
         _ body: (ConfigurationReader) throws(ConfigurationProblem) -> Value
     ) throws(ConfigurationProblems) -> Configuration<Value> {
         let sources = ConfigurationSources(
             environment: Environment.variables,
-            flags: invocation.options.filter { option in !own.contains { $0.name == option.name } },
+            flags: invocation.options.filter { option in !own.contains { $0.name == option.name } } + flags,
             defaultFile: defaultFile)
         return try schema.load(from: sources, body)
     }
@@ -121,6 +125,7 @@ struct ClusterSettings: Sendable {
 struct StageSettings: Sendable {
     var limits: LimitsConfiguration
     var gateway: GatewayConfiguration
+    var authentication: AuthenticationConfiguration
     var ingest: IngestConfiguration
     var ordering: OrderingConfiguration
     var fanOut: FanOutConfiguration
@@ -128,6 +133,7 @@ struct StageSettings: Sendable {
     init(_ reader: ConfigurationReader) {
         limits = reader.read()
         gateway = reader.read()
+        authentication = reader.read()
         ingest = reader.read()
         ordering = reader.read()
         fanOut = reader.read()

@@ -121,7 +121,7 @@ import Testing
     @Test func everyOriginMayBeAllowedWithAuthentication() async throws {
         try await withGateway {
             $0.configuration.corsOrigins = ["*"]
-            $0.authentication.trustsEveryCaller = false
+            $0.authentication.believesHeaders = false
         } test: { gateway in
             let answer = try await preflight(gateway, "/v1/sync", from: "https://any.example")
             #expect(answer["access-control-allow-origin"] == "*")

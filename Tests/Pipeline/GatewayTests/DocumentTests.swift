@@ -2,6 +2,7 @@ import Gateway
 import HTTP
 import SyncModel
 import Testing
+import WebTokens
 
 @Suite struct DocumentTests {
     private let document: JSONTree
@@ -32,6 +33,9 @@ import Testing
         #expect(enums.contains { Set($0) == Set(RefusalCode.allCases.map(\.rawValue)) })
         #expect(enums.contains { Set($0) == Set(BatchRefusal.allCases.map(\.rawValue)) })
         #expect(enums.contains { Set($0) == Set(Policy.allCases.map(\.rawValue)) })
+        let causes = TokenRefusal.Cause.allCases.map(\.rawValue)
+        #expect(enums.contains { Set($0) == Set(causes) })
+        for cause in causes { #expect(section("unauthenticated").contains("| `\(cause)` | "), "\(cause)") }
         let responses = document.at("components", "responses")?.members ?? []
         for code in ProblemCode.allCases {
             let describing = responses.filter { $0.value["description"]?.text?.contains("`\(code.rawValue)`") ?? false }

@@ -42,7 +42,8 @@ import Testing
             }
             let caller: Caller
             do throws(Problem) {
-                caller = try NoAuthentication().caller(of: request)
+                guard case .known(let known) = try NoAuthentication().caller(of: request) else { return .refused }
+                caller = known
             } catch {
                 guard error.code == .unauthenticated else { throw Fuzzer.BrokenPromise("\(error)") }
                 return .refused

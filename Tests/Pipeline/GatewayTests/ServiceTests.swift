@@ -64,7 +64,7 @@ import Testing
     private struct Strict: Authenticator {
         var trustsEveryCaller: Bool { false }
 
-        func caller(of request: HTTPRequest) throws(Problem) -> Caller { throw Problem(.unauthenticated, "no") }
+        func caller(of request: HTTPRequest) throws(Problem) -> CallerLookup { throw Problem(.unauthenticated, "no") }
     }
 
     @Test func stopsWithoutHavingStarted() async throws {

@@ -120,17 +120,22 @@ func withGateway(
     #expect(setup.log.openProducers == 0)
 }
 
-/// Believes the headers, but for some callers.
+/// Believes the headers, but for some callers; or checks tokens.
 struct ScriptedAuthentication: Authenticator {
-    var trustsEveryCaller = true
+    var believesHeaders = true
+    var tokens: TokenAuthenticator?
 
-    func caller(of request: HTTPRequest) throws(Problem) -> Caller {
-        let caller = try NoAuthentication().caller(of: request)
+    var trustsEveryCaller: Bool { believesHeaders && tokens == nil }
+
+    func caller(of request: HTTPRequest) throws(Problem) -> CallerLookup {
+        if let tokens { return try tokens.caller(of: request) }
+        let lookup = try NoAuthentication().caller(of: request)
+        guard case .known(let caller) = lookup else { return lookup }
         if caller.syncID.text.utf8.elementsEqual("banned".utf8) { throw Problem(.forbidden, "this caller is banned") }
         if caller.syncID.text.utf8.elementsEqual("brief".utf8) {
-            return Caller(syncID: caller.syncID, validFor: .seconds(20))
+            return .known(Caller(syncID: caller.syncID, validFor: .seconds(20)))
         }
-        return caller
+        return lookup
     }
 }
 

@@ -35,7 +35,7 @@ import Testing
     @Test func noLabelNamesAnOwnerADeviceOrARow() {
         #expect(
             Set(MetricLabel.allCases.map(\.rawValue)) == [
-                "stage", "partition", "reason", "route", "status", "outcome", "version", "limit",
+                "stage", "partition", "reason", "cause", "route", "status", "outcome", "version", "limit",
             ])
     }
 }

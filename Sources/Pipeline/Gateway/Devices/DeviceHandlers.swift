@@ -108,8 +108,11 @@ extension GatewayHandler {
         }.adding(status)
     }
 
-    /// Ends the long polls of devices that are revoked now.
-    package func devicesChanged() { polls.wake() }
+    /// Ends the long polls of devices that are revoked now, and the event streams whose credentials are for one.
+    package func devicesChanged() {
+        polls.wake()
+        if let devices { eventStreams.end(where: devices.isRevoked) }
+    }
 
     private func decide(_ decision: DeviceDecision) async throws(Problem) {
         guard let devices, devices.isRevoked(decision.device) != decision.isRevoked else { return }

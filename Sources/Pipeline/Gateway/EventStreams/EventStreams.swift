@@ -27,6 +27,8 @@ final class EventStreams: Sendable {
 
     private struct Entry {
         let stream: EventStream
+        /// The only device of the caller's credentials.
+        let device: Device?
         var subscription: (any FanOutSubscription)?
     }
 
@@ -51,7 +53,7 @@ final class EventStreams: Sendable {
         }
         let body = HTTPBodyStream(capacity: Self.bufferBytes) { [weak self] _ in self?.remove(number) }
         let stream = EventStream(body, until: caller.validFor.map { clock.now() + $0 })
-        try add(stream, number)
+        try add(stream, number, caller.device.map { Device(caller: caller.syncID, knowledgeID: $0) })
         // Subscribed before the heads are read, so that no move is missed.
         keep(link.subscribe(to: owners) { owner, head in stream.move(owner, to: head) }, number)
         do {
@@ -90,13 +92,21 @@ final class EventStreams: Sendable {
         }
     }
 
-    private func add(_ stream: EventStream, _ number: Int) throws(Problem) {
+    /// Ends the streams whose credentials are for a device that may not go on.
+    func end(where isRevoked: (Device) -> Bool) {
+        for (number, entry) in state.withLock({ $0.streams }) where entry.device.map(isRevoked) == true {
+            entry.stream.finish()
+            remove(number)
+        }
+    }
+
+    private func add(_ stream: EventStream, _ number: Int, _ device: Device?) throws(Problem) {
         let problem: Problem? = state.withLock { state in
             if state.isStopping { return Problem(.notReady, "the server is stopping") }
             if state.streams.count >= maximum {
                 return Problem(.overloaded, "\(maximum) event streams are open already")
             }
-            state.streams[number] = Entry(stream: stream)
+            state.streams[number] = Entry(stream: stream, device: device)
             return nil
         }
         if let problem { throw problem }

@@ -32,6 +32,7 @@ extension GatewayHandler {
                 .invalidRequest,
                 "the query must name the device exactly once: knowledgeId=…, 1 to 255 bytes without NUL, and not *")
         }
+        try caller.check(knowledgeID)
         let device = Device(caller: caller.syncID, knowledgeID: knowledgeID)
         return (batch, device, try rowsFrom(request))
     }

@@ -36,7 +36,8 @@ extension GatewayHandler {
     private func longPoll(
         _ caller: Caller, _ device: Device, _ envelope: Envelope, _ page: PullPage
     ) async throws -> HTTPResponse {
-        let deadline = clock.now() + envelope.wait
+        // Nobody is shown what happens after the end of the credentials.
+        let deadline = clock.now() + min(envelope.wait, caller.validFor ?? envelope.wait)
         let wakeup = Wakeup()
         // Subscribed before the first pull, so that no move is missed.
         let subscription = link.subscribe(to: page.request.owners.map(\.owner)) { _, _ in wakeup.signal() }

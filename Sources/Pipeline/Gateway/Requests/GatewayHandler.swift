@@ -112,11 +112,18 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
             // HTTP allows a body with every method, so one that is not used is read, too.
             guard route.usesBody(with: request.method) else { return .acceptUpTo(Self.maximumUnusedBody) }
             let caller = try authenticator.caller(of: request)
-            try rates.check(caller.syncID)
-            try counting(caller) { () throws(Problem) in try Self.checkMediaType(request) }
-            if route == .device { return .acceptUpTo(Self.maximumUnusedBody, caller: caller.syncID.text) }
+            if case .known(let caller) = caller {
+                try rates.check(caller.syncID)
+                try counting(caller) { () throws(Problem) in
+                    try caller.check(route)
+                    try Self.checkMediaType(request)
+                }
+            } else {
+                try Self.checkMediaType(request)
+            }
+            if route == .device { return .acceptUpTo(Self.maximumUnusedBody, caller: Self.name(ofShare: caller)) }
             if route != .pull, waitingCount >= configuration.maxWaiting { throw tooManyWaiting }
-            return .acceptUpTo(limits.maxBatchBytes, caller: caller.syncID.text)
+            return .acceptUpTo(limits.maxBatchBytes, caller: Self.name(ofShare: caller))
         } catch {
             return .refuse(respond(to: error))
         }
@@ -131,39 +138,58 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
                 return .response(HTTPResponse(status: 204, headers: [HTTPField("Allow", allow)] + preflight))
             }
             let route = try route(of: request)
-            switch route {
-            case .openAPI: return .response(Documents.openAPI)
-            case .errors: return .response(Documents.errors)
-            case .sync, .upload, .pull:
-                let caller = try authenticator.caller(of: request)
-                let (device, envelope) = try counting(caller) { () throws(Problem) in
-                    try Self.checkMediaType(request)
-                    return try read(request, route, caller)
+            if route == .openAPI { return .response(Documents.openAPI) }
+            if route == .errors { return .response(Documents.errors) }
+            switch try authenticator.caller(of: request) {
+            case .known(let caller): return try respond(route, request, caller)
+            case .awaited(let lookup):
+                return inTask {
+                    switch try self.respond(route, request, try await lookup()) {
+                    case .response(let response): return response
+                    case .task(let work): return await work()
+                    }
                 }
-                let cost =
-                    envelope.isUpload
-                    ? RateCost(changes: envelope.changeCount, bytes: request.body.count) : .request
-                let status = try rates.take(cost, of: caller.syncID, device)
-                try admit(device, of: caller, envelope)
-                return try respond(route, request, caller, device, envelope).adding(status)
-            case .batch: return try batch(request, try authenticator.caller(of: request))
-            case .watch:
-                let caller = try authenticator.caller(of: request)
-                let status = try rates.take(.request, of: caller.syncID)
-                return watch(request, caller).adding(status)
-            case .devices:
-                let caller = try authenticator.caller(of: request)
-                let status = try rates.take(.request, of: caller.syncID)
-                return try listDevices(request, caller).adding(status)
-            case .device: return try changeDevice(request, try authenticator.caller(of: request))
-            case .schema:
-                let caller = try authenticator.caller(of: request)
-                let status = try rates.take(.request, of: caller.syncID)
-                return HTTPHandlerResult.response(try schema(request)).adding(status)
             }
         } catch {
             return .response(respond(to: error))
         }
+    }
+
+    private func respond(
+        _ route: Route, _ request: HTTPRequest, _ caller: Caller
+    ) throws(Problem) -> HTTPHandlerResult {
+        try counting(caller) { () throws(Problem) in try caller.check(route) }
+        // Of credentials for one device, whatever the request is about.
+        if let id = caller.device { try checkRevoked(Device(caller: caller.syncID, knowledgeID: id)) }
+        switch route {
+        case .openAPI: return .response(Documents.openAPI)
+        case .errors: return .response(Documents.errors)
+        case .sync, .upload, .pull:
+            let (device, envelope) = try counting(caller) { () throws(Problem) in
+                try Self.checkMediaType(request)
+                return try read(request, route, caller)
+            }
+            let cost =
+                envelope.isUpload ? RateCost(changes: envelope.changeCount, bytes: request.body.count) : .request
+            let status = try rates.take(cost, of: caller.syncID, device)
+            try admit(device, of: caller, envelope)
+            return try respond(route, request, caller, device, envelope).adding(status)
+        case .batch: return try batch(request, caller)
+        case .device: return try changeDevice(request, caller)
+        case .watch, .devices, .schema:
+            let status = try rates.take(.request, of: caller.syncID)
+            switch route {
+            case .watch: return watch(request, caller).adding(status)
+            case .devices: return try listDevices(request, caller).adding(status)
+            default: return HTTPHandlerResult.response(try schema(request)).adding(status)
+            }
+        }
+    }
+
+    /// Whose share of the bodies in memory a body counts for; all whose caller is not known yet have one together, under a name
+    /// that no syncId can have.
+    private static func name(ofShare caller: CallerLookup) -> String {
+        if case .known(let caller) = caller { caller.syncID.text } else { "\u{0}" }
     }
 
     /// The version that uploads use by default and that responses name.
@@ -193,6 +219,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         guard envelope.changeCount <= maximum else {
             throw Problem(.batchTooLarge, "\(envelope.changeCount) changes, at most \(maximum) are allowed")
         }
+        try caller.check(knowledgeID)
         return (Device(caller: caller.syncID, knowledgeID: knowledgeID), envelope)
     }
 

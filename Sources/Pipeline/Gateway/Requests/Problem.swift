@@ -1,5 +1,6 @@
 import HTTP
 import JSONText
+import WebTokens
 
 /// The error codes of the client contract; stable.
 package enum ProblemCode: String, Sendable, Hashable, CaseIterable {
@@ -11,6 +12,8 @@ package enum ProblemCode: String, Sendable, Hashable, CaseIterable {
     case forbidden
     /// The device was revoked by its owner.
     case deviceRevoked = "device_revoked"
+    /// The caller's credentials are for another device.
+    case wrongDevice = "wrong_device"
     /// No such resource; for a batch: no outcome is known.
     case notFound = "not_found"
     /// The resource does not support the method.
@@ -40,7 +43,7 @@ package enum ProblemCode: String, Sendable, Hashable, CaseIterable {
         switch self {
         case .malformedJSON: 400
         case .unauthenticated: 401
-        case .forbidden, .deviceRevoked: 403
+        case .forbidden, .deviceRevoked, .wrongDevice: 403
         case .notFound: 404
         case .methodNotAllowed: 405
         case .requestTimeout: 408
@@ -60,6 +63,7 @@ package enum ProblemCode: String, Sendable, Hashable, CaseIterable {
         case .unauthenticated: "Who is calling?"
         case .forbidden: "Not allowed"
         case .deviceRevoked: "The device was revoked"
+        case .wrongDevice: "Another device"
         case .notFound: "Not found"
         case .methodNotAllowed: "Method not allowed"
         case .requestTimeout: "The request took too long"
@@ -88,6 +92,8 @@ package struct Problem: Error, Sendable {
     package let detail: String
     /// The byte offset in the decompressed body.
     package var position: Int?
+    /// Why a token was refused.
+    package var cause: TokenRefusal.Cause?
     /// Seconds until the client should retry.
     package var retryAfter: Int?
     package var headers: [HTTPField] = []
@@ -116,6 +122,7 @@ package struct Problem: Error, Sendable {
             writer.member("code", code.rawValue)
             writer.member("detail", detail)
             if let position { writer.member("position", position) }
+            if let cause { writer.member("cause", cause.rawValue) }
         }
         var headers = headers
         headers.append(HTTPField("Content-Type", "application/problem+json"))

@@ -53,6 +53,16 @@ enum Route: Int, CaseIterable {
         }
     }
 
+    /// What credentials must allow; one of both for an outcome, which is shown without rows to those who may not read.
+    var scope: AccessScope {
+        switch self {
+        case .sync, .batch: .all
+        case .upload, .device: .write
+        case .pull, .watch, .devices: .read
+        case .schema, .openAPI, .errors: []
+        }
+    }
+
     /// `nil` for an unknown path; a batch without a number is one.
     init?(_ segments: [String]) {
         switch segments.count {

@@ -1,41 +1,6 @@
 import HTTP
 import SyncModel
 
-/// The authenticated caller and its grants.
-package struct Caller: Sendable, Hashable {
-    package let syncID: SyncID
-    /// Its own first, then those of linked owners in the order given; each owner once.
-    package let grants: [Grant]
-    /// The remaining validity of its credentials, at whose end its event streams end; `nil`: unlimited.
-    package let validFor: Duration?
-
-    /// A caller may write its own data; of several links to one owner the first counts.
-    package init(syncID: SyncID, links: [Grant] = [], validFor: Duration? = nil) {
-        self.syncID = syncID
-        self.validFor = validFor
-        var grants = [Grant(owner: syncID, access: .write)]
-        if !links.isEmpty {
-            var seen: Set<SyncID> = [syncID]
-            grants += links.filter { seen.insert($0.owner).inserted }
-        }
-        self.grants = grants
-    }
-
-    package func mayRead(_ owner: SyncID) -> Bool { grants.contains { $0.owner == owner } }
-}
-
-/// Authenticates requests.
-///
-/// Called on the HTTP server's threads: it must not block.
-package protocol Authenticator: Sendable {
-    /// Whether callers state their identity without proof; the gateway then listens on loopback only.
-    var trustsEveryCaller: Bool { get }
-
-    /// - Throws: ``ProblemCode/unauthenticated`` with the header `WWW-Authenticate` (RFC 9110, 11.6.1), or another
-    ///   problem.
-    func caller(of request: HTTPRequest) throws(Problem) -> Caller
-}
-
 /// Trusts the headers `X-Sync-Id` and `X-Sync-Links: abc:write,xyz:read`; for development, on loopback only.
 ///
 /// Ids are percent-encoded where needed (`,`, `:`, `%`, and bytes that headers cannot hold). Malformed headers are
@@ -48,7 +13,7 @@ package struct NoAuthentication: Authenticator {
 
     package var trustsEveryCaller: Bool { true }
 
-    package func caller(of request: HTTPRequest) throws(Problem) -> Caller {
+    package func caller(of request: HTTPRequest) throws(Problem) -> CallerLookup {
         let named = request.headers.all("x-sync-id")
         guard named.count == 1 else {
             throw Self.unauthenticated("the header X-Sync-Id must name the caller's syncId, exactly once")
@@ -65,7 +30,7 @@ package struct NoAuthentication: Authenticator {
             throw Self.unauthenticated(
                 "X-Sync-Links names \(links.count) owners, at most \(Self.maximumLinks) are allowed")
         }
-        return Caller(syncID: syncID, links: links)
+        return .known(Caller(syncID: syncID, links: links))
     }
 
     private static func link(_ text: ArraySlice<UInt8>) throws(Problem) -> Grant {
