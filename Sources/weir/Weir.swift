@@ -14,7 +14,7 @@ import Glibc
         "weir", "An offline-first sync backend.",
         subcommands: [RunCommand.command] + RoleCommand.commands + [
             TopicsCommand.command, MigrateCommand.command, VerifyCommand.command, ReplayCommand.command,
-            SkipCommand.command, DeviceCommand.command, SchemaCommand.command,
+            SkipCommand.command, DeviceCommand.command, SchemaCommand.command, TokenCommand.command,
             ConfigCommand.command, ConfigCommand.reference,
         ])
 

@@ -28,7 +28,10 @@ enum Benchmark {
         let latency: [any Figure] = [UploadAcknowledged(), UploadToPoll()]
         if isCluster { return throughput + [Replay()] + latency + [OwnerCount(), StreamRebuild(), Soak()] }
         return throughput + latency
-            + [LongStream(), IdlePulls(), EventStreams(), OwnerCount(), StreamRebuild(), Soak(), Abuse()]
+            + [
+                LongStream(), IdlePulls(), TokenChecks(), EventStreams(), OwnerCount(), StreamRebuild(), Soak(),
+                Abuse(),
+            ]
     }
 
     /// Measures the figures; the temporary folder is removed at the end.

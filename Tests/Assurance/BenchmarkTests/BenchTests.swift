@@ -27,6 +27,7 @@ import Testing
             "pulls_per_second", "server_cpu_per_pull", "load_cpu_per_pull", "disk_bytes_read",
             "file_bytes_read_per_pull",
         ],
+        "tokens": ["rs256", "es256", "eddsa"].flatMap { ["first_\($0)", "known_\($0)"] },
         "watchers": ["memory_per_stream", "server_cpu_per_waking", "streams"],
         "owners": [
             "few_owners", "many_owners", "rows", "batch_few_owners", "batch_many_owners", "batch_ratio",
