@@ -360,8 +360,8 @@ let package = Package(
         tests("Platform/CommandsTests", ["Commands"]),
         tests("Platform/ConfigurationTests", ["Commands", "Configuration", "YAML"]),
         tests("Platform/DigestTests", ["Digest"]),
-        tests("Platform/WebTokensTests", ["JSON", "WebTokens"]),
-        tests("Platform/HTTPDownloadTests", ["HTTPDownload", "TestAuthority", "TestSignals"]),
+        tests("Platform/WebTokensTests", ["Fuzzing", "JSON", "WebTokens"]),
+        tests("Platform/HTTPDownloadTests", ["HTTP", "HTTPDownload", "TestAuthority", "TestResources", "TestSignals"]),
         tests(
             "Platform/TokenKeysTests",
             [

@@ -70,7 +70,7 @@ struct IssuerKeysState: Sendable {
     /// When to read next; `nil` while a reading is under way.
     func nextBegin() -> Duration? {
         guard begun == ended else { return nil }
-        guard !wanted.isEmpty, let lastBegin, failure == nil else { return nextReading }
+        guard !wanted.isEmpty, let lastBegin else { return nextReading }
         return min(nextReading, lastBegin + settings.cooldown)
     }
 

@@ -1,5 +1,7 @@
+import HTTP
 import HTTPDownload
 import TestAuthority
+import TestResources
 import TestSignals
 import Testing
 
@@ -62,6 +64,55 @@ import Testing
         try await download(.init(status: 302, headers: [("Location", location)])) { result, authority in
             #expect { try result.get() } throws: { "\($0)".contains("302") }
             #expect(authority.requestCount == 1)
+        }
+    }
+
+    /// Runs an authority with TLS, and downloads from it with and without trust in its certificate.
+    private func withTLS(_ test: (TestAuthority, _ trusting: String) async throws -> Void) async throws {
+        let folder = try TemporaryFolder()
+        try folder.write(Array(LocalhostCertificate.pem.utf8), to: "certificate.pem")
+        try folder.write(Array(LocalhostCertificate.privateKey.utf8), to: "key.pem")
+        let authority = try TestAuthority(
+            tls: HTTPTLSFiles(certificate: folder.file("certificate.pem"), key: folder.file("key.pem")))
+        do {
+            try await test(authority, folder.file("certificate.pem"))
+        } catch {
+            Issue.record(error)
+        }
+        await authority.stop()
+    }
+
+    @Test func trustsTheCertificatesOfTheFileAlone() async throws {
+        try await withTLS { authority, certificate in
+            authority.respond(.init(body: Array("keys".utf8)))
+            let url = try #require(DownloadURL(authority.url))
+            let trusting = try HTTPDownloader(authorities: certificate)
+            #expect(try await trusting.download(url).body == Array("keys".utf8))
+            let other = try #require(DownloadURL(authority.url.replacing("localhost", with: "127.0.0.2")))
+            await #expect(throws: DownloadError.self) { try await trusting.download(other) }
+            await trusting.close()
+            let usual = try HTTPDownloader()
+            await #expect { try await usual.download(url) } throws: { "\($0)".contains("certificate") }
+            await usual.close()
+        }
+    }
+
+    @Test func followsRedirectsFromHTTPSToHTTPSOnly() async throws {
+        try await withTLS { authority, certificate in
+            let plain = try TestAuthority()
+            plain.respond(.init(body: Array("plain".utf8)))
+            let url = try #require(DownloadURL(authority.url))
+            let downloader = try HTTPDownloader(authorities: certificate)
+            authority.respond(.init(status: 302, headers: [("Location", plain.url)]))
+            await #expect(throws: DownloadError.self) { try await downloader.download(url) }
+            #expect(plain.requestCount == 0)
+            authority.respond(.init(status: 302, headers: [("Location", authority.url)]))
+            let before = authority.requestCount
+            await #expect(throws: DownloadError.self) { try await downloader.download(url) }
+            // The first request, and three redirects.
+            #expect(authority.requestCount == before + 4)
+            await downloader.close()
+            await plain.stop()
         }
     }
 

@@ -135,6 +135,28 @@ import WebTokens
         }
     }
 
+    /// The pauses after failures grow up to a minute.
+    @Test func aNewKeyDoesNotWaitForALongPauseAfterFailures() async throws {
+        try await withKeys(ScriptedSource(a, maximumAge: .seconds(60))) { test in
+            test.source.fail()
+            await test.clock.sleeper(until: .seconds(60))
+            test.clock.advance(by: .seconds(60))
+            for pause in [1, 2, 4, 8, 16, 32] {
+                #expect(await !test.ended.next())
+                await test.clock.sleeper(for: .seconds(pause))
+                test.clock.advance(by: .seconds(pause))
+            }
+            #expect(await !test.ended.next())
+            await test.clock.sleeper(for: .seconds(60))
+            try test.source.publish(a, b)
+            test.clock.advance(by: .seconds(30))
+            let waiting = try await test.awaiting(b)
+            for _ in 0..<100_000 where test.source.count < 9 { await Task.yield() }
+            #expect(test.source.count == 9)
+            if test.source.count == 9 { try await waiting.value }
+        }
+    }
+
     @Test func nothingIsAcceptedBeforeTheFirstKeys() async throws {
         let source = try ScriptedSource()
         source.fail()

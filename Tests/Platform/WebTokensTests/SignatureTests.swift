@@ -108,7 +108,8 @@ import WebTokens
             0xBC, 0xE6, 0xFA, 0xAD, 0xA7, 0x17, 0x9E, 0x84, 0xF3, 0xB9, 0xCA, 0xC2, 0xFC, 0x63, 0x25, 0x51,
         ]
         let forms = [
-            der, [0] + r + s, r + [0] + s, r + s + [0], r + r + s + s, r, zero + zero, zero + s, r + zero, order + s,
+            der, [0] + r + [0] + s, [0] + r + s, r + [0] + s, r + s + [0], r + r + s + s, r, zero + zero, zero + s,
+            r + zero, order + s,
             r + order, s + r, [],
         ]
         for form in forms {

@@ -41,17 +41,22 @@ package final class TestAuthority: Sendable {
     private let handler = Handler()
     private let server: HTTPServer
     private let port: UInt16
+    private let isSecure: Bool
 
     /// Starts a server that has nothing at first.
-    package init() throws {
+    ///
+    /// - Parameter tls: files with ``LocalhostCertificate``; `nil` for plain HTTP.
+    package init(tls: HTTPTLSFiles? = nil) throws {
         var configuration = HTTPServerConfiguration()
         configuration.threads = 1
+        configuration.tls = tls
+        isSecure = tls != nil
         server = HTTPServer(configuration: configuration, handler: handler)
         port = try server.start().port
         handler.gate.open()
     }
 
-    package var url: String { "http://127.0.0.1:\(port)/keys" }
+    package var url: String { isSecure ? "https://localhost:\(port)/keys" : "http://127.0.0.1:\(port)/keys" }
 
     /// Sent for each request as it arrives.
     package var requests: Signal<Void> { handler.requests }

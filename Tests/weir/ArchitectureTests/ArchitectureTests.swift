@@ -115,6 +115,22 @@ import Testing
         }
     }
 
+    /// The last column of the table of threats names tests.
+    @Test func theSecurityDocumentNamesTestsThatExist() throws {
+        let rows = try Repository.text(of: "docs/security.md").components(separatedBy: "| threat | answer | test |")
+        let table = try #require(rows.last).split(separator: "\n").dropFirst().prefix { $0.hasPrefix("|") }
+        let tests = try Repository.texts(below: "Tests").values.joined()
+        #expect(table.count > 20)
+        for row in table {
+            let cell = try #require(row.split(separator: "|").last)
+            let names = cell.matches(of: /`(\w+)`/).map { String($0.1) }
+            #expect(!names.isEmpty, "\(row)")
+            for name in names {
+                #expect(tests.contains("func \(name)("), "docs/security.md names \(name), which is no test")
+            }
+        }
+    }
+
     /// deploy/test runs these one after the other, all others in parallel.
     @Test func targetsWhoseTestsStartProcessesAreListed() throws {
         let script = try Repository.text(of: "deploy/test")

@@ -110,7 +110,7 @@ extension Catalog {
             "body.count < limits.maxBatchBytes"),
         .expression(
             "a body above the largest size is read", in: handler,
-            ".acceptUpTo(limits.maxBatchBytes, caller: caller.syncID.text)", ".accept",
+            ".acceptUpTo(limits.maxBatchBytes, caller: Self.name(ofShare: caller))", ".accept",
             unfound: "the handler refuses it a second time, when it parses the body"),
     ]
 }
