@@ -1,3 +1,4 @@
+import FanOutLink
 import Gateway
 import HTTP
 import Observability
@@ -221,6 +222,27 @@ import WebTokens
                 let answer = try await test.exchange(token, method, target, body)
                 #expect((answer.status != 403) == isAllowed, "\(method) \(target): \(answer.status)")
                 if !isAllowed { #expect(answer["www-authenticate"] == "Bearer error=\"insufficient_scope\"") }
+            }
+        }
+    }
+
+    /// A row that a conflict shows is read, too.
+    @Test func whoMayNotReadSeesResultsWithoutRows() async throws {
+        try await withTokens { test in
+            let part = PartOutcome.results(
+                [(0, .conflict, nil)], summary: BatchSummary(changeCount: 1), rows: [0: #"{"id":"shown"}"#])
+            test.gateway.link.set(part, ofPart: 0)
+            test.gateway.link.keep(part, of: 7, with: .abc)
+            for (scope, isShown) in [(#""write""#, false), (#""read write""#, true)] {
+                let token = Setup.token(["scope": scope])
+                let upload = try await test.exchange(
+                    token, "POST", "/v1/upload", headers: ["Prefer: wait=1"],
+                    #"{"knowledgeId":"k1","batch":7,"changes":[1]}"#)
+                let lookup = try await test.exchange(token, "GET", "/v1/batches/7?knowledgeId=k1")
+                for answer in [upload, lookup] {
+                    #expect(answer.status == 200)
+                    #expect(answer.text.contains("shown") == isShown, "\(answer.text)")
+                }
             }
         }
     }
