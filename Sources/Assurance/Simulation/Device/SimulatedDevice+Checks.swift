@@ -65,6 +65,8 @@ extension SimulatedDevice {
             guard let response = await send(.get, "/v1/batches/\(number)", query: query), response.status == 200,
                 let page = read(response)
             else { return }
+            // Meanwhile its number may have been used again, with other content.
+            if page.refusal != nil { return }
             shown.check(page.shownRows, from: next, rowsFrom: page.rowsFrom)
         }
     }

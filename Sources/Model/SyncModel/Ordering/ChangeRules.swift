@@ -102,7 +102,7 @@ struct ChangeRules {
             let isDeleted = isDeleted(change, row, isCreation: isCreation)
             let (old, new) = (usage(of: row), usage(of: values, isDeleted: isDeleted, change.table))
             if let quota, let message = quota.refusal(of: new, over: old, in: usage) {
-                if index == nil { unwritten.insert(key) }
+                unwritten.insert(key)
                 return add(change, .refused(.quotaExceeded, message: message))
             }
             usage = usage.replacing(old, with: new)
