@@ -41,13 +41,16 @@ struct DeviceStatements: Sendable {
                 knowledge = \(Self.newer("knowledge"))
             """
         forget = """
-            DELETE FROM \(table) AS d USING (
+            WITH above AS (
                 SELECT caller, knowledge_id, row_number() OVER (PARTITION BY caller ORDER BY last_seen DESC, knowledge_id)
                     AS place
                 FROM \(table) WHERE caller = ANY (SELECT caller FROM \(table) WHERE caller = ANY ($1::text[]) GROUP BY caller
                     HAVING count(*) > $2::bigint)
-            ) AS o
-            WHERE d.caller = o.caller AND d.knowledge_id = o.knowledge_id AND o.place > $2::bigint
+            ), locked AS (
+                SELECT d.caller, d.knowledge_id FROM \(table) AS d JOIN above AS a USING (caller, knowledge_id)
+                WHERE a.place > $2::bigint ORDER BY d.caller, d.knowledge_id FOR UPDATE OF d
+            )
+            DELETE FROM \(table) AS d USING locked AS l WHERE d.caller = l.caller AND d.knowledge_id = l.knowledge_id
             """
         let columns = """
             knowledge_id, given_name, reported_name, platform, app_version, \(Self.number("first_seen")),

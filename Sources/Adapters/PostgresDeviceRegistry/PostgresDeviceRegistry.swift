@@ -63,17 +63,24 @@ package final class PostgresDeviceRegistry: DeviceRegistry {
 
     package func record(_ sightings: [DeviceSighting]) async throws(DeviceRegistryError) {
         let byShard = Dictionary(grouping: sightings) { number(of: $0.device.caller) }
-        for (number, sightings) in byShard.sorted(by: { $0.key < $1.key }) {
-            var rest = sightings[...]
-            while !rest.isEmpty {
-                let batch = rest.prefix(Self.batchSize)
-                rest = rest.dropFirst(batch.count)
-                try await perform(number) { [statements, maximumPerCaller] connection in
-                    _ = try connection.query(statements.upsert, DeviceStatements.parameters(batch))
-                    var limit = PostgresParameters([DeviceStatements.callers(batch)])
-                    limit.append(Int64(maximumPerCaller))
-                    _ = try connection.query(statements.forget, limit)
-                }
+        var failure: DeviceRegistryError?
+        // A database that is away keeps nothing of the others from being written.
+        for (number, sightings) in byShard {
+            do throws(DeviceRegistryError) { try await record(sightings, in: number) } catch { failure = error }
+        }
+        if let failure { throw failure }
+    }
+
+    private func record(_ sightings: [DeviceSighting], in number: Int) async throws(DeviceRegistryError) {
+        var rest = sightings[...]
+        while !rest.isEmpty {
+            let batch = rest.prefix(Self.batchSize)
+            rest = rest.dropFirst(batch.count)
+            try await perform(number) { [statements, maximumPerCaller] connection in
+                _ = try connection.query(statements.upsert, DeviceStatements.parameters(batch))
+                var limit = PostgresParameters([DeviceStatements.callers(batch)])
+                limit.append(Int64(maximumPerCaller))
+                _ = try connection.query(statements.forget, limit)
             }
         }
     }

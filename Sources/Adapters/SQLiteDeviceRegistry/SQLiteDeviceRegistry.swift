@@ -76,14 +76,22 @@ package final class SQLiteDeviceRegistry: DeviceRegistry {
         """
 
     package func record(_ sightings: [DeviceSighting]) async throws(DeviceRegistryError) {
-        guard !sightings.isEmpty else { return }
-        try await write { [maximumPerCaller] connection in
-            for sighting in sightings { try Self.upsert(sighting, connection) }
-            for caller in Set(sightings.map(\.device.caller)) {
-                try Self.forgetOldest(of: caller, above: maximumPerCaller, connection)
+        var rest = sightings[...]
+        while !rest.isEmpty {
+            // Requests that read the registry wait for one transaction.
+            let batch = rest.prefix(Self.batchSize)
+            rest = rest.dropFirst(batch.count)
+            try await write { [maximumPerCaller] connection in
+                for sighting in batch { try Self.upsert(sighting, connection) }
+                for caller in Set(batch.map(\.device.caller)) {
+                    try Self.forgetOldest(of: caller, above: maximumPerCaller, connection)
+                }
             }
         }
     }
+
+    /// Sightings of one transaction.
+    private static let batchSize = 1000
 
     private static func upsert(_ sighting: DeviceSighting, _ connection: Connection) throws {
         var statement = try connection.statement(

@@ -12,12 +12,19 @@ extension ControlTopic {
         return try await log.reader(of: Self.partition, from: range.start)
     }
 
-    /// Reads the records before an offset, which are few, and requires this history's among them.
-    func check(_ reader: some LogReader, before end: Int64) async throws {
+    /// Reads the records before an offset, and requires this history's among them.
+    ///
+    /// - Returns: records after them that were read with them.
+    func check(_ reader: some LogReader, before end: Int64) async throws -> [LogRecord] {
+        var rest: [LogRecord] = []
         var hasHistory = false
         var next: Int64 = 0
-        while next < end {
-            for record in try await reader.next(maximumBytes: 1) {
+        while next < end, rest.isEmpty {
+            for record in try await reader.next(maximumBytes: 1 << 20) {
+                guard record.offset < end else {
+                    rest.append(record)
+                    continue
+                }
                 next = record.offset + 1
                 let decoded: ControlRecord
                 // A record of a newer process is not a history that any process started with.
@@ -32,6 +39,7 @@ extension ControlTopic {
         guard hasHistory, next == end else {
             throw ControlError.historyGone("none of its first \(end) records names it")
         }
+        return rest
     }
 }
 

@@ -38,21 +38,26 @@ extension ControlTopic {
             do {
                 let reader = try await reader(of: log, holding: view.nextOffset)
                 // Ends a wait for records, and nothing else: the topic may also be recreated while it is checked.
+                let isChecked = AwaitableState(false)
                 let timer = checkInterval.map { interval in
                     Task {
-                        try await clock.sleep(for: interval)
+                        // A long topic may take longer to read than to wait for more of it.
+                        for _ in 0..<Self.checkIntervals {
+                            try await clock.sleep(for: interval)
+                            if isChecked.value { break }
+                        }
                         await reader.close()
                     }
                 }
                 let result = await Result.capturing {
-                    try await check(reader, before: view.nextOffset)
+                    var records = try await check(reader, before: view.nextOffset)
+                    isChecked.update { $0 = true }
                     reported = nil
                     await checked(nil)
                     while true {
-                        for record in try await reader.next(maximumBytes: 1 << 20) {
-                            try await learn(record, &view, logger, &backoff, prepare)
-                        }
+                        for record in records { try await learn(record, &view, logger, &backoff, prepare) }
                         backoff.reset()
+                        records = try await reader.next(maximumBytes: 1 << 20)
                     }
                 }
                 timer?.cancel()
@@ -76,6 +81,9 @@ extension ControlTopic {
             }
         }
     }
+
+    /// How many intervals a check may take before the topic is read from its start again.
+    private static let checkIntervals = 20
 
     private func learn(
         _ record: LogRecord, _ view: inout ControlView, _ logger: Logger, _ backoff: inout Backoff,

@@ -16,6 +16,7 @@ package final class ControlTopic: Sendable {
     package let devices: DeviceRevocations
     /// What the opening, or the last registration, read.
     let view: Mutex<ControlView>
+    let decisions: Mutex<PendingDecisions>
 
     /// The schema versions known now.
     package var schemas: SchemaHistory { known.now }
@@ -27,6 +28,7 @@ package final class ControlTopic: Sendable {
         known = KnownSchemas(view.schemas, leavingOut: view.skipped)
         devices = DeviceRevocations(view.revoked)
         self.view = Mutex(view)
+        decisions = Mutex(PendingDecisions(view: view))
     }
 
     /// Reads `control`, and writes `proposed` as the history where there is none.
@@ -138,14 +140,6 @@ package final class ControlTopic: Sendable {
         return entry
     }
 
-    /// Writes the decision whether a device is revoked, and makes it known here; other processes learn it within a second.
-    ///
-    /// - Throws: what is wrong with `control`; `ChangeLogError`, after which repeating the call is harmless.
-    package func decide(_ decision: DeviceDecision, in log: some ChangeLog) async throws {
-        let offset = try await Self.append(.device(decision), to: log)
-        adopt(try await Self.read(log, after: view.withLock { $0 }, through: offset))
-    }
-
     /// `nil` where the topic cannot be read, for a caller that has an error to report already.
     private static func readIfPossible(_ log: some ChangeLog, after view: ControlView) async -> ControlView? {
         do { return try await read(log, after: view) } catch { return nil }
@@ -164,7 +158,7 @@ package final class ControlTopic: Sendable {
     /// Reads the records after those read before, up to the topic's present end.
     ///
     /// - Parameter appended: the offset of a record that was appended; it is waited for, even after the end that the log names.
-    private static func read(
+    static func read(
         _ log: some ChangeLog, after known: ControlView? = nil, through appended: Int64? = nil
     ) async throws -> ControlView {
         let range = try await log.range(of: partition)
@@ -189,18 +183,24 @@ package final class ControlTopic: Sendable {
         return view
     }
 
-    /// - Returns: the record's offset.
     private static let appendLimit = Duration.seconds(20)
 
+    /// - Returns: the record's offset.
     private static func append(_ record: ControlRecord, to log: some ChangeLog) async throws -> Int64 {
-        let key = record.key(distinguishedBy: String(UInt64.random(in: .min ... .max), radix: 16))
-        let producer = try await log.producer()
-        let result = await Result.capturing {
-            try await producer.enqueue([NewRecord(to: partition, key: key, value: record.encode())])
+        try await append([record], to: log)
+    }
+
+    /// - Returns: the last record's offset.
+    static func append(_ records: [ControlRecord], to log: some ChangeLog) async throws -> Int64 {
+        let news = records.map { record in
+            let key = record.key(distinguishedBy: String(UInt64.random(in: .min ... .max), radix: 16))
+            return NewRecord(to: partition, key: key, value: record.encode())
         }
+        let producer = try await log.producer()
+        let result = await Result.capturing { try await producer.enqueue(news) }
         // Tables may be locked meanwhile.
         await producer.close(within: appendLimit)
-        guard let offset = try await result.get().offsets().first else {
+        guard let offset = try await result.get().offsets().last else {
             throw ChangeLogError(.other, partition: partition, message: "the log gave no offset for a record")
         }
         return offset

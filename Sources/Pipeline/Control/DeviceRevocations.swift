@@ -19,16 +19,19 @@ package final class DeviceRevocations: Sendable {
     }
 
     package func contains(_ device: Device) -> Bool {
-        count.load(ordering: .relaxed) > 0 && state.withLock { $0.revoked.devices.contains(device) }
+        count.load(ordering: .relaxed) > 0 && state.withLock { $0.revoked.contains(device) }
     }
 
     /// All revoked devices.
-    package var all: Set<Device> { state.withLock { $0.revoked.devices } }
+    package var all: [Device] {
+        state.withLock { $0.revoked.devices }.flatMap { caller, ids in
+            ids.map { Device(caller: caller, knowledgeID: $0) }
+        }
+    }
 
     /// The revoked devices of a caller.
-    package func devices(of caller: SyncID) -> [Device] {
-        if count.load(ordering: .relaxed) == 0 { return [] }
-        return state.withLock { state in state.revoked.devices.filter { $0.caller == caller } }
+    package func devices(of caller: SyncID) -> Set<KnowledgeID> {
+        count.load(ordering: .relaxed) == 0 ? [] : state.withLock { $0.revoked.devices[caller] ?? [] }
     }
 
     /// Sets what is called after each change; it must not block.

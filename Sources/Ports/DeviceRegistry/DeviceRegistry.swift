@@ -5,7 +5,7 @@ import SyncModel
 /// Gateways write it seldom and many devices at once; it may lose the last minute, and nothing else depends on it. Whether a device
 /// is revoked is not in it, but in `control`.
 package protocol DeviceRegistry: Sendable {
-    /// Adds what was seen; in any order, also again after an error.
+    /// Adds what was seen; in any order, also again after an error, which may concern a part of it.
     ///
     /// - Parameter sightings: at most one of each device.
     func record(_ sightings: [DeviceSighting]) async throws(DeviceRegistryError)
@@ -80,6 +80,21 @@ package struct DeviceSighting: Sendable, Hashable {
         lastUpload = isUpload ? time : nil
         self.description = description
         self.knowledge = knowledge
+    }
+
+    /// About the bytes that it takes in memory, in a table of sightings.
+    package var memory: Int {
+        let texts = [description.name, description.platform, description.appVersion].reduce(0) {
+            $0 + ($1?.utf8.count ?? 0)
+        }
+        let owners = (knowledge ?? [:]).keys.reduce(0) { $0 + $1.text.utf8.count + 64 }
+        return 400 + 2 * (device.caller.text.utf8.count + device.knowledgeID.text.utf8.count) + texts + owners
+    }
+
+    package func merged(with later: DeviceSighting) -> DeviceSighting {
+        var merged = self
+        merged.merge(later)
+        return merged
     }
 
     /// Takes over what a later sighting of the device says.

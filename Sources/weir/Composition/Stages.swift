@@ -77,7 +77,9 @@ struct Stages<Log: ChangeLog>: Sendable {
         GatewayDevices(
             registry: registry, isRevoked: { [control] in control.devices.contains($0) },
             revoked: { [control] in control.devices.devices(of: $0) },
-            decide: { [control, log] in try await control.decide($0, in: log) })
+            revoke: { [control, log] in
+                try await control.decide(DeviceDecision($0, isRevoked: true), in: log)
+            })
     }
 
     func backlog(_ settings: GatewayConfiguration) -> UploadBacklog {

@@ -27,7 +27,7 @@ struct RevocationTests {
             Device(caller: SyncID(unchecked: "xyz"), knowledgeID: device.knowledgeID),
         ]
         for other in others { #expect(!control.devices.contains(other)) }
-        #expect(control.devices.devices(of: device.caller) == [device])
+        #expect(control.devices.devices(of: device.caller) == [device.knowledgeID])
         #expect(control.devices.devices(of: others[1].caller).isEmpty)
         await log.close()
     }
@@ -39,7 +39,53 @@ struct RevocationTests {
             try await control.decide(DeviceDecision(device, isRevoked: true), in: log)
         }
         // The second wrote after the first, so it has read both.
-        #expect(Set(controls[1].devices.devices(of: device.caller)) == Set(devices))
+        #expect(Set(controls[1].devices.devices(of: device.caller)) == Set(devices.map(\.knowledgeID)))
+        await log.close()
+    }
+
+    /// A process that has not read the latest decision must not take its own for made.
+    @Test func aDecisionIsComparedWithTheEndOfTheTopic() async throws {
+        let (first, second) = (try await opened(), try await opened())
+        try await first.decide(DeviceDecision(device, isRevoked: true), in: log)
+        try await second.decide(DeviceDecision(device, isRevoked: false), in: log)
+        // The first one still knows it as revoked.
+        #expect(first.devices.contains(device))
+        try await first.decide(DeviceDecision(device, isRevoked: true), in: log)
+        #expect(try await opened().devices.contains(device))
+        await log.close()
+    }
+
+    @Test func whatStandsIsNotWrittenAgain() async throws {
+        let control = try await opened()
+        let before = try await log.range(of: TopicPartition(.control, 0)).end
+        for _ in 0..<3 { try await control.decide(DeviceDecision(device, isRevoked: true), in: log) }
+        #expect(try await log.range(of: TopicPartition(.control, 0)).end == before + 1)
+        await log.close()
+    }
+
+    @Test func manyDecisionsAtOnceAreAllMade() async throws {
+        let control = try await opened()
+        let devices = (0..<200).map {
+            Device(caller: SyncID(unchecked: "caller \($0 % 7)"), knowledgeID: KnowledgeID(unchecked: "k\($0)"))
+        }
+        try await withThrowingTaskGroup(of: Void.self) { [log] group in
+            for device in devices {
+                group.addTask { try await control.decide(DeviceDecision(device, isRevoked: true), in: log) }
+            }
+            try await group.waitForAll()
+        }
+        #expect(Set(control.devices.all) == Set(devices))
+        #expect(Set(try await opened().devices.all) == Set(devices))
+        await log.close()
+    }
+
+    /// The process may not be prepared for it yet.
+    @Test func aDecisionMakesNoSchemaVersionKnown() async throws {
+        let control = try await opened()
+        try await opened().register(one, in: log)
+        try await control.decide(DeviceDecision(device, isRevoked: true), in: log)
+        #expect(control.schemas.entries.isEmpty)
+        #expect(control.devices.contains(device))
         await log.close()
     }
 

@@ -13,9 +13,8 @@ extension GatewayHandler {
         throw Problem(.deviceRevoked, "this device was revoked: nothing of it is accepted, and it gets nothing")
     }
 
-    /// Refuses a revoked device, and notes that another one was seen.
-    func admit(_ device: Device, of caller: Caller, _ envelope: Envelope? = nil) throws(Problem) {
-        try checkRevoked(device)
+    /// Notes that a device was seen.
+    func note(_ device: Device, of caller: Caller, _ envelope: Envelope? = nil) {
         guard let devices else { return }
         tracker?.add(
             DeviceSighting(
@@ -62,69 +61,65 @@ extension GatewayHandler {
                 try await devices.registry.devices(of: caller.syncID, after: query.after, limit: query.limit + 1)
             }
             let page = DevicePage(
-                of: caller.syncID, found: found, revoked: Set(devices.revoked(caller.syncID).map(\.knowledgeID)),
+                of: caller.syncID, found: found, revoked: devices.revoked(caller.syncID),
                 head: await self.head(of: caller.syncID), query)
             return .uncached(200, page.json)
         }
     }
 
-    /// `PATCH /v1/devices/{knowledgeId}`: names it, revokes it or allows it again; and `DELETE`, which revokes it, whether it was ever
-    /// seen or not.
-    ///
-    /// A decision counts as the largest batch does in the limits of a rate: `control` keeps it for ever.
-    func changeDevice(_ request: HTTPRequest, _ caller: Caller) throws(Problem) -> HTTPHandlerResult {
+    /// `PATCH /v1/devices/{knowledgeId}`: names it.
+    func nameDevice(_ request: HTTPRequest, _ caller: Caller) throws(Problem) -> HTTPHandlerResult {
         let (devices, tracker) = try requireDevices()
-        let (device, change) = try counting(caller) { () throws(Problem) in
-            let device = Device(caller: caller.syncID, knowledgeID: try KnowledgeID(named: request.segments[2]))
-            if request.method == .delete { return (device, DeviceChange.revocation) }
+        let (device, name) = try counting(caller) { () throws(Problem) in
             try Self.checkMediaType(request)
-            return (device, try parseDeviceChange(request.body))
+            return (try Self.device(in: request, of: caller), try parsers.parse(request.body, DeviceName.init).name)
         }
-        let cost = change.isRevoked == nil ? .request : RateCost(changes: limits.outcome.maxChanges)
-        let status = try rates.take(cost, of: caller.syncID)
+        let status = try rates.take(.request, of: caller.syncID)
         return inTask {
-            if request.method == .delete {
-                try await self.decide(DeviceDecision(device, isRevoked: true))
-                return HTTPResponse(status: 204, headers: [HTTPField("Cache-Control", "no-store")])
-            }
-            try await Self.translating { () async throws(DeviceRegistryError) in
-                try await tracker.write(devicesOf: caller.syncID)
-            }
-            if let name = change.name {
-                let isKnown = try await Self.translating { () async throws(DeviceRegistryError) in
-                    try await devices.registry.rename(device, to: name)
-                }
-                guard isKnown else { throw Problem(.notFound, "this device was never seen, so it has no name") }
-            }
-            if let isRevoked = change.isRevoked { try await self.decide(DeviceDecision(device, isRevoked: isRevoked)) }
             let found = try await Self.translating { () async throws(DeviceRegistryError) in
-                try await devices.registry.device(device)
+                try await tracker.write(devicesOf: caller.syncID)
+                guard try await devices.registry.rename(device, to: name) else { return nil as RegisteredDevice? }
+                return try await devices.registry.device(device)
             }
+            guard let found else { throw Problem(.notFound, "this device was never seen, so it has no name") }
             let page = DevicePage(
-                of: caller.syncID, found: found.map { [$0] } ?? [],
-                revoked: devices.isRevoked(device) ? [device.knowledgeID] : [], head: await self.head(of: caller.syncID)
-            )
+                of: caller.syncID, found: [found], revoked: devices.isRevoked(device) ? [device.knowledgeID] : [],
+                head: await self.head(of: caller.syncID))
             return .uncached(200, page.json(of: device.knowledgeID))
         }.adding(status)
     }
 
-    /// Ends the long polls of devices that are revoked now, and the event streams whose credentials are for one.
-    package func devicesChanged() {
-        polls.wake()
-        if let devices { eventStreams.end(where: devices.isRevoked) }
+    /// `DELETE /v1/devices/{knowledgeId}`: revokes it, whether it was ever seen or not.
+    func revokeDevice(_ request: HTTPRequest, _ caller: Caller) throws(Problem) -> HTTPHandlerResult {
+        let (devices, _) = try requireDevices()
+        let device = try counting(caller) { () throws(Problem) in try Self.device(in: request, of: caller) }
+        let status = try rates.take(.request, of: caller.syncID)
+        // Each is kept in `control` and in the memory of every gateway.
+        guard devices.isRevoked(device) || devices.revoked(caller.syncID).count < Self.maximumRevoked else {
+            throw Problem(.forbidden, "at most \(Self.maximumRevoked) devices may be revoked")
+        }
+        return inTask {
+            do {
+                try await devices.revoke(device)
+            } catch {
+                throw Problem(.notReady, "the revocation cannot be written to the log at the moment")
+            }
+            return HTTPResponse(status: 204, headers: [HTTPField("Cache-Control", "no-store")])
+        }.adding(status)
     }
 
-    private func decide(_ decision: DeviceDecision) async throws(Problem) {
-        guard let devices, devices.isRevoked(decision.device) != decision.isRevoked else { return }
-        // Each is kept in memory by every gateway, for ever.
-        if decision.isRevoked, devices.revoked(decision.device.caller).count >= configuration.maxDevices {
-            throw Problem(.forbidden, "at most \(configuration.maxDevices) devices may be revoked at a time")
-        }
-        do {
-            try await devices.decide(decision)
-        } catch {
-            throw Problem(.notReady, "the decision cannot be written to the log at the moment")
-        }
+    /// The devices that a caller may revoke.
+    static var maximumRevoked: Int { 1000 }
+
+    private static func device(in request: HTTPRequest, of caller: Caller) throws(Problem) -> Device {
+        Device(caller: caller.syncID, knowledgeID: try KnowledgeID(named: request.segments[2]))
+    }
+
+    /// Ends the long polls of devices that are revoked now, and the event streams whose credentials are for one.
+    package func devicesChanged() {
+        guard let devices else { return }
+        polls.wake(where: devices.isRevoked)
+        eventStreams.end(where: devices.isRevoked)
     }
 
     private func requireDevices() throws(Problem) -> (GatewayDevices, DeviceTracker) {

@@ -44,29 +44,15 @@ extension KnowledgeID {
 }
 
 /// The body of `PATCH /v1/devices/{knowledgeId}`.
-struct DeviceChange: Sendable {
-    /// `.some(nil)` takes the given name back; `nil` leaves it.
-    var name: String??
-    var isRevoked: Bool?
-
-    static let revocation = DeviceChange(isRevoked: true)
-
-    private init(isRevoked: Bool) { self.isRevoked = isRevoked }
+struct DeviceName: Sendable {
+    /// `nil` takes the given name back.
+    let name: String?
 
     init(_ root: borrowing JSONValue) throws(Problem) {
-        guard var members = root.members, root.repeatedMember == nil else {
-            throw Problem(.invalidRequest, "the body must be an object that has each field once")
+        guard root.kind == .object, root.repeatedMember == nil, let name = root.member(named: "name") else {
+            throw Problem(.invalidRequest, "the body must be an object that has name, once")
         }
-        while let member = members.next() {
-            if member.isNamed("name") {
-                name = .some(try Envelope.label(member.value, "name"))
-            } else if member.isNamed("revoked") {
-                isRevoked = try Envelope.flag(member.value, "revoked")
-            }
-        }
-        guard name != nil || isRevoked != nil else {
-            throw Problem(.invalidRequest, "the body must have name, revoked, or both")
-        }
+        self.name = try Envelope.label(name, "name")
     }
 }
 

@@ -9,8 +9,8 @@ import Synchronization
 package struct GatewayDevices: Sendable {
     let registry: any DeviceRegistry
     let isRevoked: @Sendable (Device) -> Bool
-    let revoked: @Sendable (SyncID) -> [Device]
-    let decide: @Sendable (DeviceDecision) async throws -> Void
+    let revoked: @Sendable (SyncID) -> Set<KnowledgeID>
+    let revoke: @Sendable (Device) async throws -> Void
     let now: @Sendable () -> Int64
 
     /// - Parameters:
@@ -18,18 +18,18 @@ package struct GatewayDevices: Sendable {
     ///   - isRevoked: whether a device may do nothing, as known at the time of the call; asked with every request, on the HTTP
     ///     server's threads.
     ///   - revoked: the revoked devices of a caller.
-    ///   - decide: makes a decision known to all gateways.
+    ///   - revoke: revokes a device at all gateways; without effect for one that is revoked.
     ///   - now: microseconds since 1970.
     package init(
         registry: any DeviceRegistry, isRevoked: @escaping @Sendable (Device) -> Bool,
-        revoked: @escaping @Sendable (SyncID) -> [Device],
-        decide: @escaping @Sendable (DeviceDecision) async throws -> Void,
+        revoked: @escaping @Sendable (SyncID) -> Set<KnowledgeID>,
+        revoke: @escaping @Sendable (Device) async throws -> Void,
         now: @escaping @Sendable () -> Int64 = GatewayDevices.systemTime
     ) {
         self.registry = registry
         self.isRevoked = isRevoked
         self.revoked = revoked
-        self.decide = decide
+        self.revoke = revoke
         self.now = now
     }
 
@@ -45,15 +45,46 @@ package struct GatewayDevices: Sendable {
 ///
 /// A request costs a look into a table in memory. What was not written when the process ends is lost.
 final class DeviceTracker: Sendable {
-    /// Devices that wait to be written, about 300 bytes each; further ones are not noted until some are written.
-    private static let maximumWaiting = 200_000
-    /// Devices of one call of the registry.
-    private static let batchSize = 1000
+    private struct State {
+        /// What waits to be written.
+        var waiting: [SyncID: [KnowledgeID: DeviceSighting]] = [:]
+        /// What is being written.
+        var writing: [SyncID: [KnowledgeID: DeviceSighting]] = [:]
+        /// The size of what waits.
+        var bytes = 0
+        var bytesOfCallers: [SyncID: Int] = [:]
+
+        /// Adds a sighting unless there is no room for it: a caller may take as much as it leaves to others.
+        mutating func add(_ sighting: DeviceSighting, isOlder: Bool = false) {
+            let (caller, id) = (sighting.device.caller, sighting.device.knowledgeID)
+            let known = waiting[caller]?[id]
+            var merged = sighting
+            if let known {
+                if isOlder { merged.merge(known) } else { merged = known.merged(with: sighting) }
+            }
+            let growth = merged.memory - (known?.memory ?? 0)
+            let own = bytesOfCallers[caller, default: 0] + growth
+            guard own <= DeviceTracker.maximumBytes - bytes - growth else { return }
+            waiting[caller, default: [:]][id] = merged
+            bytesOfCallers[caller] = own
+            bytes += growth
+        }
+
+        /// What waits of a caller.
+        mutating func take(_ caller: SyncID) -> [DeviceSighting] {
+            guard let taken = waiting.removeValue(forKey: caller) else { return [] }
+            bytes -= bytesOfCallers.removeValue(forKey: caller) ?? 0
+            return Array(taken.values)
+        }
+    }
+
+    /// The size of what waits to be written; what has no room is not noted.
+    private static let maximumBytes = 64 << 20
 
     private let registry: any DeviceRegistry
     private let metrics: GatewayMetrics
     private let logger: Logger
-    private let waiting = Mutex<[Device: DeviceSighting]>([:])
+    private let state = Mutex(State())
 
     init(_ registry: any DeviceRegistry, metrics: GatewayMetrics, logger: Logger) {
         self.registry = registry
@@ -61,58 +92,43 @@ final class DeviceTracker: Sendable {
         self.logger = logger
     }
 
-    func add(_ sighting: DeviceSighting) {
-        waiting.withLock { waiting in
-            if waiting[sighting.device]?.merge(sighting) == nil, waiting.count < Self.maximumWaiting {
-                waiting[sighting.device] = sighting
-            }
-        }
-    }
+    func add(_ sighting: DeviceSighting) { state.withLock { $0.add(sighting) } }
 
-    /// Writes what was seen since the last call; what cannot be written waits for the next one.
+    /// Writes what was seen since the last call; what cannot be written waits for the next one. One call at a time.
     func write() async {
-        var rest = waiting.withLock { waiting in
-            defer { waiting = [:] }
-            return Array(waiting.values)
-        }[...]
-        while !rest.isEmpty {
-            do throws(DeviceRegistryError) {
-                try await registry.record(Array(rest.prefix(Self.batchSize)))
-                rest = rest.dropFirst(Self.batchSize)
-            } catch {
-                restore(rest)
-                metrics.deviceFailures.add()
-                logger.warning("Devices that were seen cannot be registered; trying again later", error: error)
-                return
-            }
-        }
-    }
-
-    /// Writes what was seen of a caller's devices, so that it can be read.
-    func write(devicesOf caller: SyncID) async throws(DeviceRegistryError) {
-        let seen = waiting.withLock { waiting in
-            let seen = waiting.filter { $0.key.caller == caller }
-            for device in seen.keys { waiting[device] = nil }
-            return Array(seen.values)
+        let seen = state.withLock { state in
+            state.writing = state.waiting
+            (state.waiting, state.bytes, state.bytesOfCallers) = ([:], 0, [:])
+            return state.writing.values.flatMap(\.values)
         }
         do throws(DeviceRegistryError) {
             try await registry.record(seen)
         } catch {
-            restore(seen[...])
+            restore(seen)
+            metrics.deviceFailures.add()
+            logger.warning("Devices that were seen cannot be registered; trying again later", error: error)
+        }
+        state.withLock { $0.writing = [:] }
+    }
+
+    /// Writes what was seen of a caller's devices, so that it can be read.
+    func write(devicesOf caller: SyncID) async throws(DeviceRegistryError) {
+        let seen = state.withLock { state in
+            // Twice is harmless, and the other write may not have come to this caller.
+            for sighting in state.writing[caller]?.values ?? [:].values { state.add(sighting, isOlder: true) }
+            return state.take(caller)
+        }
+        do throws(DeviceRegistryError) {
+            try await registry.record(seen)
+        } catch {
+            restore(seen)
             throw error
         }
     }
 
-    private func restore(_ sightings: ArraySlice<DeviceSighting>) {
-        waiting.withLock { waiting in
-            for var sighting in sightings {
-                if let later = waiting[sighting.device] {
-                    sighting.merge(later)
-                } else if waiting.count >= Self.maximumWaiting {
-                    continue
-                }
-                waiting[sighting.device] = sighting
-            }
+    private func restore(_ sightings: [DeviceSighting]) {
+        state.withLock { state in
+            for sighting in sightings { state.add(sighting, isOlder: true) }
         }
     }
 }

@@ -7,11 +7,13 @@ extension GatewayHandler {
     /// Responds with the outcome of a batch, or with 202 while only its upload is known.
     func batch(_ request: HTTPRequest, _ caller: Caller) throws(Problem) -> HTTPHandlerResult {
         let (batch, device, rowsFrom) = try counting(caller) { () throws(Problem) in
-            try Self.read(request, caller)
+            let read = try Self.read(request, caller)
+            try checkRevoked(read.1)
+            return read
         }
         let status = try rates.take(.request, of: caller.syncID, device)
-        try admit(device, of: caller)
-        return inTask {
+        note(device, of: caller)
+        return inTask(of: device) {
             var response = try await self.outcome(of: batch, device, caller, rowsFrom: rowsFrom)
             response.headers.append(HTTPField("Cache-Control", "no-store"))
             return response

@@ -1,11 +1,12 @@
 import AsyncPrimitives
+import SyncModel
 import Synchronization
 
 /// The pending long polls, which a stop ends at once; bounded by the requests that may wait.
 final class LongPolls: Sendable {
     private struct State {
         var isStopping = false
-        var wakeups: [ObjectIdentifier: Wakeup] = [:]
+        var wakeups: [ObjectIdentifier: (wakeup: Wakeup, device: Device)] = [:]
     }
 
     private let state = Mutex(State())
@@ -14,17 +15,17 @@ final class LongPolls: Sendable {
     var isStopping: Bool { state.withLock { $0.isStopping } }
 
     /// Adds a poll, unless the gateway is stopping.
-    func add(_ wakeup: Wakeup) {
+    func add(_ wakeup: Wakeup, of device: Device) {
         state.withLock { state in
-            if !state.isStopping { state.wakeups[ObjectIdentifier(wakeup)] = wakeup }
+            if !state.isStopping { state.wakeups[ObjectIdentifier(wakeup)] = (wakeup, device) }
         }
     }
 
     func remove(_ wakeup: Wakeup) { state.withLock { $0.wakeups[ObjectIdentifier(wakeup)] = nil } }
 
-    /// Wakes every poll once, so that each looks whether it may go on.
-    func wake() {
-        for wakeup in state.withLock({ Array($0.wakeups.values) }) { wakeup.signal() }
+    /// Wakes the polls of devices that may not go on.
+    func wake(where isRevoked: (Device) -> Bool) {
+        for (wakeup, device) in state.withLock({ Array($0.wakeups.values) }) where isRevoked(device) { wakeup.signal() }
     }
 
     /// Wakes every poll, permanently.
@@ -34,6 +35,6 @@ final class LongPolls: Sendable {
             defer { state.wakeups = [:] }
             return state.wakeups
         }
-        for wakeup in wakeups.values { wakeup.signal() }
+        for (wakeup, _) in wakeups.values { wakeup.signal() }
     }
 }

@@ -42,7 +42,7 @@ extension GatewayHandler {
         // Subscribed before the first pull, so that no move is missed.
         let subscription = link.subscribe(to: page.request.owners.map(\.owner)) { _, _ in wakeup.signal() }
         defer { subscription.cancel() }
-        polls.add(wakeup)
+        polls.add(wakeup, of: device)
         defer { polls.remove(wakeup) }
         let timer = Task { [clock] in
             // Cancelled when the poll ends first.

@@ -30,7 +30,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     let eventStreams: EventStreams
     /// Pages are reserved in it before they are read.
     let responseBudget: ResponseBudget
-    private let parsers = BodyParsers()
+    let parsers = BodyParsers()
     private let waiting = Atomic<Int>(0)
 
     /// - Parameters:
@@ -167,15 +167,18 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         case .sync, .upload, .pull:
             let (device, envelope) = try counting(caller) { () throws(Problem) in
                 try Self.checkMediaType(request)
-                return try read(request, route, caller)
+                let read = try read(request, route, caller)
+                try checkRevoked(read.0)
+                return read
             }
             let cost =
                 envelope.isUpload ? RateCost(changes: envelope.changeCount, bytes: request.body.count) : .request
             let status = try rates.take(cost, of: caller.syncID, device)
-            try admit(device, of: caller, envelope)
+            note(device, of: caller, envelope)
             return try respond(route, request, caller, device, envelope).adding(status)
         case .batch: return try batch(request, caller)
-        case .device: return try changeDevice(request, caller)
+        case .device:
+            return request.method == .delete ? try revokeDevice(request, caller) : try nameDevice(request, caller)
         case .watch, .devices, .schema:
             let status = try rates.take(.request, of: caller.syncID)
             switch route {
@@ -228,10 +231,11 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     ) throws(Problem) -> HTTPHandlerResult {
         if route == .pull {
             return envelope.include.isEmpty && envelope.wait == .zero
-                ? try pullAtOnce(caller, envelope) ?? inTask { try await self.pull(caller, device, envelope) }
-                : inTask { try await self.pull(caller, device, envelope) }
+                ? try pullAtOnce(caller, envelope)
+                    ?? inTask(of: device) { try await self.pull(caller, device, envelope) }
+                : inTask(of: device) { try await self.pull(caller, device, envelope) }
         }
-        if route == .sync { return inTask { try await self.sync(caller, device, envelope) } }
+        if route == .sync { return inTask(of: device) { try await self.sync(caller, device, envelope) } }
         let wait = Preference.wait(of: request)
         return inTask { try await self.upload(caller, device, envelope, wait: wait) }
     }
@@ -278,10 +282,6 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         return try parsers.parse(body) { (root) throws(Problem) in try Envelope(root, fields: fields) }
     }
 
-    func parseDeviceChange(_ body: HTTPBody) throws(Problem) -> DeviceChange {
-        try parsers.parse(body) { (root) throws(Problem) in try DeviceChange(root) }
-    }
-
     // MARK: Tasks
 
     /// Runs work that waits in a task; refuses it if `maxWaiting` requests wait already.
@@ -297,6 +297,17 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
             } catch {
                 return self.respond(to: Problem(error))
             }
+        }
+    }
+
+    /// As ``inTask(_:)``, and shows nothing to a device that was revoked meanwhile.
+    func inTask(
+        of device: Device, _ work: @escaping @Sendable () async throws -> HTTPResponse
+    ) -> HTTPHandlerResult {
+        inTask {
+            let response = try await work()
+            try self.checkRevoked(device)
+            return response
         }
     }
 
