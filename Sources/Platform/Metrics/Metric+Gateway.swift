@@ -80,8 +80,9 @@ extension Metric {
     package static let gatewayKeys = Metric("gateway_keys", .gauge, "Keys with which tokens are checked.")
 
     static let gateway = [
-        gatewayProblems, gatewayRateLimited, gatewayTokenRefusals, gatewayTokenChecks, gatewayKeyReadings, gatewayKeyAge,
-        gatewayKeys, gatewayWaiting, gatewayWatchers, gatewayUnacknowledged, gatewayUploads, gatewayChanges,
-        gatewayDelayedUploads, gatewayUploadSize, gatewayAppendDuration, gatewayAppendFailures, gatewayDeviceFailures,
+        gatewayProblems, gatewayRateLimited, gatewayTokenRefusals, gatewayTokenChecks, gatewayKeyReadings,
+        gatewayKeyAge, gatewayKeys, gatewayWaiting, gatewayWatchers, gatewayUnacknowledged, gatewayUploads,
+        gatewayChanges, gatewayDelayedUploads, gatewayUploadSize, gatewayAppendDuration, gatewayAppendFailures,
+        gatewayDeviceFailures,
     ]
 }

@@ -14,7 +14,7 @@ enum DeviceCommand {
             Command(
                 "allow", "Allow a revoked device again.", Weir.Action { try await decide(isRevoked: false, $0) },
                 arguments: device, options: ControlCommand.options,
-                discussion: "As the caller does with PATCH /v1/devices/{knowledgeId}." + effect),
+                discussion: "What a caller cannot do." + effect),
             Command(
                 "revoked", "List the revoked devices.", Weir.Action(list), options: ControlCommand.options,
                 discussion: "A line each: the caller, a tab, the device."),

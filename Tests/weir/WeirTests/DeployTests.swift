@@ -50,13 +50,15 @@ import YAML
             let index = try #require(arguments.firstIndex(of: "--config"), "\(service)")
             #expect(arguments[index + 1] == "/etc/weir/cluster.yaml", "\(service)")
             let mounted = try #require(services[service])["secrets"]?.list.compactMap(\.text) ?? []
-            for secrets in [[], mounted] {
+            // What the settings name as a secret; the keys of tokens are public, and read later.
+            let opened = mounted.filter { $0 != "token-keys" }
+            for secrets in [[], opened] {
                 var here = arguments
                 here[index + 1] = try settings(of: service, secrets: secrets)
                 let run = try await CommandRun.run(here, in: folder, environment: ["WEIR_LOG_LEVEL": "loud"])
                 #expect(run.code == 64, "\(service)")
                 // It needs every secret that is mounted, and no other.
-                let missing = mounted.filter { !secrets.contains($0) }.map { "\(folder.path)/\(service)-\($0) (" }
+                let missing = opened.filter { !secrets.contains($0) }.map { "\(folder.path)/\(service)-\($0) (" }
                 let starts = ["WEIR_LOG_LEVEL: "] + missing
                 #expect(run.errorLines.count == starts.count, "\(service): \(run.errors)")
                 for start in starts {
@@ -71,7 +73,7 @@ import YAML
         let file = try settings(of: "cluster", secrets: ["postgres-password", "link-key"])
         let expected = [
             ["config", "--storage", "cluster"]: ["data", "schema", "kafka.servers", "postgres.shards"],
-            ["config", "gateway"]: ["kafka.servers", "link.fan-outs"],
+            ["config", "gateway"]: ["kafka.servers", "link.fan-outs", "gateway.address", "auth.jwks-file"],
             ["config", "fanout"]: ["data", "kafka.servers", "postgres.shards", "link.address"],
             ["config", "ordering"]: ["kafka.servers", "postgres.shards"],
             ["config", "ingest"]: ["kafka.servers"],
@@ -107,30 +109,43 @@ import YAML
         }
     }
 
-    /// Without authentication a gateway listens on the host's loopback, and reaches broker and fan-outs there.
-    @Test func gatewaysFindBrokersAndFanOutsAtThePublishedPorts() async throws {
+    /// Callers reach each gateway at a port of its own; everything else is reached inside the network of the containers alone.
+    @Test func gatewaysListenOnTheNetworkAndNothingElseDoes() async throws {
         let gateways = try commands.filter { $0.arguments[0] == "gateway" }
         let fanOuts = try commands.filter { $0.arguments[0] == "fanout" }
         #expect(gateways.count == 2 && fanOuts.count == 2)
-        let published = Set(services.values.flatMap { $0["ports"]?.list.compactMap(\.text) ?? [] })
         let settings = try #require(try YAMLDocument(Self.text("cluster.yaml")).root)
+        #expect(settings["gateway"]?["address"]?.text == "0.0.0.0:7777")
+        #expect(settings["auth"]?["method"]?.text == "jwt")
+        #expect(settings["auth"]?["jwks-file"]?.text == "/run/secrets/token-keys")
+        let published = services.mapValues { $0["ports"]?.list.compactMap(\.text) ?? [] }.filter { !$0.value.isEmpty }
+        #expect(published == ["gateway-1": ["7777:7777"], "gateway-2": ["7778:7777"]])
         let link = try #require(settings["link"]?["address"]?.text?.split(separator: ":").last)
-        var addresses: Set<String> = []
-        for (service, arguments) in gateways {
-            #expect(services[service]?["network_mode"]?.text == "host")
-            addresses.insert(Self.value(of: "--address", in: arguments) ?? "127.0.0.1:7777")
-            let broker = try #require(Self.value(of: "--kafka.servers", in: arguments))
-            let port = try #require(broker.split(separator: ":").last)
-            #expect(published.contains("\(broker):\(port)"), "\(service)")
-            let advertised = services["kafka"]?["environment"]?["KAFKA_ADVERTISED_LISTENERS"]?.text ?? ""
-            #expect(advertised.contains("MACHINE://\(broker)"), "\(service)")
-        }
-        #expect(addresses == ["127.0.0.1:7777", "127.0.0.1:7778"])
         let asked = settings["link"]?["fan-outs"]?.list.compactMap(\.text) ?? []
-        #expect(Set(asked.map { "\($0):\(link)" }) == published.filter { $0.hasSuffix(":\(link)") })
+        #expect(asked == fanOuts.map { "\($0.service):\(link)" }.sorted())
+        let brokers = settings["kafka"]?["servers"]?.list.compactMap(\.text) ?? []
+        let advertised = services["kafka"]?["environment"]?["KAFKA_ADVERTISED_LISTENERS"]?.text
+        #expect(brokers.map { "CONTAINERS://\($0)" } == [advertised])
+        for (service, node) in services { #expect(node["network_mode"] == nil, "\(service)") }
         let volumes = fanOuts.flatMap { services[$0.service]?["volumes"]?.list.compactMap(\.text) ?? [] }
         let data = try #require(settings["data"]?.text)
         #expect(Set(volumes).count == 2 && volumes.allSatisfy { $0.hasSuffix(":\(data)") })
+    }
+
+    /// The command that compose.yaml names makes the file that it mounts.
+    @Test func theKeyOfTokensIsMadeByTheDocumentedCommand() async throws {
+        #expect(try Self.text("compose.yaml").contains("weir token key /secrets/tokens\n"))
+        #expect(compose["secrets"]?["token-keys"]?["file"]?.text == "secrets/tokens.jwks.json")
+        let made = try await CommandRun.run("token", "key", folder.path + "/tokens", in: folder)
+        #expect(made.code == 0, "\(made.errors)")
+        let file = try settings(of: "gateway-1", secrets: ["postgres-password", "link-key"])
+        let token = try await CommandRun.run(
+            "token", "create", "abc", "--key", folder.path + "/tokens.pem", "--config", file, in: folder)
+        #expect(token.code == 0, "\(token.errors)")
+        let check = try await CommandRun.run(
+            "token", "check", token.output.trimmingCharacters(in: .whitespacesAndNewlines), "--config", file,
+            "--auth.jwks-file", folder.path + "/tokens.jwks.json", in: folder)
+        #expect(check.code == 0, "\(check.output)\(check.errors)")
     }
 
     @Test func everyNameIsDefined() throws {

@@ -94,7 +94,9 @@ final class DeviceTracker: Sendable {
 
     func add(_ sighting: DeviceSighting) { state.withLock { $0.add(sighting) } }
 
-    /// Writes what was seen since the last call; what cannot be written waits for the next one. One call at a time.
+    /// Writes what was seen since the last call; what cannot be written waits for the next one.
+    ///
+    /// One call at a time.
     func write() async {
         let seen = state.withLock { state in
             state.writing = state.waiting
