@@ -48,11 +48,15 @@ struct NineActivities {
     ///
     /// - Parameters:
     ///   - port: the server's current port.
+    ///   - identify: the headers by which the server knows a caller, from those of the fixture.
     ///   - rows: the server's rows after an activity, once they have reached a timeStamp.
-    func play(port: () -> UInt16, rows: (Int) async throws -> [JSON]) async throws {
+    func play(
+        port: () -> UInt16, identify: ([String: String]) async throws -> [String: String] = { $0 },
+        rows: (Int) async throws -> [JSON]
+    ) async throws {
         for (number, activity) in activities.enumerated() {
             for step in activity["steps"].array {
-                let headers = step["headers"].object.compactMapValues(\.string)
+                let headers = try await identify(step["headers"].object.compactMapValues(\.string))
                 let answer = try await DeviceClient(port: port(), headers: headers).sync(step["request"])
                 guard number >= before else { continue }
                 let comment = Comment("activity \(activity["name"]), \(step["client"])")

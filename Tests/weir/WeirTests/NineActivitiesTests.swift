@@ -12,12 +12,42 @@ import Testing
         try await Self.play(try NineActivities.alternate())
     }
 
-    private static func play(_ activities: NineActivities) async throws {
+    @Test func theNineActivitiesGiveTheSeedsNumbersWithTokens() async throws {
         let folder = try TestFolder()
+        try folder.write(String(repeating: "s", count: 32), to: "secret")
+        let secret = ["auth.secret-file": folder.path + "/secret"]
+        var tokens: [[String: String]: String] = [:]
+        try await Self.play(try NineActivities.standard(), in: folder, secret.merging(["auth.method": "jwt"]) { $1 }) {
+            headers in
+            let token: String
+            if let known = tokens[headers] {
+                token = known
+            } else {
+                let caller = try #require(headers["X-Sync-Id"])
+                let links = headers["X-Sync-Links"].map { ["--links", $0] } ?? []
+                let run = try await CommandRun.run(
+                    ["token", "create", caller] + links + secret.flatMap { ["--" + $0, $1] }, in: folder)
+                #expect(run.code == 0, "\(run.errors)")
+                token = run.output.trimmingCharacters(in: .whitespacesAndNewlines)
+                tokens[headers] = token
+            }
+            // Nobody believes the header of a request with a token.
+            return ["Authorization": "Bearer \(token)", "X-Sync-Id": "somebody else"]
+        }
+    }
+
+    private static func play(
+        _ activities: NineActivities, in folder: TestFolder? = nil, _ authentication: [String: String] = [:],
+        identify: ([String: String]) async throws -> [String: String] = { $0 }
+    ) async throws {
+        let folder = try folder ?? TestFolder()
         let settings = ["partitions": "\(activities.partitions)", "clock": activities.clock]
+            .merging(authentication) { $1 }
         var weir = try await WeirProcess.start(schema: activities.schema, in: folder, settings: settings)
         try await activities.play {
             weir.port
+        } identify: {
+            try await identify($0)
         } rows: { _ in
             // The tables are written after the answers; those of a stopped server are complete.
             #expect(await weir.stop() == 0)
