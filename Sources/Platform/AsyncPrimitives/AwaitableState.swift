@@ -24,6 +24,14 @@ package final class AwaitableState<Value: Sendable>: Sendable {
     /// Reads a part of a large value without copying the whole.
     package func read<Result: Sendable>(_ body: (Value) -> Result) -> Result { storage.withLock { body($0.value) } }
 
+    /// Changes what no condition depends on: no task is resumed.
+    @discardableResult
+    package func change<Result: Sendable, Failure: Error>(
+        _ change: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try storage.withLock { storage throws(Failure) in try change(&storage.value) }
+    }
+
     /// Changes the value and resumes the tasks whose condition it meets then.
     @discardableResult
     package func update<Result: Sendable, Failure: Error>(
@@ -33,8 +41,12 @@ package final class AwaitableState<Value: Sendable>: Sendable {
             let result = try change(&storage.value)
             if storage.waiters.isEmpty { return (result, []) }
             let value = storage.value
-            let met = storage.waiters.filter { $0.isMet(value) }
-            if !met.isEmpty { storage.waiters.removeAll { waiter in met.contains { $0.number == waiter.number } } }
+            var met: [Waiter] = []
+            storage.waiters.removeAll { waiter in
+                guard waiter.isMet(value) else { return false }
+                met.append(waiter)
+                return true
+            }
             return (result, met)
         }
         for waiter in met { waiter.continuation.resume(returning: true) }

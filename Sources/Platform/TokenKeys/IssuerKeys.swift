@@ -79,17 +79,19 @@ package final class IssuerKeys: Sendable {
     ///
     /// - Throws: `TokenRefusal`, ``Unavailable`` or `CancellationError`.
     package func awaitedKey(for token: SignedToken) async throws -> VerificationKey {
-        let number = try state.update { state throws(Unavailable) in
+        // No condition depends on who waits.
+        let (number, ended) = try state.change { state throws(Unavailable) in
             if case .unavailable(let time) = state.choice(for: token, at: clock.now()) {
                 throw Unavailable(retryAfter: time)
             }
-            return state.wait(for: token)
+            return (state.wait(for: token), state.ended)
         }
-        defer { state.update { $0.stopWaiting() } }
+        defer { state.change { $0.stopWaiting(for: token) } }
         wakeup.signal()
         try await state.wait { state in
             if state.isStopped || state.ended >= number { return true }
-            guard let set = state.set else { return false }
+            // Only another reading may have brought it.
+            guard state.ended != ended, let set = state.set else { return false }
             return set.find(for: token) != nil
         }
         let now = clock.now()

@@ -15,8 +15,8 @@ struct IssuerKeysState: Sendable {
 
     private var lastBegin: Duration?
     private var nextReading: Duration = .zero
-    /// The names that requests wait for, each with the first reading that began after it was asked for.
-    private var wanted: [String: Int] = [:]
+    /// The names that requests wait for, each with the first reading that began after it was asked for last, and how many wait.
+    private var wanted: [String: (reading: Int, requests: Int)] = [:]
     private(set) var waiting = 0
     /// Names that were asked for before the last reading, which did not have them.
     private var absent: Set<String> = []
@@ -58,12 +58,18 @@ struct IssuerKeysState: Sendable {
         waiting += 1
         let name = Self.name(of: token)
         // A reading under way may have begun before the key was published.
-        let number = wanted[name] ?? begun + 1
-        wanted[name] = number
+        let number = max(wanted[name]?.reading ?? 0, begun + 1)
+        wanted[name] = (number, (wanted[name]?.requests ?? 0) + 1)
         return number
     }
 
-    mutating func stopWaiting() { waiting -= 1 }
+    /// A request waits no longer; names for which none waits are forgotten, so that these are as many as requests.
+    mutating func stopWaiting(for token: SignedToken) {
+        waiting -= 1
+        let name = Self.name(of: token)
+        guard let entry = wanted[name] else { return }
+        wanted[name] = entry.requests > 1 ? (entry.reading, entry.requests - 1) : nil
+    }
 
     // MARK: Readings
 
@@ -89,7 +95,7 @@ struct IssuerKeysState: Sendable {
         let age = min(max(published.maximumAge ?? settings.maximumAge, settings.minimumAge), settings.maximumAge)
         nextReading = readAt + age
         // A key that is withdrawn was asked for before, too.
-        let asked = wanted.filter { $0.value <= ended }.map(\.key)
+        let asked = wanted.filter { $0.value.reading <= ended }.map(\.key)
         absent.formUnion(names)
         if absent.count > 2 * settings.maximumWaiting { absent = names }
         absent.formUnion(asked)
@@ -107,7 +113,7 @@ struct IssuerKeysState: Sendable {
 
     mutating func stop() { isStopped = true }
 
-    private mutating func forgetWanted() { wanted = wanted.filter { $0.value > ended } }
+    private mutating func forgetWanted() { wanted = wanted.filter { $0.value.reading > ended } }
 
     private static func name(of token: SignedToken) -> String {
         // No name in a token has a NUL where the next part would be an algorithm, and if one has it is only absent.

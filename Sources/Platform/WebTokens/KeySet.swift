@@ -90,20 +90,25 @@ extension KeySet {
     /// Reads an object of certificates in PEM by key name, as Firebase publishes it.
     package init(certificates document: [UInt8]) throws(KeySetError) {
         var keys: [VerificationKey] = []
+        var unused: [String] = []
         try Self.read(document) { (root) throws(KeySetError) in
             guard var members = root.members else { return }
             while let member = members.next() {
-                guard keys.count < Self.maximumKeys else {
+                guard keys.count + unused.count < Self.maximumKeys else {
                     throw KeySetError("it has more than \(Self.maximumKeys) certificates")
                 }
                 guard let text = member.value.string,
                     let key = OpenSSLKey(certificate: Array(copying: text)),
                     let usable = VerificationKey(.rs256, id: String(copying: member.name), key)
-                else { throw KeySetError("a member is no X.509 certificate in PEM of an RSA key of 2048 bits or more") }
+                else {
+                    // The others count: one that was withdrawn must not stay because of one that is new.
+                    unused.append("a member is no X.509 certificate in PEM of an RSA key of 2048 bits or more")
+                    continue
+                }
                 keys.append(usable)
             }
         }
-        self.init(keys)
+        self.init(keys, unused: unused)
     }
 
     private static func read(

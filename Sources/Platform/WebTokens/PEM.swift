@@ -4,7 +4,8 @@ extension OpenSSLKey {
     /// The key of an X.509 certificate in PEM, whose own signature and validity do not count: its source is trusted.
     convenience init?(certificate pem: [UInt8]) {
         let pointer: OpaquePointer? = Self.reading(pem) { memory in
-            guard let certificate = PEM_read_bio_X509(memory, nil, nil, nil) else { return nil }
+            // Without a callback OpenSSL would ask the terminal for the password of an encrypted one.
+            guard let certificate = PEM_read_bio_X509(memory, nil, { _, _, _, _ in -1 }, nil) else { return nil }
             defer { X509_free(certificate) }
             return X509_get_pubkey(certificate)
         }

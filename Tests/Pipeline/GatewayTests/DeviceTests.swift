@@ -304,7 +304,7 @@ import Testing
 }
 
 /// A registry that a test can take away, and the decisions about devices.
-private final class KnownDevices: DeviceRegistry {
+final class KnownDevices: DeviceRegistry {
     let time = Mutex<Int64>(1)
     let isAway = Mutex(false)
     /// How many devices each call that succeeded wrote.

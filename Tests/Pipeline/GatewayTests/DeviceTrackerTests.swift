@@ -59,7 +59,8 @@ import Testing
     }
 }
 
-private final class RecordedSightings: DeviceRegistry {
+/// A registry that only remembers what is recorded.
+final class RecordedSightings: DeviceRegistry {
     let seen = Mutex<[DeviceSighting]>([])
     let fails = Mutex(false)
     /// What happens while the next call runs.

@@ -159,6 +159,16 @@ import Testing
         }
         #expect(reason.contains("has expired"))
         #expect(certificate.credentials === first)
+        // Its clock is ahead, or it was installed too early.
+        try certificates.install("old")
+        #expect(certificate.reload() == nil)
+        try certificates.install("new")
+        guard case .certificateUnusable(let early)? = certificate.reload(now: time(nil) - 86_400) else {
+            Issue.record("it was accepted")
+            return
+        }
+        #expect(early.contains("is valid from"))
+        #expect(certificate.credentials === first)
         // Back to what is served already: nothing to report.
         try certificates.install("old")
         #expect(certificate.reload() == nil)

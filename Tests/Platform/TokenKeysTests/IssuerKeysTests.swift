@@ -71,6 +71,23 @@ import WebTokens
         }
     }
 
+    /// The reading under way may have begun before the key was published, whoever asked for the same key before.
+    @Test func aTokenWaitsForALaterReadingThanOneWithTheSameKeyBefore() async throws {
+        try await withKeys(ScriptedSource(a)) { test in
+            test.clock.advance(by: .seconds(30))
+            test.source.hold()
+            let first = try await test.awaiting(b)
+            while test.source.count < 2 { await Task.yield() }
+            let second = try await test.awaiting(b)
+            test.source.release()
+            await #expect(throws: TokenRefusal.self) { try await first.value }
+            try test.source.publish(a, b)
+            await test.clock.sleeper(until: .seconds(60))
+            test.clock.advance(by: .seconds(30))
+            try await second.value
+        }
+    }
+
     @Test func aWithdrawnKeyIsUnknownAfterTheGreatestAge() async throws {
         try await withKeys(ScriptedSource(a, b, maximumAge: .seconds(1_000_000))) {
             $0.maximumAge = .seconds(600)

@@ -1,3 +1,4 @@
+import Glibc
 import HTTPDownload
 import TestAuthority
 import TestResources
@@ -76,6 +77,11 @@ import WebTokens
         try folder.write(Array(repeating: 0x20, count: 2 << 20), to: "keys.json")
         await #expect { try await source.keys() } throws: { "\($0)".contains("more than") }
         await source.close()
+        // Opening it would wait for a writer.
+        #expect(mkfifo(folder.file("pipe"), 0o600) == 0)
+        let pipe = try FileKeySource(folder.file("pipe"), .jwks)
+        await #expect { try await pipe.keys() } throws: { "\($0)".contains("no regular file") }
+        await pipe.close()
         let absent = try FileKeySource(folder.file("absent"), .jwks)
         await #expect { try await absent.keys() } throws: { "\($0)".contains("No such file") }
         await absent.close()

@@ -105,8 +105,21 @@ import WebTokens
         #expect(keys.keys.map(\.id) == ["one"])
         let signer = try #require(SigningKey(pem: Array(Certificate.privateKey.utf8), id: "one"))
         #expect(TestTokens.cause(signer.token(TestTokens.claims), keys) == nil)
-        for document in [#"{"one":"-----BEGIN CERTIFICATE-----"}"#, #"{"one":1}"#, "[]", #"{"a":"","a":""}"#] {
+        for document in ["[]", #"{"a":"","a":""}"#, "{"] {
             #expect(throws: KeySetError.self) { try KeySet(certificates: Array(document.utf8)) }
         }
+    }
+
+    /// Else one that is withdrawn would stay because of one that is new.
+    @Test(arguments: [
+        #""-----BEGIN CERTIFICATE-----""#, "1",
+        // OpenSSL would ask the terminal for its password.
+        #""-----BEGIN CERTIFICATE-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00000000000000000000000000000000\n\nAAAA\n-----END CERTIFICATE-----\n""#,
+    ])
+    func aCertificateThatCannotBeUsedIsLeftOut(member: String) throws {
+        let others = Certificate.document.dropFirst()
+        let keys = try KeySet(certificates: Array(#"{"two":\#(member),"#.utf8) + Array(others.utf8))
+        #expect(keys.keys.map(\.id) == ["one"])
+        #expect(keys.unused.count == 1)
     }
 }

@@ -93,6 +93,9 @@ package struct AuthenticationConfiguration: ConfigurationComponent {
             "Word of the scope that allows pulls and watches.")
         Setting("scope.write", \.claims.writeScope, .string(lengths: 1...256), "Word of the scope that allows uploads.")
         Setting(
+            "scope.devices", \.claims.devicesScope, .string(lengths: 1...256),
+            "Word of the scope with which a token for one device may name and revoke others.")
+        Setting(
             "keys.max-age", \.keySettings.maximumAge, .duration(in: .seconds(1)...(.seconds(86_400))),
             "How long keys of a URL are used before they are read again, even if Cache-Control allows longer: "
                 + "so long a withdrawn key may be accepted.")

@@ -56,6 +56,12 @@ package struct Caller: Sendable, Hashable {
         }
     }
 
+    /// - Throws: ``ProblemCode/wrongDevice`` where its credentials are for another device and do not say that they allow to manage
+    ///   all: who finds a device must not be able to shut out the others.
+    func checkManages(_ knowledgeID: KnowledgeID) throws(Problem) {
+        if !scope.contains(.devices) { try check(knowledgeID) }
+    }
+
     /// - Throws: ``ProblemCode/wrongDevice`` where its credentials are for another device.
     func check(_ knowledgeID: KnowledgeID) throws(Problem) {
         guard device == nil || device == knowledgeID else {
@@ -74,7 +80,9 @@ package struct AccessScope: OptionSet, Sendable, Hashable {
     package static let read = AccessScope(rawValue: 1)
     /// Uploads.
     package static let write = AccessScope(rawValue: 2)
-    package static let all: AccessScope = [.read, .write]
+    /// Naming and revoking other devices than the one that the credentials are for.
+    package static let devices = AccessScope(rawValue: 4)
+    package static let all: AccessScope = [.read, .write, .devices]
 }
 
 /// What is known of a request's caller at once.

@@ -16,6 +16,8 @@ package struct ClaimNames: Sendable {
     package var readScope = "read"
     /// The word in the scope that allows uploads.
     package var writeScope = "write"
+    /// The word in the scope with which credentials for one device may name and revoke others.
+    package var devicesScope = "devices"
 
     package init() {}
 
@@ -28,7 +30,7 @@ package struct ClaimNames: Sendable {
         var caller: SyncID?
         var device: KnowledgeID?
         var grants: [Grant] = []
-        var scope = AccessScope.all
+        var scope: AccessScope?
         while let member = members.next() {
             let name = String(copying: member.name)
             // One claim may have several meanings.
@@ -38,7 +40,10 @@ package struct ClaimNames: Sendable {
             if Self.same(name, self.scope) { scope = try self.scope(member.value, name) }
         }
         guard let caller else { throw TokenRefusal(.claims, "it has no \(syncID), which names the syncId") }
-        return Caller(syncID: caller, links: grants, device: device, scope: scope)
+        // Credentials for one device allow no more than it needs, unless they say so.
+        return Caller(
+            syncID: caller, links: grants, device: device,
+            scope: scope ?? (device == nil ? .all : [.read, .write]))
     }
 
     private static func same(_ name: String, _ other: String) -> Bool { name.utf8.elementsEqual(other.utf8) }
@@ -103,6 +108,7 @@ package struct ClaimNames: Sendable {
         var scope: AccessScope = []
         if words.contains(where: { Self.same($0, readScope) }) { scope.insert(.read) }
         if words.contains(where: { Self.same($0, writeScope) }) { scope.insert(.write) }
+        if words.contains(where: { Self.same($0, devicesScope) }) { scope.insert(.devices) }
         return scope
     }
 }

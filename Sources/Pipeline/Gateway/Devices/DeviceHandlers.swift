@@ -112,7 +112,9 @@ extension GatewayHandler {
     static var maximumRevoked: Int { 1000 }
 
     private static func device(in request: HTTPRequest, of caller: Caller) throws(Problem) -> Device {
-        Device(caller: caller.syncID, knowledgeID: try KnowledgeID(named: request.segments[2]))
+        let knowledgeID = try KnowledgeID(named: request.segments[2])
+        try caller.checkManages(knowledgeID)
+        return Device(caller: caller.syncID, knowledgeID: knowledgeID)
     }
 
     /// Ends the long polls of devices that are revoked now, and the event streams whose credentials are for one.

@@ -8,7 +8,8 @@ import SyncModel
 extension GatewayHandler {
     /// Pulls in a task: waits for the outcomes to include, and for new rows if the request is a long poll.
     func pull(_ caller: Caller, _ device: Device, _ envelope: Envelope) async throws -> HTTPResponse {
-        let deadline = clock.now() + configuration.outcomeWait
+        let start = clock.now()
+        let deadline = start + configuration.outcomeWait
         var leastHeads: [SyncID: TimeStamp] = [:]
         for batch in envelope.include {
             let kept = try await outcomes.keptOutcome(of: batch, device: device, rows: nil, until: deadline)
@@ -23,7 +24,10 @@ extension GatewayHandler {
         guard envelope.wait > .zero else {
             return try await read(page, batch: nil, caller)
         }
-        return try await longPoll(caller, device, envelope, page)
+        // Nobody is shown what happens after the end of the credentials.
+        var end = clock.now() + envelope.wait
+        if let validFor = caller.validFor { end = min(end, start + validFor) }
+        return try await longPoll(caller, device, page, until: end)
     }
 
     /// Responds without a task if no head has moved; `nil` if rows must be read.
@@ -34,10 +38,8 @@ extension GatewayHandler {
     }
 
     private func longPoll(
-        _ caller: Caller, _ device: Device, _ envelope: Envelope, _ page: PullPage
+        _ caller: Caller, _ device: Device, _ page: PullPage, until deadline: Duration
     ) async throws -> HTTPResponse {
-        // Nobody is shown what happens after the end of the credentials.
-        let deadline = clock.now() + min(envelope.wait, caller.validFor ?? envelope.wait)
         let wakeup = Wakeup()
         // Subscribed before the first pull, so that no move is missed.
         let subscription = link.subscribe(to: page.request.owners.map(\.owner)) { _, _ in wakeup.signal() }

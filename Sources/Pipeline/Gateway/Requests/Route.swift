@@ -56,7 +56,7 @@ enum Route: Int, CaseIterable {
     /// What credentials must allow; one of both for an outcome, which is shown without rows to those who may not read.
     var scope: AccessScope {
         switch self {
-        case .sync, .batch: .all
+        case .sync, .batch: [.read, .write]
         case .upload, .device: .write
         case .pull, .watch, .devices: .read
         case .schema, .openAPI, .errors: []

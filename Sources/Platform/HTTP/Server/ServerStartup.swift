@@ -7,9 +7,13 @@ enum FileBytes {
 
     /// Reads a file of at most `limit` bytes.
     static func read(_ path: String) throws(HTTPServerError) -> [UInt8] {
-        let number = open(path, O_RDONLY | O_CLOEXEC)
+        // A pipe without a writer would wait for one.
+        let number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard number >= 0 else { throw .unreadableFile(path: path, code: errno) }
         let descriptor = Descriptor(number)
+        var status = stat()
+        guard fstat(number, &status) == 0 else { throw .unreadableFile(path: path, code: errno) }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw .unreadableFile(path: path, code: EINVAL) }
         var bytes: [UInt8] = []
         while bytes.count <= limit {
             var piece = [UInt8](repeating: 0, count: 16 << 10)

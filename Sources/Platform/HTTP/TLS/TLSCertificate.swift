@@ -60,6 +60,10 @@ final class TLSCertificate: Sendable {
         if isKnown { return nil }
         do throws(TLSCredentials.Failure) {
             let credentials = try TLSCredentials(certificate: content.certificate, key: content.key)
+            if credentials.activation > now {
+                throw TLSCredentials.Failure(
+                    reason: "the certificate is valid from \(Self.text(credentials.activation)) on")
+            }
             if credentials.expiration < now { throw TLSCredentials.Failure(reason: "the certificate has expired") }
             state.withLock { state in
                 state.credentials = credentials

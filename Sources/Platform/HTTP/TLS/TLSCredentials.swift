@@ -8,6 +8,8 @@ final class TLSCredentials: @unchecked Sendable {
     private let credentials: gnutls_certificate_credentials_t
     /// When the certificate expires, in seconds since 1970.
     let expiration: Int
+    /// From when the certificate is valid, in seconds since 1970.
+    let activation: Int
 
     struct Failure: Error {
         let reason: String
@@ -32,7 +34,9 @@ final class TLSCredentials: @unchecked Sendable {
             throw Failure(reason: String(cString: gnutls_strerror(code)))
         }
         credentials = allocated
-        expiration = CGnuTLS_expiration(allocated)
+        var activation = 0
+        expiration = CGnuTLS_validity(allocated, &activation)
+        self.activation = activation
     }
 
     deinit { gnutls_certificate_free_credentials(credentials) }

@@ -75,7 +75,7 @@ import WebTokens
     @Test func issuerAndAudienceMayBeSeveral() throws {
         let settings = try load([
             "method": "jwt", "jwks-url": "https://a/", "issuer": "a, b", "audience": "c,d", "leeway": "1500ms",
-            "claim.sync-id": "tenant", "claim.scope": "", "scope.read": "r", "keys.max-age": "1h",
+            "claim.sync-id": "tenant", "claim.scope": "", "scope.read": "r", "scope.devices": "d", "keys.max-age": "1h",
         ])
         #expect(settings.policy.issuers == ["a", "b"])
         #expect(settings.policy.audiences == ["c", "d"])
@@ -83,6 +83,7 @@ import WebTokens
         #expect(settings.claims.syncID == "tenant")
         #expect(settings.claims.scope.isEmpty)
         #expect(settings.claims.readScope == "r")
+        #expect(settings.claims.devicesScope == "d")
         #expect(settings.keySettings.maximumAge == .seconds(3600))
         let any = try load(["method": "jwt", "jwks-url": "https://a/", "issuer": "a", "audience": "*"])
         #expect(any.policy.audiences.isEmpty)

@@ -226,6 +226,28 @@ import WebTokens
         }
     }
 
+    /// Who finds a device must not be able to shut out the others.
+    @Test func aTokenForOneDeviceManagesNoOther() async throws {
+        let known = KnownDevices(RecordedSightings())
+        try await withTokens {
+            $0.gateway = { $0.devices = known.gateway }
+        } test: { test in
+            let bound = Setup.token(["did": #""k1""#])
+            let manager = Setup.token(["did": #""k1""#, "scope": #""read write devices""#])
+            let words = Setup.token(["scope": #""read write""#])
+            for (token, id, status) in [
+                (bound, "k2", 403), (manager, "k2", 204), (words, "k3", 204), (Setup.token(), "k4", 204),
+                (Setup.token(["scope": #""read devices""#]), "k5", 403), (bound, "k1", 204),
+                // Revoked now, whatever its token allows.
+                (manager, "k6", 403),
+            ] {
+                let answer = try await test.exchange(token, "DELETE", "/v1/devices/\(id)", nil)
+                #expect(answer.status == status, "\(id): \(answer.text)")
+            }
+            #expect(try await test.exchange(bound, "GET", "/v1/schema").status == 403)
+        }
+    }
+
     /// A row that a conflict shows is read, too.
     @Test func whoMayNotReadSeesResultsWithoutRows() async throws {
         try await withTokens { test in
