@@ -134,8 +134,6 @@ extension GatewayHandler {
         if try await windows?.enter(caller.syncID, bytes: byteCount) == true { metrics.delayedUploads.add() }
         let upload: UploadReference
         do {
-            // It may have waited for seconds.
-            try checkRevoked(device)
             upload = try await append(caller, device, envelope, schema, bytes: byteCount)
         } catch {
             windows?.failed(caller.syncID)
@@ -151,6 +149,8 @@ extension GatewayHandler {
     private func append(
         _ caller: Caller, _ device: Device, _ envelope: Envelope, _ schema: SchemaHistory.Entry, bytes: Int
     ) async throws -> UploadReference {
+        // It may have waited for seconds.
+        try checkRevoked(device)
         try quota.enter(caller.syncID, bytes: bytes)
         defer { quota.leave(caller.syncID, bytes: bytes) }
         let message = ChangeBatch(
