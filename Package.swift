@@ -111,6 +111,18 @@ let package = Package(
             "Pipeline/Control",
             ["AsyncPrimitives", "ChangeLog", "Observability", "PartitionSupervision", "SyncModel", "SyncWire"]),
 
+        // Faces: Other protocols, which the gateway speaks.
+        library(
+            "Faces/RestFace", ["FanOutLink", "Gateway", "HTTP", "JSON", "JSONText", "SyncModel"], features: [.lifetimes]
+        ),
+        library(
+            "Faces/SQLiteNowFace", ["FanOutLink", "Gateway", "HTTP", "JSON", "JSONText", "SyncModel"],
+            features: [.lifetimes]),
+        library(
+            "Faces/TrackerFace",
+            ["DeviceRegistry", "Digest", "FanOutLink", "Gateway", "HTTP", "JSON", "JSONText", "SyncModel"],
+            features: [.lifetimes]),
+
         // Model: What a change is, its rules, and how both are encoded.
         library("Model/SyncModel", ["JSONText"], features: [.lifetimes]),
         library("Model/CanonicalValues", ["JSONText", "SyncModel"]),
@@ -226,6 +238,7 @@ let package = Package(
             [
                 "Commands", "DeviceModel", "KafkaChangeLog", "KafkaServer", "LoadTools", "Postgres", "PostgresServer",
                 "SchemaFile", "ServerShell", "ServiceLifecycle", "SyncModel", "ThreadExecutor", "TopicAudit",
+                "WebTokens",
             ]),
         program(
             "Assurance/Simulation",
@@ -233,7 +246,8 @@ let package = Package(
                 "ChangeLog", "CJobCapture", "Commands", "Configuration", "DeviceModel", "FanOut", "FanOutLink",
                 "Gateway", "HTTP",
                 "Ingest", "JSON", "MemoryChangeLog", "MemoryRecordStore", "Observability", "Ordering",
-                "PartitionSupervision", "RecordStore", "SyncModel", "SyncWire", "ThreadExecutor",
+                "PartitionSupervision", "RecordStore", "SyncModel", "SyncWire", "ThreadExecutor", "TokenKeys",
+                "WebTokens",
             ]),
         program("Assurance/Mutants", ["Commands"]),
         program(
@@ -252,9 +266,10 @@ let package = Package(
                 "AsyncPrimitives", "ChangeLog", "Commands", "Configuration", "Control", "DeviceRegistry", "Digest",
                 "FanOut", "FanOutLink", "Gateway", "HTTP", "Ingest", "JSON", "KafkaChangeLog", "Metrics",
                 "NetworkLink", "Observability", "Operations", "Ordering", "PartitionSupervision",
-                "PostgresDeviceRegistry", "PostgresRecordStore", "RecordStore", "SchemaFile", "ServiceLifecycle",
-                "SQLite", "SQLiteChangeLog", "SQLiteDeviceRegistry", "SQLiteRecordStore", "SyncModel", "SyncWire",
-                "TokenKeys", "Verification", "WebTokens",
+                "PostgresDeviceRegistry", "PostgresRecordStore", "RecordStore", "RestFace", "SchemaFile",
+                "ServiceLifecycle",
+                "SQLite", "SQLiteChangeLog", "SQLiteDeviceRegistry", "SQLiteNowFace", "SQLiteRecordStore", "SyncModel",
+                "SyncWire", "TokenKeys", "TrackerFace", "Verification", "WebTokens",
             ]),
 
         // Tests, in the same folders; Conformance holds the suites that every adapter of a port passes, Support what tests share.
@@ -271,11 +286,14 @@ let package = Package(
                 "Observability", "PartitionSupervision", "RecordStore", "Seeded", "SQLite", "SyncModel", "SyncWire",
                 "TestClocks",
             ]),
+        tests("Faces/RestFaceTests", ["Gateway", "HTTP", "RestFace", "SyncModel"]),
+        tests("Faces/TrackerFaceTests", ["Gateway", "HTTP", "SyncModel", "TrackerFace"]),
         tests(
             "Pipeline/GatewayTests",
             [
                 "AsyncPrimitives", "ChangeLog", "Configuration", "CZlib", "DeviceRegistry", "FanOutLink", "Fuzzing",
-                "Gateway", "HTTP", "HTTPDownload", "JSON", "Metrics", "Observability", "SQLiteDeviceRegistry",
+                "Gateway", "HTTP", "HTTPDownload", "JSON", "JSONText", "Metrics", "Observability",
+                "SQLiteDeviceRegistry",
                 "SyncModel", "SyncWire", "TestAuthority", "TestClocks", "TestSignals", "TokenKeys", "WebTokens",
             ]),
         tests(

@@ -17,9 +17,13 @@ struct DeviceStatements: Sendable {
     let list: String
     let one: String
     let rename: String
+    let positions: String
+    let raise: String
 
-    /// - Parameter table: its qualified name.
-    init(table: String) {
+    /// - Parameters:
+    ///   - table: its qualified name.
+    ///   - devicePositions: that of the positions.
+    init(table: String, devicePositions: String) {
         // In one order in all gateways, so that they do not wait for each other in a circle.
         upsert = """
             INSERT INTO \(table) AS d (caller, knowledge_id, reported_name, platform, app_version, first_seen, last_seen,
@@ -49,8 +53,21 @@ struct DeviceStatements: Sendable {
             ), locked AS (
                 SELECT d.caller, d.knowledge_id FROM \(table) AS d JOIN above AS a USING (caller, knowledge_id)
                 WHERE a.place > $2::bigint ORDER BY d.caller, d.knowledge_id FOR UPDATE OF d
+            ), forgotten AS (
+                DELETE FROM \(devicePositions) AS p USING locked AS l
+                WHERE p.caller = l.caller AND p.knowledge_id = l.knowledge_id
             )
             DELETE FROM \(table) AS d USING locked AS l WHERE d.caller = l.caller AND d.knowledge_id = l.knowledge_id
+            """
+        positions = "SELECT name, value FROM \(devicePositions) WHERE caller = $1::text AND knowledge_id = $2::text"
+        // In one order in all gateways, as above.
+        raise = """
+            INSERT INTO \(devicePositions) AS p (caller, knowledge_id, name, value)
+            SELECT caller, knowledge_id, name, value
+            FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS s (caller, knowledge_id, name, value)
+            ORDER BY caller COLLATE "C", knowledge_id COLLATE "C", name COLLATE "C"
+            ON CONFLICT (caller, knowledge_id, name) DO UPDATE SET value = excluded.value
+            WHERE p.value < excluded.value
             """
         let columns = """
             knowledge_id, given_name, reported_name, platform, app_version, \(Self.number("first_seen")),
@@ -109,6 +126,19 @@ struct DeviceStatements: Sendable {
             }
         }
         return PostgresParameters(texts + numbers + [knowledge])
+    }
+
+    static func parameters(_ positions: some Sequence<DevicePosition>) -> PostgresParameters {
+        var texts = Array(repeating: BinaryArray(.text), count: 3)
+        var values = BinaryArray(.bigint)
+        for position in positions {
+            let device = position.device
+            for (index, text) in [device.caller.text, device.knowledgeID.text, position.name].enumerated() {
+                texts[index].append(text)
+            }
+            values.append(position.value)
+        }
+        return PostgresParameters(texts + [values])
     }
 
     /// The device of a row with the columns of ``list`` and ``one``.

@@ -57,7 +57,10 @@ package final class PostgresDeviceRegistry: DeviceRegistry {
             throw DeviceRegistryError("the threads of the device registry cannot be started: \(error)")
         }
         return PostgresDeviceRegistry(
-            shards, DeviceStatements(table: configuration.deviceRegistryTable), Partitioning(count: partitions),
+            shards,
+            DeviceStatements(
+                table: configuration.deviceRegistryTable, devicePositions: configuration.devicePositionsTable),
+            Partitioning(count: partitions),
             maximumPerCaller: maximumPerCaller)
     }
 
@@ -116,6 +119,31 @@ package final class PostgresDeviceRegistry: DeviceRegistry {
             if let name { parameters.append(name) } else { parameters.appendNull() }
             return try connection.query(statements.rename, parameters).count > 0
         }
+    }
+
+    package func positions(of device: Device) async throws(DeviceRegistryError) -> [String: Int64] {
+        try await perform(number(of: device.caller)) { [statements] connection in
+            var parameters = PostgresParameters()
+            parameters.append(device.caller.text)
+            parameters.append(device.knowledgeID.text)
+            let rows = try connection.query(statements.positions, parameters)
+            var positions: [String: Int64] = [:]
+            for row in 0..<rows.count { positions[try rows.text(row, 0)] = try rows.bigint(row, 1) }
+            return positions
+        }
+    }
+
+    package func raise(_ positions: [DevicePosition]) async throws(DeviceRegistryError) {
+        let byShard = Dictionary(grouping: positions) { number(of: $0.device.caller) }
+        var failure: DeviceRegistryError?
+        for (number, positions) in byShard {
+            do throws(DeviceRegistryError) {
+                try await perform(number) { [statements] connection in
+                    _ = try connection.query(statements.raise, DeviceStatements.parameters(positions))
+                }
+            } catch { failure = error }
+        }
+        if let failure { throw failure }
     }
 
     package func close() async {

@@ -37,6 +37,7 @@ package struct PostgresRecordStoreConfiguration: ConfigurationComponent {
     }
 
     /// The qualified name of the device registry's table, which a migration makes.
+    package var devicePositionsTable: String { SystemTables(schema: schema).devicePositions.qualifiedName }
     package var deviceRegistryTable: String { SystemTables(schema: schema).deviceRegistry.qualifiedName }
 
     /// The connection parameters of a session that writes to a database.

@@ -10,7 +10,8 @@ import SyncWire
 package final class SQLiteDeviceRegistry: DeviceRegistry {
     /// "weid" in ASCII.
     private static let applicationID: Int32 = 0x7765_6964
-    private static let format: Int32 = 1
+    /// Format 1 had no positions.
+    private static let format: Int32 = 2
 
     private let path: String
     /// Reads are rare and short, so they use it, too.
@@ -49,9 +50,14 @@ package final class SQLiteDeviceRegistry: DeviceRegistry {
         let found = try connection.userVersion()
         if application == 0, found == 0, try connection.integer("SELECT count(*) FROM sqlite_schema") == 0 {
             try connection.execute(table)
+            try connection.execute(positionsTable)
             try connection.execute("PRAGMA application_id = \(applicationID)")
             try connection.setUserVersion(format)
             return
+        }
+        if application == Int64(applicationID), found == 1 {
+            try connection.execute(positionsTable)
+            return try connection.setUserVersion(format)
         }
         guard application == Int64(applicationID), found == format else {
             throw DeviceRegistryError(
@@ -72,6 +78,16 @@ package final class SQLiteDeviceRegistry: DeviceRegistry {
             last_upload INTEGER,
             knowledge BLOB,
             PRIMARY KEY (caller, knowledge_id)
+        ) STRICT, WITHOUT ROWID
+        """
+
+    private static let positionsTable = """
+        CREATE TABLE device_positions (
+            caller TEXT NOT NULL,
+            knowledge_id TEXT NOT NULL,
+            name TEXT NOT NULL,
+            value INTEGER NOT NULL,
+            PRIMARY KEY (caller, knowledge_id, name)
         ) STRICT, WITHOUT ROWID
         """
 
@@ -135,6 +151,14 @@ package final class SQLiteDeviceRegistry: DeviceRegistry {
         let excess = try count.integer(at: 0) - Int64(maximum)
         count.reset()
         guard excess > 0 else { return }
+        var positions = try connection.statement(
+            """
+            DELETE FROM device_positions WHERE caller = ?1 AND knowledge_id IN (
+                SELECT knowledge_id FROM device_registry WHERE caller = ?1 ORDER BY last_seen, knowledge_id LIMIT ?2)
+            """)
+        try positions.bind(text: caller.text, at: 1)
+        try positions.bind(integer: excess, at: 2)
+        try positions.run()
         var statement = try connection.statement(
             """
             DELETE FROM device_registry WHERE caller = ?1 AND knowledge_id IN (
@@ -191,6 +215,35 @@ package final class SQLiteDeviceRegistry: DeviceRegistry {
             // Completes the write.
             try statement.run()
             return true
+        }
+    }
+
+    package func positions(of device: Device) async throws(DeviceRegistryError) -> [String: Int64] {
+        try await write { connection in
+            var statement = try connection.statement(
+                "SELECT name, value FROM device_positions WHERE caller = ?1 AND knowledge_id = ?2")
+            try statement.bind(text: device.caller.text, at: 1)
+            try statement.bind(text: device.knowledgeID.text, at: 2)
+            var positions: [String: Int64] = [:]
+            while try statement.step() { positions[try statement.text(at: 0)] = try statement.integer(at: 1) }
+            return positions
+        }
+    }
+
+    package func raise(_ positions: [DevicePosition]) async throws(DeviceRegistryError) {
+        try await write { connection in
+            for position in positions {
+                var statement = try connection.statement(
+                    """
+                    INSERT INTO device_positions (caller, knowledge_id, name, value) VALUES (?1, ?2, ?3, ?4)
+                    ON CONFLICT (caller, knowledge_id, name) DO UPDATE SET value = max(value, excluded.value)
+                    """)
+                try statement.bind(text: position.device.caller.text, at: 1)
+                try statement.bind(text: position.device.knowledgeID.text, at: 2)
+                try statement.bind(text: position.name, at: 3)
+                try statement.bind(integer: position.value, at: 4)
+                try statement.run()
+            }
         }
     }
 

@@ -45,10 +45,12 @@ struct Bench: Sendable {
     }
 
     /// Runs a body with a server whose topics and tables remain.
+    ///
+    /// - Parameter flags: further ones, of the process that has the gateway.
     func withServer<Value>(
-        _ name: String, in space: ClusterSpace?, _ body: (ServerProcess) async throws -> Value
+        _ name: String, in space: ClusterSpace?, flags: [String] = [], _ body: (ServerProcess) async throws -> Value
     ) async throws -> Value {
-        let server = try await ServerProcess.start(weir, in: folder, name: name, space: space)
+        let server = try await ServerProcess.start(weir, in: folder, name: name, space: space, gatewayFlags: flags)
         let value = try await body(server)
         try await server.stop()
         return value

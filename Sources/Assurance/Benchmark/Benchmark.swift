@@ -29,7 +29,8 @@ enum Benchmark {
         if isCluster { return throughput + [Replay()] + latency + [OwnerCount(), StreamRebuild(), Soak()] }
         return throughput + latency
             + [
-                LongStream(), IdlePulls(), TokenChecks(), EventStreams(), OwnerCount(), StreamRebuild(), Soak(),
+                LongStream(), IdlePulls(), TokenChecks(), TokenRequests(), KnownDevices(), EventStreams(), OwnerCount(),
+                StreamRebuild(), Soak(),
                 Abuse(),
             ]
     }

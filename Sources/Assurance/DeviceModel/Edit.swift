@@ -14,6 +14,8 @@ package struct Edit {
     package let isValid: Bool
     package let base: Int64?
     package let ifBase: Bool
+    package let isForLiveRow: Bool
+    package let ifUnchanged: Bool
     package let updatedAt: String?
     package var changeID: String?
 
@@ -31,6 +33,8 @@ package struct Edit {
         isValid = true
         self.base = base
         self.ifBase = ifBase
+        isForLiveRow = false
+        ifUnchanged = false
         self.updatedAt = updatedAt
     }
 
@@ -65,7 +69,9 @@ package struct Edit {
         case 2: base = known.map { max(0, $0 + Int64(random.number(-3...3))) }
         default: base = known ?? 0
         }
-        ifBase = random.once(in: 6)
+        ifBase = random.once(in: 4)
+        isForLiveRow = ifBase && random.once(in: 2)
+        ifUnchanged = random.once(in: 6)
         if schema.tables[table].policy == .lastWriteWins, !random.once(in: 5) {
             let time = now + Int64(random.number(-4_000_000...1_000_000))
             // Some are equal.
@@ -83,6 +89,8 @@ package struct Edit {
         isDelete = false
         base = 0
         ifBase = false
+        isForLiveRow = false
+        ifUnchanged = false
         updatedAt = nil
         let values = schema.tables[table].columns.map { Self.value(of: $0.type, random, isValid: true) }
         self.values = Dictionary(uniqueKeysWithValues: values.enumerated().map { ($0.offset, $0.element.sent) })
@@ -103,6 +111,8 @@ package struct Edit {
         isValid = other.isValid
         self.base = base
         ifBase = other.ifBase
+        isForLiveRow = other.isForLiveRow
+        ifUnchanged = other.ifUnchanged
         updatedAt = other.updatedAt
     }
 
@@ -133,7 +143,8 @@ package struct Edit {
         let sent = values.keys.sorted().map { #""\#(table.columns[$0].name)":\#(values[$0]!)"# }
         text += #","values":{\#(sent.joined(separator: ","))}"#
         if let base { text += #","base":\#(base)"# }
-        if ifBase { text += #","ifBase":true"# }
+        if ifBase { text += isForLiveRow ? #","ifBase":"live""# : #","ifBase":true"# }
+        if ifUnchanged { text += #","ifUnchanged":true"# }
         if let updatedAt { text += #","updatedAt":"\#(updatedAt)""# }
         if let changeID { text += #","changeId":"\#(changeID)""# }
         return text + "}"
@@ -143,7 +154,8 @@ package struct Edit {
     package var content: String {
         let values = canonical.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
         return
-            "\(table) \(owner) \(id) \(isDelete) \(values) \(base ?? 0) \(ifBase) \(updatedAt ?? "") \(changeID ?? "")"
+            "\(table) \(owner) \(id) \(isDelete) \(values) \(base ?? 0) \(ifBase) \(isForLiveRow) \(ifUnchanged) \(updatedAt ?? "") "
+            + (changeID ?? "")
     }
 
     private struct Value {

@@ -85,9 +85,6 @@ actor OrderedComparison<Log: ChangeLog> {
         return differences.finding(equal: text)
     }
 
-    /// Whether a result was found in what `ordered` still keeps.
-    var hasMet: Bool { last != nil }
-
     /// The offset in `ordered` of a record that ordering publishes; where it is missing, the offset that it would have, and
     /// -1 where retention removed it: a stream that is rebuilt from tables at such a position could not resume.
     func offset(of expected: NewRecord) async throws(ChangeLogError) -> Int64 {

@@ -95,6 +95,9 @@ struct StreamComparison<Expected: RecordStore>: Sendable {
         if made.timeStamp != row.timeStamp {
             return Difference("\(item), timeStamp", expected: "\(made.timeStamp)", found: "\(row.timeStamp)")
         }
+        if made.isExact != row.isExact {
+            return Difference("\(item), exact", expected: "\(made.isExact)", found: "\(row.isExact)")
+        }
         for version in stride(from: ordinal, to: 0, by: -1) where rendering.json(of: made, ordinal: version) == row.json
         {
             return nil

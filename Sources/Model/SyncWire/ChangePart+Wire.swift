@@ -147,6 +147,8 @@ extension Change {
         var values: RowValues?
         var base = TimeStamp.zero
         var ifBase = false
+        var ifUnchanged = false
+        var isForLiveRow = false
         var updatedAt: Int64?
         var isAltered = false
         var changeID: ShortDigest?
@@ -167,6 +169,8 @@ extension Change {
             case 10: isAltered = try reader.flag(field)
             case 11: changeID = try reader.shortDigest(field)
             case 12: content = try reader.shortDigest(field)
+            case 13: ifUnchanged = try reader.flag(field)
+            case 14: isForLiveRow = try reader.flag(field)
             default: try reader.skip(field)
             }
         }
@@ -179,8 +183,9 @@ extension Change {
         }
         self.init(
             index: index, table: table, id: id, knowledgeID: knowledgeID, isDelete: isDelete,
-            values: values ?? RowValues(), base: base, ifBase: ifBase, updatedAt: updatedAt, isAltered: isAltered,
-            identity: identity)
+            values: values ?? RowValues(), base: base, ifBase: ifBase, isForLiveRow: isForLiveRow,
+            ifUnchanged: ifUnchanged,
+            updatedAt: updatedAt, isAltered: isAltered, identity: identity)
     }
 
     @inline(__always)
@@ -199,5 +204,7 @@ extension Change {
             writer.bytes(11, identity.id.bytes)
             writer.bytes(12, identity.content.bytes)
         }
+        writer.flag(13, ifUnchanged)
+        writer.flag(14, isForLiveRow)
     }
 }

@@ -142,7 +142,7 @@ package final class FanOut<Log: ChangeLog, Store: RecordStore>: Sendable {
         return PartitionWorker(
             context: context, partition: partition, identity: identity,
             writer: try FileWriter(
-                partition, identity: identity, checkpointBytes: configuration.checkpointBytes, metrics: metrics),
+                partition, identity: identity, configuration, metrics: metrics),
             readers: readers, store: store,
             configuration: configuration, observer: observer, partitionMetrics: metrics.partition(partition.number))
     }

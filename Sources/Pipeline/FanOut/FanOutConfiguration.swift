@@ -15,6 +15,8 @@ package struct FanOutConfiguration: ConfigurationComponent, Hashable {
     /// Which partitions of the history are served; see ``PartitionSelection/numbers(in:)``.
     package var partitions = PartitionSelection.all
     package var check = Check.full
+    /// Whether streams have indexes of rows by id and by table, which faces read.
+    package var rowIndexes = false
     /// A single record may be larger.
     ///
     /// 1 MiB: some thousand rows, after which the cost of a commit no longer counts, and a few milliseconds.

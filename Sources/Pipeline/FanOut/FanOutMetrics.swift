@@ -70,6 +70,14 @@ package struct FanOutMetrics: Sendable {
         pageBytes.record(bytes)
     }
 
+    /// Rows that were asked for by id or by time count as a pull.
+    func record(_ listing: StreamRows, _ watch: Stopwatch) {
+        readPulls.add()
+        pullDuration.record(watch.nanoseconds)
+        pageRows.record(listing.rows.count)
+        pageBytes.record(listing.rows.reduce(0) { $0 + $1.json.count })
+    }
+
     func recordFailedPull(_ watch: Stopwatch) {
         failedPulls.add()
         pullDuration.record(watch.nanoseconds)

@@ -35,7 +35,8 @@ struct BatchContent {
         add(change.knowledgeID.text.utf8.span)
         bytes.append(
             (change.isDelete ? 1 : 0) | (change.ifBase ? 2 : 0) | (change.updatedAt == nil ? 0 : 4)
-                | (changeID == nil ? 0 : 8))
+                | (changeID == nil ? 0 : 8) | (change.ifUnchanged ? 16 : 0)
+                | (change.isForLiveRow ? 32 : 0))
         add(UInt64(change.base.rawValue))
         add(UInt64(bitPattern: change.updatedAt ?? 0))
         if !values.ranges.isEmpty {

@@ -12,6 +12,10 @@ struct ChangeFields {
     private(set) var id: RowID?
     private(set) var isDelete = false
     private(set) var ifBase = false
+    /// Unknown before rules version 4.
+    private(set) var isForLiveRow = false
+    /// Unknown before rules version 4.
+    private(set) var ifUnchanged = false
     private(set) var base = TimeStamp.zero
     /// Microseconds since 1970.
     private(set) var updatedAt: Int64?
@@ -44,6 +48,7 @@ struct ChangeFields {
         static let updatedAt = Names(rawValue: 128)
         static let values = Names(rawValue: 256)
         static let changeID = Names(rawValue: 512)
+        static let ifUnchanged = Names(rawValue: 1024)
     }
 
     /// Reads all fields of an object; the owner is read even where another field is refused, before or after it.
@@ -79,11 +84,16 @@ struct ChangeFields {
         } else if member.isNamed("base") {
             if try isGiven(.base, "base", value) { base = try timeStamp(value, "base") }
         } else if member.isNamed("ifBase") {
-            if try isGiven(.ifBase, "ifBase", value) { ifBase = try flag(value, "ifBase") }
+            if try isGiven(.ifBase, "ifBase", value) {
+                isForLiveRow = rules >= 4 && value.string?.hasSameBytes(as: "live".utf8.span) == true
+                ifBase = isForLiveRow ? true : try flag(value, "ifBase")
+            }
         } else if member.isNamed("updatedAt") {
             if try isGiven(.updatedAt, "updatedAt", value) { try readUpdatedAt(value) }
         } else if rules >= 3, member.isNamed("changeId") {
             if try isGiven(.changeID, "changeId", value) { changeID = try identifier(value, "changeId") }
+        } else if rules >= 4, member.isNamed("ifUnchanged") {
+            if try isGiven(.ifUnchanged, "ifUnchanged", value) { ifUnchanged = try flag(value, "ifUnchanged") }
         }
     }
 

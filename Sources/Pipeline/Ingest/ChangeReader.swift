@@ -53,7 +53,7 @@ struct ChangeReader {
         return Change(
             index: index, table: position, id: id, knowledgeID: fields.knowledgeID ?? device.knowledgeID,
             isDelete: fields.isDelete, values: values.rowValues, base: fields.base, ifBase: fields.ifBase,
-            updatedAt: fields.updatedAt,
+            isForLiveRow: fields.isForLiveRow, ifUnchanged: fields.ifUnchanged, updatedAt: fields.updatedAt,
             isAltered: values.isAltered || (fields.isUpdatedAtRespelled && forms.showsUpdatedAt))
     }
 }

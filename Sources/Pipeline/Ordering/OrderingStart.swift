@@ -44,6 +44,13 @@ struct OrderingStart<Log: ChangeLog, Store: RecordStore>: Sendable {
         return moved
     }
 
+    /// From where results follow the tables' position in `ordered`.
+    func results(after stored: StoredPosition?) async throws -> ResultPosition {
+        let end = try await log.range(of: ordered).end
+        let changesEnd = try await log.range(of: changes).end
+        return ResultPosition(stored: stored?.orderedOffset ?? 0, end: end, changesEnd: changesEnd)
+    }
+
     /// A reader at the next record, after the one that the tables were brought to last.
     func reader(from state: PartitionState) async throws -> Log.Reader {
         let epoch = context.history.epoch

@@ -90,8 +90,8 @@ struct PartitionOrdering {
 
     /// The transaction of some steps, each row in its newest state.
     ///
-    /// - Parameter orderedOffset: the offset after their records in `ordered`; `nil` where they have none.
-    mutating func beginWrite(_ steps: [PendingStep], orderedOffset: Int64?) -> StoreStep {
+    /// - Parameter orderedOffset: the position in `ordered` that belongs to the tables after them.
+    mutating func beginWrite(_ steps: [PendingStep], orderedOffset: Int64) -> StoreStep {
         var rows = [RowKey: OrderedRow](minimumCapacity: steps.reduce(0) { $0 + $1.rows.count })
         var outcomes: [StoredOutcome] = []
         var applied: [StoredAppliedChange] = []
@@ -102,8 +102,7 @@ struct PartitionOrdering {
             applied += step.applied
             usage.merge(step.usage) { _, newer in newer }
         }
-        let position = StoredPosition(
-            state: steps.last?.state ?? state, orderedOffset: orderedOffset ?? stored?.orderedOffset ?? 0)
+        let position = StoredPosition(state: steps.last?.state ?? state, orderedOffset: orderedOffset)
         writing = position
         ownPositions.append(position)
         return StoreStep(

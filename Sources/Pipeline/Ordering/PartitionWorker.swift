@@ -23,6 +23,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     private let hasProgressed: @Sendable () -> Void
     private let positionGauge: Gauge
     private var ordering: PartitionOrdering
+    private var results = ResultPosition(stored: 0, end: 0, changesEnd: 0)
     /// Wakes the reading task when steps were written.
     private let stepsWritten = Wakeup()
     /// Wakes the writing task when there is a step.
@@ -67,6 +68,7 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
             partition: partition, history: context.history, stored: moved ?? stored,
             maximumRowBytes: configuration.stepRowBytes)
         positionGauge.set(Int(ordering.state.nextOffset))
+        results = try await start.results(after: moved ?? stored)
         let reader = try await start.reader(from: ordering.state)
         let producer: Log.Producer
         do {
@@ -277,13 +279,11 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
             case .end: return
             case .wait: await stepAdded.wait()
             case .write(let steps):
-                var orderedOffset: Int64?
                 for step in steps {
-                    for receipt in step.receipts {
-                        if let offset = try await receipt.offsets().last { orderedOffset = offset + 1 }
-                    }
+                    for receipt in step.receipts { try await takeOffsets(of: receipt) }
                 }
-                let transaction = ordering.beginWrite(steps, orderedOffset: orderedOffset)
+                let next = steps.last?.state.nextOffset ?? ordering.state.nextOffset
+                let transaction = ordering.beginWrite(steps, orderedOffset: results.position(before: next))
                 try await commit(transaction)
                 positionGauge.set(Int(transaction.position.state.nextOffset))
                 execute(ordering.endWrite(steps, at: transaction.position))
@@ -292,6 +292,15 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
                 for step in steps { metrics.writeDuration.record(step.watch.nanoseconds) }
             }
         }
+    }
+
+    private func takeOffsets(of receipt: AppendReceipt) async throws {
+        guard results.append(try await receipt.offsets()) else { return }
+        let end = try await log.range(of: TopicPartition(.changes, partition)).end
+        results.hold(until: end)
+        context.logger.notice(
+            "Another worker has appended results of this partition meanwhile, as after a rebalance",
+            [.partition: .integer(partition), .offset: .integer(Int(end))])
     }
 
     /// Writes the rows and the position of some steps, again while the failure may pass and ordering continues.

@@ -27,7 +27,34 @@ package protocol DeviceRegistry: Sendable {
     /// - Returns: false if the device was never seen.
     func rename(_ device: Device, to name: String?) async throws(DeviceRegistryError) -> Bool
 
+    /// The positions of a device by name; empty if it has none.
+    func positions(of device: Device) async throws(DeviceRegistryError) -> [String: Int64]
+
+    /// Raises positions; one that is not above what is stored changes nothing.
+    ///
+    /// In any order, also again after an error, which may concern a part of them. They are kept as long as the device is known, and
+    /// for a device that was not seen yet.
+    ///
+    /// - Parameter positions: at most one of each name of a device.
+    func raise(_ positions: [DevicePosition]) async throws(DeviceRegistryError)
+
     func close() async
+}
+
+/// A number that only rises, which gateways keep of a device: up to where it has what it was sent, for example.
+package struct DevicePosition: Sendable, Hashable {
+    package let device: Device
+    /// At most ``maximumNameLength`` bytes.
+    package let name: String
+    package let value: Int64
+
+    package static let maximumNameLength = 255
+
+    package init(_ device: Device, name: String, _ value: Int64) {
+        self.device = device
+        self.name = name
+        self.value = value
+    }
 }
 
 /// What a device says of itself.

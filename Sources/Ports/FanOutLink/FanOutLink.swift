@@ -31,6 +31,14 @@ package protocol FanOutLink: Sendable {
     /// The newest timeStamp of each owner's stream; zero for an owner without rows.
     func heads(of owners: [SyncID]) async throws(FanOutError) -> [TimeStamp]
 
+    /// Reads rows of one owner by id or by time, as many as one turn of a reader may; the answer says what is left.
+    ///
+    /// When ``StreamQuery/leastHead`` is above the stream's head, waits for the stream at most `within`, then throws
+    /// ``FanOutError/notReady(_:)``; also where the fan-out has no index for the selection.
+    ///
+    /// - Returns: `nil` when it is also above the end of the log: it is from another history.
+    func rows(_ query: StreamQuery, within: Duration) async throws(FanOutError) -> StreamRows?
+
     /// Calls `moved` with the new head after each advance of an owner's head, until the subscription is cancelled.
     ///
     /// `moved` is called on a thread of the fan-out and must return immediately.

@@ -59,7 +59,7 @@ enum RoleCommand {
         enum Work: Sendable {
             case gateway(
                 GatewayConfiguration, LimitsConfiguration, AuthenticationConfiguration, RemoteFanOutConfiguration,
-                LinkConfiguration)
+                LinkConfiguration, FacesConfiguration)
             case ingest(IngestConfiguration)
             case ordering(OrderingConfiguration)
             case fanOut(FanOutConfiguration, FanOutServerConfiguration, LinkConfiguration)
@@ -77,7 +77,8 @@ enum RoleCommand {
             switch role {
             case .gateway:
                 let gateway = reader.read(GatewayConfiguration.self)
-                work = .gateway(gateway, reader.read(), reader.read(), reader.read(), reader.read())
+                work = .gateway(
+                    gateway, reader.read(), reader.read(), reader.read(), reader.read(), reader.read())
                 cluster.devices = .init(postgres: reader.read(), gateway)
             case .ingest:
                 work = .ingest(reader.read())
@@ -85,7 +86,7 @@ enum RoleCommand {
                 work = .ordering(reader.read())
                 cluster.postgres = reader.read(PostgresRecordStoreConfiguration.self)
             case .fanout:
-                var fanOut = reader.read(FanOutConfiguration.self)
+                var fanOut = reader.read(FacesConfiguration.self).applied(to: reader.read())
                 fanOut.directory = reader.read(\PipelineConfiguration.data)
                 work = .fanOut(fanOut, reader.read(), reader.read())
                 // Ordering or `weir migrate` makes the tables; a fan-out waits for that.
@@ -103,8 +104,8 @@ enum RoleCommand {
                 try await ClusterBackend.open(settings.cluster, condition: condition, logger: logger)
             } _: { services in
                 switch settings.work {
-                case .gateway(let gateway, let limits, let authentication, let remote, let link):
-                    try services.gateway(gateway, limits, authentication, remote, link)
+                case .gateway(let gateway, let limits, let authentication, let remote, let link, let faces):
+                    try services.gateway(gateway, limits, authentication, remote, link, faces.faces)
                 case .ingest(let ingest): services.ingest(ingest)
                 case .ordering(let ordering): services.ordering(ordering)
                 case .fanOut(let fanOut, let server, let link): try services.fanOut(fanOut, server, link)

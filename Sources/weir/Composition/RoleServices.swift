@@ -46,7 +46,8 @@ struct RoleServices<B: Backend>: Sendable {
             stage(.ingest, stages.ingest(settings.ingest) { backlog.refused($0) }.run),
         ]
             + (try gateway(
-                settings.gateway, settings.limits, settings.authentication, link: fanOut, backlog, data: data,
+                settings.gateway, settings.limits, settings.authentication, settings.faces.faces, link: fanOut, backlog,
+                data: data,
                 startLimit: backend.startLimit
             ) { try await streams.untilReady() })
     }
@@ -87,7 +88,8 @@ struct RoleServices<B: Backend>: Sendable {
     /// A gateway and its link to the fan-outs.
     func gateway(
         _ settings: GatewayConfiguration, _ limits: LimitsConfiguration,
-        _ authentication: AuthenticationConfiguration, _ remote: RemoteFanOutConfiguration, _ link: LinkConfiguration
+        _ authentication: AuthenticationConfiguration, _ remote: RemoteFanOutConfiguration, _ link: LinkConfiguration,
+        _ faces: GatewayFaces
     ) throws -> [ServiceGroup.Member] {
         let backlog = stages.backlog(settings)
         let condition = monitoring.conditions[.fanOuts]
@@ -104,19 +106,24 @@ struct RoleServices<B: Backend>: Sendable {
             })
         return backend.services(for: Role.gateway.topics, monitoring, logger) + [
             .init("link", CancelledService(fanOuts.run))
-        ] + (try gateway(settings, limits, authentication, link: fanOuts, backlog, data: nil) {})
+        ] + (try gateway(settings, limits, authentication, faces, link: fanOuts, backlog, data: nil) {})
     }
 
     private func gateway(
         _ settings: GatewayConfiguration, _ limits: LimitsConfiguration,
-        _ authentication: AuthenticationConfiguration, link: some FanOutLink, _ backlog: UploadBacklog, data: String?,
+        _ authentication: AuthenticationConfiguration, _ faces: GatewayFaces, link: some FanOutLink,
+        _ backlog: UploadBacklog, data: String?,
         startLimit: Duration = .seconds(60), canServe: @escaping @Sendable () async throws -> Void
     ) throws -> [ServiceGroup.Member] {
+        if let schema = backend.control.schemas.newest?.schema, let problem = faces.problem(with: schema) {
+            throw FaceProblem(description: problem)
+        }
         let authentication = try Authentication(
             authentication, metrics: monitoring.metrics, logger: logger.labeled("gateway"))
         authentication.addProbe(to: monitoring.readiness)
         let gateway = stages.gateway(
-            settings, limits, authentication.authenticator, link: link, backlog: backlog, devices: backend.devices)
+            settings, limits, authentication.authenticator, faces, link: link, backlog: backlog,
+            devices: backend.devices)
         monitoring.reloads.add { gateway.checkCertificate() }
         if backend.reportsFailures { monitoring.readiness.addProbe("uploads") { gateway.uploadFailure } }
         let runner = GatewayRunner(
@@ -161,4 +168,9 @@ struct RoleServices<B: Backend>: Sendable {
         backend.recordPassed(upload)
         backlog.passed(upload)
     }
+}
+
+/// Why a face cannot serve the schema.
+private struct FaceProblem: Error, CustomStringConvertible {
+    let description: String
 }

@@ -59,13 +59,13 @@ struct Stages<Log: ChangeLog>: Sendable {
 
     func gateway<Link: FanOutLink>(
         _ settings: GatewayConfiguration, _ limits: LimitsConfiguration, _ authenticator: ConfiguredAuthenticator,
-        link: Link, backlog: UploadBacklog, devices: any DeviceRegistry
+        _ faces: GatewayFaces, link: Link, backlog: UploadBacklog, devices: any DeviceRegistry
     ) -> GatewayService<Log, Link, ConfiguredAuthenticator> {
         let logger = logger.labeled("gateway")
         let handler = GatewayHandler(
             log: log, link: link, authenticator: authenticator, history: history, schemas: schemas,
             limits: limits.limits, configuration: settings, backlog: backlog, devices: known(by: devices),
-            logger: logger, metrics: GatewayMetrics(metrics))
+            faces: faces, logger: logger, metrics: GatewayMetrics(metrics))
         control.devices.onChange { [weak handler] in handler?.devicesChanged() }
         let gateway = GatewayService(handler, logger: logger)
         metrics.collect { [gateway] in gateway.counters }

@@ -16,6 +16,7 @@ enum Settings {
     static var schema: ConfigurationSchema {
         var schema = ConfigurationSchema(program: "weir")
         schema.add(PipelineConfiguration.self, as: "", "The process")
+        schema.add(FacesConfiguration.self, as: "", "Other protocols")
         schema.add(LogConfiguration.self, as: "log", "Logging")
         schema.add(OperationsConfiguration.self, as: "operations", "The operations port")
         schema.add(LimitsConfiguration.self, as: "limits", "What a batch may hold")
@@ -129,6 +130,7 @@ struct StageSettings: Sendable {
     var ingest: IngestConfiguration
     var ordering: OrderingConfiguration
     var fanOut: FanOutConfiguration
+    var faces: FacesConfiguration
 
     init(_ reader: ConfigurationReader) {
         limits = reader.read()
@@ -136,7 +138,8 @@ struct StageSettings: Sendable {
         authentication = reader.read()
         ingest = reader.read()
         ordering = reader.read()
-        fanOut = reader.read()
+        faces = reader.read()
+        fanOut = faces.applied(to: reader.read())
         fanOut.directory = reader.read(\PipelineConfiguration.data)
     }
 }

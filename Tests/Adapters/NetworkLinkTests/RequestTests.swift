@@ -36,6 +36,40 @@ import Testing
         await served.server.stop()
     }
 
+    @Test func everyQueryOfRowsHasTheResponseOfAFanOutInTheProcess() async throws {
+        let served = try await ServedFanOut()
+        let gateway = try await ConnectedGateway(to: [served.address])
+        await gateway.served()
+        let owner = Sample.owner(of: 3)
+        let longest = RowID(unchecked: String(repeating: "i", count: 255))
+        let selections: [StreamQuery.Selection] = [
+            .ids(table: 0, []), .ids(table: 7, [longest, RowID(unchecked: "b")]),
+            .table(0, after: nil), .table(2, after: longest),
+            .changes(above: .zero, upTo: .maximum, table: nil), .changes(above: TimeStamp(3), upTo: .zero, table: 0),
+        ]
+        for (number, selection) in selections.enumerated() {
+            let query = StreamQuery(
+                of: owner, selection, limit: number + 1, maximumBytes: number * 1000,
+                leastHead: TimeStamp(Int64(number)))
+            // Another history, as long as nothing is set.
+            #expect(try await gateway.remote.rows(query, within: .zero) == nil)
+            let answer = StreamRows(
+                rows: (0..<number).map {
+                    StreamRow(
+                        table: $0, id: longest, timeStamp: TimeStamp(Int64($0)), isExact: $0 % 2 == 0,
+                        json: Array("{}".utf8))
+                }, head: TimeStamp(Int64(number)), rest: number % 2 == 0 ? nil : selections[number - 1])
+            served.fanOut.set(answer, for: query)
+            #expect(try await gateway.remote.rows(query, within: .zero) == answer)
+        }
+        served.fanOut.setReady(false, owner)
+        await #expect(throws: FanOutError.self) {
+            try await gateway.remote.rows(StreamQuery(of: owner, .table(0, after: nil)), within: .zero)
+        }
+        await gateway.remote.stop()
+        await served.server.stop()
+    }
+
     @Test func cancelledRequestIsCancelledAtTheFanOut() async throws {
         let served = try await ServedFanOut()
         let gateway = try await ConnectedGateway(to: [served.address])

@@ -62,19 +62,21 @@ struct PostgresDeviceRegistryTests {
     }
 
     /// The rights that docs/operations.md gives a gateway's user are enough, and rows of the tables are out of its reach.
-    @Test func needsNoRightButOnItsOwnTable() async throws {
+    @Test func needsNoRightButOnItsOwnTables() async throws {
         var configuration = try await prepared()
         let role = "gateway_" + UUID().uuidString.lowercased().prefix(8)
         let schema = configuration.deviceRegistryTable.split(separator: ".")[0]
         try await execute(
             """
             CREATE ROLE \(role) LOGIN; GRANT USAGE ON SCHEMA \(schema) TO \(role);
-            GRANT SELECT, INSERT, UPDATE, DELETE ON \(configuration.deviceRegistryTable) TO \(role)
+            GRANT SELECT, INSERT, UPDATE, DELETE
+            ON \(configuration.deviceRegistryTable), \(configuration.devicePositionsTable) TO \(role)
             """)
         configuration.shards[0]["user"] = role
         for test in DeviceRegistryConformance.cases {
             try await test.run(open(configuration))
-            try await execute("DELETE FROM \(configuration.deviceRegistryTable)")
+            try await execute(
+                "DELETE FROM \(configuration.deviceRegistryTable); DELETE FROM \(configuration.devicePositionsTable)")
         }
         let pool = try await PostgresPool.start(configuration.shards[0], count: 1)
         await #expect(throws: PostgresError.self) {

@@ -27,6 +27,12 @@ import Testing
             "pulls_per_second", "server_cpu_per_pull", "load_cpu_per_pull", "disk_bytes_read",
             "file_bytes_read_per_pull",
         ],
+        "devices": [
+            "idle_pull_before", "idle_pull_after", "idle_pull_ratio", "first_pull", "first_pull_cpu", "memory",
+        ],
+        "token-requests": ["change", "idle_pull"].flatMap { label in
+            ["none", "cpu_none", "jwt", "cpu_jwt", "ratio", "cpu_ratio"].map { "\(label)_\($0)" }
+        },
         "tokens": ["rs256", "es256", "eddsa"].flatMap { ["first_\($0)", "known_\($0)"] },
         "watchers": ["memory_per_stream", "server_cpu_per_waking", "streams"],
         "owners": [

@@ -43,6 +43,13 @@ struct OutcomeJudgeTests {
         #expect(judge(try book(outcome: false), [Sample.part()], []) == [.notHealed])
     }
 
+    @Test func aRevokedDeviceNeedsNoOutcomeAndLosesNothing() throws {
+        var book = try book(outcome: false)
+        book.isRevoked = true
+        #expect(judge(book, [Sample.part()], [Sample.piece([100, 101])]) == [])
+        #expect(judge(book, [Sample.part()], []) == [.lost])
+    }
+
     /// The batch was sent again later; that does not excuse the loss of the first record.
     @Test func anAcknowledgedRecordThatIsMissingIsLostThoughARepetitionWasApplied() throws {
         #expect(

@@ -87,13 +87,17 @@ struct RunTests {
         func report(_ findings: [Finding]) -> ChaosReport {
             let none = WaitLog.summary([], [])
             return ChaosReport(
-                seed: 1, changes: 2, batches: 1, ordered: 2, rows: 2, repeats: 0, seconds: 1.5, healing: 0.25,
+                seed: 1, changes: 2, batches: 1, ordered: 2, rotations: 3, revoked: 8, refusedAfter: 0.125, rows: 2,
+                repeats: 0, seconds: 1.5, healing: 0.25,
                 faults: ["gateway kill": 2], exits: [], batchWaits: none, pullWaits: none, findings: findings,
                 totalFindings: findings.count)
         }
         #expect(report([]).isSound)
         #expect(report([]).text().contains("every judgment held"))
         #expect(report([]).text().contains("  gateway kill: 2"))
+        #expect(
+            report([]).text().contains(
+                "tokens: 3 changes of keys; 8 devices revoked under load, the last request accepted 0.125 s later"))
         let lost = report([Finding(kind: .lost, text: "anna/k1 batch 1 is gone")])
         #expect(!lost.isSound)
         #expect(lost.text().contains("judged: 1 lost, 0 doubled"))

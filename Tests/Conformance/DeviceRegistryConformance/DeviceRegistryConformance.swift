@@ -77,6 +77,28 @@ package enum DeviceRegistryConformance {
             #expect(left.map(\.knowledgeID.text) == ["k1", "k4", "k5"])
             #expect(try await registry.device(device("x", of: "o")) != nil)
         },
+        ConformanceCase("positions only rise, each by its name and device") { registry in
+            let (first, second) = (device("k1"), device("k1", of: "other"))
+            #expect(try await registry.positions(of: first) == [:])
+            let name = String(repeating: "n", count: DevicePosition.maximumNameLength)
+            try await registry.raise([])
+            try await registry.raise([
+                DevicePosition(first, name: "a", 5), DevicePosition(first, name: name, .max),
+                DevicePosition(second, name: "a", 7),
+            ])
+            try await registry.raise([DevicePosition(first, name: "a", 3), DevicePosition(second, name: "a", 9)])
+            try await registry.raise([DevicePosition(first, name: "A", -1)])
+            #expect(try await registry.positions(of: first) == ["a": 5, name: .max, "A": -1])
+            #expect(try await registry.positions(of: second) == ["a": 9])
+            #expect(try await registry.positions(of: device("k2")) == [:])
+        },
+        ConformanceCase("a forgotten device has no positions") { registry in
+            try await registry.record((1...3).map { DeviceSighting(device("k\($0)"), at: Int64($0)) })
+            try await registry.raise((1...3).map { DevicePosition(device("k\($0)"), name: "a", 1) })
+            try await registry.record([DeviceSighting(device("k4"), at: 10)])
+            #expect(try await registry.positions(of: device("k1")) == [:])
+            #expect(try await registry.positions(of: device("k2")) == ["a": 1])
+        },
         ConformanceCase("many devices are written at once") { registry in
             let sightings = (0..<2500).map { DeviceSighting(device("k", of: "caller \($0)"), at: Int64($0)) }
             try await registry.record(sightings)

@@ -41,7 +41,7 @@ extension Sample {
                 epoch: epoch, schema: hash, upload: UploadReference(partition: 0, offset: 0), logTime: 0, part: 0,
                 owner: device.caller, device: device, batch: nil, contentHash: contentHash, changes: []),
             json: """
-                {"format": 1, "epoch": "\(epoch)", "rules": 3, "schema": "\(hash)", "owner": "abc", "caller": "abc",
+                {"format": 1, "epoch": "\(epoch)", "rules": 4, "schema": "\(hash)", "owner": "abc", "caller": "abc",
                  "knowledge_id": "k1", "content_hash": "\(base64(contentHash))"}
                 """),
         sample("a part with every kind of change", part, json: partJSON),
@@ -74,7 +74,8 @@ extension Sample {
                 values: values("\"A\"", "null")),
             Change(
                 index: 2, table: 1, id: RowID(unchecked: longest), knowledgeID: other, isDelete: true,
-                values: RowValues(), base: .maximum, ifBase: true, updatedAt: .min, isAltered: true),
+                values: RowValues(), base: .maximum, ifBase: true, isForLiveRow: true, ifUnchanged: true,
+                updatedAt: .min, isAltered: true),
             Change(
                 index: Int(Int32.max), table: 0, id: RowID(unchecked: "r3"), knowledgeID: device.knowledgeID,
                 values: values(nil, "3", nil), base: TimeStamp(1), updatedAt: 0),
@@ -94,13 +95,14 @@ extension Sample {
             }))
 
     static let partJSON = """
-        {"format": 1, "epoch": "\(epoch)", "rules": 3, "schema": "\(hash)", "upload_partition": 3,
+        {"format": 1, "epoch": "\(epoch)", "rules": 4, "schema": "\(hash)", "upload_partition": 3,
          "upload_offset": "300", "log_time": "1767322985000001", "owner": "abc", "caller": "abc", "knowledge_id": "k1",
          "batch": "7", "content_hash": "\(base64(contentHash))", "is_atomic": true, "has_ingest_refusal": true,
          "changes": [
            {"id": "r1", "values": {"column": ["\(base64("\"A\""))", "\(base64("null"))"]}},
            {"index": 2, "table": 1, "id": "\(longest)", "knowledge_id": "k\u{E9}2", "is_delete": true,
-            "base": "9007199254740991", "if_base": true, "updated_at": "-9223372036854775808", "is_altered": true},
+            "base": "9007199254740991", "if_base": true, "if_unchanged": true, "is_for_live_row": true,
+            "updated_at": "-9223372036854775808", "is_altered": true},
            {"index": 2147483647, "id": "r3", "values": {"column": ["", "\(base64("3"))", ""]}, "base": "1",
             "updated_at": "0"},
            {"index": 4, "id": "r4", "values": {"column": [""]}, "updated_at": "9223372036854775807"},

@@ -334,6 +334,16 @@ final class KnownDevices: DeviceRegistry {
         if isAway.withLock({ $0 }) { throw DeviceRegistryError("away") }
     }
 
+    func positions(of device: Device) async throws(DeviceRegistryError) -> [String: Int64] {
+        try check()
+        return try await registry.positions(of: device)
+    }
+
+    func raise(_ positions: [DevicePosition]) async throws(DeviceRegistryError) {
+        try check()
+        try await registry.raise(positions)
+    }
+
     func record(_ sightings: [DeviceSighting]) async throws(DeviceRegistryError) {
         try check()
         try await registry.record(sightings)

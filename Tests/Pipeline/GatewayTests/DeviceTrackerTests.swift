@@ -80,5 +80,9 @@ final class RecordedSightings: DeviceRegistry {
 
     func rename(_ device: Device, to name: String?) async throws(DeviceRegistryError) -> Bool { false }
 
+    func positions(of device: Device) async throws(DeviceRegistryError) -> [String: Int64] { [:] }
+
+    func raise(_ positions: [DevicePosition]) async throws(DeviceRegistryError) {}
+
     func close() async {}
 }

@@ -22,7 +22,9 @@ import WebTokens
     }
 
     @Test func describesEveryRouteAndNoOther() {
-        let described = Set(operations.map { "\($0.method) \($0.path)" })
+        let described = Set(
+            operations.filter { $0.operation["tags"]?.elements.compactMap(\.text) != ["faces"] }
+                .map { "\($0.method) \($0.path)" })
         #expect(described == Set(GatewayRoutes.all.map { "\($0.method) \($0.path)" }))
     }
 
@@ -74,7 +76,7 @@ import WebTokens
             }
             let named = parameters.filter { $0["in"]?.text == "path" }.compactMap { $0["name"]?.text }
             #expect(placeholders == named, "\(path)")
-            #expect((operation["requestBody"] != nil) == (method == "post" || method == "patch"))
+            #expect((operation["requestBody"] != nil) == ["post", "put", "patch"].contains(method))
         }
     }
 

@@ -215,6 +215,10 @@ final class ScriptedLink: FanOutLink {
         return try answer.get()
     }
 
+    func rows(_ query: StreamQuery, within: Duration) async throws(FanOutError) -> StreamRows? {
+        StreamRows(head: state.withLock { $0.rows[query.owner]?.head ?? .zero })
+    }
+
     func subscribe(
         to owners: [SyncID], moved: @escaping @Sendable (SyncID, TimeStamp) -> Void
     ) -> any FanOutSubscription {

@@ -32,6 +32,7 @@ struct TestGateway: Sendable {
         var authentication = ScriptedAuthentication()
         var backlog: UploadBacklog?
         var devices: GatewayDevices?
+        var faces = GatewayFaces()
         var logger = Logger.disabled
         var metrics = MetricRegistry()
         var patience: Duration = .seconds(10)
@@ -98,7 +99,8 @@ func withGateway(
         log: setup.log, link: link, authenticator: setup.authentication,
         history: History(epoch: TestGateway.epoch, partitions: setup.log.partitionCount),
         schemas: { [schemas = setup.schemas] in schemas }, limits: setup.limits, configuration: setup.configuration,
-        backlog: setup.backlog, devices: setup.devices, logger: setup.logger, metrics: GatewayMetrics(setup.metrics),
+        backlog: setup.backlog, devices: setup.devices, faces: setup.faces, logger: setup.logger,
+        metrics: GatewayMetrics(setup.metrics),
         clock: clock)
     let service = GatewayService(handler, logger: setup.logger, patience: setup.patience)
     let bound = try await service.start()

@@ -89,6 +89,7 @@ extension LinkRequest {
             case .keptOutcome(let batch, let key, let rows):
                 return .keptOutcome(try await fanOut.keptOutcome(of: batch, for: key, rows: rows, within: limit))
             case .heads(let owners): return .heads(try await fanOut.heads(of: owners))
+            case .rows(let query): return .rows(try await fanOut.rows(query, within: limit))
             }
         } catch {
             return .failure(error)

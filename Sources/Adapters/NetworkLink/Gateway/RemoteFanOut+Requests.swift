@@ -52,6 +52,13 @@ extension RemoteFanOut: FanOutLink {
         return heads.compactMap(\.self)
     }
 
+    /// Rows of one owner by id or by time, from the fan-out that its pulls are sent to.
+    package func rows(_ query: StreamQuery, within limit: Duration) async throws(FanOutError) -> StreamRows? {
+        let response = try await send(.rows(query), about: query.owner, within: limit)
+        guard case .rows(let rows) = response else { throw .notReady(Self.unexpectedResponse) }
+        return rows
+    }
+
     /// Calls `moved` with each new head of an owner, and with the current head when moves may have been missed: at first, and
     /// after a connection was lost.
     package func subscribe(

@@ -49,6 +49,11 @@ extension FanOutMessage: WireEncodable, WireDecodable {
                 response = .heads(
                     try reader.list(field) { (inner, field) throws(WireError) in try inner.timeStamp(field) })
             case 6: response = .failure(try reader.message(field, FanOutError.init(link:)))
+            case 7:
+                let rows = try reader.list(field) { (inner, field) throws(WireError) in
+                    try inner.message(field, StreamRows.init(link:))
+                }
+                response = .rows(rows.last)
             default: try reader.skip(field)
             }
         }
@@ -107,6 +112,10 @@ extension LinkResponse {
                 for head in heads { writer.present(1, head.rawValue) }
             }
         case .failure(let error): writer.message(6) { error.writeLink(to: &$0) }
+        case .rows(let rows):
+            writer.message(7) { writer in
+                if let rows { writer.message(1) { rows.writeLink(to: &$0) } }
+            }
         }
     }
 }

@@ -54,6 +54,7 @@ extension GatewayMessage: WireEncodable, WireDecodable {
             case 5: request = try reader.message(field) { (inner) throws(WireError) in try keptOutcome(&inner) }
             case 6: request = .heads(try reader.owners(field))
             case 7: rows = try reader.message(field, RowWindow.init(link:))
+            case 8: request = .rows(try reader.message(field, StreamQuery.init(link:)))
             default: try reader.skip(field)
             }
         }
@@ -134,6 +135,7 @@ extension LinkRequest {
             }
             if let rows { writer.message(7) { rows.writeLink(to: &$0) } }
         case .heads(let owners): writer.owners(6, owners)
+        case .rows(let query): writer.message(8) { query.writeLink(to: &$0) }
         }
     }
 }

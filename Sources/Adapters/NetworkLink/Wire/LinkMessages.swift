@@ -25,6 +25,7 @@ package enum LinkRequest: Sendable, Hashable {
     case outcome(PartReference, rows: RowWindow?)
     case keptOutcome(batch: Int64, key: DeviceKey, rows: RowWindow?)
     case heads([SyncID])
+    case rows(StreamQuery)
 }
 
 /// A message from a fan-out to a gateway (link.proto).
@@ -54,6 +55,8 @@ package enum LinkResponse: Sendable, Hashable {
     case keptOutcome(PartOutcome?)
     /// One for each owner, in the order of the request.
     case heads([TimeStamp])
+    /// `nil`: the query is from another history.
+    case rows(StreamRows?)
     case failure(FanOutError)
 }
 

@@ -144,10 +144,26 @@ struct SystemTables: Sendable {
             ], key: ["caller", "knowledge_id"], "Devices and when they were seen; gateways write it", fillFactor: 80)
     }
 
+    /// The positions of devices that gateways keep beside the registry (``PostgresDeviceRegistry``).
+    var devicePositions: TableDefinition {
+        table(
+            "weir_device_positions",
+            [
+                .init("caller", "text", comment: "Caller whose device it is", maximumBytes: 255),
+                .init("knowledge_id", "text", comment: "The device", maximumBytes: 255),
+                .init("name", "text", comment: "Name of the position: face and table", maximumBytes: 255),
+                .init("value", "bigint", comment: "The position, which only rises"),
+            ], key: ["caller", "knowledge_id", "name"], "Positions of devices that use a face; gateways write it",
+            fillFactor: 80)
+    }
+
     static let deviceRegistryName = "weir_device_registry"
 
     var all: [TableDefinition] {
-        [migrations, shard, schemas, partitions, owners, devices, outcomes, appliedChanges, deviceRegistry]
+        [
+            migrations, shard, schemas, partitions, owners, devices, outcomes, appliedChanges, deviceRegistry,
+            devicePositions,
+        ]
     }
 
     /// Indexes besides the primary keys.

@@ -5,6 +5,10 @@ struct Requests: Sendable {
     /// The caller's syncId and the device's knowledgeId; both of letters and digits.
     let owner: String
     let device: String
+    /// A bearer token of the caller; `nil`: the header X-Sync-Id names it.
+    var token: String?
+
+    private var identity: String { token.map { "Authorization: Bearer \($0)" } ?? "X-Sync-Id: \(owner)" }
 
     /// `POST /v1/upload` of a batch.
     func upload(batch: Int, of rows: some Sequence<Workload.Row>) -> [UInt8] {
@@ -75,12 +79,12 @@ struct Requests: Sendable {
 
     /// `GET /v1/watch`.
     func watch() -> [UInt8] {
-        Array("GET /v1/watch HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Sync-Id: \(owner)\r\n\r\n".utf8)
+        Array("GET /v1/watch HTTP/1.1\r\nHost: 127.0.0.1\r\n\(identity)\r\n\r\n".utf8)
     }
 
     /// - Parameter headers: further lines, each with its end.
     func post(_ path: String, _ body: [UInt8], headers: String = "") -> [UInt8] {
-        var request = Array("POST \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Sync-Id: \(owner)\r\n\(headers)".utf8)
+        var request = Array("POST \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\n\(identity)\r\n\(headers)".utf8)
         request += "Content-Type: application/json\r\nContent-Length: \(body.count)\r\n\r\n".utf8
         request += body
         return request

@@ -30,12 +30,12 @@ final class ServerProcess: Sendable {
     ///   limit in any case.
     static func start(
         _ weir: WeirProgram, in folder: WorkFolder, name: String, space: ClusterSpace? = nil,
-        schema: String = Workload.schema, hasDefaultLimits: Bool = false
+        schema: String = Workload.schema, hasDefaultLimits: Bool = false, gatewayFlags: [String] = []
     ) async throws -> ServerProcess {
         let schema = try folder.write(schema, to: name + ".yaml")
         let start = Start(
             schema: schema, data: folder.path + "/" + name, space: space, program: weir,
-            hasDefaultLimits: hasDefaultLimits)
+            hasDefaultLimits: hasDefaultLimits, gatewayFlags: gatewayFlags)
         guard let space else { return try await start.inOneProcess(storage: []) }
         if space.cluster.isTogether {
             return try await start.inOneProcess(storage: ["--storage", "cluster"] + space.logFlags + space.tableFlags)
@@ -63,9 +63,10 @@ final class ServerProcess: Sendable {
         let space: ClusterSpace?
         let program: WeirProgram
         let hasDefaultLimits: Bool
+        let gatewayFlags: [String]
 
         private var gateway: [String] {
-            let address = ["--address", "127.0.0.1:0"] + RateFlags.unlimited
+            let address = ["--address", "127.0.0.1:0"] + RateFlags.unlimited + gatewayFlags
             if hasDefaultLimits { return address }
             return address + [
                 // All load comes from one address.

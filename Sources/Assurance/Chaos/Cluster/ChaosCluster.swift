@@ -29,6 +29,7 @@ final class ChaosCluster: Sendable {
     let postgres: PostgresServer?
     let members: [Member]
     let gatewayPorts: [UInt16]
+    let tokens: TokenIssuer
     let tables: ClusterTables
     /// The brokers without a proxy.
     let brokers: String
@@ -92,6 +93,7 @@ final class ChaosCluster: Sendable {
         let links = try (1...Self.copies).map { _ in UInt16(try FreePort.find()) }
         let gateways = try (1...Self.copies).map { _ in UInt16(try FreePort.find()) }
         gatewayPorts = gateways
+        tokens = try TokenIssuer(in: folder)
         var members: [Member] = []
         for (index, name) in names.enumerated() {
             let role = Member.Role.allCases[index / Self.copies]
@@ -118,7 +120,7 @@ final class ChaosCluster: Sendable {
                     [
                         "--address", "127.0.0.1:\(gateways[number])", "--gateway.max-connections-per-address", "0",
                         "--link.fan-outs", ports.map { "127.0.0.1:\($0)" }.joined(separator: ","),
-                    ] + RateFlags.unlimited
+                    ] + RateFlags.unlimited + tokens.flags
             case .ingest, .ordering: arguments += ["--kafka.instance-name", name]
             case .fanout:
                 arguments += ["--link.address", "127.0.0.1:\(links[number])", "--data", "\(folder.path)/\(name)"]

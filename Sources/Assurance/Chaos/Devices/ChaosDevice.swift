@@ -34,11 +34,14 @@ final class ChaosDevice: @unchecked Sendable {
     /// Vectors of drained answers that had to cover a batch whose results are not known yet.
     private var drained: [Int64: [PageJudge.Vector]] = [:]
     private var failures = 0
+    /// `nil`: it is never revoked.
+    private let revocation: Revocation?
 
     init(
         _ name: String, of owner: SyncID, links: [(owner: SyncID, access: String)], seed: UInt64, _ plan: DevicePlan,
-        _ run: RunState
+        _ run: RunState, revocation: Revocation? = nil
     ) {
+        self.revocation = revocation
         self.owner = owner
         self.name = name
         self.links = links
@@ -46,9 +49,12 @@ final class ChaosDevice: @unchecked Sendable {
         self.run = run
         random = SeededGenerator(seed: seed)
         book = BatchBook(owner: owner.text, device: name)
+        book.isRevoked = revocation != nil
         pages = PageJudge("\(owner)/\(name)", granted: [owner] + links.map(\.owner))
-        client = GatewayClient(
-            plan.gateways, owner: owner.text, links: links.map { "\($0.owner):\($0.access)" }.joined(separator: ","))
+        let isForDevice = seed.isMultiple(of: 2)
+        client = GatewayClient(plan.gateways) { [tokens = plan.tokens] in
+            try tokens.token(owner, device: isForDevice ? name : nil, links: links)
+        }
     }
 
     /// The owners whose rows it is sent.
@@ -61,8 +67,8 @@ final class ChaosDevice: @unchecked Sendable {
 
     /// Writes until enough was written, then until its last batch has its outcome.
     func write() {
-        while !run.isDone { act() }
-        while pending != nil, !run.isExpired { act() }
+        while !run.isDone, revocation?.hasEnded != true { act() }
+        while pending != nil, revocation == nil, !run.isExpired { act() }
     }
 
     /// Pulls until nothing is left; `false` where a request failed.
@@ -214,6 +220,15 @@ final class ChaosDevice: @unchecked Sendable {
 
     /// Pauses after a failure, longer after several.
     private func settle(after response: GatewayClient.Response?, isExpected: Set<Int> = []) {
+        if let response, let revocation {
+            if let text = revocation.judge(response, from: client.newest.gateway, sent: client.newest.sent) {
+                run.found(Finding(kind: .revoked, text: "\(owner)/\(name) \(text)"))
+            }
+            // Asks again soon, as somebody would who has found the device.
+            if response.hasCode("device_revoked") {
+                return SystemCall.wait(until: SystemCall.nanoseconds() + 20_000_000)
+            }
+        }
         if let response, [200, 202].contains(response.status) {
             failures = 0
             if !isExpected.contains(response.status) { return }
@@ -275,6 +290,7 @@ extension GatewayClient.Response {
 /// What all devices of a run have in common.
 struct DevicePlan: Sendable {
     let gateways: [UInt16]
+    let tokens: TokenIssuer
     let schema: Schema
     /// How many changes a batch has.
     let batch: ClosedRange<Int>

@@ -63,6 +63,8 @@ struct BatchBook: Sendable {
 
     let owner: String
     let device: String
+    /// Whether the device was revoked while it wrote: its last batch may have no outcome.
+    var isRevoked = false
     private(set) var entries: [Int64: Entry] = [:]
     /// By owner, the newest timeStamp of this device's changes.
     private var newest: [SyncID: Int64] = [:]

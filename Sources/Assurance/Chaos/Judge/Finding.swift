@@ -17,6 +17,8 @@ struct Finding: Sendable, Hashable {
         case vector
         /// A drained device's rows are not those of Postgres.
         case copy
+        /// A revoked device was accepted too long afterwards, or not refused, or one that is not revoked was refused.
+        case revoked
         /// After the end of all faults something did not become ready, settle or drain in time.
         case notHealed = "not healed"
         /// A process ended by a signal that this program did not send.

@@ -89,12 +89,15 @@ struct OutcomeJudge {
         for (device, book) in books.sorted(by: { ($0.value.owner, $0.value.device) < ($1.value.owner, $1.value.device) }
         ) {
             for (number, entry) in book.entries.sorted(by: { $0.key < $1.key }) {
-                judge(book.name(number), entry, BatchKey(device: device, number: number))
+                judge(
+                    book.name(number), entry, BatchKey(device: device, number: number), isRevoked: book.isRevoked)
             }
         }
     }
 
-    private mutating func judge(_ name: BatchName, _ entry: BatchBook.Entry, _ batch: BatchKey) {
+    private mutating func judge(
+        _ name: BatchName, _ entry: BatchBook.Entry, _ batch: BatchKey, isRevoked: Bool
+    ) {
         let count = records[batch] ?? 0
         if count < entry.acknowledgements {
             add(
@@ -107,7 +110,7 @@ struct OutcomeJudge {
         let found = found[batch] ?? Found()
         if let difference = found.difference { add(.wrongOutcome, "\(name): \(difference)", name) }
         guard entry.acknowledgements > 0 || entry.outcome != nil else { return }
-        let isUnsettled = entry.outcome == nil && count >= entry.acknowledgements
+        let isUnsettled = entry.outcome == nil && count >= entry.acknowledgements && !isRevoked
         if found.results < entry.owners.count, !isUnsettled {
             add(
                 .lost,
@@ -116,7 +119,7 @@ struct OutcomeJudge {
         } else if found.results > entry.owners.count {
             add(.doubled, "\(name) has \(found.results) results in ordered, and \(entry.owners.count) changes", name)
         }
-        if entry.outcome == nil {
+        if entry.outcome == nil, !isRevoked {
             add(
                 .notHealed,
                 "\(name) was acknowledged, and its device got no outcome; changes has it \(count) times, ordered has "

@@ -6,6 +6,12 @@ struct ChaosReport: Sendable {
     let batches: Int
     /// Results in `ordered`, each once.
     let ordered: Int
+    /// How often the issuer of the tokens began to sign with another key.
+    let rotations: Int
+    /// Devices that were revoked.
+    let revoked: Int
+    /// How many seconds after the revocation one of them still sent a request that was accepted.
+    let refusedAfter: Double
     let rows: Int
     /// Records that repeat an earlier one.
     let repeats: Int
@@ -32,6 +38,8 @@ struct ChaosReport: Sendable {
             "seed \(seed): \(changes) changes in \(batches) batches in \(Self.round(seconds)) s; "
                 + "\(faults.values.reduce(0, +)) faults; healed \(Self.round(healing)) s after the last",
             "ordered: \(ordered) results, \(rows) rows, \(repeats) repeated records",
+            "tokens: \(rotations) changes of keys; \(revoked) devices revoked under load, the last request accepted "
+                + "\(Self.round(refusedAfter)) s later",
             "faults:",
         ]
         lines += faults.sorted { $0.key < $1.key }.map { "  \($0.key): \($0.value)" }

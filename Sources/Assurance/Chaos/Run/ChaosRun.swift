@@ -69,12 +69,18 @@ struct ChaosRun: Sendable {
         }
         state.events.record("every process is ready")
         let plan = DevicePlan(
-            gateways: cluster.gatewayPorts, schema: cluster.tables.schema, batch: options.batch, rows: options.rows)
+            gateways: cluster.gatewayPorts, tokens: cluster.tokens, schema: cluster.tables.schema, batch: options.batch,
+            rows: options.rows)
         let devices = makeDevices(plan)
+        let revoked = makeRevoked(plan)
         let player = FaultPlayer(cluster, state)
         state.begin()
+        let rotation = Task { try await rotateKeys(of: cluster.tokens) }
+        defer { rotation.cancel() }
+        let writers = devices + revoked.map(\.device)
+        let writing = Task { try await LoadThreads.run(writers.count) { writers[$0].write() } }
+        let refusedAfter = try await revoke(revoked, plan)
         let faults = Task { try await player.play(seed: options.seed, perMinute: options.faultsPerMinute) }
-        let writing = Task { try await LoadThreads.run(devices.count) { devices[$0].write() } }
         while !state.isDone {
             try interruption.check()
             try await Task.sleep(for: .seconds(1))
@@ -116,10 +122,13 @@ struct ChaosRun: Sendable {
                 state.found(Finding(kind: .crashed, text: text))
             }
         }
-        let judged = try await judge(all, cluster)
+        rotation.cancel()
+        let rotations = try await rotation.value
+        let judged = try await judge(all, revoked.map(\.device.book), cluster)
         return ChaosReport(
             seed: options.seed, changes: state.progress.changes, batches: state.progress.batches,
-            ordered: judged.changes, rows: judged.rows, repeats: judged.repeats, seconds: seconds, healing: healed,
+            ordered: judged.changes, rotations: rotations, revoked: revoked.count, refusedAfter: refusedAfter,
+            rows: judged.rows, repeats: judged.repeats, seconds: seconds, healing: healed,
             faults: player.played, exits: exits, batchWaits: state.waits.batches(),
             pullWaits: state.waits.pulls(), findings: state.findings, totalFindings: state.totalFindings)
     }
@@ -142,6 +151,61 @@ struct ChaosRun: Sendable {
     private func makeFresh(_ plan: DevicePlan) -> [ChaosDevice] {
         (0..<options.owners).map {
             ChaosDevice("fresh", of: SyncID(unchecked: "owner\($0)"), links: [], seed: options.seed &+ 7, plan, state)
+        }
+    }
+
+    /// Another device of each owner, which is revoked while it writes.
+    private func makeRevoked(_ plan: DevicePlan) -> [(device: ChaosDevice, revocation: Revocation)] {
+        (0..<options.owners).map { index in
+            let revocation = Revocation()
+            let device = ChaosDevice(
+                "lost", of: SyncID(unchecked: "owner\(index)"), links: [],
+                seed: options.seed &* 1_000_003 &+ 900_000 &+ UInt64(index), plan, state, revocation: revocation)
+            return (device, revocation)
+        }
+    }
+
+    /// Revokes devices while all write, and lets them try on for longer than they may be accepted.
+    ///
+    /// - Returns: how many seconds after the revocation a device still sent a request that was accepted.
+    private func revoke(
+        _ revoked: [(device: ChaosDevice, revocation: Revocation)], _ plan: DevicePlan
+    ) async throws -> Double {
+        try await Task.sleep(for: .seconds(2))
+        try await LoadThreads.run {
+            for (index, (device, revocation)) in revoked.enumerated() {
+                let client = GatewayClient(plan.gateways) {
+                    try plan.tokens.token(device.owner, device: "k1", links: [], scope: "read write devices")
+                }
+                revocation.requested()
+                let response = client.delete("/v1/devices/\(device.name)", at: index % plan.gateways.count)
+                revocation.answered()
+                guard response?.status == 204 else {
+                    throw LoadFailure("a device cannot be revoked: \(response?.text ?? "no answer")")
+                }
+            }
+        }
+        state.events.record("\(revoked.count) devices are revoked")
+        try await Task.sleep(for: .seconds(Revocation.limit + 2))
+        for (device, revocation) in revoked where revocation.end() < plan.gateways.count {
+            state.found(
+                Finding(kind: .revoked, text: "\(device.owner)/\(device.name) was not refused by every gateway"))
+        }
+        return revoked.map(\.revocation.lastAccepted).max() ?? 0
+    }
+
+    /// Lets the issuer use other keys until the task is cancelled; returns how often it changed them.
+    private func rotateKeys(of tokens: TokenIssuer) async throws -> Int {
+        var count = 0
+        while true {
+            do {
+                try await Task.sleep(for: .seconds(TokenIssuer.period))
+            } catch {
+                return count
+            }
+            try tokens.rotate()
+            state.events.record("the issuer signs with another key")
+            count += 1
         }
     }
 
@@ -171,10 +235,10 @@ struct ChaosRun: Sendable {
     }
 
     private func judge(
-        _ devices: [ChaosDevice], _ cluster: ChaosCluster
+        _ devices: [ChaosDevice], _ revoked: [BatchBook], _ cluster: ChaosCluster
     ) async throws -> (changes: Int, rows: Int, repeats: Int) {
         state.events.record("judging the topics")
-        var outcomes = OutcomeJudge(devices.map(\.book))
+        var outcomes = OutcomeJudge(devices.map(\.book) + revoked)
         let log = try await KafkaChangeLog(
             KafkaChangeLogConfiguration(
                 servers: cluster.brokers.split(separator: ",").map(String.init), topicPrefix: cluster.topicPrefix))

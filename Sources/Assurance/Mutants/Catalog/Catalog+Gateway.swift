@@ -110,7 +110,7 @@ extension Catalog {
             "body.count < limits.maxBatchBytes"),
         .expression(
             "a body above the largest size is read", in: handler,
-            ".acceptUpTo(limits.maxBatchBytes, caller: Self.name(ofShare: caller))", ".accept",
+            "route == .device ? Self.maximumUnusedBody : limits.maxBatchBytes", "Int.max",
             unfound: "the handler refuses it a second time, when it parses the body"),
     ]
 }

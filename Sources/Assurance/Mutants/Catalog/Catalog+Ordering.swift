@@ -3,15 +3,18 @@ extension Catalog {
     private static let partition = "Pipeline/Ordering/PartitionOrdering.swift"
     private static let deciding = "Pipeline/Ordering/PartitionOrdering+Deciding.swift"
     private static let overlay = "Pipeline/Ordering/Overlay.swift"
+    private static let results = "Pipeline/Ordering/ResultPosition.swift"
 
     static let ordering: [Mutant] = [
         .expression("a replaced worker publishes", in: worker, "ordering.isOwn(found.position)", "true", seeds: 140),
+        .statement(
+            "the tables are written before ordered has the results", in: worker, "try await takeOffsets(of: receipt)"),
         .expression(
-            "the tables are written before ordered has the results", in: worker, "try await receipt.offsets().last",
-            "nil as Int64?"),
+            "the tables name an offset of ordered before their last result", in: results, "expected", "expected - 1",
+            within: "position = expected"),
         .expression(
-            "the tables name an offset of ordered before their last result", in: worker, "offset + 1", "offset",
-            within: "orderedOffset = offset + 1"),
+            "the tables' position passes results of another worker", in: results, "nextOffset < heldUntil", "false",
+            seeds: 200),
         .statement("the reading task is not woken", in: worker, "if effects.wakesReader { stepsWritten.signal() }"),
         .statement("the writing task is not woken", in: worker, "if effects.wakesWriter { stepAdded.signal() }"),
         .expression(

@@ -40,6 +40,16 @@ extension Catalog {
         .expression(
             "versions of the same device count as another's", in: row,
             "(writer == device ? othersTimeStamp : timeStamp) <= base", "timeStamp <= base"),
+        .expression(
+            "the device's own versions leave a row unchanged", in: change, "change.base != row.timeStamp",
+            "!row.isCurrent(change.base, for: part.device)", seeds: 40),
+        .expression(
+            "a row that nobody must have changed is not compared", in: "Model/SyncModel/Changes/Change.swift",
+            "rules >= 4 && change.ifUnchanged", "false", seeds: 20),
+        .expression(
+            "a tombstone is compared with base, too", in: change, "!(isForLiveRow && row.isDeleted)", "true", seeds: 20),
+        .expression(
+            "another's tombstone is revived unseen", in: change, "isForLiveRow && isOwn", "isForLiveRow", seeds: 20),
         .expression("the last writer is older than itself", in: change, "row.writer != part.device", "true"),
         .expression(
             "an equal updatedAt loses", in: change, "updatedAt(of: change) < row.updatedAt",

@@ -104,5 +104,6 @@ extension Edit {
     fileprivate func isSame(as change: Change) -> Bool {
         change.id.text == id && change.table == table && change.isDelete == isDelete
             && change.base.rawValue == base ?? 0 && change.ifBase == ifBase
+            && change.ifUnchanged == ifUnchanged && change.isForLiveRow == isForLiveRow
     }
 }

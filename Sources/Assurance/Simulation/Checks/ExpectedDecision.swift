@@ -28,7 +28,10 @@ struct ExpectedDecision {
         }
         let hasSeenOthers = row.versions.allSatisfy { $0.timeStamp <= change.base || $0.writer == part.device }
         let isCurrent = hasSeenOthers && change.base <= row.state.timeStamp
-        if table.policy == .checkBase || change.ifBase, !isCurrent { return .unchanged(.conflict) }
+        let isConditional = table.policy == .checkBase || change.ifBase
+        let isOpenTombstone = row.state.isDeleted && change.isForLiveRow
+        if isConditional, !isOpenTombstone, !isCurrent { return .unchanged(.conflict) }
+        if change.ifUnchanged, change.base != row.versions.last?.timeStamp { return .unchanged(.conflict) }
         if row.state.isDeleted {
             if change.isDelete {
                 return .unchanged(
@@ -36,7 +39,8 @@ struct ExpectedDecision {
                         timeStamp: row.state.timeStamp, version: row.state.version, knowledgeID: row.state.knowledgeID))
             }
             // Only a device that has seen the tombstone recreates the row.
-            if change.base == row.state.timeStamp { return created }
+            let isOwn = row.versions.last.map { $0.writer == part.device && $0.isDelete } ?? false
+            if change.base == row.state.timeStamp || isOpenTombstone && isOwn { return created }
         } else if table.policy == .lastWriteWins, !change.isDelete, row.state.writer != part.device,
             editTime < row.state.updatedAt
         {

@@ -31,8 +31,8 @@ final class LogAudit: @unchecked Sendable {
         var orderedEnd: Int64 = 0
         /// How many of `fresh` have a whole result.
         var decided = 0
-        /// The offsets in `ordered` after the results of the fresh parts.
-        var resultEnds: [Int64] = []
+        /// The offsets in `ordered` of the results of the fresh parts, where each is first.
+        var resultStarts: [Int64] = []
         var joining: OrderedPiece?
         var pieces: [PieceName: [UInt8]] = [:]
         /// How many of `uploads` are known to have all their parts.
@@ -136,6 +136,7 @@ final class LogAudit: @unchecked Sendable {
         // Streams have the rows of a piece before the result's last piece is in the log.
         world.streams.add(piece.rows.map(\.row))
         var joined = partitions[partition].joining ?? piece
+        if partitions[partition].joining == nil { partitions[partition].resultStarts.append(record.offset) }
         if partitions[partition].joining != nil {
             joined.rows += piece.rows
             joined.results += piece.results
@@ -145,7 +146,6 @@ final class LogAudit: @unchecked Sendable {
         guard piece.isLast else { return }
         partitions[partition].joining = nil
         partitions[partition].decided += 1
-        partitions[partition].resultEnds.append(record.offset + 1)
         world.record(
             "\(item): \(joined.verdict), \(joined.rows.map(\.row.timeStamp)) of changes \(piece.changesOffset)")
         model.check(joined, of: next.part, partition)
@@ -194,11 +194,16 @@ final class LogAudit: @unchecked Sendable {
         }
     }
 
-    /// The offset in `ordered` after the results of the parts before an offset of `changes`; `nil` where one is missing.
-    func orderedEnd(after offset: Int64, of partition: Int) -> Int64? {
+    /// Whether `ordered` has the whole results of the parts before an offset of `changes`.
+    func hasResults(before offset: Int64, of partition: Int) -> Bool {
+        partitions[partition].fresh.count { $0.offset < offset } <= partitions[partition].decided
+    }
+
+    /// Where in `ordered` the results of the parts from an offset of `changes` on begin; `nil` where there are none.
+    func resultsStart(from offset: Int64, of partition: Int) -> Int64? {
         let count = partitions[partition].fresh.count { $0.offset < offset }
-        guard count <= partitions[partition].decided else { return nil }
-        return count == 0 ? 0 : partitions[partition].resultEnds[count - 1]
+        let starts = partitions[partition].resultStarts
+        return count < starts.count ? starts[count] : nil
     }
 
     func orderedEnd(of partition: Int) -> Int64 { partitions[partition].orderedEnd }

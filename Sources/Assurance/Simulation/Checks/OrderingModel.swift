@@ -10,7 +10,7 @@ final class OrderingModel: @unchecked Sendable {
     /// A row and every version that it had.
     struct Row {
         var state: OrderedRow
-        var versions: [(timeStamp: TimeStamp, writer: Device)]
+        var versions: [(timeStamp: TimeStamp, writer: Device, isDelete: Bool)]
     }
 
     /// The batch of a device, and the owner of one of its parts.
@@ -21,6 +21,8 @@ final class OrderingModel: @unchecked Sendable {
 
     /// What the first outcome of a part must show.
     struct PartOutcome {
+        /// Of the whole batch.
+        let contentHash: [UInt8]
         /// By the index of its change, each row that a conflict or a refusal shows, with its timeStamp after the part.
         var shown: [Int: (key: RowKey, timeStamp: TimeStamp)] = [:]
         /// The newest row that the part wrote.
@@ -141,7 +143,7 @@ final class OrderingModel: @unchecked Sendable {
                     continue
                 }
                 timeStamp = next
-                row = Row(state: state, versions: (row?.versions ?? []) + [(next, part.device)])
+                row = Row(state: state, versions: (row?.versions ?? []) + [(next, part.device, change.isDelete)])
                 touched[key] = row
                 expected.append(
                     state.isDeleted && !change.isDelete
@@ -277,7 +279,7 @@ final class OrderingModel: @unchecked Sendable {
 
     private func keepOutcome(_ results: [ChangeResult], _ touched: [RowKey: Row], _ part: ChangePart) {
         guard let batch = part.batch else { return }
-        var outcome = PartOutcome()
+        var outcome = PartOutcome(contentHash: part.contentHash)
         for result in results where result.status.isRejected && !result.status.isBatchRowsTooLarge {
             let key = RowKey(table: result.table, owner: part.owner, id: result.id)
             if let row = touched[key] ?? rows[key] { outcome.shown[result.index] = (key, row.state.timeStamp) }

@@ -22,10 +22,13 @@ struct ShownRows {
         keys = edits.map { RowKey(table: $0.table, owner: $0.owner, id: RowID(unchecked: $0.id)) }
         expected = batch.map { batch in
             let owners = Set(edits.map(\.owner) + [device.caller])
-            return owners.reduce(into: [:]) { shown, owner in
+            let outcomes = owners.reduce(into: [SyncID: OrderingModel.PartOutcome]()) { outcomes, owner in
                 let part = OrderingModel.PartName(key: DeviceKey(owner: owner, device: device), batch: batch)
-                shown.merge(world.audit.model.outcomes[part]?.shown ?? [:]) { $1 }
+                outcomes[owner] = world.audit.model.outcomes[part]
             }
+            // With other content, the number may be new to an owner for whom the first batch had no part.
+            let own = outcomes.values.filter { $0.contentHash == outcomes[device.caller]?.contentHash }
+            return own.reduce(into: [:]) { shown, outcome in shown.merge(outcome.shown) { $1 } }
         }
     }
 

@@ -36,6 +36,9 @@ final class SimulatedDevice: @unchecked Sendable {
     var memory = Memory()
     private var backup = Memory()
     private var wasRestored = false
+    private var token: SimulatedIssuer.Token?
+    /// Whether its tokens are for it alone.
+    private let hasOwnToken: Bool
     /// When the time of its long poll is over; `nil` while it has none.
     var pollEnd: Duration?
     /// The outcomes of its batches, by number and content.
@@ -53,6 +56,7 @@ final class SimulatedDevice: @unchecked Sendable {
         self.caller = caller
         self.world = world
         device = Device(caller: caller, knowledgeID: KnowledgeID(unchecked: name))
+        hasOwnToken = world.random.once(in: 2)
         chooseLinks()
         backup = memory
     }
@@ -201,11 +205,10 @@ final class SimulatedDevice: @unchecked Sendable {
         _ method: HTTPMethod, _ path: String, query: [(String, String)] = [], headers: [(String, String)] = [],
         body: [UInt8] = [], changes: Int = 0, mayTimeOut: Bool = true
     ) async -> HTTPResponse? {
-        var headers = headers + [("X-Sync-Id", caller.text)]
-        if !links.isEmpty {
-            headers.append(("X-Sync-Links", links.map { "\($0.owner):\($0.access)" }.joined(separator: ",")))
-        }
         await world.delay(nil)
+        token = world.issuer.token(
+            token, for: caller, device: hasOwnToken ? name : nil, links: links, at: world.scheduler.now)
+        let headers = headers + [("Authorization", "Bearer \(token?.text ?? "")")]
         guard let request = HTTPRequest(direct: method, path, query: query, headers: headers, body: body),
             let (process, gateway) = world.anyGateway()
         else { return nil }

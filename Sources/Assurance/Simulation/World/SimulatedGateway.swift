@@ -7,7 +7,7 @@ import SyncModel
 /// A gateway process without its HTTP server: requests and answers are values.
 final class SimulatedGateway: @unchecked Sendable {
     // Unchecked: used on the run's thread alone.
-    private let handler: GatewayHandler<SimulatedLog, SimulatedLink, NoAuthentication>
+    private let handler: GatewayHandler<SimulatedLog, SimulatedLink, TokenAuthenticator>
     private let world: World
     private let process: SimulatedProcess
     private let start: Duration
@@ -32,7 +32,8 @@ final class SimulatedGateway: @unchecked Sendable {
         }
         let schemas = world.scenario.schemas
         handler = GatewayHandler(
-            log: log, link: SimulatedLink(world: world, process: process), authenticator: NoAuthentication(),
+            log: log, link: SimulatedLink(world: world, process: process),
+            authenticator: world.issuer.authenticator(world.clock),
             history: world.scenario.history, schemas: { schemas },
             limits: SyncLimits(
                 maxBatchBytes: world.scenario.maxBatchBytes,
@@ -44,12 +45,14 @@ final class SimulatedGateway: @unchecked Sendable {
 
     /// Answers a request; `nil` where the client gets no answer: it timed out, the process died, or the answer was lost.
     func answer(_ request: HTTPRequest, timeout: Duration?) async -> HTTPResponse? {
+        var request = request
         switch handler.bodyPolicy(for: request) {
         case .refuse(let response): return response
         case .accept: break
-        case .acceptUpTo(let size, caller: _):
+        case .acceptUpTo(let size, caller: _, let context):
             // As the server refuses it.
             if request.body.count > size { return HTTPResponse(status: 413) }
+            request.context = context
         }
         let reply = Reply()
         switch handler.respond(to: request) {

@@ -48,6 +48,10 @@ struct SimulatedLink: FanOutLink {
         try await exchange { stage throws(FanOutError) in try await stage.heads(of: owners) }
     }
 
+    func rows(_ query: StreamQuery, within limit: Duration) async throws(FanOutError) -> StreamRows? {
+        try await exchange { stage throws(FanOutError) in try await stage.rows(query, within: limit) }
+    }
+
     func subscribe(
         to owners: [SyncID], moved: @escaping @Sendable (SyncID, TimeStamp) -> Void
     ) -> any FanOutSubscription {

@@ -14,6 +14,7 @@ final class World: @unchecked Sendable {
     let scenario: Scenario
     let faults: Faults
     let clock: SimulatedClock
+    let issuer = SimulatedIssuer()
     let log: MemoryChangeLog
     private let tables = MemoryTables()
     let store: MemoryRecordStore
@@ -248,13 +249,17 @@ final class World: @unchecked Sendable {
     func wrote(_ step: StoreStep, by process: SimulatedProcess) {
         audit.catchUp()
         record("tables[\(step.partition)]: \(process.name) writes up to changes \(step.position.state.nextOffset)")
-        guard let end = audit.orderedEnd(after: step.position.state.nextOffset, of: step.partition),
-            end <= step.position.orderedOffset || step.position.orderedOffset == 0 && end == 0
-        else {
+        let (next, position) = (step.position.state.nextOffset, step.position.orderedOffset)
+        guard audit.hasResults(before: next, of: step.partition) else {
             return fail(
                 .publishThenWrite,
-                "the tables of partition \(step.partition) are at offset \(step.position.state.nextOffset) of changes and "
-                    + "\(step.position.orderedOffset) of ordered, where their results are incomplete")
+                "the tables of partition \(step.partition) are at offset \(next) of changes, where results are missing")
+        }
+        if let start = audit.resultsStart(from: next, of: step.partition), start < position {
+            fail(
+                .publishThenWrite,
+                "the tables of partition \(step.partition) are at offset \(next) of changes and \(position) of ordered, which has "
+                    + "later results from \(start) on")
         }
         let ordered = audit.orderedEnd(of: step.partition)
         if step.position.orderedOffset > ordered {

@@ -15,6 +15,15 @@ package struct Change: Sendable, Hashable {
     package var base: TimeStamp
     /// Whether `base` is a condition under every policy.
     package var ifBase: Bool
+    /// Whether `base` is a condition for a row that is not deleted alone, with ``ifBase`` and under `checkBase`: a tombstone that the same
+    /// device made counts as seen, and to another the change is one that had not seen it.
+    ///
+    /// Unknown before rules version 4.
+    package var isForLiveRow: Bool
+    /// Whether the row's newest version must be `base`, whoever wrote it; zero: there is no row and no tombstone.
+    ///
+    /// Unknown before rules version 4.
+    package var ifUnchanged: Bool
     /// The time of the edit by the device's clock, microseconds since 1970; `nil` when missing.
     package var updatedAt: Int64?
     /// Whether conversion to canonical form changed a value (I6).
@@ -24,8 +33,8 @@ package struct Change: Sendable, Hashable {
 
     package init(
         index: Int, table: Int, id: RowID, knowledgeID: KnowledgeID, isDelete: Bool = false, values: RowValues,
-        base: TimeStamp = .zero, ifBase: Bool = false, updatedAt: Int64? = nil, isAltered: Bool = false,
-        identity: ChangeIdentity? = nil
+        base: TimeStamp = .zero, ifBase: Bool = false, isForLiveRow: Bool = false, ifUnchanged: Bool = false,
+        updatedAt: Int64? = nil, isAltered: Bool = false, identity: ChangeIdentity? = nil
     ) {
         self.index = index
         self.table = table
@@ -35,6 +44,8 @@ package struct Change: Sendable, Hashable {
         self.values = values
         self.base = base
         self.ifBase = ifBase
+        self.isForLiveRow = isForLiveRow
+        self.ifUnchanged = ifUnchanged
         self.updatedAt = updatedAt
         self.isAltered = isAltered
         self.identity = identity
@@ -197,6 +208,15 @@ package struct ChangePart: Sendable, Hashable {
         self.changes = changes
         self.summary = summary
     }
+
+    /// Whether a row must be at the change's `base`; rules versions below 4 have no such condition.
+    func mustBeUnchanged(_ change: Change) -> Bool { rules >= 4 && change.ifUnchanged }
+
+    /// Whether the change's `base` is no condition for a tombstone; rules versions below 4 have no such changes.
+    func isForLiveRow(_ change: Change) -> Bool { rules >= 4 && change.isForLiveRow }
+
+    /// Whether ``OrderedRow/isExact`` is about columns alone; before rules version 4 another `updatedAt` counted, too.
+    var isExactByColumns: Bool { rules >= 4 }
 
     package var deviceKey: DeviceKey { DeviceKey(owner: owner, device: device) }
 

@@ -75,6 +75,7 @@ package enum RulesVersion {
     /// The newest that this code implements; a record with a greater one pauses its partition.
     ///
     /// Version 2 limits the rows that a part touches (``TouchedRows``). Version 3 applies a change with a `changeId` once
-    /// (``AppliedChange``), and limits what an owner has (``OwnerQuota``).
-    package static let current = 3
+    /// (``AppliedChange``), and limits what an owner has (``OwnerQuota``). Version 4 knows
+    /// ``Change/ifUnchanged`` and ``Change/isForLiveRow``, and ``OrderedRow/isExact`` is about columns alone.
+    package static let current = 4
 }

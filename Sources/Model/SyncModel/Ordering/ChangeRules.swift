@@ -229,7 +229,7 @@ struct ChangeRules {
         guard let index = written[key] else { return }
         mustSettle = true
         rows[index].heldFrom = nil
-        rows[index].row.isExact = false
+        isNotExact(index)
     }
 
     /// A repeat is not stored again, and its device may have its values on top of those of the part's other changes: no version of
@@ -239,6 +239,12 @@ struct ChangeRules {
         guard let index = written[key] else { return }
         mustSettle = true
         rows[index].heldFrom = nil
+        isNotExact(index)
+    }
+
+    /// The device may have other columns than a row that this part wrote; a tombstone has none that matter.
+    private mutating func isNotExact(_ index: Int) {
+        if part.isExactByColumns, rows[index].row.isDeleted { return }
         rows[index].row.isExact = false
     }
 
@@ -257,15 +263,21 @@ struct ChangeRules {
             return creation(change)
         }
         let policy = schema.tables[change.table].policy
-        if policy == .checkBase || change.ifBase, !row.isCurrent(change.base, for: part.device) {
+        let isForLiveRow = part.isForLiveRow(change)
+        if policy == .checkBase || change.ifBase, !(isForLiveRow && row.isDeleted),
+            !row.isCurrent(change.base, for: part.device)
+        {
             return .keep(.conflict)
         }
+        if part.mustBeUnchanged(change), change.base != row.timeStamp { return .keep(.conflict) }
         if row.isDeleted {
             if change.isDelete {
                 return .keep(
                     .applied(timeStamp: row.timeStamp, version: row.version, knowledgeID: row.knowledgeID))
             }
-            if change.base == row.timeStamp { return creation(change) }
+            // Not one that the device has edited unseen.
+            let isOwn = row.writer == part.device && row.isExact
+            if change.base == row.timeStamp || isForLiveRow && isOwn { return creation(change) }
         } else if policy == .lastWriteWins, !change.isDelete, row.writer != part.device,
             updatedAt(of: change) < row.updatedAt
         {
@@ -320,18 +332,24 @@ struct ChangeRules {
         let table = schema.tables[change.table]
         let updatedAt = rowUpdatedAt(change, over: old, policy: table.policy)
         var isAltered = isAltered
-        if table.policy == .lastWriteWins, change.updatedAt != updatedAt { isAltered = true }
         let isFull = change.values.writesAll(table.columns.count)
         if !repeated.isEmpty, repeated.contains(key) { isAltered = true }
         // The device may still have the tombstone's other columns of a revived row, unless the change writes every
         // column.
         if isCreation, old != nil, !isFull { isAltered = true }
+        let isDeleted = isDeleted(change, old, isCreation: isCreation)
+        var isExact = isFull && !isAltered
+        // A delete leaves nothing that could differ; who edited a tombstone does not know that the row is deleted.
+        if isDeleted, part.isExactByColumns { isExact = change.isDelete }
+        if table.policy == .lastWriteWins, change.updatedAt != updatedAt {
+            isAltered = true
+            if !part.isExactByColumns { isExact = false }
+        }
         let row = OrderedRow(
             key: key, knowledgeID: old?.knowledgeID ?? change.knowledgeID, timeStamp: next,
             version: (old?.version ?? 0) + 1,
-            isDeleted: isDeleted(change, old, isCreation: isCreation),
-            createdAt: old?.createdAt ?? part.logTime, updatedAt: updatedAt, writer: part.device,
-            writerBatch: part.batch, isExact: isFull && !isAltered,
+            isDeleted: isDeleted, createdAt: old?.createdAt ?? part.logTime, updatedAt: updatedAt, writer: part.device,
+            writerBatch: part.batch, isExact: isExact,
             othersTimeStamp: old.map { $0.writer == part.device ? $0.othersTimeStamp : $0.timeStamp } ?? .zero,
             values: values)
         let index = written[key]

@@ -71,7 +71,9 @@ package struct OrderedRow: Sendable, Hashable {
         get { box.content.writerBatch }
         set { content.writerBatch = newValue }
     }
-    /// Whether the row is exactly what the writer sent: every column, no value altered.
+    /// Whether the row is exactly what the writer sent: every column, no value altered; a tombstone, whether the writer deleted it.
+    ///
+    /// Where the row was last written by the rules before version 4, and is under lastWriteWins, its `updatedAt`, too.
     package var isExact: Bool {
         get { box.content.isExact }
         set { content.isExact = newValue }

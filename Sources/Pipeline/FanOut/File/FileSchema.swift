@@ -7,14 +7,14 @@
 /// - uploads: for each partition of `uploads` the highest record and part whose result is complete.
 /// - owners, knowledge: the heads of each owner's stream and of each device that created rows of it; for devices whose rows
 /// are in time_index, a timeStamp that they begin with.
-/// - stream: the newest version of each row, in the order of pulls. There is no index by id: rows are found by their
-/// locators (``RowLocator``).
+/// - stream: the newest version of each row, in the order of pulls. Pulls need no index by id: they find rows by their locators
+/// (``RowLocator``). Where faces are served, ``rowIndexes`` find them by id, and the rows of one table by timeStamp.
 /// - time_index: the rows of an owner's devices after the first 64 (``OwnerHeads/unindexedDevices``), by timeStamp, so that
 /// a page need not begin with a search for each of them.
 /// - devices, outcomes: the newest 16 outcomes of each device with each owner, in the pieces of their results.
 enum FileSchema {
     /// Incremented when the tables change; a file of another format is rebuilt.
-    static let format: Int32 = 3
+    static let format: Int32 = 4
 
     static let tables: [(name: String, sql: String)] = [
         (
@@ -53,7 +53,7 @@ enum FileSchema {
             """
             CREATE TABLE stream(owner_no INTEGER NOT NULL, device_no INTEGER NOT NULL, time_stamp INTEGER NOT NULL, \
             table_no INTEGER NOT NULL, row_id BLOB NOT NULL, json BLOB NOT NULL, checksum INTEGER NOT NULL, \
-            PRIMARY KEY(owner_no, device_no, time_stamp)) STRICT, WITHOUT ROWID
+            is_exact INTEGER NOT NULL, PRIMARY KEY(owner_no, device_no, time_stamp)) STRICT, WITHOUT ROWID
             """
         ),
         (
@@ -80,6 +80,12 @@ enum FileSchema {
             checksum INTEGER NOT NULL, PRIMARY KEY(dev_no, slot, piece)) STRICT, WITHOUT ROWID
             """
         ),
+    ]
+
+    /// Indexes of `stream` that a file has only where ``FanOutConfiguration/rowIndexes`` asks for them.
+    static let rowIndexes: [(name: String, sql: String)] = [
+        ("stream_by_id", "CREATE INDEX stream_by_id ON stream(owner_no, table_no, row_id)"),
+        ("stream_by_table", "CREATE INDEX stream_by_table ON stream(owner_no, table_no, time_stamp)"),
     ]
 
     /// The tables whose checksums are in the digest.

@@ -24,6 +24,7 @@ package final class StreamAudit: Sendable {
         /// The creating device.
         package let knowledgeID: KnowledgeID
         package let timeStamp: TimeStamp
+        package let isExact: Bool
         package let json: [UInt8]
     }
 
@@ -92,7 +93,7 @@ package final class StreamAudit: Sendable {
                 """
                 SELECT owner_no, device_no, time_stamp, table_no, row_id, json, \
                 (SELECT sync_id FROM owners WHERE owners.owner_no = stream.owner_no), \
-                (SELECT knowledge_id FROM knowledge WHERE knowledge.device_no = stream.device_no) \
+                (SELECT knowledge_id FROM knowledge WHERE knowledge.device_no = stream.device_no), is_exact \
                 FROM stream WHERE (owner_no, device_no, time_stamp) > (?1, ?2, ?3) \
                 ORDER BY owner_no, device_no, time_stamp LIMIT ?4
                 """)
@@ -114,7 +115,10 @@ package final class StreamAudit: Sendable {
                     throw StreamFailure.damaged("the row \(position.timeStamp) of owner \(position.owner) is damaged")
                 }
                 let key = RowKey(table: Int(try statement.integer(at: 3)), owner: owner, id: id)
-                rows.append(Row(key: key, knowledgeID: device, timeStamp: timeStamp, json: try statement.bytes(at: 5)))
+                rows.append(
+                    Row(
+                        key: key, knowledgeID: device, timeStamp: timeStamp,
+                        isExact: try statement.integer(at: 8) != 0, json: try statement.bytes(at: 5)))
                 last = position
             }
             return (rows, last)

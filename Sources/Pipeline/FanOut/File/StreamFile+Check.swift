@@ -28,7 +28,9 @@ extension StreamFile {
             return FileRecords.checksum(of: device, owner: try $0.integer(at: 0))
         }
         try sum(
-            "SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum FROM stream", into: &digest
+            """
+            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact FROM stream
+            """, into: &digest
         ) { try FileRecords.checkRow($0) }
         try sum("SELECT owner_no, time_stamp, device_no, checksum FROM time_index", into: &digest) {
             try FileRecords.timeEntry($0).checksum

@@ -9,10 +9,12 @@ extension StreamFile {
             throw StreamFailure.damaged("the file has format \(format), expected \(FileSchema.format)")
         }
         var expected = Dictionary(uniqueKeysWithValues: FileSchema.tables.map { ($0.name, Array($0.sql.utf8)) })
+        let indexes = Dictionary(uniqueKeysWithValues: FileSchema.rowIndexes.map { ($0.name, Array($0.sql.utf8)) })
         var statement = try connection.statement("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
         while try statement.step() {
             let name = try statement.text(at: 0)
-            guard let sql = expected.removeValue(forKey: name), try statement.bytes(at: 1) == sql else {
+            guard let sql = expected.removeValue(forKey: name) ?? indexes[name], try statement.bytes(at: 1) == sql
+            else {
                 throw StreamFailure.damaged("the definition of \(name) is not that of this format")
             }
         }

@@ -11,18 +11,21 @@ actor FileWriter {
     private let identity: StreamFile.Identity
     private let metrics: FanOutMetrics
     private let checkpointBytes: Int
+    private let hasRowIndexes: Bool
     private var file: StreamFile?
     /// The size of the WAL from which it is truncated.
     private var maximumLogSize: Int
 
     init(
-        _ partition: ServedPartition, identity: StreamFile.Identity, checkpointBytes: Int, metrics: FanOutMetrics
+        _ partition: ServedPartition, identity: StreamFile.Identity, _ configuration: FanOutConfiguration,
+        metrics: FanOutMetrics
     ) throws(ThreadStartError) {
         thread = try DedicatedThread(name: "weir-fan-w\(partition.number)")
         self.partition = partition
         self.identity = identity
         self.metrics = metrics
-        self.checkpointBytes = checkpointBytes
+        checkpointBytes = configuration.checkpointBytes
+        hasRowIndexes = configuration.rowIndexes
         maximumLogSize = 2 * checkpointBytes
     }
 
@@ -37,6 +40,7 @@ actor FileWriter {
         let file = try StreamFile(opening: identity, check: check, checkpointBytes: checkpointBytes)
         self.file = file
         do {
+            try file.setRowIndexes(hasRowIndexes)
             return (try file.readOwners(), file.state.position)
         } catch {
             throw StreamFailure(cause: error) ?? error

@@ -114,7 +114,7 @@ extension FanOut: FanOutLink {
     /// Waits for streams that are behind the vectors or the previous pages.
     ///
     /// - Returns: the indexes of the owners whose vector is also above the end of the log.
-    private func waitForStreams(_ pulls: [OwnerPull], within limit: Duration) async throws(FanOutError) -> Set<Int> {
+    func waitForStreams(_ pulls: [OwnerPull], within limit: Duration) async throws(FanOutError) -> Set<Int> {
         var ahead: [(position: Int, pull: OwnerPull)] = []
         for (position, pull) in pulls.enumerated() {
             let head = try served(pull.owner).headSnapshot(of: pull.owner).heads.head

@@ -48,8 +48,13 @@ package struct Caller: Sendable, Hashable {
     /// - Throws: ``ProblemCode/forbidden`` where its credentials do not allow the route's requests.
     func check(_ route: Route) throws(Problem) {
         let needed = route.scope
-        guard needed.isEmpty || !scope.isDisjoint(with: needed) && (route == .batch || scope.isSuperset(of: needed))
-        else {
+        if route == .batch, !scope.isDisjoint(with: needed) { return }
+        try check(needed)
+    }
+
+    /// - Throws: ``ProblemCode/forbidden`` where its credentials do not allow all of this.
+    func check(_ needed: AccessScope) throws(Problem) {
+        guard scope.isSuperset(of: needed) else {
             var problem = Problem(.forbidden, "the credentials do not allow this: their scope is too small")
             problem.headers = [HTTPField("WWW-Authenticate", "Bearer error=\"insufficient_scope\"")]
             throw problem
@@ -90,6 +95,25 @@ package enum CallerLookup: Sendable {
     case known(Caller)
     /// The caller is known later: what its credentials are checked with is being fetched.
     case awaited(@Sendable () async throws -> Caller)
+}
+
+/// A caller that was found when a request's header had arrived; it is believed for the body that follows at once.
+struct RecentCaller: Sendable {
+    /// Within it neither the end of credentials nor the withdrawal of a key is noticed.
+    private static let period = Duration.seconds(1)
+
+    private let caller: Caller
+    private let time: Duration
+
+    /// `nil` for a caller that is not known yet.
+    init?(_ lookup: CallerLookup, at time: Duration) {
+        guard case .known(let caller) = lookup else { return nil }
+        self.caller = caller
+        self.time = time
+    }
+
+    /// `nil` where the credentials must be checked again.
+    func caller(at now: Duration) -> Caller? { now - time < Self.period ? caller : nil }
 }
 
 /// Authenticates requests.

@@ -23,6 +23,12 @@ extension GatewayHandler {
                 knowledge: envelope.flatMap { Self.positions(of: caller, $0.knowledge) }))
     }
 
+    /// Notes that a device uploads.
+    func noteUpload(_ device: Device) {
+        guard let devices else { return }
+        tracker?.add(DeviceSighting(device, at: devices.now(), isUpload: true))
+    }
+
     /// Up to which timeStamp a vector holds the rows of each owner; `nil` for an empty one.
     private static func positions(of caller: Caller, _ knowledge: KnowledgeVector) -> [SyncID: TimeStamp]? {
         if knowledge.owners.isEmpty { return nil }
@@ -44,6 +50,7 @@ extension GatewayHandler {
             next += configuration.deviceInterval
             do { try await clock.sleep(next) } catch { return }
             await tracker.write()
+            await positions?.write()
         }
     }
 
@@ -134,7 +141,7 @@ extension GatewayHandler {
         do { return try await link.heads(of: [owner]).first } catch { return nil }
     }
 
-    private static func translating<Value>(
+    static func translating<Value>(
         _ body: () async throws(DeviceRegistryError) -> Value
     ) async throws(Problem) -> Value {
         do throws(DeviceRegistryError) {

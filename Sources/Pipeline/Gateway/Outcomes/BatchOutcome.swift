@@ -158,6 +158,32 @@ struct BatchOutcome: Sendable {
         return slots.sorted { $0.index < $1.index }.map(\.slot)
     }
 
+    /// The results for a face, whose changes are all of one owner.
+    ///
+    /// - Parameter row: reads a row that exceeded what an outcome shows.
+    func forFace(
+        row: (_ table: Int, RowID) async throws -> FaceRow?
+    ) async throws -> FaceOutcome {
+        var reader = FaceRowReader()
+        var results: [FaceOutcome.Result] = []
+        results.reserveCapacity(summary.changeCount)
+        for slot in slots {
+            switch slot {
+            case .refusal(let refusal): results.append(.init(status: .refused(refusal.code, refusal.message)))
+            case .result(let part, let result):
+                var shown: FaceRow?
+                switch self.row(of: result, parts[part]) {
+                case .none: break
+                case .row(let json): shown = try reader.read(json, table: result.table)
+                case .sameAs(let index): shown = results[index].row
+                case .leftOut: shown = try await row(result.table, result.id)
+                }
+                results.append(.init(status: FaceOutcome.Status(result.status), row: shown))
+            }
+        }
+        return FaceOutcome(results: results, head: parts.first?.outcome.head ?? .zero)
+    }
+
     /// Whether every change has its result.
     var isComplete: Bool {
         summary.refusals.count + parts.reduce(0) { $0 + $1.outcome.results.count } == summary.changeCount

@@ -113,6 +113,15 @@ struct RateLimitFields: Sendable {
     }
 }
 
+extension Problem {
+    /// Adds the headers about the limits.
+    func adding(_ status: RateLimitStatus?) -> Problem {
+        var problem = self
+        problem.headers += status?.fields ?? []
+        return problem
+    }
+}
+
 extension HTTPHandlerResult {
     /// Adds the headers about the limits to a response.
     func adding(_ status: RateLimitStatus?) -> HTTPHandlerResult {

@@ -38,8 +38,8 @@ struct RateCost: Sendable {
 
     static let request = RateCost()
 
-    init(changes: Int = 0, bytes: Int = 0) {
-        vector = RateVector(1, Double(changes), Double(bytes), 0)
+    init(changes: Int = 0, bytes: Int = 0, requests: Int = 1) {
+        vector = RateVector(Double(requests), Double(changes), Double(bytes), 0)
         isUpload = changes > 0 || bytes > 0
     }
 }

@@ -74,13 +74,13 @@ extension GatewayHandler {
 
 extension HTTPResponse {
     /// JSON that no cache may keep.
-    static func uncached(_ status: Int, _ body: [UInt8]) -> HTTPResponse {
+    package static func uncached(_ status: Int, _ body: [UInt8]) -> HTTPResponse {
         var response = json(status, body)
         response.headers.append(HTTPField("Cache-Control", "no-store"))
         return response
     }
 
-    static func json(_ status: Int, _ body: [UInt8]) -> HTTPResponse {
+    package static func json(_ status: Int, _ body: [UInt8]) -> HTTPResponse {
         HTTPResponse(
             status: status, headers: [HTTPField("Content-Type", "application/json")], body: body, isCompressible: true)
     }

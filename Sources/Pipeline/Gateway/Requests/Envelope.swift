@@ -50,6 +50,14 @@ struct Envelope: Sendable {
 }
 
 extension Envelope {
+    /// Changes that are uploaded without a number.
+    init(changes: [UInt8], count: Int, isAtomic: Bool, schemaVersion: String) {
+        self.changes = ChangesJSON(changes)
+        changeCount = count
+        self.isAtomic = isAtomic
+        self.schemaVersion = schemaVersion
+    }
+
     init(_ root: borrowing JSONValue, fields: Fields) throws(Problem) {
         guard var members = root.members else { throw Self.invalid("the body must be an object") }
         if let repeated = root.repeatedMember {

@@ -26,6 +26,8 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     let windows: UploadWindows?
     let devices: GatewayDevices?
     let tracker: DeviceTracker?
+    let positions: FacePositions?
+    let faces: GatewayFaces
     let polls = LongPolls()
     let eventStreams: EventStreams
     /// Pages are reserved in it before they are read.
@@ -41,11 +43,13 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     ///   - backlog: the stages report their progress to it; `nil`: uploads are accepted however far the stages are
     ///     behind.
     ///   - devices: `nil`: no device is registered, and none can be revoked.
+    ///   - faces: protocols beside the client contract.
     ///   - clock: measures waits, rates and the interval of keep-alives.
     package init(
         log: Log, link: Link, authenticator: Auth, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
         limits: SyncLimits = SyncLimits(), configuration: GatewayConfiguration, backlog: UploadBacklog? = nil,
-        devices: GatewayDevices? = nil, logger: Logger = .disabled, metrics: GatewayMetrics = GatewayMetrics(),
+        devices: GatewayDevices? = nil, faces: GatewayFaces = GatewayFaces(), logger: Logger = .disabled,
+        metrics: GatewayMetrics = GatewayMetrics(),
         clock: some Clock<Duration> = ContinuousClock()
     ) {
         self.history = history
@@ -58,6 +62,8 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         self.metrics = metrics
         self.devices = devices
         tracker = devices.map { DeviceTracker($0.registry, metrics: metrics, logger: logger) }
+        positions = devices.map { FacePositions($0.registry, metrics: metrics, logger: logger) }
+        self.faces = faces
         let clock = GatewayClock(clock)
         self.clock = clock
         uploads = UploadProducer(log: log, history: history, logger: logger, clock: clock)
@@ -89,6 +95,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     package func close() async {
         await uploads.close()
         await tracker?.write()
+        await positions?.write()
     }
 
     /// Sends a comment to every event stream, once in every `keepAlive`, until the task is cancelled.
@@ -102,10 +109,11 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     }
 
     /// The size of a body that is read and not used; nobody is authenticated for it.
-    private static var maximumUnusedBody: Int { 4096 }
+    static var maximumUnusedBody: Int { 4096 }
 
     /// Refuses requests that cannot succeed before their body is read.
     package func bodyPolicy(for request: HTTPRequest) -> HTTPBodyPolicy {
+        if let face = faces[request.segments] { return bodyPolicy(for: request, of: face) }
         do throws(Problem) {
             try checkHost(request)
             let route = try route(of: request)
@@ -121,9 +129,11 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
             } else {
                 try Self.checkMediaType(request)
             }
-            if route == .device { return .acceptUpTo(Self.maximumUnusedBody, caller: Self.name(ofShare: caller)) }
-            if route != .pull, waitingCount >= configuration.maxWaiting { throw tooManyWaiting }
-            return .acceptUpTo(limits.maxBatchBytes, caller: Self.name(ofShare: caller))
+            let isUpload = route == .sync || route == .upload
+            if isUpload, waitingCount >= configuration.maxWaiting { throw tooManyWaiting }
+            return .acceptUpTo(
+                route == .device ? Self.maximumUnusedBody : limits.maxBatchBytes, caller: Self.name(ofShare: caller),
+                context: RecentCaller(caller, at: clock.now()))
         } catch {
             return .refuse(respond(to: error))
         }
@@ -131,6 +141,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
 
     /// Responds at once if nothing must be awaited, otherwise in a task.
     package func respond(to request: HTTPRequest) -> HTTPHandlerResult {
+        if let face = faces[request.segments] { return respond(to: request, of: face) }
         do throws(Problem) {
             try checkHost(request)
             if request.method == .options, let allow = Self.allowedMethods(request) {
@@ -140,7 +151,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
             let route = try route(of: request)
             if route == .openAPI { return .response(Documents.openAPI) }
             if route == .errors { return .response(Documents.errors) }
-            switch try authenticator.caller(of: request) {
+            switch try callerOfComplete(request) {
             case .known(let caller): return try respond(route, request, caller)
             case .awaited(let lookup):
                 return inTask {
@@ -155,12 +166,22 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         }
     }
 
+    /// The caller that was found before the body was read, or found anew if that took long.
+    func callerOfComplete(_ request: HTTPRequest) throws(Problem) -> CallerLookup {
+        if let recent = request.context as? RecentCaller, let caller = recent.caller(at: clock.now()) {
+            return .known(caller)
+        }
+        return try authenticator.caller(of: request)
+    }
+
     private func respond(
         _ route: Route, _ request: HTTPRequest, _ caller: Caller
     ) throws(Problem) -> HTTPHandlerResult {
-        try counting(caller) { () throws(Problem) in try caller.check(route) }
-        // Of credentials for one device, whatever the request is about.
-        if let id = caller.device { try checkRevoked(Device(caller: caller.syncID, knowledgeID: id)) }
+        try counting(caller) { () throws(Problem) in
+            try caller.check(route)
+            // Of credentials for one device, whatever the request is about.
+            if let id = caller.device { try checkRevoked(Device(caller: caller.syncID, knowledgeID: id)) }
+        }
         switch route {
         case .openAPI: return .response(Documents.openAPI)
         case .errors: return .response(Documents.errors)
@@ -175,23 +196,27 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
                 envelope.isUpload ? RateCost(changes: envelope.changeCount, bytes: request.body.count) : .request
             let status = try rates.take(cost, of: caller.syncID, device)
             note(device, of: caller, envelope)
-            return try respond(route, request, caller, device, envelope).adding(status)
+            return try Self.adding(status) { () throws(Problem) in
+                try respond(route, request, caller, device, envelope)
+            }
         case .batch: return try batch(request, caller)
         case .device:
             return request.method == .delete ? try revokeDevice(request, caller) : try nameDevice(request, caller)
         case .watch, .devices, .schema:
             let status = try rates.take(.request, of: caller.syncID)
-            switch route {
-            case .watch: return watch(request, caller).adding(status)
-            case .devices: return try listDevices(request, caller).adding(status)
-            default: return HTTPHandlerResult.response(try schema(request)).adding(status)
+            return try Self.adding(status) { () throws(Problem) in
+                switch route {
+                case .watch: watch(request, caller)
+                case .devices: try listDevices(request, caller)
+                default: .response(try schema(request))
+                }
             }
         }
     }
 
     /// Whose share of the bodies in memory a body counts for; all whose caller is not known yet have one together, under a name
     /// that no syncId can have.
-    private static func name(ofShare caller: CallerLookup) -> String {
+    static func name(ofShare caller: CallerLookup) -> String {
         if case .known(let caller) = caller { caller.syncID.text } else { "\u{0}" }
     }
 
@@ -208,8 +233,18 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         do throws(Problem) {
             return try checks()
         } catch {
-            try rates.take(.request, of: caller.syncID)
-            throw error
+            throw error.adding(try rates.take(.request, of: caller.syncID))
+        }
+    }
+
+    /// Adds the headers about the limits to the response of a request that has taken its tokens.
+    private static func adding(
+        _ status: RateLimitStatus?, _ work: () throws(Problem) -> HTTPHandlerResult
+    ) throws(Problem) -> HTTPHandlerResult {
+        do throws(Problem) {
+            return try work().adding(status)
+        } catch {
+            throw error.adding(status)
         }
     }
 
@@ -242,7 +277,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
 
     /// Refuses other names than loopback's where nobody has to prove an identity: a web page whose name resolves to this machine
     /// could else send requests (DNS rebinding).
-    private func checkHost(_ request: HTTPRequest) throws(Problem) {
+    func checkHost(_ request: HTTPRequest) throws(Problem) {
         guard authenticator.trustsEveryCaller, let host = request.headers.text(of: "host") else { return }
         guard Loopback.isNamed(by: host) else {
             throw Problem(.forbidden, "with auth none the header Host must name loopback, as localhost does")
@@ -312,9 +347,11 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     }
 
     /// Reserves what a page may have, before it is read.
-    func reservePage(for caller: Caller, until deadline: Duration) async throws(Problem) -> ResponseReservation {
+    func reservePage(
+        of bytes: Int? = nil, for caller: Caller, until deadline: Duration
+    ) async throws(Problem) -> ResponseReservation {
         do throws(ResponseBudget.Refusal) {
-            return try await responseBudget.reserve(configuration.pageBytes, for: caller.syncID.text) {
+            return try await responseBudget.reserve(bytes ?? configuration.pageBytes, for: caller.syncID.text) {
                 [clock] in
                 try await clock.sleep(deadline)
             }
@@ -328,7 +365,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         return problem.response
     }
 
-    private var tooManyWaiting: Problem {
+    var tooManyWaiting: Problem {
         Problem(.overloaded, "\(configuration.maxWaiting) requests are waiting already")
     }
 }

@@ -16,6 +16,12 @@ package enum ProblemCode: String, Sendable, Hashable, CaseIterable {
     case wrongDevice = "wrong_device"
     /// No such resource; for a batch: no outcome is known.
     case notFound = "not_found"
+    /// The row is not as the request needs it; for requests to faces.
+    case conflict
+    /// A change was refused; for requests to faces.
+    case changeRefused = "change_refused"
+    /// A position is above everything that the log has; for requests to faces.
+    case positionAhead = "position_ahead"
     /// The resource does not support the method.
     case methodNotAllowed = "method_not_allowed"
     /// The request did not arrive completely in time.
@@ -46,10 +52,12 @@ package enum ProblemCode: String, Sendable, Hashable, CaseIterable {
         case .forbidden, .deviceRevoked, .wrongDevice: 403
         case .notFound: 404
         case .methodNotAllowed: 405
+        case .conflict: 409
+        case .positionAhead: 410
         case .requestTimeout: 408
         case .batchTooLarge: 413
         case .unsupportedMediaType: 415
-        case .invalidRequest: 422
+        case .invalidRequest, .changeRefused: 422
         case .rateLimited: 429
         case .overloaded, .notReady, .storageFull: 503
         case .outcomePending: 504
@@ -66,6 +74,9 @@ package enum ProblemCode: String, Sendable, Hashable, CaseIterable {
         case .wrongDevice: "Another device"
         case .notFound: "Not found"
         case .methodNotAllowed: "Method not allowed"
+        case .conflict: "A conflict"
+        case .changeRefused: "The change was refused"
+        case .positionAhead: "A position of another history"
         case .requestTimeout: "The request took too long"
         case .batchTooLarge: "The batch is too large"
         case .unsupportedMediaType: "Unsupported media type"
@@ -97,12 +108,14 @@ package struct Problem: Error, Sendable {
     /// Seconds until the client should retry.
     package var retryAfter: Int?
     package var headers: [HTTPField] = []
+    /// Further members, each as JSON.
+    package var members: [(name: String, json: [UInt8])] = []
 
     package init(_ code: ProblemCode, _ detail: String, position: Int? = nil, retryAfter: Int? = nil) {
         self.init(code, status: code.status, detail, position: position, retryAfter: retryAfter)
     }
 
-    private init(_ code: ProblemCode, status: Int, _ detail: String, position: Int? = nil, retryAfter: Int? = nil) {
+    init(_ code: ProblemCode, status: Int, _ detail: String, position: Int? = nil, retryAfter: Int? = nil) {
         self.code = code
         self.status = status
         self.detail = detail
@@ -123,6 +136,10 @@ package struct Problem: Error, Sendable {
             writer.member("detail", detail)
             if let position { writer.member("position", position) }
             if let cause { writer.member("cause", cause.rawValue) }
+            for member in members {
+                writer.name(member.name)
+                writer.raw(member.json)
+            }
         }
         var headers = headers
         headers.append(HTTPField("Content-Type", "application/problem+json"))

@@ -62,7 +62,7 @@ extension GatewayHandler {
     /// Adds the rows of conflicts, for which the caller has reserved a page.
     ///
     /// They stay left out where the outcome is not known any more: that of a batch without a number is known for a short time.
-    private func addingRows(
+    func addingRows(
         to outcome: BatchOutcome, of upload: UploadReference, _ caller: Caller, _ device: Device,
         until deadline: Duration
     ) async throws(Problem) -> BatchOutcome {
@@ -113,6 +113,16 @@ extension GatewayHandler {
             } catch {
                 return accepted(envelope.batch)
             }
+        }
+    }
+
+    /// Appends changes without a number, which are for no epoch.
+    func appendBatch(
+        _ caller: Caller, _ device: Device, _ envelope: Envelope
+    ) async throws -> UploadReference {
+        switch try await append(caller, device, envelope) {
+        case .appended(let upload): return upload
+        case .refused: throw Problem(.notReady, "the changes were refused as a whole")
         }
     }
 
@@ -191,7 +201,7 @@ extension GatewayHandler {
 
     /// - Throws: `outcome_pending` for every error of the fan-out, so that the client learns that the upload is
     ///   durable.
-    private func outcome(
+    func outcome(
         of upload: UploadReference, _ device: Device, _ batch: Int64?, _ rows: ShownRows, within wait: Duration
     ) async throws(Problem) -> BatchOutcome {
         do throws(FanOutError) {

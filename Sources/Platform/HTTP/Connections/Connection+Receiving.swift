@@ -77,7 +77,8 @@ extension Connection {
         if isTooLarge(limit) { throw RefusedRequest(BodyReceiver.Fault.tooLarge) }
         switch core.handler.bodyPolicy(for: request) {
         case .accept: break
-        case .acceptUpTo(let own, let caller):
+        case .acceptUpTo(let own, let caller, let context):
+            incoming.request?.context = context
             if let caller {
                 holders.append(.caller(caller))
                 incoming.caller = .caller(caller)

@@ -15,6 +15,8 @@ package struct HTTPRequest: Sendable {
     package let version: HTTPVersion
     /// Decompressed; empty if there is none.
     package internal(set) var body: HTTPBody
+    /// What ``HTTPHandler/bodyPolicy(for:)`` found out, for ``HTTPHandler/respond(to:)``.
+    package var context: (any Sendable)?
 }
 
 package enum HTTPVersion: Sendable {

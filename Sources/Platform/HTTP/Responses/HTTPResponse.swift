@@ -70,8 +70,8 @@ package enum HTTPBodyPolicy: Sendable {
     /// Reads the body, up to the server's limit.
     case accept
     /// Reads the body up to so many bytes after decompression, and up to the server's limit; its bytes count for the caller, if
-    /// one is named, as for the address.
-    case acceptUpTo(Int, caller: String? = nil)
+    /// one is named, as for the address. The complete request has the context.
+    case acceptUpTo(Int, caller: String? = nil, context: (any Sendable)? = nil)
     /// Responds without reading the body and closes the connection; the response cannot have a stream.
     case refuse(HTTPResponse)
 }

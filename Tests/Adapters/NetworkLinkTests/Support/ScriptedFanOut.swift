@@ -17,6 +17,7 @@ final class ScriptedFanOut: FanOutLink {
         var next = 0
         var outOfService: Set<SyncID> = []
         var lagging: Set<SyncID> = []
+        var listings: [StreamQuery: StreamRows] = [:]
     }
 
     private let state = Mutex(State())
@@ -47,6 +48,9 @@ final class ScriptedFanOut: FanOutLink {
         }
         for call in calls { call(owner, rows.last?.timeStamp ?? .zero) }
     }
+
+    /// Sets what a query has; all others are from another history.
+    func set(_ rows: StreamRows, for query: StreamQuery) { state.withLock { $0.listings[query] = rows } }
 
     /// Sets whether an owner's stream can be read.
     func setReady(_ isReady: Bool, _ owner: SyncID) {
@@ -112,6 +116,11 @@ final class ScriptedFanOut: FanOutLink {
     func heads(of owners: [SyncID]) async throws(FanOutError) -> [TimeStamp] {
         try check(owners)
         return state.withLock { state in owners.map { state.rows[$0]?.last?.timeStamp ?? .zero } }
+    }
+
+    func rows(_ query: StreamQuery, within: Duration) async throws(FanOutError) -> StreamRows? {
+        try check([query.owner])
+        return state.withLock { $0.listings[query] }
     }
 
     func subscribe(

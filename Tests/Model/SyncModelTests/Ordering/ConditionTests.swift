@@ -166,3 +166,59 @@ import Testing
         #expect(partition.row(.shift)?.values.json == ["3", "3"])
     }
 }
+
+/// Rule 3 with `ifUnchanged`: the row is at `base`, whoever wrote it.
+@Suite struct UnchangedTests {
+    @Test(arguments: [Device.k1, .k2], [Fixture.note, .task, .account])
+    func aChangedRowIsAConflictWhoeverChangedIt(writer: Device, table: Fixture) throws {
+        for (base, isUnchanged) in [(Int64(0), false), (1, false), (2, true), (3, false)] {
+            var partition = Partition()
+            try partition.send(.edit(table, ["1", "2"], updatedAt: 1), from: writer, for: .abc)
+            try partition.send(.edit(table, ["3", "4"], base: 1, updatedAt: 1), from: writer, for: .abc)
+            for change in [
+                Change.edit(table, ["9", nil], base: base, ifUnchanged: true, updatedAt: 900),
+                .delete(table, base: base, ifUnchanged: true),
+            ] {
+                var copy = partition
+                let step = try copy.send(change)
+                #expect(step.statuses.first?.name == (isUnchanged ? "applied" : "conflict"), "base \(base)")
+                if !isUnchanged { #expect(step.written.isEmpty) }
+            }
+        }
+    }
+
+    @Test func aCreationNeedsThatThereIsNoRowAndNoTombstone() throws {
+        var partition = Partition()
+        let creation = Change.edit(.note, ["1", "2"], ifUnchanged: true)
+        #expect(try partition.send(creation).statuses.first?.name == "applied")
+        #expect(try partition.send(creation).statuses.first?.name == "conflict")
+        #expect(try partition.send(.delete(.note, base: 1, ifUnchanged: true)).statuses.first?.name == "applied")
+        #expect(try partition.send(creation).statuses.first?.name == "conflict")
+        #expect(try partition.send(.delete(.note, ifUnchanged: true)).statuses.first?.name == "conflict")
+    }
+
+    @Test func theTombstonesTimeStampRevivesARow() throws {
+        var partition = Partition()
+        try partition.send(.edit(.note, ["1", "2"]))
+        try partition.send(.delete(.note, base: 1))
+        let step = try partition.send(.edit(.note, ["3", "4"], base: 2, ifUnchanged: true))
+        #expect(step.statuses.first?.name == "applied")
+        #expect(try #require(partition.row(.note)).isDeleted == false)
+    }
+
+    @Test func anAbsentRowIsAsWithoutTheCondition() throws {
+        var partition = Partition()
+        #expect(
+            try partition.send(.edit(.note, ["1", "2"], base: 5, ifUnchanged: true)).statuses.first?.name == "row_gone")
+        #expect(try partition.send(.delete(.note, base: 5, ifUnchanged: true)).statuses.first?.name == "applied")
+    }
+
+    @Test(arguments: [1, 2, 3])
+    func earlierRulesDoNotKnowIt(rules: Int) throws {
+        var partition = Partition()
+        try partition.send(.edit(.note, ["1", "2"]))
+        var part = partition.part([.edit(.note, ["3", "4"], ifUnchanged: true)])
+        part.rules = rules
+        #expect(try partition.order(part).statuses.first?.name == "applied")
+    }
+}

@@ -37,13 +37,13 @@ import Testing
         Case(
             name: "creation with NULL filled in", changes: [.edit(.member, ["\"n\"", "2", nil])], heldFrom: [0],
             isExact: false),
-        Case(name: "delete", before: made, changes: [.delete(.note)], heldFrom: [1], isExact: false),
+        Case(name: "delete", before: made, changes: [.delete(.note)], heldFrom: [1], isExact: true),
         Case(
             name: "delete with all values", before: made, changes: [.delete(.note, ["3", "4"])], heldFrom: [0],
             isExact: true),
         Case(
             name: "full update of a tombstone", before: deleted, changes: [.edit(.note, ["3", "4"])], heldFrom: [0],
-            isExact: true),
+            isExact: false),
         Case(
             name: "partial update of a tombstone", before: deleted, changes: [.edit(.note, ["3", nil])], heldFrom: [2],
             isExact: false),
@@ -76,7 +76,7 @@ import Testing
             isExact: true),
         Case(
             name: "full update of a tombstone, then a delete", before: deleted,
-            changes: [.edit(.note, ["3", "4"]), .delete(.note)], heldFrom: [0, nil], isExact: true),
+            changes: [.edit(.note, ["3", "4"]), .delete(.note)], heldFrom: [0, nil], isExact: false),
         Case(
             name: "full update of a tombstone, then a delete whose values are dropped", before: deleted,
             changes: [.edit(.note, ["3", "4"]), .delete(.note, [nil, "5"])], heldFrom: [nil, nil], isExact: false),
@@ -93,7 +93,7 @@ import Testing
         Case(
             name: "a delete whose values are dropped, then a full update", before: deleted,
             changes: [.edit(.note, ["3", "4"]), .delete(.note, ["5", nil]), .edit(.note, ["6", "7"])],
-            heldFrom: [0, nil, 0], isExact: true),
+            heldFrom: [0, nil, 0], isExact: false),
         Case(
             name: "a delete whose values are dropped, then full, then partial", before: deleted,
             changes: [.delete(.note, ["5", nil]), .edit(.note, ["6", "7"]), .edit(.note, [nil, "8"])],
@@ -107,14 +107,14 @@ import Testing
             changes: [.edit(.task, ["3", "4"], updatedAt: 600)], heldFrom: [0], isExact: true),
         Case(
             name: "lastWriteWins, clamped", before: madeTask, changes: [.edit(.task, ["3", "4"], updatedAt: 1_001)],
-            heldFrom: [nil], isExact: false),
+            heldFrom: [nil], isExact: true),
         Case(
             name: "lastWriteWins, updatedAt missing", before: madeTask, changes: [.edit(.task, ["3", "4"])],
-            heldFrom: [nil], isExact: false),
+            heldFrom: [nil], isExact: true),
         Case(
             name: "lastWriteWins, the row's greater updatedAt kept", before: madeTask,
             changes: [.edit(.task, ["3", "4"], updatedAt: 900), .edit(.task, ["5", "6"], updatedAt: 800)],
-            heldFrom: [nil, nil], isExact: false),
+            heldFrom: [nil, nil], isExact: true),
         Case(
             name: "updatedAt of another policy", before: made, changes: [.edit(.note, ["3", "4"], updatedAt: 9_999)],
             heldFrom: [0], isExact: true),
@@ -127,6 +127,15 @@ import Testing
         let step = try partition.order(partition.part(test.changes))
         #expect(step.results.map(\.heldFrom) == test.heldFrom.map { $0.map { TimeStamp($0) } })
         #expect(step.rows.map(\.isExact) == [test.isExact])
+    }
+
+    /// A row is exact when its columns are; before rules version 4 another `updatedAt` was a difference, too.
+    @Test(arguments: [(3, 600, true), (3, 1_001, false), (4, 600, true), (4, 1_001, true)])
+    func aRowIsExactByTheRulesOfItsVersion(rules: Int, updatedAt: Int64, isExact: Bool) throws {
+        var partition = Partition()
+        var part = partition.part([.edit(.task, ["3", "4"], updatedAt: updatedAt)])
+        part.rules = rules
+        #expect(try partition.order(part).rows.map(\.isExact) == [isExact])
     }
 
     @Test func theTimeStampBeforeTheBatchIsTheRowsOwn() throws {

@@ -13,6 +13,16 @@ struct NaiveModel {
         /// Whether the change wrote every column of its schema version, and whether a value was altered.
         var isFull: Bool
         var isAltered: Bool
+        /// Whether the change did not send the row's `updatedAt`, under lastWriteWins; before version 4 the row is then not exact.
+        var isClamped: Bool
+        /// Whether the change was a delete.
+        var isDelete: Bool
+        var rules: Int
+
+        var isExact: Bool {
+            if rules > 3, isDeleted { return isDelete }
+            return isFull && !isAltered && (!isClamped || rules > 3)
+        }
     }
 
     struct Answer: Equatable {
@@ -103,7 +113,7 @@ struct NaiveModel {
                 applied[id] = (identity.content, answer)
             }
             if let made = versions[key], made.count > count, let last = made.last {
-                events[key, default: []].append((last.isFull, last.isAltered))
+                events[key, default: []].append((last.isFull, last.isAltered || last.isClamped))
                 wrote.append((answers.count - 1, key))
             } else if answers.last?.name == "applied", change.values.json.contains(where: { $0 != "" }) {
                 // The device has the values of its delete, but no stored version does.
@@ -177,7 +187,7 @@ struct NaiveModel {
         return OrderedRow(
             key: key, knowledgeID: KnowledgeID(unchecked: maker), timeStamp: TimeStamp(last.timeStamp),
             version: Int64(all.count), isDeleted: last.isDeleted, createdAt: first.logTime, updatedAt: last.updatedAt,
-            writer: last.device, writerBatch: last.batch, isExact: last.isFull && !last.isAltered,
+            writer: last.device, writerBatch: last.batch, isExact: last.isExact,
             othersTimeStamp: TimeStamp(all.last { $0.device != last.device }?.timeStamp ?? 0),
             values: RowValues(
                 json: reached.tables[key.table].columns.map { last.values[$0.name] ?? Self.initial($0) }))
@@ -196,15 +206,17 @@ struct NaiveModel {
         }
         let hasCondition = change.ifBase || table.policy == .checkBase
         let unseen = all.filter { $0.timeStamp > base }
-        if hasCondition, base > last.timeStamp || unseen.contains(where: { $0.device != part.device }) {
+        let isOpen = last.isDeleted && change.isForLiveRow && part.rules > 3
+        if hasCondition, !isOpen, base > last.timeStamp || unseen.contains(where: { $0.device != part.device }) {
             return answer("conflict")
         }
+        if change.ifUnchanged, part.rules > 3, base != last.timeStamp { return answer("conflict") }
         if last.isDeleted && change.isDelete {
             return Answer(
                 index: change.index, name: "applied", timeStamp: last.timeStamp, version: Int64(all.count),
                 maker: makers[key])
         }
-        if last.isDeleted && base == last.timeStamp {
+        if last.isDeleted && (base == last.timeStamp || isOpen && last.device == part.device && last.isExact) {
             return create(change, key, part, table) ?? answer("missing_value")
         }
         if table.policy == .lastWriteWins, !last.isDeleted, !change.isDelete, last.device != part.device,
@@ -245,7 +257,8 @@ struct NaiveModel {
             Version(
                 timeStamp: newest, device: part.device, batch: part.batch, isDeleted: isDeleted, values: values,
                 updatedAt: updatedAt, logTime: part.logTime, isFull: sent(change, table).count == table.columns.count,
-                isAltered: isAltered || isClamped || change.isAltered))
+                isAltered: isAltered || change.isAltered, isClamped: isClamped, isDelete: change.isDelete,
+                rules: part.rules))
         return Answer(
             index: change.index, name: isDeleted && !change.isDelete ? "deleted" : "applied", timeStamp: newest,
             version: Int64(versions[key]?.count ?? 0), maker: makers[key])

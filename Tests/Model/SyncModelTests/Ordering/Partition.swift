@@ -116,23 +116,24 @@ extension Change {
     /// An edit; `nil` leaves a column out.
     static func edit(
         _ table: Fixture, _ values: [String?], id: String = "r", by knowledgeID: String = "k1", base: Int64 = 0,
-        ifBase: Bool = false, updatedAt: Int64? = nil, isAltered: Bool = false
+        ifBase: Bool = false, isForLiveRow: Bool = false, ifUnchanged: Bool = false, updatedAt: Int64? = nil,
+        isAltered: Bool = false
     ) -> Change {
         Change(
             index: 0, table: table.rawValue, id: RowID(unchecked: id), knowledgeID: KnowledgeID(unchecked: knowledgeID),
-            values: RowValues(json: values), base: TimeStamp(base), ifBase: ifBase, updatedAt: updatedAt,
-            isAltered: isAltered)
+            values: RowValues(json: values), base: TimeStamp(base), ifBase: ifBase, isForLiveRow: isForLiveRow,
+            ifUnchanged: ifUnchanged, updatedAt: updatedAt, isAltered: isAltered)
     }
 
     /// A delete, which may carry values.
     static func delete(
         _ table: Fixture, _ values: [String?] = [], id: String = "r", base: Int64 = 0, ifBase: Bool = false,
-        updatedAt: Int64? = nil
+        isForLiveRow: Bool = false, ifUnchanged: Bool = false, updatedAt: Int64? = nil
     ) -> Change {
         Change(
             index: 0, table: table.rawValue, id: RowID(unchecked: id), knowledgeID: KnowledgeID(unchecked: "k1"),
             isDelete: true, values: RowValues(json: values), base: TimeStamp(base), ifBase: ifBase,
-            updatedAt: updatedAt)
+            isForLiveRow: isForLiveRow, ifUnchanged: ifUnchanged, updatedAt: updatedAt)
     }
 }
 

@@ -56,7 +56,7 @@ struct RandomParts {
         }
         content &+= 1
         return ChangePart(
-            epoch: Partition.epoch, rules: generator.pick([3, 3, 3, 2, 1]), schema: "v\(schema)",
+            epoch: Partition.epoch, rules: generator.pick([4, 4, 4, 3, 2, 1]), schema: "v\(schema)",
             upload: UploadReference(partition: 0, offset: 0),
             logTime: logTime, part: 0, owner: owner, device: device, batch: batch, contentHash: [0, content],
             isAtomic: generator.chance(30), hasIngestRefusal: generator.chance(15),
@@ -81,7 +81,7 @@ struct RandomParts {
             index: index, table: table, id: id,
             knowledgeID: generator.chance(80) ? device.knowledgeID : KnowledgeID(unchecked: "k9"),
             isDelete: generator.chance(25), values: RowValues(json: values), base: TimeStamp(generator.pick(bases)),
-            ifBase: generator.chance(20),
+            ifBase: generator.chance(30), isForLiveRow: generator.chance(30), ifUnchanged: generator.chance(15),
             updatedAt: generator.chance(80) ? logTime + Int64.random(in: -600...200, using: &generator) : nil,
             isAltered: generator.chance(8), identity: generator.chance(40) ? identity() : nil)
     }

@@ -330,6 +330,32 @@ import WebTokens
         }
     }
 
+    /// The token expires between the request's header and the end of its body.
+    @Test(arguments: [(Duration.milliseconds(999), true), (.seconds(1), false)])
+    func aTokenIsCheckedAgainWhereTheBodyComesLate(after: Duration, isBelieved: Bool) async throws {
+        try await withTokens { gateway in
+            let handler = gateway.gateway.handler
+            var request = try #require(
+                HTTPRequest(
+                    direct: .post, "/v1/pull", headers: [("Authorization", "Bearer \(TokenGateway.token())")],
+                    body: Array(#"{"knowledgeId":"k1"}"#.utf8)))
+            guard case .acceptUpTo(_, caller: _, let context) = handler.bodyPolicy(for: request) else {
+                Issue.record("the body is refused")
+                return
+            }
+            request.context = context
+            gateway.clock.advance(by: .seconds(2 * 3600))
+            gateway.gateway.clock.advance(by: after)
+            let status =
+                switch handler.respond(to: request) {
+                case .response(let response): response.status
+                case .task(let work): await work().status
+                }
+            #expect((status != 401) == isBelieved)
+            #expect(gateway.refusals(.expired) == (isBelieved ? 0 : 1))
+        }
+    }
+
     @Test func rememberedTokensHaveALimit() async throws {
         try await withTokens {
             $0.cachedTokens = (4, 1 << 20)

@@ -101,7 +101,7 @@ import Testing
     @Test func takesNullForMissing() throws {
         let nulls = #"""
             {"table":"task","id":"1","syncId":null,"knowledgeId":null,"deleted":null,"values":null,"base":null,
-             "ifBase":null,"updatedAt":null}
+             "ifBase":null,"ifUnchanged":null,"updatedAt":null}
             """#
         let decoded = try Upload([nulls]).admitted()
         let bare = try Upload([#"{"table":"task","id":"1"}"#]).admitted()

@@ -63,8 +63,8 @@ struct DeviceClient: Sendable {
         try await send("POST", path, bytes, headers)
     }
 
-    private func send(
-        _ method: String, _ path: String, _ body: Data?, _ more: [String: String]
+    func send(
+        _ method: String, _ path: String, _ body: Data?, _ more: [String: String] = [:]
     ) async throws -> Answer {
         let request = request(method, path, body, more.merging(["Connection": "close"]) { $1 })
         let port = port

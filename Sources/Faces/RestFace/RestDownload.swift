@@ -1,0 +1,136 @@
+import FanOutLink
+import Gateway
+import HTTP
+import JSONText
+import SyncModel
+import Synchronization
+
+/// `GET /rest/{table}?ts=&limit=`: the rows above `ts`, in the order of `Ts`, and those below it that the device may lack.
+struct RestDownload: Sendable {
+    private let table: FaceTable
+    private let session: any FaceSession
+    private let answers: RestAnswers
+
+    init(_ table: FaceTable, _ session: any FaceSession, _ answers: RestAnswers) {
+        self.table = table
+        self.session = session
+        self.answers = answers
+    }
+
+    func respond(to request: FaceRequest) async throws -> HTTPResponse {
+        let ts = TimeStamp(try request.number("ts", in: 0...TimeStamp.maximum.rawValue) ?? 0)
+        let limit = try request.number("limit", in: 1...Int64(Int32.max)).map(Int.init) ?? .max
+        let headers = [HTTPField("Content-Type", "application/json"), HTTPField("Cache-Control", "no-store")]
+        // Nothing is sent that a device could have.
+        if request.http.method == .head { return HTTPResponse(status: 200, headers: headers) }
+        let from = try await RestWatermark(table, session, answers).start(ts)
+        let pages = RestPages(table, session, answers, above: from, ts: ts, limit: limit)
+        let (first, isWhole) = try await pages.first()
+        if isWhole { return HTTPResponse(status: 200, headers: headers, body: first, isCompressible: true) }
+        let isFirst = Atomic(true)
+        return try await session.stream(headers) {
+            isFirst.exchange(false, ordering: .relaxed) ? first : try await pages.next()
+        }
+    }
+}
+
+/// The rows of one download, read in pages.
+///
+/// Used by one task at a time.
+private final class RestPages: Sendable {
+    private struct State {
+        var rest: StreamSelection?
+        /// How many more rows above `ts` may be sent.
+        var left: Int
+        var leastHead: TimeStamp
+        var count = 0
+        /// The device has everything up to here when it has the answer.
+        var end = TimeStamp.zero
+        var hasEnded = false
+    }
+
+    private let table: FaceTable
+    private let session: any FaceSession
+    private let answers: RestAnswers
+    private let ts: TimeStamp
+    private let state: Mutex<State>
+
+    init(
+        _ table: FaceTable, _ session: any FaceSession, _ answers: RestAnswers, above from: TimeStamp, ts: TimeStamp,
+        limit: Int
+    ) {
+        self.table = table
+        self.session = session
+        self.answers = answers
+        self.ts = ts
+        state = Mutex(
+            State(
+                rest: .changes(above: from, upTo: .maximum, table: table.index), left: limit, leastHead: max(from, ts)))
+    }
+
+    /// The beginning of the array, and whether it is all.
+    func first() async throws -> (json: [UInt8], isWhole: Bool) {
+        let json = [UInt8(ascii: "[")] + (try await next() ?? [])
+        return (json, state.withLock(\.hasEnded))
+    }
+
+    /// More of the array, up to its end; `nil` after it.
+    func next() async throws -> [UInt8]? {
+        while true {
+            let (rest, left, leastHead, hasEnded) = state.withLock { ($0.rest, $0.left, $0.leastHead, $0.hasEnded) }
+            if hasEnded { return nil }
+            guard let rest else { return end() }
+            let found = try await session.rows(rest, limit: count(rest, left), leastHead: leastHead)
+            let json = state.withLock { state in
+                // Rows that are written from now on are for the next download, so that this one ends.
+                if case .changes(let above, let upTo, let table) = found.rest {
+                    state.end = min(upTo, found.head)
+                    state.rest = .changes(above: above, upTo: state.end, table: table)
+                } else {
+                    if state.end == .zero { state.end = found.head }
+                    state.rest = nil
+                }
+                state.leastHead = max(state.leastHead, found.head)
+                return append(found.rows, &state)
+            }
+            if !json.isEmpty { return json + (state.withLock { $0.rest == nil } ? end() ?? [] : []) }
+        }
+    }
+
+    /// How many rows to read: those up to `ts` do not count for the limit, and most are left out.
+    private func count(_ rest: StreamSelection, _ left: Int) -> Int {
+        if case .changes(let above, _, _) = rest, above < ts { return StreamQuery.maximumRows }
+        return min(left, StreamQuery.maximumRows)
+    }
+
+    private func end() -> [UInt8]? {
+        let end = state.withLock { state in
+            state.hasEnded = true
+            return state.end
+        }
+        answers.answered(session.device, table.index, upTo: end)
+        return [UInt8(ascii: "]")]
+    }
+
+    private func append(_ rows: [FaceRow], _ state: inout State) -> [UInt8] {
+        var json: [UInt8] = []
+        var last: TimeStamp?
+        for row in rows where RestWatermark.isMissing(row, on: session.device, ts: ts) {
+            if row.timeStamp > ts {
+                guard state.left > 0 else { break }
+                state.left -= 1
+                last = row.timeStamp
+            }
+            if state.count > 0 { json.append(UInt8(ascii: ",")) }
+            state.count += 1
+            var writer = JSONWriter(capacity: 256)
+            writer.record(row, of: table.table)
+            json.append(contentsOf: writer.take())
+        }
+        if state.left == 0 {
+            state.rest = nil
+            if let last { state.end = last }
+        }
+        return json
+    }
+}

@@ -1,0 +1,61 @@
+import Gateway
+import HTTP
+import JSONText
+import SyncModel
+
+/// The face of the REST Ts/Dirty algorithm, under `/rest`: rows as records with `id`, `Ts` and `Deleted` (docs/faces/rest.md).
+package struct RestFace: Face {
+    private let answers = RestAnswers()
+
+    package init() {}
+
+    package var prefix: String { "rest" }
+
+    package var routes: [FaceRoute] {
+        [FaceRoute("/rest", [.get]), FaceRoute("/rest/{table}", [.get, .post, .put])]
+    }
+
+    package func problem(with schema: Schema) -> String? {
+        for table in schema.tables {
+            for column in table.columns where RestRecord.isReserved(column.name) {
+                return
+                    "the table \(table.name) has a column \(column.name), which is a name of the protocol: rename it, "
+                    + "or leave the face out"
+            }
+        }
+        return nil
+    }
+
+    package func respond(to request: FaceRequest, _ session: any FaceSession) async throws -> HTTPResponse {
+        guard let name = request.parameters.first else { return tables(session) }
+        guard let table = FaceTable(named: name, in: session.schema.schema) else {
+            throw Problem(.notFound, "there is no table of this name")
+        }
+        return switch request.method {
+        case .post: try await RestUpload(table, session, answers, creates: true).respond(to: request.http.body)
+        case .put: try await RestUpload(table, session, answers, creates: false).respond(to: request.http.body)
+        default: try await RestDownload(table, session, answers).respond(to: request)
+        }
+    }
+
+    /// `GET /rest`: the names of the tables, parents first.
+    private func tables(_ session: any FaceSession) -> HTTPResponse {
+        let schema = session.schema.schema
+        let order = zip(schema.ranks, schema.tables.indices).sorted { $0 < $1 }.map(\.1)
+        var writer = JSONWriter(capacity: 256)
+        writer.array { writer in
+            for index in order { writer.value(schema.tables[index].name) }
+        }
+        return .uncached(200, writer.take())
+    }
+}
+
+extension FaceTable {
+    /// The position below which a device has everything.
+    var watermark: String { table.name }
+
+    /// The greatest timeStamp of another device's row that a device was shown with 409: no proof that it has what is below.
+    ///
+    /// No table's name has a space.
+    var shownWithConflicts: String { "409 \(table.name)" }
+}

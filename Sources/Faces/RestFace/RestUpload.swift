@@ -1,0 +1,268 @@
+import FanOutLink
+import Gateway
+import HTTP
+import JSON
+import JSONText
+import SyncModel
+
+/// `POST` and `PUT /rest/{table}`: one record, or an array that is stored as a whole or not at all.
+struct RestUpload: Sendable {
+    private let table: FaceTable
+    private let session: any FaceSession
+    private let answers: RestAnswers
+    /// POST: the rows must not exist.
+    private let creates: Bool
+
+    init(_ table: FaceTable, _ session: any FaceSession, _ answers: RestAnswers, creates: Bool) {
+        self.table = table
+        self.session = session
+        self.answers = answers
+        self.creates = creates
+    }
+
+    /// What is known of one record.
+    private enum Verdict {
+        case open
+        /// Stored with this `Ts`.
+        case stored(TimeStamp)
+        /// The row is there as sent, from an earlier request.
+        case repeated(FaceRow)
+        case conflict(FaceRow)
+        case refused(FaceRefusal, FaceRow?)
+
+        var isOpen: Bool { if case .open = self { true } else { false } }
+
+        var isFailure: Bool {
+            switch self {
+            case .conflict, .refused: true
+            case .open, .stored, .repeated: false
+            }
+        }
+    }
+
+    func respond(to body: HTTPBody) async throws -> HTTPResponse {
+        let (records, isArray) = try session.parse(body) { (root) throws(Problem) in try read(root) }
+        var verdicts: [Verdict] = records.map {
+            switch $0 {
+            case .success: .open
+            case .failure(let refusal): .refused(refusal, nil)
+            }
+        }
+        if verdicts.contains(where: \.isFailure) { throw failure(verdicts, isArray) }
+        let sent = try records.map { try $0.get() }
+        var head = TimeStamp.zero
+        // Ends, since each round decides at least one record: all are stored, one fails, or repeated ones are left out of the next.
+        while !verdicts.isEmpty {
+            let open = verdicts.indices.filter { verdicts[$0].isOpen }
+            if open.isEmpty { break }
+            head = try await submit(open, of: sent, &verdicts)
+            if verdicts.contains(where: \.isFailure) {
+                try await noteShown(verdicts)
+                throw failure(verdicts, isArray)
+            }
+        }
+        if !verdicts.isEmpty { answers.uploaded(session.device, table.index) }
+        return try await answer(sent, verdicts, isArray: isArray, head: head)
+    }
+
+    // MARK: Reading
+
+    private func read(
+        _ root: borrowing JSONValue
+    ) throws(Problem) -> (records: [Result<RestRecord, FaceRefusal>], isArray: Bool) {
+        guard var elements = root.elements else { return ([record(root)], false) }
+        var records: [Result<RestRecord, FaceRefusal>] = []
+        var ids: Set<RowID> = []
+        while let element = elements.next() {
+            guard records.count < session.limits.outcome.maxChanges else {
+                throw Problem(
+                    .batchTooLarge, "at most \(session.limits.outcome.maxChanges) records are allowed at once")
+            }
+            var record = record(element)
+            if case .success(let sent) = record, !ids.insert(sent.id).inserted {
+                record = .failure(FaceRefusal(.invalidChange, "the array has this id twice"))
+            }
+            records.append(record)
+        }
+        return (records, true)
+    }
+
+    private func record(_ value: borrowing JSONValue) -> Result<RestRecord, FaceRefusal> {
+        do throws(FaceRefusal) {
+            let record = try RestRecord(value, of: table.table, limits: session.limits)
+            if creates, record.ts != nil {
+                throw FaceRefusal(.invalidChange, "a new record has no Ts: records with a Ts are sent with PUT")
+            }
+            if !creates, record.ts == nil {
+                throw FaceRefusal(.invalidChange, "Ts is missing: new records are sent with POST")
+            }
+            return .success(record)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    // MARK: Storing
+
+    /// Submits the records that are not decided yet, as a whole or not at all.
+    ///
+    /// - Returns: the head of a stream that has their rows.
+    private func submit(_ open: [Int], of records: [RestRecord], _ verdicts: inout [Verdict]) async throws -> TimeStamp
+    {
+        var batch = FaceBatch(isAtomic: true)
+        /// The result of each record's row: that of its last change.
+        var last: [Int] = []
+        for index in open {
+            add(records[index], to: &batch)
+            last.append(batch.count - 1)
+        }
+        let outcome = try await session.submit(batch)
+        var first = 0
+        for (index, last) in zip(open, last) {
+            let results = outcome.results[first...last]
+            first = last + 1
+            verdicts[index] = verdict(of: results, records[index])
+        }
+        return outcome.head
+    }
+
+    private func add(_ record: RestRecord, to batch: inout FaceBatch) {
+        batch.add { writer in
+            writer.member("table", table.table.name)
+            writer.member("id", record.id.text)
+            writer.member("base", record.ts?.rawValue ?? 0)
+            writer.member("ifUnchanged", true)
+            if record.isDeleted, !creates { writer.member("deleted", true) }
+            writer.values(record.values, of: table.table)
+        }
+        // A record that was made and deleted before it was ever sent is a deleted row, so that it has a Ts.
+        guard record.isDeleted, creates else { return }
+        batch.add { writer in
+            writer.member("table", table.table.name)
+            writer.member("id", record.id.text)
+            writer.member("deleted", true)
+        }
+    }
+
+    private func verdict(of results: ArraySlice<FaceOutcome.Result>, _ record: RestRecord) -> Verdict {
+        var verdict = Verdict.open
+        for result in results {
+            switch result.status {
+            case .applied(let ts, _), .deleted(let ts, _): verdict = .stored(ts)
+            case .conflict:
+                guard let row = result.row else {
+                    return .refused(FaceRefusal(.rowGone, "the row is not as it was"), nil)
+                }
+                let isRepeated = record.isRepeated(by: row, of: table.table, from: session.device)
+                return isRepeated ? .repeated(row) : .conflict(row)
+            // Another one of the array is not as it must be.
+            case .refused(.batchAborted, _): verdict = .open
+            case .refused(let code, let message): return .refused(FaceRefusal(code, message), result.row)
+            }
+        }
+        return verdict
+    }
+
+    /// Notes the `Ts` of rows that the answer shows, before it is sent: that a device has them does not prove that it has what is
+    /// below.
+    private func noteShown(_ verdicts: [Verdict]) async throws {
+        var greatest = TimeStamp.zero
+        for verdict in verdicts {
+            switch verdict {
+            case .conflict(let row), .refused(_, let row?):
+                if row.writer != session.device { greatest = max(greatest, row.timeStamp) }
+            case .open, .stored, .repeated, .refused(_, nil): continue
+            }
+        }
+        let known = try await session.positions(isFresh: false)
+        guard greatest.rawValue > max(known[table.watermark] ?? 0, known[table.shownWithConflicts] ?? 0) else { return }
+        try await session.raise([table.shownWithConflicts: greatest.rawValue], isDurable: true)
+    }
+
+    // MARK: Answers
+
+    private func answer(
+        _ records: [RestRecord], _ verdicts: [Verdict], isArray: Bool, head: TimeStamp
+    ) async throws -> HTTPResponse {
+        let rows = try await unsentColumns(of: records, verdicts, head)
+        var writer = JSONWriter(capacity: 256 * records.count)
+        func write(_ index: Int, to writer: inout JSONWriter) {
+            switch verdicts[index] {
+            case .stored(let ts):
+                records[index].write(of: table.table, ts: ts, over: rows[records[index].id], to: &writer)
+            case .repeated(let row): writer.record(row, of: table.table)
+            case .open, .conflict, .refused: writer.null()
+            }
+        }
+        if isArray {
+            writer.array { writer in
+                for index in records.indices { write(index, to: &writer) }
+            }
+        } else {
+            write(0, to: &writer)
+        }
+        return .uncached(creates ? 201 : 200, writer.take())
+    }
+
+    /// The rows of updates that did not name every column.
+    private func unsentColumns(
+        of records: [RestRecord], _ verdicts: [Verdict], _ head: TimeStamp
+    ) async throws -> [RowID: FaceRow] {
+        if creates { return [:] }
+        let ids = zip(records, verdicts).compactMap { record, verdict in
+            if case .stored = verdict, !record.isWhole { record.id } else { nil }
+        }
+        var rows: [RowID: FaceRow] = [:]
+        var rest: StreamSelection? = ids.isEmpty ? nil : .ids(table: table.index, ids)
+        while let selection = rest {
+            let found = try await session.rows(selection, limit: ids.count, leastHead: head)
+            for row in found.rows { rows[row.id] = row }
+            rest = found.rest
+        }
+        return rows
+    }
+
+    /// The problem of a request of which nothing was stored.
+    private func failure(_ verdicts: [Verdict], _ isArray: Bool) -> Problem {
+        var refusal: FaceRefusal?
+        var refusals = JSONWriter()
+        var shown = JSONWriter()
+        refusals.array { refusals in
+            shown.array { shown in
+                for (position, verdict) in verdicts.enumerated() {
+                    var row: FaceRow?
+                    switch verdict {
+                    case .refused(let found, let there):
+                        refusal = refusal ?? found
+                        row = there
+                        refusals.refusal(found, at: position)
+                    case .conflict(let there): row = there
+                    case .open, .stored, .repeated: break
+                    }
+                    guard let row else { continue }
+                    shown.object { writer in
+                        writer.member("position", position)
+                        writer.name("record")
+                        writer.record(row, of: table.table)
+                    }
+                }
+            }
+        }
+        if !isArray, let refusal, refusal.code == .rowGone { return Problem(.notFound, "there is no row of this id") }
+        var problem =
+            refusal.map { Problem(.changeRefused, $0.message) }
+            ?? Problem(
+                .conflict,
+                creates
+                    ? "there is such a row already: nothing was stored"
+                    : "the row is not at this Ts: nothing was stored")
+        if refusal != nil { problem.members.append(("refusals", refusals.take())) }
+        problem.members.append(("records", shown.take()))
+        if !isArray, case .conflict(let row) = verdicts.first {
+            var writer = JSONWriter()
+            writer.record(row, of: table.table)
+            problem.members = [("record", writer.take())]
+        }
+        return problem
+    }
+}

@@ -1,0 +1,73 @@
+import FanOutLink
+import Gateway
+import SyncModel
+
+/// Up to which `Ts` a device has everything of a table.
+///
+/// A device asks above the greatest `Ts` that it has. Where that is from an upload of its own, others may have written rows below it
+/// that it has not seen, and these must be sent. What it has must not be: a row that comes again while it is dirty looks like a
+/// conflict. So the watermark rises
+/// - over rows that are exactly as this device wrote them;
+/// - to the end of an answer after which the device uploaded, once it has that upload's `Ts` (``RestAnswers``);
+/// - to a `ts` that the device can have from a download alone: another device wrote that row, and no 409 has shown it or a newer one.
+struct RestWatermark: Sendable {
+    private let table: FaceTable
+    private let session: any FaceSession
+    private let answers: RestAnswers
+
+    init(_ table: FaceTable, _ session: any FaceSession, _ answers: RestAnswers) {
+        self.table = table
+        self.session = session
+        self.answers = answers
+    }
+
+    /// Whether a device that asks above `ts` may lack a row.
+    static func isMissing(_ row: FaceRow, on device: Device, ts: TimeStamp) -> Bool {
+        // A device without rows needs none that is deleted.
+        if ts == .zero { return !row.isDeleted }
+        return row.timeStamp > ts || row.writer != device || row.isExact != true
+    }
+
+    /// From where a request with this `ts` is answered.
+    func start(_ ts: TimeStamp) async throws -> TimeStamp {
+        let known = TimeStamp(try await session.positions(isFresh: false)[table.watermark] ?? 0)
+        if ts <= known { return ts }
+        let received = answers.received(session.device, table.index, ts: ts)
+        var passed = try await passedOwn(from: max(known, received), to: ts)
+        var isDurable = received > known
+        if passed < ts {
+            // Another gateway may have learned more, or shown the device a row.
+            let fresh = try await session.positions(isFresh: true)
+            passed = max(passed, min(ts, TimeStamp(fresh[table.watermark] ?? 0)))
+            if passed < ts, ts.rawValue > fresh[table.shownWithConflicts] ?? 0, try await isOthers(ts) {
+                passed = ts
+                isDurable = true
+            }
+        }
+        // What is over own rows alone every gateway finds by itself.
+        if passed > known { try await session.raise([table.watermark: passed.rawValue], isDurable: isDurable) }
+        return passed
+    }
+
+    /// The end of the rows from a timeStamp on that the device has, as it wrote them.
+    private func passedOwn(from: TimeStamp, to ts: TimeStamp) async throws -> TimeStamp {
+        var passed = from
+        var rest: StreamSelection? = .changes(above: from, upTo: ts, table: table.index)
+        while let selection = rest {
+            let found = try await session.rows(selection, limit: StreamQuery.maximumRows, leastHead: ts)
+            for row in found.rows {
+                if Self.isMissing(row, on: session.device, ts: ts) { return passed }
+                passed = row.timeStamp
+            }
+            rest = found.rest
+        }
+        return max(passed, ts)
+    }
+
+    /// Whether another device wrote the row that is at a timeStamp.
+    private func isOthers(_ ts: TimeStamp) async throws -> Bool {
+        let selection = StreamSelection.changes(above: TimeStamp(ts.rawValue - 1), upTo: ts, table: table.index)
+        guard let row = try await session.rows(selection, limit: 1, leastHead: ts).rows.first else { return false }
+        return row.timeStamp == ts && row.writer != session.device
+    }
+}

@@ -1,0 +1,162 @@
+import FanOutLink
+import Gateway
+import HTTP
+import JSON
+import JSONText
+import SyncModel
+
+/// `POST /sync/upload`: changes with the versions that they edit; each gets a status.
+struct SQLiteNowUpload: Sendable {
+    private let session: any FaceSession
+    private let schemaName: String?
+
+    init(_ session: any FaceSession, _ schemaName: String?) {
+        self.session = session
+        self.schemaName = schemaName
+    }
+
+    private struct Request: Sendable {
+        var spelling = SQLiteNowSpelling.camel
+        /// Up to where the device has downloaded; `nil` where it does not say.
+        var seen: TimeStamp?
+        var changes: [Result<SQLiteNowChange, SQLiteNowRefusal>] = []
+    }
+
+    func respond(to body: HTTPBody) async throws -> HTTPResponse {
+        let request = try session.parse(body) { (root) throws(Problem) in try read(root) }
+        var batch = FaceBatch()
+        for case .success(let change) in request.changes { batch.add(json: change.json) }
+        let outcome = try await session.submit(batch)
+        let head = try await headWithoutDownloads(request.seen, outcome.head)
+        var results = outcome.results[...]
+        var writer = JSONWriter(capacity: 128 * request.changes.count)
+        writer.object { writer in
+            writer.name("statuses")
+            writer.array { writer in
+                for change in request.changes {
+                    writer.object { writer in
+                        switch change {
+                        case .success(let change): write(change, results.removeFirst(), request.spelling, to: &writer)
+                        case .failure(let refusal):
+                            writer.name(request.spelling.name("sourceChangeId", "source_change_id"))
+                            writer.value(refusal.number ?? 0)
+                            writer.member("status", "invalid")
+                            writer.member("message", refusal.message)
+                        }
+                    }
+                }
+            }
+            if let head {
+                writer.name(request.spelling.name("highestServerSeq", "highest_server_seq"))
+                writer.value(head.rawValue)
+            }
+        }
+        return .uncached(200, writer.take())
+    }
+
+    // MARK: Request
+
+    private func read(_ root: borrowing JSONValue) throws(Problem) -> Request {
+        guard root.members != nil else { throw Problem(.invalidRequest, "the body must be an object") }
+        guard var changes = root.member(named: "changes")?.elements else {
+            throw Problem(.invalidRequest, "changes must be an array")
+        }
+        var request = Request()
+        if root.member(named: "last_server_seq_seen") != nil { request.spelling = .snake }
+        if var first = root.member(named: "changes")?.elements, let change = first.next(),
+            change.member(named: "source_change_id") != nil
+        {
+            request.spelling = .snake
+        }
+        let seen =
+            request.spelling == .camel
+            ? root.member(named: "lastServerSeqSeen") : root.member(named: "last_server_seq_seen")
+        if let seen, !seen.isNull {
+            guard let number = seen.int64, let timeStamp = TimeStamp(rawValue: number) else {
+                throw Problem(
+                    .invalidRequest,
+                    "\(request.spelling.name("lastServerSeqSeen", "last_server_seq_seen")) must be an integer from 0 to "
+                        + "2^53-1")
+            }
+            request.seen = timeStamp
+        }
+        let schema = session.schema.schema
+        while let change = changes.next() {
+            do throws(SQLiteNowRefusal) {
+                let read = try SQLiteNowChange(change, request.spelling, schema, schemaName: schemaName)
+                request.changes.append(.success(read))
+            } catch {
+                // Its status could not be told from those of others.
+                guard error.number != nil else { throw Problem(.invalidRequest, error.message) }
+                request.changes.append(.failure(error))
+            }
+        }
+        return request
+    }
+
+    // MARK: Response
+
+    private func write(
+        _ change: SQLiteNowChange, _ result: FaceOutcome.Result, _ spelling: SQLiteNowSpelling,
+        to writer: inout JSONWriter
+    ) {
+        writer.name(spelling.name("sourceChangeId", "source_change_id"))
+        writer.value(change.number)
+        func version(_ version: Int64) {
+            writer.name(spelling.name("newServerVersion", "new_server_version"))
+            writer.value(version)
+        }
+        switch result.status {
+        case .applied(let timeStamp, _):
+            writer.member("status", "applied")
+            // A delete of a row that is not there writes nothing.
+            version(timeStamp == .zero ? change.base : timeStamp.rawValue)
+        case .deleted:
+            // With the tombstone's version the app's next edit would revive the row, which nobody has told it is deleted.
+            writer.member("status", "applied")
+            version(change.base)
+        case .conflict:
+            writer.member("status", "conflict")
+            guard let row = result.row else { return }
+            version(row.timeStamp.rawValue)
+            writer.name(spelling.name("serverRow", "server_row"))
+            writer.row(row, of: session.schema.schema.tables[change.table])
+        case .refused(let code, let message):
+            let mayPassLater = code == .quotaExceeded || code == .batchRowsTooLarge
+            writer.member("status", mayPassLater ? "materialize_error" : "invalid")
+            writer.member("message", message)
+        }
+    }
+
+    /// The newest version, where the device lacks nothing up to it but its own changes.
+    ///
+    /// A device that takes it for its position would otherwise skip what others have written meanwhile.
+    private func headWithoutDownloads(_ seen: TimeStamp?, _ least: TimeStamp) async throws -> TimeStamp? {
+        guard let seen else { return nil }
+        let above = StreamSelection.changes(above: seen, upTo: .maximum, table: nil)
+        do {
+            // One answer: a device with more to download does so anyway.
+            let found = try await session.rows(above, limit: StreamQuery.maximumRows, leastHead: max(seen, least))
+            let isAll = found.rest == nil && found.rows.allSatisfy { $0.isKnown(to: session.device) }
+            return isAll ? found.head : nil
+        } catch {
+            // The changes are stored: the device must get their statuses.
+            return nil
+        }
+    }
+}
+
+extension FaceRow {
+    /// Whether a device has the row as it is: it was the last to write it, and nothing else is stored than it sent.
+    func isKnown(to device: Device) -> Bool { writer == device && isExact == true }
+}
+
+extension JSONWriter {
+    /// Writes a row with its primary key and all columns.
+    mutating func row(_ row: FaceRow, of table: Table) {
+        object { writer in
+            writer.member("id", row.id.text)
+            row.writeColumns(of: table, to: &writer)
+        }
+    }
+}

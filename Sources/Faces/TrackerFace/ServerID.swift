@@ -1,0 +1,56 @@
+import Digest
+import SyncModel
+
+/// The `serverId` of a document: a UUID of version 8 (RFC 9562) made of its content, so that a repeated create is the same row.
+///
+/// It holds `createdOn`: milliseconds since 1970 (48 bits), the version, microseconds (10 bits), the variant, and 64 bits of a
+/// SHA-256 of table, times and values.
+enum ServerID {
+    /// - Parameters:
+    ///   - createdOn: microseconds since 1970, from ``range``.
+    ///   - values: canonical JSON by column; `nil` for one that is left to its default.
+    static func make(of table: Table, createdOn: Int64, updatedOn: Int64, values: [[UInt8]?]) -> RowID {
+        // No part contains a line break.
+        var content = Array("weir.tracker.1\n\(table.name)\n\(createdOn)\n\(updatedOn)\n".utf8)
+        for (column, value) in zip(table.columns, values) {
+            guard let value else { continue }
+            content += Array("\(column.name):".utf8) + value + [UInt8(ascii: "\n")]
+        }
+        let digest = SHA256.digest(of: content)
+        let hash = digest[0..<8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let (milliseconds, microseconds) = UInt64(createdOn).quotientAndRemainder(dividingBy: 1000)
+        let high = milliseconds << 16 | 0x8 << 12 | microseconds << 2 | hash >> 62
+        let low = 0b10 << 62 | hash & (1 << 62 - 1)
+        let bytes = [high, low].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) } }
+        let groups = [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { hexadecimal(bytes[$0]) }
+        return RowID(unchecked: groups.joined(separator: "-"))
+    }
+
+    /// The times that ids can hold: from 1970 to 9999.
+    static let range = Int64(0)..<253_402_300_800_000_000
+
+    /// When a document was created, in microseconds since 1970, where its id says so: one of ``make(of:createdOn:updatedOn:values:)``,
+    /// or a UUID of version 7.
+    static func createdOn(_ id: RowID) -> Int64? {
+        let text = Array(id.text.utf8)
+        let dashes = [8, 13, 18, 23]
+        guard text.count == 36, dashes.allSatisfy({ text[$0] == UInt8(ascii: "-") }) else { return nil }
+        var digits: [UInt64] = []
+        for (position, letter) in text.enumerated() where !dashes.contains(position) {
+            guard letter < 0x80, let digit = Character(UnicodeScalar(letter)).hexDigitValue else { return nil }
+            digits.append(UInt64(digit))
+        }
+        let high = digits[0..<16].reduce(0) { $0 << 4 | $1 }
+        guard digits[16] >> 2 == 0b10 else { return nil }
+        let milliseconds = Int64(high >> 16)
+        switch digits[12] {
+        case 7: return value(milliseconds * 1000)
+        case 8:
+            let microseconds = Int64(high >> 2 & 0x3FF)
+            return microseconds < 1000 ? value(milliseconds * 1000 + microseconds) : nil
+        default: return nil
+        }
+    }
+
+    private static func value(_ microseconds: Int64) -> Int64? { range.contains(microseconds) ? microseconds : nil }
+}

@@ -1,0 +1,133 @@
+import FanOutLink
+import Gateway
+import HTTP
+import JSONText
+import SyncModel
+import Synchronization
+
+/// `GET /tracker/{table}?after=`: the rows above a time that the device did not write itself, by `updatedOn`, up to the head that its
+/// last request for devices froze.
+struct TrackerDownload: Sendable {
+    private let table: FaceTable
+    private let session: any FaceSession
+
+    init(_ table: FaceTable, _ session: any FaceSession) {
+        self.table = table
+        self.session = session
+    }
+
+    func respond(after: TimeStamp) async throws -> HTTPResponse {
+        let positions = try await positions()
+        let head = positions.head ?? .zero
+        let above = try await above(after, positions)
+        try await positions.raise(complete: min(above, head), of: table.table)
+        let pages = TrackerPages(table, session, above: above, upTo: max(above, head), positions)
+        let first = try await pages.first()
+        if first.isEnd, pages.newest == .zero { try await positions.raise(complete: head, of: table.table) }
+        let headers = [HTTPField("Content-Type", "application/json"), HTTPField("Cache-Control", "no-store")]
+        if first.isEnd { return HTTPResponse(status: 200, headers: headers, body: first.json, isCompressible: true) }
+        let isFirst = Atomic(true)
+        return try await session.stream(headers) {
+            isFirst.exchange(false, ordering: .relaxed) ? first.json : try await pages.next()
+        }
+    }
+
+    /// The first request of a device for rows freezes the head where none for devices did.
+    private func positions() async throws -> TrackerPositions {
+        let positions = try await TrackerPositions(session)
+        if positions.head != nil { return positions }
+        let newest = try await session.rows(
+            .changes(above: .zero, upTo: .maximum, table: nil), limit: 1, leastHead: positions.shown
+        ).head
+        try await positions.freeze(newest)
+        return try await TrackerPositions(session)
+    }
+
+    /// Where the answer begins: at the time that the client names, if it can have all rows below.
+    ///
+    /// It can where it is the time of a row that it was sent, or that another device wrote, or one up to the head that was frozen
+    /// before the last one. Otherwise the time may be that of an own upload or edit, below which others wrote rows that no answer had.
+    private func above(_ after: TimeStamp, _ positions: TrackerPositions) async throws -> TimeStamp {
+        let complete = positions.complete(table.table)
+        if after <= complete || after == positions.sent(table.table) { return after }
+        if after <= positions.previous, after > positions.doubtful(table.table) { return after }
+        let selection = StreamSelection.changes(
+            above: TimeStamp(after.rawValue - 1), upTo: after, table: table.index)
+        let row = try await session.rows(selection, limit: 1, leastHead: .zero).rows.first
+        if let row, row.timeStamp == after, row.writer != session.device { return after }
+        try await positions.raise(doubtful: after, of: table.table)
+        return complete
+    }
+}
+
+/// The rows of one download, read in pages.
+///
+/// Used by one task at a time.
+private final class TrackerPages: Sendable {
+    private struct State {
+        var rest: StreamSelection?
+        /// Of the rows sent; zero before the first.
+        var newest = TimeStamp.zero
+        var hasEnded = false
+    }
+
+    private let table: FaceTable
+    private let session: any FaceSession
+    private let leastHead: TimeStamp
+    private let positions: TrackerPositions
+    private let state: Mutex<State>
+
+    init(
+        _ table: FaceTable, _ session: any FaceSession, above: TimeStamp, upTo head: TimeStamp,
+        _ positions: TrackerPositions
+    ) {
+        self.table = table
+        self.session = session
+        self.positions = positions
+        leastHead = max(positions.head ?? .zero, positions.shown)
+        state = Mutex(State(rest: .changes(above: above, upTo: head, table: table.index)))
+    }
+
+    /// The newest row that was sent; zero where there is none.
+    var newest: TimeStamp { state.withLock(\.newest) }
+
+    /// The beginning of the array, and whether it is all.
+    func first() async throws -> (json: [UInt8], isEnd: Bool) {
+        let json = [UInt8(ascii: "[")] + (try await next() ?? [])
+        return (json, state.withLock(\.hasEnded))
+    }
+
+    /// More of the array, up to its end; `nil` after it.
+    func next() async throws -> [UInt8]? {
+        while true {
+            let (rest, hasEnded) = state.withLock { ($0.rest, $0.hasEnded) }
+            if hasEnded { return nil }
+            var json: [UInt8] = []
+            if let rest {
+                let found = try await session.rows(rest, limit: 1000, leastHead: leastHead)
+                json = state.withLock { state in
+                    state.rest = found.rest
+                    return append(found.rows, &state)
+                }
+            }
+            if state.withLock({ $0.rest == nil }) {
+                try await positions.raise(sent: newest, of: table.table)
+                state.withLock { $0.hasEnded = true }
+                json.append(UInt8(ascii: "]"))
+            }
+            if !json.isEmpty { return json }
+        }
+    }
+
+    private func append(_ rows: [FaceRow], _ state: inout State) -> [UInt8] {
+        var json: [UInt8] = []
+        for row in rows where row.isNews(to: session.device) {
+            if state.newest > .zero { json.append(UInt8(ascii: ",")) }
+            state.newest = row.timeStamp
+            var writer = JSONWriter(capacity: 256)
+            writer.document(row, of: table.table)
+            json.append(contentsOf: writer.take())
+        }
+        return json
+    }
+}

@@ -1,0 +1,67 @@
+import Gateway
+import HTTP
+import SyncModel
+
+/// The face of the device tracker, under `/tracker`: documents with `serverId`, `createdOn` and `updatedOn`, and the devices that
+/// uploaded (docs/faces/tracker.md).
+package struct TrackerFace: Face {
+    package init() {}
+
+    package var prefix: String { "tracker" }
+
+    package var routes: [FaceRoute] {
+        [
+            Self.devices, Self.device, FaceRoute("/tracker/{table}", [.get, .post]),
+            FaceRoute("/tracker/{table}/{serverId}", [.put, .delete]),
+        ]
+    }
+
+    private static let devices = FaceRoute("/tracker/devices", [.get])
+    private static let device = FaceRoute("/tracker/devices/{name}", [.put])
+
+    package func problem(with schema: Schema) -> String? {
+        for table in schema.tables {
+            if FaceTable.isReserved(table.name) {
+                return
+                    "a table is called \(table.name), which is a path of the protocol: rename it, or leave the face out"
+            }
+            if table.policy == .checkBase {
+                return
+                    "the table \(table.name) has the policy checkBase, but documents of this protocol do not name the version "
+                    + "that was edited: choose lastSyncWins or lastWriteWins, or leave the face out"
+            }
+            for column in table.columns where TrackerDocument.isReserved(column.name) {
+                return
+                    "the table \(table.name) has a column \(column.name), which is a name of the protocol: rename it, "
+                    + "or leave the face out"
+            }
+        }
+        return nil
+    }
+
+    package func respond(to request: FaceRequest, _ session: any FaceSession) async throws -> HTTPResponse {
+        switch request.route.template {
+        case Self.devices.template: return try await TrackerDevices(session).list(after: request.timeStamp("after"))
+        case Self.device.template: return try await TrackerDevices(session).add(named: request.parameters[0])
+        default: break
+        }
+        guard let table = FaceTable(named: request.parameters[0], in: session.schema.schema) else {
+            throw Problem(.notFound, "there is no table of this name")
+        }
+        if request.method == .get {
+            return try await TrackerDownload(table, session).respond(after: request.timeStamp("after"))
+        }
+        let upload = TrackerUpload(table, session)
+        if request.parameters.count == 1 { return try await upload.create(request.http.body) }
+        guard let id = RowID(request.parameters[1]) else {
+            throw Problem(.notFound, "there is no row of this serverId")
+        }
+        return request.method == .delete
+            ? try await upload.delete(id) : try await upload.update(id, request.http.body)
+    }
+}
+
+extension FaceTable {
+    /// Whether a table's name would be a path with another meaning.
+    static func isReserved(_ name: String) -> Bool { ["devices", "database"].contains(name.lowercased()) }
+}

@@ -1,0 +1,167 @@
+import DeviceRegistry
+import HTTP
+import JSON
+import SyncModel
+
+/// A protocol beside the client contract, for clients that speak another one: it turns their requests into changes, and into reads
+/// of their callers' rows.
+///
+/// It has no tables, no log and no ordering rules of its own. What must be decided without a race is a condition of a change, such as
+/// ``SyncModel/Change/ifUnchanged``. It serves the caller's own syncId alone: a position that is one number cannot cover owners that
+/// have no common order.
+package protocol Face: Sendable {
+    /// The first segment of the path of all its routes.
+    var prefix: String { get }
+
+    /// All its routes; the first that matches a path counts.
+    var routes: [FaceRoute] { get }
+
+    /// Why tables of a schema cannot be served, for operators; `nil` if they can.
+    func problem(with schema: Schema) -> String?
+
+    /// Responds to a request whose caller is authenticated, and may send it, and whose device is known.
+    ///
+    /// - Throws: ``Problem``, or an error of the session.
+    func respond(to request: FaceRequest, _ session: any FaceSession) async throws -> HTTPResponse
+
+    /// The response for a problem, also for one that the gateway found before the face saw the request.
+    func response(to problem: Problem) -> HTTPResponse
+}
+
+extension Face {
+    package func response(to problem: Problem) -> HTTPResponse { problem.response }
+}
+
+/// A path of a face with its methods.
+package struct FaceRoute: Sendable {
+    /// As in an OpenAPI document: `/rest/{table}`; a name in braces stands for one segment, not empty.
+    package let template: String
+    /// Besides OPTIONS; GET includes HEAD.
+    package let methods: [HTTPMethod]
+    let segments: [Segment]
+
+    enum Segment: Sendable, Hashable {
+        case literal(String)
+        case parameter
+    }
+
+    package init(_ template: String, _ methods: [HTTPMethod]) {
+        self.template = template
+        self.methods = methods.contains(.get) ? methods + [.head] : methods
+        segments = template.split(separator: "/").map {
+            $0.hasPrefix("{") && $0.hasSuffix("}") ? .parameter : .literal(String($0))
+        }
+    }
+
+    /// The value of the header `Allow`.
+    var allow: String { (methods + [.options]).map(\.description).joined(separator: ", ") }
+
+    /// The segments that stand for the names in braces; `nil` for another path.
+    func parameters(in path: [String]) -> [String]? {
+        guard path.count == segments.count else { return nil }
+        var parameters: [String] = []
+        for (segment, given) in zip(segments, path) {
+            switch segment {
+            case .literal(let text): guard text.utf8.elementsEqual(given.utf8) else { return nil }
+            case .parameter:
+                if given.isEmpty { return nil }
+                parameters.append(given)
+            }
+        }
+        return parameters
+    }
+}
+
+/// A request to a route of a face.
+package struct FaceRequest: Sendable {
+    package let http: HTTPRequest
+    package let route: FaceRoute
+    /// What the path has for the names in braces.
+    package let parameters: [String]
+
+    package var method: HTTPMethod { http.method == .head ? .get : http.method }
+
+    /// The value of a query item; `nil` where there is none.
+    ///
+    /// - Throws: ``ProblemCode/invalidRequest`` where it is repeated.
+    package func query(_ name: String) throws(Problem) -> String? {
+        let values = http.query.filter { $0.name.utf8.elementsEqual(name.utf8) }
+        guard values.count <= 1 else { throw Problem(.invalidRequest, "the query has \(name) twice") }
+        return values.first?.value
+    }
+
+    /// A query item that is a number of a range; `nil` where there is none.
+    package func number(_ name: String, in range: ClosedRange<Int64>) throws(Problem) -> Int64? {
+        guard let text = try query(name) else { return nil }
+        guard let number = Int64(text), range.contains(number) else {
+            throw Problem(
+                .invalidRequest, "\(name) must be a number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+}
+
+/// What a face may do for the caller and the device of one request.
+package protocol FaceSession: Sendable {
+    /// The device that sends the request; its caller is the owner of all rows.
+    var device: Device { get }
+    /// The newest version.
+    var schema: SchemaHistory.Entry { get }
+    var limits: SyncLimits { get }
+    /// Identifies this history: positions of another one mean nothing.
+    var epoch: String { get }
+    /// Microseconds since 1970.
+    var now: Int64 { get }
+
+    /// Parses a body.
+    ///
+    /// - Throws: ``ProblemCode/malformedJSON``, and what `read` throws.
+    func parse<Result>(
+        _ body: HTTPBody, _ read: (borrowing JSONValue) throws(Problem) -> Result
+    ) throws(Problem) -> Result
+
+    /// Appends changes to the log as one batch without a number, and waits for its outcome.
+    ///
+    /// A repeat of it is applied again: the conditions of its changes, their `changeId` or ids made of their content must make that
+    /// harmless. All limits of uploads apply.
+    ///
+    /// - Throws: ``ProblemCode/outcomePending`` with status 503 where it is durable and its outcome not known in time.
+    func submit(_ batch: FaceBatch) async throws -> FaceOutcome
+
+    /// Reads rows of the caller, as many as one turn of a reader may; the answer says what is left.
+    ///
+    /// - Parameters:
+    ///   - leastHead: a timeStamp that the caller's stream must have reached, as one that the device was shown.
+    /// - Throws: ``ProblemCode/positionAhead`` where no stream can ever reach it.
+    func rows(
+        _ selection: StreamSelection, limit: Int, leastHead: TimeStamp
+    ) async throws -> (rows: [FaceRow], rest: StreamSelection?, head: TimeStamp)
+
+    /// Responds with pieces that are made one after the other, while the client reads.
+    ///
+    /// The first is made before the response begins, so that its failure is a response of its own. The connection is broken off
+    /// where a later one fails, or where the client does not read.
+    ///
+    /// - Parameter next: makes the next piece, small enough to be in memory; `nil` at the end.
+    func stream(
+        _ headers: [HTTPField], _ next: @escaping @Sendable () async throws -> [UInt8]?
+    ) async throws -> HTTPResponse
+
+    /// Positions that were noted of the device, by name.
+    ///
+    /// They only rise. One that is lost, as when a process is killed, falls back to an earlier one.
+    ///
+    /// - Parameter isFresh: also those that other gateways have written since this one read them.
+    func positions(isFresh: Bool) async throws -> [String: Int64]
+
+    /// Raises positions of the device.
+    ///
+    /// - Parameter isDurable: returns once they are stored; others are written later, many together.
+    func raise(_ positions: [String: Int64], isDurable: Bool) async throws
+
+    /// Registers what the device says of itself; all gateways list it when this returns.
+    func describe(_ description: DeviceDescription) async throws
+
+    /// The caller's devices, with what this gateway has seen of them until now, and other gateways a while ago.
+    func devices() async throws -> [RegisteredDevice]
+}

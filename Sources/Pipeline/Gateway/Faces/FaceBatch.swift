@@ -1,0 +1,70 @@
+import FanOutLink
+import JSONText
+import SyncModel
+
+package typealias StreamSelection = StreamQuery.Selection
+
+/// Changes that a face makes of one request.
+package struct FaceBatch: Sendable {
+    /// A JSON array as in the client contract.
+    private(set) var json: [UInt8] = [UInt8(ascii: "[")]
+    package private(set) var count = 0
+    /// Whether a conflict or refusal of one change applies none.
+    package var isAtomic: Bool
+
+    package init(isAtomic: Bool = false) { self.isAtomic = isAtomic }
+
+    /// Adds a change as the client contract has it.
+    ///
+    /// - Parameter write: the members of the change: `table`, `id`, `values`, ….
+    package mutating func add(_ write: (inout JSONWriter) -> Void) {
+        var writer = JSONWriter(capacity: 256)
+        writer.object(write)
+        add(json: writer.take())
+    }
+
+    /// Adds a change as the client contract has it.
+    package mutating func add(json change: [UInt8]) {
+        if count > 0 { json.append(UInt8(ascii: ",")) }
+        json.append(contentsOf: change)
+        count += 1
+    }
+
+    consuming func finish() -> [UInt8] { json + [UInt8(ascii: "]")] }
+}
+
+/// What became of a ``FaceBatch``.
+package struct FaceOutcome: Sendable {
+    /// What became of one change.
+    package enum Status: Sendable, Hashable {
+        /// The row's newest timeStamp and version; zeros where a delete had no row to delete.
+        case applied(TimeStamp, version: Int64)
+        /// The values were stored, and the row is and stays deleted.
+        case deleted(TimeStamp, version: Int64)
+        /// Nothing was stored.
+        case conflict
+        case refused(RefusalCode, String)
+    }
+
+    package struct Result: Sendable {
+        package var status: Status
+        /// The server's row for a conflict or refusal, as it was after the batch or later; `nil` where there is none.
+        package var row: FaceRow?
+    }
+
+    /// One of each change, in their order.
+    package var results: [Result]
+    /// The newest timeStamp of the caller's stream that has all this.
+    package var head: TimeStamp
+}
+
+extension FaceOutcome.Status {
+    init(_ status: ChangeResult.Status) {
+        switch status {
+        case .applied(let timeStamp, let version, _): self = .applied(timeStamp, version: version)
+        case .deleted(let timeStamp, let version, _): self = .deleted(timeStamp, version: version)
+        case .conflict: self = .conflict
+        case .refused(let code, let message): self = .refused(code, message)
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import HTTP
+import Synchronization
+
+/// Sends the body of a response piece by piece, each made when the one before has found space in the connection's buffer.
+final class FacePieces: Sendable {
+    private let clock: GatewayClock
+    /// The time in which a client must make space for a piece.
+    private let patience: Duration
+    private let sent = Atomic<Int>(0)
+
+    init(clock: GatewayClock, patience: Duration) {
+        self.clock = clock
+        self.patience = patience
+    }
+
+    func response(
+        _ headers: [HTTPField], first: [UInt8], _ next: @escaping @Sendable () async throws -> [UInt8]?
+    ) -> HTTPResponse {
+        // The task ends with the response, also with one that is dropped before it is sent.
+        let task = Mutex<Task<Void, Never>?>(nil)
+        let stream = HTTPBodyStream { _ in task.withLock { $0?.cancel() } }
+        task.withLock { $0 = Task { await self.send(first, next, to: stream) } }
+        return HTTPResponse(status: 200, headers: headers, stream: stream)
+    }
+
+    private func send(
+        _ first: [UInt8], _ next: @escaping @Sendable () async throws -> [UInt8]?, to stream: HTTPBodyStream
+    ) async {
+        let watchdog = Task { await self.watch(stream) }
+        defer { watchdog.cancel() }
+        var piece: [UInt8]? = first
+        while let bytes = piece {
+            guard await stream.send(bytes) else { return }
+            sent.wrappingAdd(1, ordering: .relaxed)
+            do {
+                piece = try await next()
+            } catch {
+                // The status is sent: only a broken connection tells the client that something is missing.
+                return stream.abort()
+            }
+        }
+        stream.finish()
+    }
+
+    /// Breaks off a response whose client does not read.
+    private func watch(_ stream: HTTPBodyStream) async {
+        var known = -1
+        while !stream.hasEnded {
+            let count = sent.load(ordering: .relaxed)
+            if count == known { return stream.abort() }
+            known = count
+            do { try await clock.sleep(clock.now() + patience) } catch { return }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+import HTTP
+import SyncModel
+import Synchronization
+
+/// The faces of a gateway, by the first segment of a path.
+package struct GatewayFaces: Sendable {
+    private let faces: [String: any Face]
+    private let checked = CheckedSchemas()
+
+    /// - Parameter faces: each with another prefix, and none with `v1`.
+    package init(_ faces: [any Face] = []) {
+        self.faces = Dictionary(uniqueKeysWithValues: faces.map { ($0.prefix, $0) })
+    }
+
+    /// Why one of them cannot serve a schema, for operators; `nil` where all can.
+    package func problem(with schema: Schema) -> String? {
+        for (prefix, face) in faces.sorted(by: { $0.key < $1.key }) {
+            if let problem = face.problem(with: schema) { return "the face under /\(prefix): \(problem)" }
+        }
+        return nil
+    }
+
+    /// Why a face cannot serve a version; found once.
+    func problem(of face: any Face, with version: SchemaHistory.Entry) -> String? {
+        checked.problem(face.prefix, version.version.hash) { face.problem(with: version.schema) }
+    }
+
+    subscript(_ path: [String]) -> (any Face)? { path.first.flatMap { faces[$0] } }
+}
+
+/// What faces have said of the newest schema version.
+private final class CheckedSchemas: Sendable {
+    private struct Finding {
+        let hash: String
+        let problem: String?
+    }
+
+    private let findings = Mutex<[String: Finding]>([:])
+
+    func problem(_ prefix: String, _ hash: String, _ check: () -> String?) -> String? {
+        findings.withLock { findings in
+            if let known = findings[prefix], known.hash.utf8.elementsEqual(hash.utf8) { return known.problem }
+            let finding = Finding(hash: hash, problem: check())
+            findings[prefix] = finding
+            return finding.problem
+        }
+    }
+}
+
+/// Requests to faces: what the gateway checks before a face sees them.
+extension GatewayHandler {
+    /// The most that the body of a request to a face may have; an answer with the refusal otherwise.
+    func bodyPolicy(for request: HTTPRequest, of face: any Face) -> HTTPBodyPolicy {
+        do throws(Problem) {
+            let request = try faceRequest(request, face)
+            guard request.hasBody else { return .acceptUpTo(Self.maximumUnusedBody) }
+            let caller = try authenticator.caller(of: request.http)
+            if case .known(let caller) = caller {
+                try rates.check(caller.syncID)
+                try counting(caller) { () throws(Problem) in
+                    try caller.check(request.scope)
+                    try Self.checkMediaType(request.http)
+                }
+            } else {
+                try Self.checkMediaType(request.http)
+            }
+            if waitingCount >= configuration.maxWaiting { throw tooManyWaiting }
+            return .acceptUpTo(
+                limits.maxBatchBytes, caller: Self.name(ofShare: caller),
+                context: RecentCaller(caller, at: clock.now()))
+        } catch {
+            return .refuse(respond(to: error, of: face))
+        }
+    }
+
+    func respond(to request: HTTPRequest, of face: any Face) -> HTTPHandlerResult {
+        do throws(Problem) {
+            let request = try faceRequest(request, face)
+            if request.http.method == .options {
+                let allow = request.route.allow
+                let preflight = crossOrigin?.preflightFields(for: request.http, methods: allow) ?? []
+                return .response(HTTPResponse(status: 204, headers: [HTTPField("Allow", allow)] + preflight))
+            }
+            switch try callerOfComplete(request.http) {
+            case .known(let caller): return respond(to: request, of: face, caller)
+            case .awaited(let lookup):
+                return inTask(of: face) {
+                    switch self.respond(to: request, of: face, try await lookup()) {
+                    case .response(let response): return response
+                    case .task(let work): return await work()
+                    }
+                }
+            }
+        } catch {
+            return .response(respond(to: error, of: face))
+        }
+    }
+
+    private func respond(to request: FaceRequest, of face: any Face, _ caller: Caller) -> HTTPHandlerResult {
+        do throws(Problem) {
+            let device = try counting(caller) { () throws(Problem) in
+                try caller.check(request.scope)
+                let device = try Self.device(of: request.http, caller)
+                try checkRevoked(device)
+                if request.hasBody { try Self.checkMediaType(request.http) }
+                return device
+            }
+            let status = try rates.take(.request, of: caller.syncID, device)
+            note(device, of: caller)
+            let schema = try newestSchema()
+            if let problem = faces.problem(of: face, with: schema) { throw Problem(.notReady, problem) }
+            let session = GatewaySession(self, caller, device, schema, of: face)
+            return inTask(of: face) {
+                var response = try await face.respond(to: request, session)
+                try self.checkRevoked(device)
+                if response.reservation == nil { response.reservation = session.takeReservation() }
+                return response
+            }.adding(status)
+        } catch {
+            return .response(respond(to: error, of: face))
+        }
+    }
+
+    /// The device of credentials, else the one that `X-Device-Id` names.
+    private static func device(of request: HTTPRequest, _ caller: Caller) throws(Problem) -> Device {
+        let header = request.headers.text(of: "x-device-id")
+        guard let id = header.map({ KnowledgeID($0) }) ?? caller.device, id != .everyOther else {
+            throw Problem(
+                .invalidRequest,
+                header == nil
+                    ? "X-Device-Id is missing, and the credentials name no device"
+                    : "X-Device-Id must have 1 to 255 bytes, and not be *")
+        }
+        try caller.check(id)
+        return Device(caller: caller.syncID, knowledgeID: id)
+    }
+
+    private func faceRequest(_ request: HTTPRequest, _ face: any Face) throws(Problem) -> FaceRequest {
+        try checkHost(request)
+        for route in face.routes {
+            guard let parameters = route.parameters(in: request.segments) else { continue }
+            if route.methods.contains(request.method) || request.method == .options {
+                return FaceRequest(http: request, route: route, parameters: parameters)
+            }
+            var problem = Problem(.methodNotAllowed, "allowed: \(route.allow)")
+            problem.headers = [HTTPField("Allow", route.allow)]
+            throw problem
+        }
+        throw Problem(.notFound, "no resource has this path")
+    }
+
+    private func inTask(
+        of face: any Face, _ work: @escaping @Sendable () async throws -> HTTPResponse
+    ) -> HTTPHandlerResult {
+        if waitingCount >= configuration.maxWaiting { return .response(respond(to: tooManyWaiting, of: face)) }
+        return inTask {
+            do {
+                return try await work()
+            } catch {
+                return self.respond(to: Problem(error), of: face)
+            }
+        }
+    }
+
+    private func respond(to problem: Problem, of face: any Face) -> HTTPResponse {
+        metrics.record(problem)
+        return face.response(to: problem)
+    }
+}
+
+extension FaceRequest {
+    fileprivate var hasBody: Bool { [.post, .put, .patch].contains(http.method) }
+
+    /// What credentials must allow.
+    fileprivate var scope: AccessScope { method == .get || http.method == .options ? .read : .write }
+}

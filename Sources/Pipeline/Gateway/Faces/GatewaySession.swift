@@ -1,0 +1,167 @@
+import ChangeLog
+import DeviceRegistry
+import FanOutLink
+import HTTP
+import JSON
+import SyncModel
+import Synchronization
+
+/// The session of one request to a face.
+final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator>: FaceSession {
+    private let handler: GatewayHandler<Log, Link, Auth>
+    private let caller: Caller
+    let device: Device
+    let schema: SchemaHistory.Entry
+    /// What the names of the face's positions begin with.
+    private let scope: String
+    /// What the response may have in memory besides a page of a stream.
+    private let reservation = Mutex<ResponseReservation?>(nil)
+
+    init(
+        _ handler: GatewayHandler<Log, Link, Auth>, _ caller: Caller, _ device: Device, _ schema: SchemaHistory.Entry,
+        of face: any Face
+    ) {
+        self.handler = handler
+        self.caller = caller
+        self.device = device
+        self.schema = schema
+        scope = face.prefix + "/"
+    }
+
+    var limits: SyncLimits { handler.limits }
+    var epoch: String { handler.history.epoch }
+    var now: Int64 { handler.devices?.now() ?? GatewayDevices.systemTime() }
+
+    func takeReservation() -> ResponseReservation? { reservation.withLock { $0.take() } }
+
+    func parse<Result>(
+        _ body: HTTPBody, _ read: (borrowing JSONValue) throws(Problem) -> Result
+    ) throws(Problem) -> Result {
+        try handler.parsers.parse(body, read)
+    }
+
+    // MARK: Changes
+
+    func submit(_ batch: FaceBatch) async throws -> FaceOutcome {
+        if batch.count == 0 { return FaceOutcome(results: [], head: .zero) }
+        let (count, isAtomic) = (batch.count, batch.isAtomic)
+        let maximum = limits.outcome.maxChanges
+        guard count <= maximum else {
+            throw Problem(.batchTooLarge, "\(count) changes, at most \(maximum) are allowed")
+        }
+        let json = batch.finish()
+        guard json.count <= limits.maxBatchBytes else {
+            throw Problem(.batchTooLarge, "\(json.count) bytes, at most \(limits.maxBatchBytes) are allowed")
+        }
+        try handler.rates.take(
+            RateCost(changes: count, bytes: json.count, requests: 0), of: device.caller, device)
+        handler.noteUpload(device)
+        let envelope = Envelope(changes: json, count: count, isAtomic: isAtomic, schemaVersion: schema.version.hash)
+        do {
+            return try await outcome(of: try await handler.appendBatch(caller, device, envelope))
+        } catch let problem as Problem where problem.code == .outcomePending {
+            throw Problem(
+                .outcomePending, status: 503, "the changes are durable, and were not ordered in time: send them again",
+                retryAfter: 1)
+        }
+    }
+
+    private func outcome(of upload: UploadReference) async throws -> FaceOutcome {
+        let wait = handler.configuration.outcomeWait
+        var outcome = try await handler.outcome(
+            of: upload, device, nil, ShownRows(noneFor: caller), within: wait)
+        if let refusal = outcome.refusal { throw Problem(.notReady, refusal.message) }
+        if outcome.leavesOutRows {
+            let deadline = handler.clock.now() + wait
+            let reserved = try await handler.reservePage(for: caller, until: deadline)
+            reservation.withLock { $0 = reserved }
+            outcome = try await handler.addingRows(to: outcome, of: upload, caller, device, until: deadline)
+        }
+        return try await outcome.forFace { try await self.row(of: $0, $1) }
+    }
+
+    /// A row that exceeded what an outcome shows.
+    private func row(of table: Int, _ id: RowID) async throws -> FaceRow? {
+        try await rows(.ids(table: table, [id]), limit: 1, leastHead: .zero).rows.first
+    }
+
+    // MARK: Rows
+
+    func rows(
+        _ selection: StreamSelection, limit: Int, leastHead: TimeStamp
+    ) async throws -> (rows: [FaceRow], rest: StreamSelection?, head: TimeStamp) {
+        let deadline = handler.clock.now() + handler.configuration.outcomeWait
+        let query = StreamQuery(
+            of: device.caller, selection, limit: limit, maximumBytes: Self.pageBytes, leastHead: leastHead)
+        let reserved = try await handler.reservePage(of: 2 * Self.pageBytes, for: caller, until: deadline)
+        defer { withExtendedLifetime(reserved) {} }
+        guard
+            let found = try await handler.link.rows(query, within: handler.clock.remaining(until: deadline))
+        else { throw Problem(.positionAhead, "the position is above everything that this server has: begin again") }
+        var reader = FaceRowReader()
+        var rows: [FaceRow] = []
+        rows.reserveCapacity(found.rows.count)
+        for row in found.rows { rows.append(try reader.row(row)) }
+        return (rows, found.rest, found.head)
+    }
+
+    /// The rows of one answer: those of a stream are sent while the next are read.
+    static var pageBytes: Int { 256 << 10 }
+
+    func stream(
+        _ headers: [HTTPField], _ next: @escaping @Sendable () async throws -> [UInt8]?
+    ) async throws -> HTTPResponse {
+        guard let first = try await next() else { return HTTPResponse(status: 200, headers: headers) }
+        let pieces = FacePieces(clock: handler.clock, patience: handler.configuration.keepAlive)
+        return pieces.response(headers, first: first, next)
+    }
+
+    // MARK: Positions
+
+    func positions(isFresh: Bool) async throws -> [String: Int64] {
+        guard let positions = handler.positions else { return [:] }
+        let all = try await GatewayHandler<Log, Link, Auth>.translating { () async throws(DeviceRegistryError) in
+            try await positions.positions(of: device, isFresh: isFresh)
+        }
+        var own: [String: Int64] = [:]
+        for (name, value) in all where name.utf8.starts(with: scope.utf8) {
+            own[String(name.dropFirst(scope.count))] = value
+        }
+        return own
+    }
+
+    func raise(_ raised: [String: Int64], isDurable: Bool) async throws {
+        guard let positions = handler.positions else { return }
+        let named = Dictionary(uniqueKeysWithValues: raised.map { (scope + $0.key, $0.value) })
+        try await GatewayHandler<Log, Link, Auth>.translating { () async throws(DeviceRegistryError) in
+            try await positions.raise(named, of: device, isDurable: isDurable)
+        }
+    }
+
+    // MARK: Devices
+
+    func describe(_ description: DeviceDescription) async throws {
+        guard let tracker = handler.tracker else { return }
+        tracker.add(DeviceSighting(device, at: now, description: description))
+        try await GatewayHandler<Log, Link, Auth>.translating { () async throws(DeviceRegistryError) in
+            try await tracker.write(devicesOf: device.caller)
+        }
+    }
+
+    func devices() async throws -> [RegisteredDevice] {
+        guard let registry = handler.devices?.registry, let tracker = handler.tracker else { return [] }
+        return try await GatewayHandler<Log, Link, Auth>.translating { () async throws(DeviceRegistryError) in
+            try await tracker.write(devicesOf: device.caller)
+            var devices: [RegisteredDevice] = []
+            while true {
+                let page = try await registry.devices(
+                    of: device.caller, after: devices.last?.knowledgeID, limit: Self.devicesOfPage)
+                devices += page
+                if page.count < Self.devicesOfPage { return devices }
+            }
+        }
+    }
+
+    /// As many as `/v1/devices` lists at once.
+    private static var devicesOfPage: Int { 1000 }
+}

@@ -1,0 +1,50 @@
+import SyncModel
+import Testing
+
+@testable import TrackerFace
+
+@Suite struct ServerIDTests {
+    private let table = Table(
+        name: "note", columns: [Column(name: "title", type: .text), Column(name: "text", type: .text)])
+
+    private func id(
+        _ createdOn: Int64 = 1_777_622_400_000_001, _ updatedOn: Int64 = 1_777_622_400_000_002,
+        _ values: [String?] = [#""A""#, nil], of table: Table? = nil
+    ) -> RowID {
+        ServerID.make(
+            of: table ?? self.table, createdOn: createdOn, updatedOn: updatedOn,
+            values: values.map { $0.map { Array($0.utf8) } })
+    }
+
+    /// It is stored by devices, so it may never change.
+    @Test func isMadeOfTheContent() {
+        #expect(id() == id())
+        let others = [
+            id(1_777_622_400_000_002), id(1_777_622_400_000_001, 3), id(1_777_622_400_000_001, 3, [#""B""#, nil]),
+            id(1_777_622_400_000_001, 3, [nil, #""B""#]), id(1_777_622_400_000_001, 3, [#""B""#, "null"]),
+            id(of: Table(name: "other", columns: table.columns)),
+        ]
+        #expect(Set(others + [id()]).count == others.count + 1)
+    }
+
+    @Test(arguments: [0, 1, 999, 1000, 1_777_622_400_123_456, 253_402_300_799_999_999] as [Int64])
+    func holdsWhenTheDocumentWasCreated(createdOn: Int64) throws {
+        let id = id(createdOn)
+        #expect(ServerID.createdOn(id) == createdOn)
+        let pattern = /[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/
+        #expect(try pattern.wholeMatch(in: id.text) != nil, "\(id)")
+    }
+
+    @Test func anIDOfVersionSevenHoldsMilliseconds() throws {
+        let id = try #require(RowID("017F22E2-79B0-7CC3-98C4-DC0C0C07398F"))
+        #expect(ServerID.createdOn(id) == 1_645_557_742_000_000)
+    }
+
+    @Test(arguments: [
+        "note-1", "919108f7-52d1-4320-9bac-f847db4148a8", "017f22e2-79b0-7cc3-18c4-dc0c0c07398f",
+        "017f22e279b07cc398c4dc0c0c07398f", "017f22e2-79b0-7cc3-98c4-dc0c0c07398é",
+        "ffffffff-ffff-8fff-bfff-ffffffffffff",
+    ]) func anotherIDHoldsNoTime(text: String) throws {
+        #expect(ServerID.createdOn(try #require(RowID(text))) == nil)
+    }
+}

@@ -1,0 +1,147 @@
+import FanOut
+import FanOutLink
+import Foundation
+import SyncModel
+import Testing
+
+/// Rows by id and by time, each compared with the rows that ordering has.
+@Suite(.timeLimit(.minutes(5))) struct ListingTests {
+    /// Owners with rows of two tables, made by more devices than are outside the index by time, some of them deleted.
+    private static func world() throws -> World {
+        let world = World()
+        for number in 0..<240 {
+            let device = Device(caller: "abc", knowledgeID: "d\(number % 80)")
+            let change =
+                number % 3 == 0
+                ? Change.note("n\(number % 70)", body: "x\(number)", by: device.knowledgeID)
+                : Change.person(
+                    "p\(number % 90)", name: number % 7 == 0 ? nil : "A\(number)", by: device.knowledgeID,
+                    isDelete: number % 11 == 0)
+            try world.upload([change], owner: number % 4 == 0 ? "def" : "abc", device: device)
+        }
+        return world
+    }
+
+    private func withListing(_ body: (World, Service) async throws -> Void) async throws {
+        let world = try Self.world()
+        try await withFanOut(world) {
+            $0.rowIndexes = true
+        } _: { service in
+            try await service.caughtUp(with: world)
+            try await body(world, service)
+        }
+    }
+
+    @Test(arguments: [1, 7, 1000]) func aTableComesInTheOrderOfItsIds(limit: Int) async throws {
+        try await withListing { world, service in
+            for (owner, table) in [(SyncID("abc"), 0), ("abc", 1), ("def", 0), ("def", 1)] {
+                let expected = world.stream(of: owner).filter { $0.key.table == table }.sorted { $0.key.id < $1.key.id }
+                try await service.expect(expected, .table(table, after: nil), of: owner, limit: limit, world)
+                let middle = expected[expected.count / 2].key.id
+                let after = expected.filter { middle < $0.key.id }
+                try await service.expect(after, .table(table, after: middle), of: owner, limit: limit, world)
+            }
+        }
+    }
+
+    @Test(arguments: [1, 7, 1000]) func changesComeInTheOrderOfTheirTimeStamps(limit: Int) async throws {
+        try await withListing { world, service in
+            for table in [nil, 0, 1] {
+                let all = world.stream(of: "abc").filter { table == nil || $0.key.table == table }
+                let (above, upTo) = (all[all.count / 3].timeStamp, all[all.count / 2].timeStamp)
+                for (above, upTo) in [(TimeStamp.zero, TimeStamp.maximum), (above, upTo), (above, .maximum)] {
+                    try await service.expect(
+                        all.filter { above < $0.timeStamp && $0.timeStamp <= upTo },
+                        .changes(above: above, upTo: upTo, table: table), of: "abc", limit: limit, world)
+                }
+            }
+        }
+    }
+
+    @Test func rowsComeInTheOrderOfTheIdsAskedFor() async throws {
+        try await withListing { world, service in
+            let rows = world.stream(of: "abc").filter { $0.key.table == 0 }.prefix(20).reversed()
+            let ids = [RowID("absent")] + rows.map(\.key.id) + ["p", "z", "n3"]
+            try await service.expect(Array(rows), .ids(table: 0, ids), of: "abc", limit: 6, world)
+            try await service.expect([], .ids(table: 0, ["n3"]), of: "abc", limit: 6, world)
+            try await service.expect([], .ids(table: 9, ["p1"]), of: "abc", limit: 6, world)
+        }
+    }
+
+    @Test func anOwnerWithoutRowsHasNone() async throws {
+        try await withListing { world, service in
+            for selection: StreamQuery.Selection in [
+                .table(0, after: nil), .ids(table: 0, ["p1"]), .changes(above: .zero, upTo: .maximum, table: nil),
+            ] {
+                try await service.expect([], selection, of: "nobody", limit: 5, world)
+            }
+        }
+    }
+
+    @Test func theFirstRowComesWhateverItsSize() async throws {
+        try await withListing { world, service in
+            let query = StreamQuery(of: "abc", .table(0, after: nil), maximumBytes: 1)
+            let found = try #require(try await service.fanOut.rows(query, within: .zero))
+            #expect(found.rows.count == 1 && found.rest == .table(0, after: found.rows[0].id))
+        }
+    }
+
+    @Test func anOlderStreamIsWaitedFor() async throws {
+        try await withListing { world, service in
+            let head = world.head(of: "abc")
+            var query = StreamQuery(of: "abc", .table(0, after: nil), leastHead: TimeStamp(head.rawValue + 1))
+            // The log has nothing more.
+            let none = try await service.fanOut.rows(query, within: .seconds(60))
+            #expect(none == nil)
+            query.leastHead = head
+            let found = try await service.fanOut.rows(query, within: .zero)
+            #expect(found?.head == head)
+        }
+    }
+
+    @Test func indexesExistWhereTheyAreAskedFor() async throws {
+        let world = try Self.world()
+        try await withFolder { folder in
+            for hasIndexes in [false, true, false, true] {
+                try await withFanOut(world, in: folder) {
+                    $0.rowIndexes = hasIndexes
+                } _: { service in
+                    try await service.caughtUp(with: world)
+                    let query = StreamQuery(of: "abc", .ids(table: 0, ["p1"]))
+                    if hasIndexes {
+                        let found = try await service.fanOut.rows(query, within: .zero)
+                        #expect(found?.rows.count == 1)
+                    } else {
+                        await #expect(throws: FanOutError.self) { try await service.fanOut.rows(query, within: .zero) }
+                    }
+                    try world.upload([.person("p1")])
+                    try await service.caughtUp(with: world)
+                }
+            }
+        }
+    }
+}
+
+extension Service {
+    /// Reads everything that a selection has, answer by answer, and compares it.
+    fileprivate func expect(
+        _ expected: [OrderedRow], _ selection: StreamQuery.Selection, of owner: SyncID, limit: Int, _ world: World
+    ) async throws {
+        var rest: StreamQuery.Selection? = selection
+        var found: [StreamRow] = []
+        while let next = rest {
+            let answer = try #require(
+                try await fanOut.rows(StreamQuery(of: owner, next, limit: limit), within: .zero))
+            #expect(answer.rows.count <= limit && answer.head == world.head(of: owner))
+            found += answer.rows
+            #expect(answer.rest != next)
+            rest = answer.rest
+        }
+        let rows = expected.map {
+            StreamRow(
+                table: $0.key.table, id: $0.key.id, timeStamp: $0.timeStamp, isExact: $0.isExact,
+                json: Array(world.json($0).utf8))
+        }
+        #expect(found == rows)
+    }
+}

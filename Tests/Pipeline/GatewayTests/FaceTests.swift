@@ -1,0 +1,175 @@
+import DeviceRegistry
+import FanOutLink
+import Gateway
+import HTTP
+import JSON
+import JSONText
+import SyncModel
+import Testing
+
+/// What a gateway does for every face, shown with one that submits what it is sent.
+@Suite(.timeLimit(.minutes(5))) struct FaceTests {
+    private func withFace(
+        _ prepare: (inout TestGateway.Setup) -> Void = { _ in }, test: (TestGateway) async throws -> Void
+    ) async throws {
+        try await withGateway {
+            $0.faces = GatewayFaces([EchoFace()])
+            prepare(&$0)
+        } test: {
+            try await test($0)
+        }
+    }
+
+    private static let device = ["X-Device-Id: k1"]
+
+    @Test func aPathBelongsToTheFaceWithItsPrefix() async throws {
+        try await withFace { gateway in
+            let answer = try await gateway.exchange("GET", "/echo/a%2Fb", headers: Self.device)
+            #expect(answer.status == 200 && answer.text == #"{"device":"abc k1","parameters":"a/b"}"#)
+            #expect(try await gateway.exchange("HEAD", "/echo/x", headers: Self.device).status == 200)
+            for path in ["/echo", "/echo/", "/echo/x/y", "/other/x"] {
+                #expect(try await gateway.exchange("GET", path, headers: Self.device).status == 404)
+            }
+            let refused = try await gateway.exchange("DELETE", "/echo/x", headers: Self.device)
+            #expect(refused.status == 405 && refused["allow"] == "GET, POST, HEAD, OPTIONS")
+            let options = try await gateway.exchange("OPTIONS", "/echo/x")
+            #expect(options.status == 204 && options["allow"] == "GET, POST, HEAD, OPTIONS")
+        }
+        try await withGateway { gateway in
+            let answer = try await gateway.exchange("GET", "/echo/x", headers: Self.device)
+            #expect(answer.status == 404)
+        }
+    }
+
+    @Test func theDeviceMustBeNamed() async throws {
+        try await withFace { gateway in
+            for headers in [[], ["X-Device-Id: *"], ["X-Device-Id: " + String(repeating: "k", count: 256)]] {
+                let answer = try await gateway.exchange("GET", "/echo/x", headers: headers)
+                #expect(answer.status == 422)
+            }
+            let unknown = try await gateway.exchange("GET", "/echo/x", as: nil, headers: Self.device)
+            let banned = try await gateway.exchange("GET", "/echo/x", as: "banned", headers: Self.device)
+            #expect(unknown.status == 401 && banned.status == 403)
+        }
+    }
+
+    @Test func aRevokedDeviceIsRefused() async throws {
+        let revoked = Device(caller: .abc, knowledgeID: .k1)
+        let devices = GatewayDevices(
+            registry: RecordedSightings(), isRevoked: { $0 == revoked }, revoked: { _ in [] }, revoke: { _ in },
+            now: { 1 })
+        try await withFace {
+            $0.devices = devices
+        } test: { gateway in
+            let first = try await gateway.exchange("GET", "/echo/x", headers: Self.device)
+            let second = try await gateway.exchange("GET", "/echo/x", headers: ["X-Device-Id: k2"])
+            #expect(first.status == 403 && second.status == 200)
+        }
+    }
+
+    @Test func changesAreOneBatchWithoutANumberAndTheirOutcomeIsAwaited() async throws {
+        try await withFace { gateway in
+            let row =
+                #"{"table":"person","id":"r1","syncId":"abc","knowledgeId":"k1","timeStamp":7,"version":2,"deleted":false,"#
+                + #""values":{"name":"A"},"writer":{"syncId":"abc","knowledgeId":"k2"}}"#
+            gateway.link.set(
+                .results(
+                    [(0, .applied(20), nil), (1, .conflict, nil), (2, .conflict, nil)],
+                    summary: BatchSummary(changeCount: 3), rows: [1: row], ids: [1: "r1", 2: "r1"], head: 20),
+                ofPart: 0)
+            let answer = try await gateway.exchange(
+                "POST", "/echo/x", headers: Self.device, #"[{"id":"r0"},{"id":"r1"},{"id":"r1"}]"#)
+            // A column that is newer than the row has its default.
+            let shown = #"{"conflict":{"name":"A","pay":"0.00"},"writer":"k2","at":7}"#
+            #expect(answer.text == #"[{"applied":20},\#(shown),\#(shown)]"#)
+            let batch = try #require(try gateway.batches.first)
+            #expect(batch.batch == nil && batch.isAtomic && batch.device.knowledgeID == .k1)
+            #expect(batch.grants == [Grant(owner: .abc, access: .write)])
+            #expect(String(decoding: batch.changes, as: UTF8.self) == #"[{"id":"r0"},{"id":"r1"},{"id":"r1"}]"#)
+        }
+    }
+
+    @Test func anOutcomeThatIsNotKnownInTimeMayBeAskedForAgain() async throws {
+        try await withFace { gateway in
+            let answer = try await gateway.exchange("POST", "/echo/x", headers: Self.device, #"[{"id":"r0"}]"#)
+            #expect(answer.status == 503 && answer.text.contains("\"outcome_pending\"") && answer["retry-after"] == "1")
+        }
+    }
+
+    @Test func uploadsTakeTheRatesOfUploads() async throws {
+        try await withFace {
+            $0.configuration.deviceRates = Rates(requests: 100, changes: 1, bytes: 1 << 20)
+        } test: { gateway in
+            gateway.link.set(
+                .results([(0, .applied(20), nil)], summary: BatchSummary(changeCount: 1)), ofPart: 0)
+            for _ in 0..<10 {
+                let answer = try await gateway.exchange("POST", "/echo/x", headers: Self.device, #"[{"id":"r0"}]"#)
+                #expect(answer.status == 200)
+            }
+            let answer = try await gateway.exchange("POST", "/echo/x", headers: Self.device, #"[{"id":"r0"}]"#)
+            #expect(answer.status == 429)
+            #expect(try await gateway.exchange("GET", "/echo/x", headers: Self.device).status == 200)
+        }
+    }
+
+    @Test func aSchemaThatAFaceCannotServeIsNamed() async throws {
+        let faces = GatewayFaces([EchoFace(reserved: "pay")])
+        #expect(faces.problem(with: TestGateway.schemas.newest!.schema) == "the face under /echo: pay is reserved")
+        try await withFace {
+            $0.faces = faces
+        } test: { gateway in
+            let answer = try await gateway.exchange("GET", "/echo/x", headers: Self.device)
+            #expect(answer.status == 503 && answer.text.contains("pay is reserved"))
+        }
+    }
+}
+
+/// A face that submits the array of changes that it is sent, atomically.
+private struct EchoFace: Face {
+    var reserved = ""
+
+    var prefix: String { "echo" }
+    var routes: [FaceRoute] { [FaceRoute("/echo/{name}", [.get, .post])] }
+
+    func problem(with schema: Schema) -> String? {
+        let columns = schema.tables.flatMap(\.columns).map(\.name)
+        return columns.contains(reserved) ? "\(reserved) is reserved" : nil
+    }
+
+    func respond(to request: FaceRequest, _ session: any FaceSession) async throws -> HTTPResponse {
+        var writer = JSONWriter()
+        if request.method == .get {
+            writer.object { writer in
+                writer.member("device", "\(session.device.caller) \(session.device.knowledgeID)")
+                writer.member("parameters", request.parameters.joined(separator: " "))
+            }
+            return .json(200, writer.take())
+        }
+        let ids = try session.parse(request.http.body) { root throws(Problem) in
+            var ids: [String] = []
+            guard var elements = root.elements else { throw Problem(.invalidRequest, "no array") }
+            while let element = elements.next() {
+                guard let id = element.member(named: "id")?.string else { continue }
+                ids.append(id.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
+            }
+            return ids
+        }
+        var batch = FaceBatch(isAtomic: true)
+        for id in ids { batch.add { $0.member("id", id) } }
+        let outcome = try await session.submit(batch)
+        let table = session.schema.schema.tables[0]
+        writer.array { writer in
+            for result in outcome.results {
+                writer.object { writer in
+                    if case .applied(let time, _) = result.status { writer.member("applied", time.rawValue) }
+                    guard let row = result.row else { return }
+                    writer.name("conflict")
+                    writer.object { row.writeColumns(of: table, to: &$0) }
+                    writer.member("writer", row.writer.knowledgeID.text)
+                    writer.member("at", row.timeStamp.rawValue)
+                }
+            }
+        }
+        return .json(200, writer.take())
+    }
+}

@@ -1,0 +1,42 @@
+import Foundation
+import Testing
+
+/// Clients of the device tracker's document, on Kafka and Postgres with two processes of each role.
+@Suite(
+    .timeLimit(.minutes(5)),
+    .enabled(if: WeirCluster.skipReason == nil, "\(WeirCluster.skipReason ?? "")"))
+struct ClusterTrackerFaceTests {
+    private func withCluster(_ body: (TrackerScene, [UInt16]) async throws -> Void) async throws {
+        let cluster = try await WeirCluster.make(
+            .init(clock: "log-time", schema: TrackerScene.schema, settings: ["faces": "[tracker]"]))
+        let members = try await cluster.startTwoOfEach()
+        let ports = members.filter { $0.role == .gateway }.map(\.port)
+        try await body(TrackerScene(port: ports[0], folder: try TestFolder()), ports)
+        for member in members.reversed() { await member.stop() }
+    }
+
+    @Test func devicesOfTwoGatewaysExchangeDocuments() async throws {
+        try await withCluster { scene, ports in
+            try await scene.exchange(
+                try scene.device("phone", port: ports[0]), try scene.device("laptop", port: ports[1]))
+            try await scene.writeBetweenAnyTwoSteps()
+        }
+    }
+
+    /// A device whose requests go to either gateway in turn.
+    @Test func gatewaysKnowTheSameOfADevice() async throws {
+        try await withCluster { scene, ports in
+            let phones = ports.map { DeviceClient(port: $0, headers: ["X-Sync-Id": "abc", "X-Device-Id": "phone"]) }
+            for number in 0..<4 {
+                try await scene.write("laptop", "note", "n\(number)", ["title": "A"])
+                let devices = try await phones[number % 2].get("/tracker/devices").json().array
+                #expect(devices.map { $0["installationId"] } == ["laptop"])
+                try await scene.write("laptop", "note", "late\(number)", ["title": "B"])
+                // Up to the head that the other gateway froze.
+                let rows = try await phones[1 - number % 2].get("/tracker/note").json().array
+                let ids = (0...number).flatMap { $0 < number ? ["n\($0)", "late\($0)"] : ["n\($0)"] }
+                #expect(rows.map { $0["serverId"].string } == ids)
+            }
+        }
+    }
+}

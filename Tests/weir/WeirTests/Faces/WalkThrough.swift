@@ -1,0 +1,39 @@
+import Foundation
+import Testing
+
+/// The requests of a document in docs/faces, with the answers that it shows.
+struct WalkThrough {
+    /// The schema file.
+    let schema: String
+    /// Each command, and what it prints.
+    private let requests: [(command: String, answer: String)]
+
+    init(_ name: String) throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let text = try String(contentsOf: root.appending(path: "docs/faces/\(name).md"), encoding: .utf8)
+        schema = Self.blocks("yaml", in: text).first?.block ?? ""
+        requests = Self.blocks("sh", in: text).map { block, rest in
+            let answer = rest.split(separator: "\n").prefix { $0.hasPrefix("    ") }.map { $0.dropFirst(4) }
+            return (block, answer.joined())
+        }
+    }
+
+    /// The blocks of a language, each with the text after it.
+    private static func blocks(_ language: String, in text: String) -> [(block: String, rest: Substring)] {
+        text.components(separatedBy: "```\(language)\n").dropFirst().map { part in
+            let end = part.range(of: "```\n") ?? part.endIndex..<part.endIndex
+            return (String(part[..<end.lowerBound]), part[end.upperBound...])
+        }
+    }
+
+    /// Runs every command against a server, and compares what it prints.
+    func play(port: UInt16, in folder: TestFolder) async throws {
+        #expect(requests.count > 5)
+        for (command, answer) in requests {
+            let here = command.replacing("localhost:7777", with: "127.0.0.1:\(port)")
+            let run = try await CommandRun.tool(["no_proxy=*", "sh", "-c", here], in: folder)
+            #expect(run.code == 0 && run.output == answer, "\(command)")
+        }
+    }
+}
