@@ -17,7 +17,8 @@ struct Mutant: Sendable {
     /// Empty for statements that are left out.
     let replacement: String
     let kind: Kind
-    /// How many seeds, from 1, find it at most.
+    /// How many seeds, from 1, are played at most; several times as many as found it, since runs differ with every change of the
+    /// simulation.
     let seeds: Int
     /// The actions of a run.
     let steps: Int
@@ -27,21 +28,21 @@ struct Mutant: Sendable {
     /// An expression with another value.
     static func expression(
         _ name: String, in file: String, _ original: String, _ replacement: String, within context: String? = nil,
-        seeds: Int = 20, steps: Int = 30, unfound reason: String? = nil
+        seeds: Int = 1000, steps: Int = 30, unfound reason: String? = nil
     ) -> Mutant {
         Mutant(
             name: name, file: file, context: context ?? original, original: original, replacement: replacement,
-            kind: .expression, seeds: seeds, steps: steps, reason: reason)
+            kind: .expression, seeds: reason == nil ? seeds : 20, steps: steps, reason: reason)
     }
 
     /// Statements that do something else, or nothing.
     static func statement(
         _ name: String, in file: String, _ original: String, _ replacement: String = "", within context: String? = nil,
-        seeds: Int = 20, steps: Int = 30, unfound reason: String? = nil
+        seeds: Int = 1000, steps: Int = 30, unfound reason: String? = nil
     ) -> Mutant {
         Mutant(
             name: name, file: file, context: context ?? original, original: original, replacement: replacement,
-            kind: .statement, seeds: seeds, steps: steps, reason: reason)
+            kind: .statement, seeds: reason == nil ? seeds : 20, steps: steps, reason: reason)
     }
 
     /// The module that it is in: the second folder of the path.

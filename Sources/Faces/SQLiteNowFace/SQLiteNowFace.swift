@@ -37,6 +37,7 @@ enum SQLiteNowSpelling: Sendable {
 extension Schema {
     /// The table of a name, which the protocol writes in lower case; no two tables differ in case alone.
     func tableIndex(ignoringCaseOf name: String) -> Int? {
+        if let table = FaceTable(named: name, in: self) { return table.index }
         let name = name.lowercased()
         return tables.firstIndex { $0.name.lowercased().utf8.elementsEqual(name.utf8) }
     }

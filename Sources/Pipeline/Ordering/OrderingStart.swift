@@ -19,21 +19,23 @@ struct OrderingStart<Log: ChangeLog, Store: RecordStore>: Sendable {
     /// Fails for a position outside the log's range (I1), for results that `ordered` lost (I5), and for a schema version that
     /// is not known.
     ///
-    /// - Returns: the position to which the tables were moved, where `ordered` was recreated; else `nil`.
-    func checkedPosition(_ stored: StoredPosition?, state: PartitionState) async throws -> StoredPosition? {
+    /// - Returns: the position of the tables, which were moved where `ordered` was recreated, and from where results follow it.
+    func checkedPosition(
+        _ stored: StoredPosition?, state: PartitionState
+    ) async throws -> (stored: StoredPosition?, results: ResultPosition) {
+        // Read before that of `changes`, see `ResultPosition`.
+        let range = try await log.range(of: ordered)
         let changesRange = try await log.range(of: changes)
         guard changesRange.start...changesRange.end ~= state.nextOffset else {
             throw OrderingError.positionOutOfRange(
                 partition: partition, position: state.nextOffset, range: changesRange)
         }
-        let range = try await log.range(of: ordered)
-        let orderedOffset = stored?.orderedOffset ?? 0
-        var moved: StoredPosition?
-        if orderedOffset > range.end {
+        var position = stored
+        if let offset = stored?.orderedOffset, offset > range.end {
             guard try await holdsNothingBefore(state.nextOffset, in: range) else {
-                throw OrderingError.resultsLost(partition: partition, position: orderedOffset, range: range)
+                throw OrderingError.resultsLost(partition: partition, position: offset, range: range)
             }
-            moved = try await moveResults(stored, StoredPosition(state: state, orderedOffset: range.start))
+            position = try await moveResults(stored, StoredPosition(state: state, orderedOffset: range.start))
         }
         // The tables cannot be read in a version that this process has not prepared them for, as when another worker was
         // ahead.
@@ -41,14 +43,9 @@ struct OrderingStart<Log: ChangeLog, Store: RecordStore>: Sendable {
             throw OrderingError.paused(
                 changes, offset: state.nextOffset, reason: .unknownSchemaNumber(state.schemaOrdinal))
         }
-        return moved
-    }
-
-    /// From where results follow the tables' position in `ordered`.
-    func results(after stored: StoredPosition?) async throws -> ResultPosition {
-        let end = try await log.range(of: ordered).end
-        let changesEnd = try await log.range(of: changes).end
-        return ResultPosition(stored: stored?.orderedOffset ?? 0, end: end, changesEnd: changesEnd)
+        let results = ResultPosition(
+            stored: position?.orderedOffset ?? 0, end: range.end, changesEnd: changesRange.end)
+        return (position, results)
     }
 
     /// A reader at the next record, after the one that the tables were brought to last.

@@ -62,13 +62,12 @@ actor PartitionWorker<Log: ChangeLog, Store: RecordStore> {
     /// Called once.
     func run() async throws {
         let start = OrderingStart(partition: partition, context: context, store: store)
-        let stored = try await store.position(of: partition)
-        let moved = try await start.checkedPosition(stored, state: stored?.state ?? PartitionState())
+        let found = try await store.position(of: partition)
+        let (stored, results) = try await start.checkedPosition(found, state: found?.state ?? PartitionState())
+        self.results = results
         ordering = PartitionOrdering(
-            partition: partition, history: context.history, stored: moved ?? stored,
-            maximumRowBytes: configuration.stepRowBytes)
+            partition: partition, history: context.history, stored: stored, maximumRowBytes: configuration.stepRowBytes)
         positionGauge.set(Int(ordering.state.nextOffset))
-        results = try await start.results(after: moved ?? stored)
         let reader = try await start.reader(from: ordering.state)
         let producer: Log.Producer
         do {

@@ -21,10 +21,12 @@ final class TokenIssuer: Sendable {
         var count = 2
     }
 
+    private let folder: WorkFolder
     private let path: String
     private let state: Mutex<State>
 
     init(in folder: WorkFolder) throws {
+        self.folder = folder
         path = folder.path + "/keys.json"
         let (first, second) = (try Self.key(1), try Self.key(2))
         state = Mutex(State(signing: first, next: second))
@@ -78,10 +80,7 @@ final class TokenIssuer: Sendable {
     /// Replaces the file at once, so that no gateway reads a part of it.
     private func publish(_ keys: [SigningKey]) throws {
         let text = String(decoding: SigningKey.jwks(keys), as: UTF8.self)
-        guard let file = fopen(path + ".new", "w") else { throw LoadFailure.system("opening \(path).new", errno) }
-        let failed = fputs(text, file) < 0
-        guard fclose(file) == 0, !failed, rename(path + ".new", path) == 0 else {
-            throw LoadFailure.system("writing \(path)", errno)
-        }
+        let new = try folder.write(text, to: "keys.json.new")
+        guard rename(new, path) == 0 else { throw LoadFailure.system("renaming \(new)", errno) }
     }
 }

@@ -20,7 +20,7 @@ extension Catalog {
             "stored.state.nextOffset"),
         .expression(
             "a rebuilt stream has the last result again", in: position, "stored.state.nextOffset - 1",
-            "stored.state.nextOffset - 2", seeds: 80),
+            "stored.state.nextOffset - 2"),
         .expression(
             "the result of the newest upload counts as unknown", in: position,
             "UploadProgress(offset: upload.offset, part: part) <= seen",
@@ -77,10 +77,10 @@ extension Catalog {
             unfound: "needs a conflict that is asked for while a stream is rebuilt from tables that are behind it"),
         .statement(
             "a rebuilt stream has no outcomes", in: rebuild,
-            "for outcome in outcomes { try keep(OutcomePiece(outcome), &transaction) }", seeds: 140),
+            "for outcome in outcomes { try keep(OutcomePiece(outcome), &transaction) }"),
         .statement(
             "a rebuilt stream lacks its last rows", in: rebuild, "try flush(&state)",
-            within: "try flush(&state)\n            try file.finish", seeds: 140),
+            within: "try flush(&state)\n            try file.finish"),
         .expression(
             "a stream is rebuilt from empty tables after results were removed",
             in: "Pipeline/FanOut/Rebuilding/PartitionWorker+Rebuild.swift", "piece.changesOffset == changes.start",

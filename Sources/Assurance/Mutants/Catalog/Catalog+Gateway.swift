@@ -19,7 +19,7 @@ extension Catalog {
                 return [0]
             }()
             """),
-        .statement("a failed producer is kept", in: appending, "await discard(creation, generation)", seeds: 110),
+        .statement("a failed producer is kept", in: appending, "await discard(creation, generation)"),
         .expression(
             "an upload is appended to another partition", in: appending, "partitioning.partition(of: caller)",
             "(partitioning.partition(of: caller) + 1) % partitioning.count"),
@@ -31,8 +31,7 @@ extension Catalog {
             "quota.leave(caller.syncID, bytes: bytes)"),
         .statement("the rate of a caller is not limited", in: rates, "ofCaller.take(cost, callerLimits)"),
         .expression(
-            "the page of a sync may be older than its outcome", in: uploads, "batch?.heads ?? [:]", "[:]",
-            seeds: 150),
+            "the page of a sync may be older than its outcome", in: uploads, "batch?.heads ?? [:]", "[:]"),
         .statement(
             "a pull need not cover the batches that it includes", in: polls,
             "leastHeads.merge(outcome.heads, uniquingKeysWith: max)",
@@ -67,19 +66,19 @@ extension Catalog {
             "knowledge.insert(cutFrom: try Self.timeStamp(head, \"head\"), of: try Self.owner(owner))"),
         .expression(
             "the row of a conflict is shown to a caller who may not read it", in: shown, "caller.mayRead(part.owner)",
-            "true", seeds: 40),
+            "true"),
         .expression(
             "a caller who may not read an owner has its rows read", in: shown, "caller.mayRead(owner) ? window : nil",
             "window", unfound: "the rows are read and not shown: ShownRows leaves them out once more"),
         .expression(
             "the rows of conflicts exceed a page", in: shown,
-            "index != window.from && bytes > window.maximumBytes", "false", seeds: 40),
+            "index != window.from && bytes > window.maximumBytes", "false"),
         .statement(
             "the row of two conflicts is shown twice", in: outcome,
-            "if first != result.index { return .sameAs(first) }", seeds: 40),
+            "if first != result.index { return .sameAs(first) }"),
         .expression(
             "the rows that were left out are not named", in: outcome, "batch != nil", "false",
-            within: "if batch != nil, let rowsFrom", seeds: 50),
+            within: "if batch != nil, let rowsFrom"),
         .expression(
             "a repeat leaves rows out of the page", in: outcome, "!isRepeat", "true",
             within: "guard !isRepeat, refusal",
@@ -88,8 +87,7 @@ extension Catalog {
             "a part that is a repeat leaves rows out of the page", in: outcome, "!part.outcome.isRepeat", "true",
             unfound: "a row that a repeat would leave out is one that its device has written and holds"),
         .expression(
-            "rows that the device does not hold whole are left out", in: outcome, "known[creator] >= from", "true",
-            seeds: 120),
+            "rows that the device does not hold whole are left out", in: outcome, "known[creator] >= from", "true"),
         .expression(
             "a vector at the row's earlier version does not count as held", in: outcome, "known[creator] >= from",
             "known[creator] > from",

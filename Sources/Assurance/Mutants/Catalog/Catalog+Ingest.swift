@@ -15,11 +15,11 @@ extension Catalog {
             "range.start", "range.end", within: "return range.start"),
         .expression(
             "a part has not the limit of its batch", in: splitter, "batch.limits.maxBatchRowBytes",
-            "OutcomeLimits().maxBatchRowBytes", seeds: 60),
+            "OutcomeLimits().maxBatchRowBytes"),
         .expression(
             "a part has not the quota of its batch", in: splitter, "batch.limits.maxOwnerRows",
-            "OutcomeLimits().maxOwnerRows", seeds: 60),
-        .expression("parts of two owners have the same number", in: splitter, "others.count + 1", "1", seeds: 40),
+            "OutcomeLimits().maxOwnerRows"),
+        .expression("parts of two owners have the same number", in: splitter, "others.count + 1", "1"),
         .expression(
             "the part of another owner has the caller as owner", in: splitter, "owner.id", "parts.owners[0].id",
             within: "owner: owner.id, device"),
@@ -31,15 +31,15 @@ extension Catalog {
             "two batches that differ in a value have the same hash", in: content,
             "add(values.bytes.span.extracting(values.ranges[position]))"),
         .expression(
-            "two batches that differ in atomic have the same hash", in: content, "isAtomic ? 1 : 0", "0", seeds: 40),
+            "two batches that differ in atomic have the same hash", in: content, "isAtomic ? 1 : 0", "0"),
         .expression(
             "two batches that differ in base have the same hash", in: content, "UInt64(change.base.rawValue)", "0"),
         .expression(
             "the content of a change depends on those before it", in: content,
-            "start", "0", within: "extracting(droppingFirst: start)", seeds: 30),
+            "start", "0", within: "extracting(droppingFirst: start)"),
         .statement(
             "two changes that differ in their ids alone have the same content", in: content,
-            "add(changeID.text.utf8.span)", seeds: 200),
+            "add(changeID.text.utf8.span)"),
         .expression(
             "a value that was altered counts as sent", in: "Pipeline/Ingest/ChangeReader.swift", "values.isAltered",
             "false", within: "isAltered: values.isAltered ||"),

@@ -9,7 +9,7 @@ extension Catalog {
         .expression(
             "a stream that is behind the vector answers that nothing is new", in: link,
             "pull.requiredHead <= heads.head", "true"),
-        .expression("a stream that is behind answers resync", in: link, "end", "0", within: "or: end,", seeds: 180),
+        .expression("a stream that is behind answers resync", in: link, "end", "0", within: "or: end,"),
         .statement("no owner must resync", in: link, "if ahead.isEmpty { return [] }", "return []"),
         .expression(
             "a row at the vector's entry is sent again", in: plan, "device.head > from", "device.head >= from"),
@@ -51,13 +51,13 @@ extension Catalog {
             "waiting.first.map({ next.timeStamp < $0.timeStamp }) ?? true", "true"),
         .expression(
             "a conflict's row is read beyond the window", in: search,
-            "target.change == first || json.count <= bytesLeft", "true", seeds: 40),
+            "target.change == first || json.count <= bytesLeft", "true"),
         .expression(
             "a conflict's row that is larger than a page is not read", in: search,
             "target.change == first || json.count <= bytesLeft", "json.count <= bytesLeft",
             unfound: "no row of the simulation is larger than its smallest page"),
         .expression(
-            "rows before the window are read", in: search, "result.index >= window.from", "true", seeds: 40),
+            "rows before the window are read", in: search, "result.index >= window.from", "true"),
         .expression(
             "a conflict shows another row", in: search, "search.moved.removeValue(forKey: row)",
             "search.moved.removeValue(forKey: search.moved.first!.key)",

@@ -28,10 +28,10 @@ extension Catalog {
             "first.contentHash == part.contentHash", "true"),
         .expression(
             "a lower batch without an outcome is applied", in: machine, "batch <= progress.highestBatch",
-            "batch <= progress.highestBatch && progress.outcome != nil", seeds: 70),
+            "batch <= progress.highestBatch && progress.outcome != nil"),
         .expression(
             "one outcome too few is kept", in: "Model/SyncModel/Ordering/Outcome.swift", "16", "15",
-            within: "keptPerDevice = 16", seeds: 90, steps: 400),
+            within: "keptPerDevice = 16", steps: 400),
         .expression("a base above the row's timeStamp is current", in: row, "base <= timeStamp", "true"),
         .expression(
             "the row's own timeStamp is not current", in: row,
@@ -42,23 +42,22 @@ extension Catalog {
             "(writer == device ? othersTimeStamp : timeStamp) <= base", "timeStamp <= base"),
         .expression(
             "the device's own versions leave a row unchanged", in: change, "change.base != row.timeStamp",
-            "!row.isCurrent(change.base, for: part.device)", seeds: 40),
+            "!row.isCurrent(change.base, for: part.device)"),
         .expression(
             "a row that nobody must have changed is not compared", in: "Model/SyncModel/Changes/Change.swift",
-            "rules >= 4 && change.ifUnchanged", "false", seeds: 20),
+            "rules >= 4 && change.ifUnchanged", "false"),
         .expression(
-            "a tombstone is compared with base, too", in: change, "!(isForLiveRow && row.isDeleted)", "true", seeds: 20),
+            "a tombstone is compared with base, too", in: change, "!(isForLiveRow && row.isDeleted)", "true"),
         .expression(
-            "another's tombstone is revived unseen", in: change, "isForLiveRow && isOwn", "isForLiveRow", seeds: 20),
+            "another's tombstone is revived unseen", in: change, "isForLiveRow && isOwn", "isForLiveRow"),
         .expression("the last writer is older than itself", in: change, "row.writer != part.device", "true"),
         .expression(
             "an equal updatedAt loses", in: change, "updatedAt(of: change) < row.updatedAt",
             "updatedAt(of: change) <= row.updatedAt",
-            seeds: 300),
+            seeds: 2000),
         .expression(
-            "every base revives a tombstone", in: change, "change.base == row.timeStamp", "change.base > .zero",
-            seeds: 40),
-        .expression("no change revives a tombstone", in: change, "change.base == row.timeStamp", "false", seeds: 30),
+            "every base revives a tombstone", in: change, "change.base == row.timeStamp", "change.base > .zero"),
+        .expression("no change revives a tombstone", in: change, "change.base == row.timeStamp", "false"),
         .expression(
             "a tombstone is revived by a change that had not seen it", in: change,
             "(old?.isDeleted == true && !isCreation)", "false"),
@@ -70,7 +69,7 @@ extension Catalog {
         ),
         .expression(
             "the newest version by another device is forgotten", in: change,
-            "$0.writer == part.device ? $0.othersTimeStamp : $0.timeStamp", "$0.othersTimeStamp", seeds: 40),
+            "$0.writer == part.device ? $0.othersTimeStamp : $0.timeStamp", "$0.othersTimeStamp"),
         .expression("a version is not counted", in: change, "(old?.version ?? 0) + 1", "old?.version ?? 1"),
         .expression(
             "a row gets another creator", in: change, "old?.knowledgeID ?? change.knowledgeID", "change.knowledgeID"),
@@ -86,7 +85,7 @@ extension Catalog {
             "isFull ? .zero : before"),
         .expression(
             "a row of which some columns were written counts as held", in: change,
-            "isAltered ? nil : isFull ? .zero : before", "isAltered ? nil : TimeStamp.zero", seeds: 70),
+            "isAltered ? nil : isFull ? .zero : before", "isAltered ? nil : TimeStamp.zero"),
         .statement(
             "a row that a batch wrote twice counts as held as after its first write", in: change, "settleHeld()",
             within: "settleHeld()\n        }",
@@ -107,50 +106,49 @@ extension Catalog {
             "a row whose updatedAt was clamped counts as held", in: change, "change.updatedAt != updatedAt", "false"),
         .expression(
             "a conflict locates the row as it was before the part", in: change,
-            "written[key].map { rows[$0].row } ?? lookup(key)", "lookup(key)", seeds: 40),
+            "written[key].map { rows[$0].row } ?? lookup(key)", "lookup(key)"),
         .expression(
             "a row more is processed where the rows of a part have exactly the size that they may", in: touched,
-            "size >= limit", "size > limit", seeds: 300),
+            "size >= limit", "size > limit", seeds: 2000),
         .expression(
             "rows that do not exist do not count", in: change, "size(of: row, key)",
             "row == nil ? 0 : size(of: row, key)",
-            within: "touched.add(size(of: row, key))", seeds: 60),
+            within: "touched.add(size(of: row, key))"),
         .statement(
             "the row of a conflict counts once more with each change", in: change,
-            "if index == nil { unwritten.insert(key) }", seeds: 200),
+            "if index == nil { unwritten.insert(key) }"),
         .expression(
             "a row that was not read is looked up for a refusal", in: change,
-            "!result.status.isBatchRowsTooLarge", "true", seeds: 120),
+            "!result.status.isBatchRowsTooLarge", "true"),
         .expression(
             "the earlier version of a row written twice is named wrongly", in: change,
             "earlier?.before ?? old?.timeStamp ?? .zero", "old?.timeStamp ?? .zero"),
         .expression(
             "a change with an id is applied again by a later batch", in: change,
-            "index.map({ applied[$0] }) ?? known(identity.id)", "index.map({ applied[$0] })", seeds: 20),
+            "index.map({ applied[$0] }) ?? known(identity.id)", "index.map({ applied[$0] })"),
         .expression(
             "a change with an id is applied twice by one batch", in: change,
-            "index.map({ applied[$0] }) ?? known(identity.id)", "known(identity.id)", seeds: 20),
+            "index.map({ applied[$0] }) ?? known(identity.id)", "known(identity.id)"),
         .expression(
             "other content under an id counts as a repeat", in: change, "first.identity.content == identity.content",
-            "true", seeds: 20),
+            "true"),
         .statement(
             "the changes of an aborted part count as applied", in: change, "applied = []",
-            within: "applied = []\n        usage", seeds: 120),
+            within: "applied = []\n        usage"),
         .expression(
             "a change that was applied before an aborted part is refused with it", in: change,
-            "!repeatedResults.contains(position)", "true", seeds: 120),
-        .statement("a repeated change leaves its row held", in: change, "dropRepeat(key)", seeds: 120),
+            "!repeatedResults.contains(position)", "true"),
+        .statement("a repeated change leaves its row held", in: change, "dropRepeat(key)"),
         .statement(
             "a row that is written after a repeat of one of its changes counts as held", in: change,
-            "if !repeated.isEmpty, repeated.contains(key) { isAltered = true }", seeds: 60),
+            "if !repeated.isEmpty, repeated.contains(key) { isAltered = true }"),
         .expression(
-            "an owner has a row more than its quota", in: usage, "after.rows > maxRows", "after.rows > maxRows + 1",
-            seeds: 60),
+            "an owner has a row more than its quota", in: usage, "after.rows > maxRows", "after.rows > maxRows + 1"),
         .expression(
             "an owner above its quota cannot edit", in: usage, "new.rows > old.rows", "true",
             unfound: "the quota of a run does not change, so no owner is above it"),
         .expression(
-            "the bytes of an owner have no quota", in: usage, "after.bytes > maxBytes", "false", seeds: 60),
+            "the bytes of an owner have no quota", in: usage, "after.bytes > maxBytes", "false"),
         .expression(
             "an edit that makes a row smaller is refused above the quota", in: usage, "new.bytes > old.bytes", "true",
             unfound: "the quota of a run does not change, so no owner is above it"),
@@ -159,15 +157,15 @@ extension Catalog {
             unfound: "devices edit too few rows for ten times a quota that still admits some"),
         .expression(
             "a deleted row keeps its share", in: usage, "isDeleted", "false",
-            within: "self = isDeleted ?", seeds: 20),
+            within: "self = isDeleted ?"),
         .statement("what a part writes is not counted", in: change, "usage = usage.replacing(old, with: new)"),
-        .statement("an aborted part uses its owner's quota", in: change, "usage = usageBefore", seeds: 40),
+        .statement("an aborted part uses its owner's quota", in: change, "usage = usageBefore"),
         .expression(
             "owners have no quota", in: usage,
-            "rules >= 3 ? OwnerQuota(maxRows: maxOwnerRows, maxBytes: maxOwnerBytes) : nil", "nil", seeds: 60),
+            "rules >= 3 ? OwnerQuota(maxRows: maxOwnerRows, maxBytes: maxOwnerBytes) : nil", "nil"),
         .expression(
             "ids of changes are ignored", in: "Model/SyncModel/Ordering/AppliedChange.swift",
-            "rules >= 3 ? change.identity : nil", "nil", seeds: 20),
+            "rules >= 3 ? change.identity : nil", "nil"),
         .expression("a creation without a required column is stored", in: change, "column.isNullable", "true"),
         .expression(
             "the head of a cut page is not required", in: vector, "max(highest, cutFrom ?? .zero)", "highest"),

@@ -136,8 +136,9 @@ final class LogAudit: @unchecked Sendable {
         // Streams have the rows of a piece before the result's last piece is in the log.
         world.streams.add(piece.rows.map(\.row))
         var joined = partitions[partition].joining ?? piece
-        if partitions[partition].joining == nil { partitions[partition].resultStarts.append(record.offset) }
-        if partitions[partition].joining != nil {
+        if partitions[partition].joining == nil {
+            partitions[partition].resultStarts.append(record.offset)
+        } else {
             joined.rows += piece.rows
             joined.results += piece.results
             joined.piece = piece.piece
