@@ -16,7 +16,7 @@ package struct Admission: ~Copyable {
     private let deadLetters: DeadLetters
     /// By ordinal and limit of a value.
     private var schemas: [SchemaKey: IngestSchema] = [:]
-    private var parser = JSONParser()
+    private let parsers: JSONParserPool
 
     private struct SchemaKey: Hashable {
         let ordinal: Int
@@ -24,7 +24,10 @@ package struct Admission: ~Copyable {
     }
 
     /// Traps if the history's records are below ``minimumRecordSize``.
-    package init(history: History) {
+    ///
+    /// - Parameter parsers: those of all partitions of a process, so that their memory does not grow with the partitions.
+    package init(history: History, parsers: JSONParserPool = JSONParserPool()) {
+        self.parsers = parsers
         precondition(history.recordSize >= Self.minimumRecordSize, "the log accepts records of at least 4 KiB")
         epoch = history.epoch
         maximumRecordSize = history.recordSize
@@ -108,20 +111,22 @@ package struct Admission: ~Copyable {
     /// Reads the JSON of a batch.
     ///
     /// - Returns: why it is not an array of changes; `nil` when it is.
-    private mutating func read(_ batch: ChangeBatch, into splitter: inout BatchSplitter) -> RecordRefusal? {
+    private func read(_ batch: ChangeBatch, into splitter: inout BatchSplitter) -> RecordRefusal? {
         let maximum = batch.limits.maxChanges
         do throws(JSONError) {
-            let document = try parser.parse(batch.changes.span)
-            guard var elements = document.root.elements else {
-                return RecordRefusal(.malformedChanges, "changes is no JSON array")
+            return try parsers.withParser(for: batch.changes.count) { (parser) throws(JSONError) in
+                let document = try parser.parse(batch.changes.span)
+                guard var elements = document.root.elements else {
+                    return RecordRefusal(.malformedChanges, "changes is no JSON array")
+                }
+                let count = document.root.count
+                guard count <= maximum else {
+                    return RecordRefusal(.tooManyChanges, "\(count) changes, at most \(maximum) are allowed")
+                }
+                splitter.reserve(count)
+                while let element = elements.next() { splitter.read(element) }
+                return nil
             }
-            let count = document.root.count
-            guard count <= maximum else {
-                return RecordRefusal(.tooManyChanges, "\(count) changes, at most \(maximum) are allowed")
-            }
-            splitter.reserve(count)
-            while let element = elements.next() { splitter.read(element) }
-            return nil
         } catch {
             return RecordRefusal(.malformedChanges, "changes is no JSON: \(error)")
         }

@@ -1,5 +1,6 @@
 import AsyncPrimitives
 import ChangeLog
+import JSON
 import Metrics
 import PartitionSupervision
 import SyncModel
@@ -12,6 +13,7 @@ package struct IngestService<Log: ChangeLog>: Sendable {
     private let context: StageContext<Log>
     private let configuration: IngestConfiguration
     private let metrics: IngestMetrics
+    private let parsers = JSONParserPool()
     private let report: @Sendable (IngestEvent) -> Void
 
     /// - Parameters:
@@ -53,8 +55,7 @@ package struct IngestService<Log: ChangeLog>: Sendable {
     private func work(on assignment: Assignment) async throws {
         let partition = assignment.partition.partition
         let run = PartitionRun(
-            context: context, assignment: assignment, configuration: configuration,
-            report: report)
+            context: context, assignment: assignment, configuration: configuration, parsers: parsers, report: report)
         let supervisor = PartitionSupervisor(
             "ingest of partition \(partition)", retries: RetryPolicy(delays: Self.restartDelay, clock: context.clock),
             schemas: context.schemas,

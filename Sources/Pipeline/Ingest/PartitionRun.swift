@@ -1,4 +1,5 @@
 import ChangeLog
+import JSON
 import PartitionSupervision
 import SyncModel
 
@@ -22,6 +23,7 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
     let context: StageContext<Log>
     let assignment: Assignment
     let configuration: IngestConfiguration
+    let parsers: JSONParserPool
     let report: @Sendable (IngestEvent) -> Void
 
     var log: Log { context.log }
@@ -94,7 +96,7 @@ struct PartitionRun<Log: ChangeLog>: Sendable {
         _ enqueued: (Step) -> Void
     ) async throws {
         var quota = DeadLetterQuota(bytesPerHour: configuration.deadLetterBytes)
-        var admission = Admission(history: context.history)
+        var admission = Admission(history: context.history, parsers: parsers)
         for await _ in permits {
             let records = try await reader.next(maximumBytes: configuration.stepBytes)
             let start = ContinuousClock.now

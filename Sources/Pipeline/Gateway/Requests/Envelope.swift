@@ -261,32 +261,23 @@ final class ChangesJSON: Sendable {
     }
 }
 
-/// A pool of JSON parsers, as many as threads parse a body at the same time.
-final class BodyParsers: Sendable {
-    private final class Box: @unchecked Sendable {
-        // Unchecked: used only by the caller that took it out of the pool.
-        var parser = JSONParser()
-    }
-
-    /// A parser keeps 20 bytes for each byte of its largest document, so one that parsed a larger body is not reused.
-    private static let largestKept = 256 << 10
-
-    private let idle = Mutex<[Box]>([])
+/// Parses bodies; what is wrong with one is a problem of its request.
+struct BodyParsers: Sendable {
+    private let parsers = JSONParserPool()
 
     func parse<Result>(
         _ body: HTTPBody, _ read: (borrowing JSONValue) throws(Problem) -> Result
     ) throws(Problem) -> Result {
-        let box = idle.withLock { $0.popLast() } ?? Box()
-        defer { if body.count <= Self.largestKept { idle.withLock { $0.append(box) } } }
         do {
             return try body.withUnsafeBytes { bytes in
                 guard let base = bytes.baseAddress, !bytes.isEmpty else { throw JSONError(.empty, at: 0) }
                 // `HTTPBody.padding` bytes after the body's end are readable.
                 let padding = HTTPBody.padding >= JSONParser.padding ? JSONParser.padding : 0
                 let padded = UnsafeRawBufferPointer(start: base, count: bytes.count + padding)
-                return try box.parser.withDocument(padded.bindMemory(to: UInt8.self).span, padding: padding) {
-                    document in
-                    try read(document.root)
+                return try parsers.withParser(for: bytes.count) { parser in
+                    try parser.withDocument(padded.bindMemory(to: UInt8.self).span, padding: padding) { document in
+                        try read(document.root)
+                    }
                 }
             }
         } catch let problem as Problem {
