@@ -6,7 +6,7 @@ import SyncWire
 /// The device registry in an SQLite file of its own: that of `weir run`.
 ///
 /// A power failure may lose its newest transactions. The file may be removed while no process uses it: devices are registered
-/// anew as they are seen; only the names that owners gave them are lost.
+/// again as they are seen; only the names that owners gave them are lost.
 package final class SQLiteDeviceRegistry: DeviceRegistry {
     /// "weid" in ASCII.
     private static let applicationID: Int32 = 0x7765_6964

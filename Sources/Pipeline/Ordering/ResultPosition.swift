@@ -7,9 +7,9 @@
 struct ResultPosition {
     /// No result of a record that the tables do not hold lies before it.
     private var position: Int64
-    /// Where this worker's next record goes if nobody else appends.
+    /// Where this worker's next record goes if no other worker appends.
     private var expected: Int64
-    /// The offset in `changes` that the tables must reach before the position moves; `nil` where nobody else has appended.
+    /// The offset in `changes` that the tables must reach before the position moves; `nil` where no other worker has appended.
     private var heldUntil: Int64?
 
     /// - Parameters:

@@ -23,7 +23,7 @@ package final class JSONParserPool: Sendable {
 
     package init() {}
 
-    /// Calls a closure with a parser that is used by nobody else meanwhile.
+    /// Calls a closure with a parser that no other caller uses meanwhile.
     ///
     /// - Parameter count: the bytes of the document that it parses.
     package func withParser<Result, Failure: Error>(

@@ -166,7 +166,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         }
     }
 
-    /// The caller that was found before the body was read, or found anew if that took long.
+    /// The caller that was found before the body was read, or found again if that took long.
     func callerOfComplete(_ request: HTTPRequest) throws(Problem) -> CallerLookup {
         if let recent = request.context as? RecentCaller, let caller = recent.caller(at: clock.now()) {
             return .known(caller)
