@@ -50,6 +50,10 @@ struct RestUpload: Sendable {
         }
         if verdicts.contains(where: \.isFailure) { throw failure(verdicts, isArray) }
         let sent = try records.map { try $0.get() }
+        if isArray, !creates {
+            try await refuseUnknownDeletes(sent, &verdicts)
+            if verdicts.contains(where: \.isFailure) { throw failure(verdicts, isArray) }
+        }
         var head = TimeStamp.zero
         // Ends, since each round decides at least one record: all are stored, one fails, or repeated ones are left out of the next.
         while !verdicts.isEmpty {
@@ -104,6 +108,27 @@ struct RestUpload: Sendable {
 
     // MARK: Storing
 
+    /// A delete of a row that does not exist, of which ordering stores nothing.
+    private static var unknown: Verdict { .refused(FaceRefusal(.rowGone, "there is no row of this id"), nil) }
+
+    /// Refuses deletes of rows that do not exist: to ordering they succeed, so that the rest of the array would be stored.
+    ///
+    /// Rows are never removed: those that are found are there when the array is ordered.
+    private func refuseUnknownDeletes(_ records: [RestRecord], _ verdicts: inout [Verdict]) async throws {
+        let deleted = records.indices.filter { records[$0].isDeleted }
+        if deleted.isEmpty { return }
+        let ids = deleted.map { records[$0].id }
+        let newest = deleted.compactMap { records[$0].ts }.max() ?? .zero
+        let known: [RowID: FaceRow]
+        do {
+            known = try await rows(of: ids, newest)
+        } catch let problem as Problem where problem.code == .positionAhead {
+            // No row has this Ts: whether the others exist decides only which answer the request gets.
+            known = try await rows(of: ids, .zero)
+        }
+        for index in deleted where known[records[index].id] == nil { verdicts[index] = Self.unknown }
+    }
+
     /// Submits the records that are not decided yet, as a whole or not at all.
     ///
     /// - Returns: the head of a stream that has their rows.
@@ -148,6 +173,7 @@ struct RestUpload: Sendable {
         var verdict = Verdict.open
         for result in results {
             switch result.status {
+            case .applied(.zero, _): return Self.unknown
             case .applied(let ts, _), .deleted(let ts, _): verdict = .stored(ts)
             case .conflict:
                 guard let row = result.row else {
@@ -212,10 +238,14 @@ struct RestUpload: Sendable {
         let ids = zip(records, verdicts).compactMap { record, verdict in
             if case .stored = verdict, !record.isWhole { record.id } else { nil }
         }
+        return try await self.rows(of: ids, head)
+    }
+
+    private func rows(of ids: [RowID], _ leastHead: TimeStamp) async throws -> [RowID: FaceRow] {
         var rows: [RowID: FaceRow] = [:]
         var rest: StreamSelection? = ids.isEmpty ? nil : .ids(table: table.index, ids)
         while let selection = rest {
-            let found = try await session.rows(selection, limit: ids.count, leastHead: head)
+            let found = try await session.rows(selection, limit: ids.count, leastHead: leastHead)
             for row in found.rows { rows[row.id] = row }
             rest = found.rest
         }

@@ -111,6 +111,31 @@ import Testing
         }
     }
 
+    @Test func aDeleteOfARowThatDoesNotExistIsRefused() async throws {
+        try await withServer { scene, phone in
+            for ts in [100, 1 << 52] {
+                let alone = try await phone.request(
+                    "PUT", "/rest/category", ["id": "gone", "Ts": JSON(ts), "Deleted": true])
+                #expect(alone.status == 404)
+            }
+            try await phone.request("POST", "/rest/category", ["id": "c1", "name": "A"])
+            for ts in [100, 1 << 52] {
+                let array = try await phone.request(
+                    "PUT", "/rest/category",
+                    [["id": "c1", "name": "B", "Ts": 100], ["id": "gone", "Ts": JSON(ts), "Deleted": true]])
+                #expect(array.status == 422)
+                let refusals = try array.json()["refusals"]
+                #expect(refusals.array.map { $0["position"] } == [1] && refusals[0]["code"] == "row_gone")
+            }
+            #expect(try await scene.rows("category").map { $0["name"] } == ["A"])
+            // Deletes of rows that exist pass, in an array, too.
+            let both = try await phone.request(
+                "PUT", "/rest/category", [["id": "c1", "name": "A", "Ts": 100, "Deleted": true]])
+            #expect(both.status == 200)
+            #expect(try both.json()[0]["Deleted"] == true)
+        }
+    }
+
     @Test func anArrayIsStoredAsAWholeOrNotAtAll() async throws {
         try await withServer { scene, phone in
             let made = try await phone.request(
