@@ -286,8 +286,8 @@ let package = Package(
                 "Observability", "PartitionSupervision", "RecordStore", "Seeded", "SQLite", "SyncModel", "SyncWire",
                 "TestClocks",
             ]),
-        tests("Faces/RestFaceTests", ["Gateway", "HTTP", "RestFace", "SyncModel"]),
-        tests("Faces/TrackerFaceTests", ["Gateway", "HTTP", "SyncModel", "TrackerFace"]),
+        tests("Faces/FaceTests", ["Gateway", "HTTP", "RestFace", "SQLiteNowFace", "SyncModel", "TrackerFace"]),
+        tests("Faces/TrackerFaceTests", ["SyncModel", "TrackerFace"]),
         tests(
             "Pipeline/GatewayTests",
             [
