@@ -90,7 +90,8 @@ struct SchemaFileReader {
             add(entry.value.position, "the column \(name) must be a type or a mapping, found \(entry.value.kind)")
             return nil
         }
-        checkKeys(mapping, ["type", "nullable", "default", "length", "references"], of: "the column \(name)")
+        checkKeys(
+            mapping, ["type", "nullable", "default", "length", "references", "onDelete"], of: "the column \(name)")
         guard let typeNode = mapping["type"] else {
             add(entry.key.position, "the column \(name) has no type")
             return nil
@@ -98,16 +99,27 @@ struct SchemaFileReader {
         let isNullable = mapping["nullable"].flatMap { boolean($0, "nullable") } ?? true
         let length = mapping["length"].flatMap { integer($0, "length") }
         let references = mapping["references"].flatMap { text($0, "references") }
+        let onDelete = mapping["onDelete"].flatMap { deleteRule($0) }
         guard let type = type(typeNode) else { return nil }
         let bare = Column(
-            name: name, type: type, isNullable: isNullable, maximumLength: length, references: references)
+            name: name, type: type, isNullable: isNullable, maximumLength: length, references: references,
+            onDelete: onDelete)
         guard let node = mapping["default"] else { return bare }
         guard let value = DefaultValue(maximumBytes: limits.maxValueBytes).canonical(node, for: bare, &problems) else {
             return bare
         }
         return Column(
             name: name, type: type, isNullable: isNullable, defaultValue: value, maximumLength: length,
-            references: references)
+            references: references, onDelete: onDelete)
+    }
+
+    private mutating func deleteRule(_ node: YAMLNode) -> DeleteRule? {
+        let names = DeleteRule.allCases.map(\.rawValue)
+        if let text = node.scalar?.text, let rule = DeleteRule(rawValue: text) { return rule }
+        add(
+            node.position,
+            "onDelete must be \(names.joined(separator: ", "))" + suggestion(node.scalar?.text, names))
+        return nil
     }
 
     private mutating func type(_ node: YAMLNode) -> ColumnType? {

@@ -56,6 +56,7 @@ extension Column: WireEncodable, WireDecodable {
         var defaultValue: [UInt8]?
         var maximumLength: Int?
         var references: String?
+        var onDelete: DeleteRule?
         while let field = try reader.next() {
             switch field.number {
             case 1: name = try reader.identifier(field)
@@ -69,6 +70,7 @@ extension Column: WireEncodable, WireDecodable {
                 defaultValue = value
             case 7: maximumLength = try reader.count(field)
             case 8: references = try reader.identifier(field)
+            case 9: onDelete = try reader.member(field)
             default: try reader.skip(field)
             }
         }
@@ -80,7 +82,8 @@ extension Column: WireEncodable, WireDecodable {
         }
         self.init(
             name: name, type: ColumnType(number, precision: precision, scale: scale), isNullable: isNullable,
-            defaultValue: defaultValue, maximumLength: maximumLength, references: references)
+            defaultValue: defaultValue, maximumLength: maximumLength, references: references,
+            onDelete: onDelete)
     }
 
     package func write(to writer: inout WireWriter) {
@@ -94,6 +97,7 @@ extension Column: WireEncodable, WireDecodable {
         writer.presentBytes(6, defaultValue)
         writer.present(7, maximumLength.map(Int64.init))
         if let references { writer.element(8, references) }
+        if let onDelete { writer.member(9, onDelete) }
     }
 }
 

@@ -77,6 +77,14 @@ extension Policy: WireEnum {
     }
 }
 
+extension DeleteRule: WireEnum {
+    package var wireNumber: UInt64 {
+        switch self {
+        case .reassign: 1
+        }
+    }
+}
+
 extension OrderedPiece.Verdict: WireEnum {
     package init?(wireNumber: UInt64) {
         switch wireNumber {

@@ -33,7 +33,8 @@ import Testing
 
     private static let words =
         types + [
-            "nullable", "length", "default", "references", "policy", "columns", "tables", "id", "sync_id", "weir_x",
+            "nullable", "length", "default", "references", "onDelete", "reassign", "policy", "columns", "tables", "id",
+            "sync_id", "weir_x",
             "9223372036854775808", "-1", "1e999", ".nan", "null", "\"\\0\"", "'", "{ }", "[]", ": ", "\n      ", "Ä",
             "2026-02-30", "a b", "A", "time_stamp", "\"\"",
         ]
@@ -75,6 +76,7 @@ import Testing
                 if random.once(in: 3) { parts.append("nullable: \(random.once(in: 2))") }
                 if random.once(in: 4) { parts.append("length: \(Int.random(in: 0...300, using: &random))") }
                 if random.once(in: 6) { parts.append("references: t\(Int.random(in: 0...2, using: &random))") }
+                if random.once(in: 20) { parts.append("onDelete: reassign") }
                 if random.once(in: 3) {
                     let values = ["1", "\"1.5\"", "true", "null", "\"x\"", "[1, a]", "\"2026-01-02\"", "1e3", "-0.0"]
                     parts.append("default: \(values.randomElement(using: &random)!)")

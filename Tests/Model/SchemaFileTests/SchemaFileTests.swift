@@ -42,7 +42,7 @@ import Testing
               task:
                 policy: lastWriteWins
                 columns:
-                  list: { type: text, references: list }
+                  list: { type: text, references: list, onDelete: reassign }
                   price: { type: "decimal(6, 2)", default: "1.5" }
                   done: { type: boolean, nullable: false, default: false }
                   count: { type: integer, default: 9007199254740993 }
@@ -53,7 +53,7 @@ import Testing
         #expect(tables.map(\.policy) == [.lastSyncWins, .lastWriteWins])
         #expect(tables[0].columns == [Column(name: "title", type: .text, isNullable: false, maximumLength: 200)])
         let task = tables[1].columns
-        #expect(task[0].references == "list")
+        #expect(task[0].references == "list" && task[0].onDelete == .reassign)
         #expect(task[1].type == .decimal(precision: 6, scale: 2))
         #expect(
             task.map { $0.defaultValue.map { String(decoding: $0, as: UTF8.self) } } == [
@@ -80,6 +80,11 @@ import Testing
         ),
         ("tables:\n  a:\n    columns:\n      id: text\n", "4:7: a.id:"),
         ("tables:\n  a:\n    columns:\n      b: { type: text, references: c }\n", "4:7: a.b:"),
+        ("tables:\n  a:\n    columns:\n      b: { type: text, onDelete: reassign }\n", "4:7: a.b:"),
+        (
+            "tables:\n  a:\n    columns:\n      b: { type: text, references: a, onDelete: reasign }\n",
+            "4:49: onDelete must be reassign; did you mean reassign?"
+        ),
         ("tables:\n  a:\n    columns:\n      b: text\n      b: text\n", "5:7:"),
         ("tables:\n  a: [\n", "3:1:"),
     ])

@@ -41,6 +41,14 @@ extension Sample {
                  "schema": \(fullSchemaJSON)}}
                 """),
         Sample(
+            "a schema with a rule for deletes", "Control", ControlRecord.schema(entry(2, reassigningSchema)),
+            json: """
+                {"format": 1, "schema": {"ordinal": 2, "hash": "\(SchemaVersion.hash(of: reassigningSchema))",
+                 "schema": {"tables": [{"name": "t", "policy": "POLICY_LAST_WRITE_WINS", "columns": [
+                   {"name": "parent", "type": "TYPE_TEXT", "is_nullable": true, "references": "t",
+                    "on_delete": "ON_DELETE_REASSIGN"}]}]}}}
+                """),
+        Sample(
             "a record of uploads that is left out", "Control",
             ControlRecord.skip(
                 SkippedRecord(.init(.uploads, 63, offset: .max), reason: "edge 7, reverted", schemaVersions: 4)),
@@ -69,6 +77,12 @@ extension Sample {
     static func entry(_ ordinal: Int, _ schema: Schema) -> SchemaHistory.Entry {
         SchemaHistory.Entry(version: SchemaVersion(ordinal: ordinal, of: schema), schema: schema)
     }
+
+    static let reassigningSchema = Schema(tables: [
+        Table(
+            name: "t", policy: .lastWriteWins,
+            columns: [Column(name: "parent", type: .text, references: "t", onDelete: .reassign)])
+    ])
 
     static let fullSchema = Schema(tables: [
         Table(

@@ -28,6 +28,8 @@ import Testing
             Column(name: "c", type: .decimal(precision: 5, scale: 2), maximumLength: 0),
             Column(name: "c", type: .decimal(precision: 5, scale: 2), maximumLength: 1),
             Column(name: "c", type: .decimal(precision: 5, scale: 2), references: "t"),
+            Column(name: "c", type: .text, references: "t"),
+            Column(name: "c", type: .text, references: "t", onDelete: .reassign),
             Column(name: "c", type: .text), Column(name: "c", type: .integer), Column(name: "c", type: .real),
             Column(name: "c", type: .boolean), Column(name: "c", type: .uuid), Column(name: "c", type: .timestamp),
             Column(name: "c", type: .date), Column(name: "c", type: .bytes), Column(name: "c", type: .json),
@@ -72,6 +74,7 @@ import Testing
             (Builder().text(1, "c").varint(2, 5).varint(3, 1).varint(4, 2), .outOfRange, [1, 3, 4]),
             (Builder().text(1, "c").varint(2, 1).blob(6, []), .invalidForm, [1, 3, 6]),
             (Builder().text(1, "c").varint(2, 1).text(8, "no name"), .invalidForm, [1, 3, 8]),
+            (Builder().text(1, "c").varint(2, 1).text(8, "t").varint(9, 2), .unknownValue, [1, 3, 9]),
         ]
         for (column, code, path) in cases {
             let bytes = Builder().message(1) { $0.text(1, "t").varint(2, 1).blob(3, column.bytes) }.bytes

@@ -20,7 +20,7 @@ import Testing
                     + #"{"name":"name","type":"text","nullable":false,"length":50},"#
                     + #"{"name":"pay","type":"decimal(10,2)","nullable":true,"default":"0.00"}]},"#
                     + #"{"name":"address","policy":"lastSyncWins","rank":1,"columns":["#
-                    + #"{"name":"owner","type":"text","nullable":true,"references":"person"}]}],"#
+                    + #"{"name":"owner","type":"text","nullable":true,"references":"person","onDelete":"reassign"}]}],"#
                     + #""limits":{"maxBatchBytes":5000,"maxChanges":6,"maxValueBytes":70,"maxRowBytes":80,"maxBatchRowBytes":90,"maxOwnerRows":7,"maxOwnerBytes":0,"maxLimit":10000,"maxWait":50,"keepAlive":8}}"#
             )
         }

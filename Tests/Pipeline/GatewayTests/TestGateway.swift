@@ -54,7 +54,10 @@ struct TestGateway: Sendable {
                                     defaultValue: Array("\"0.00\"".utf8)),
                             ]),
                         Table(
-                            name: "address", columns: [Column(name: "owner", type: .text, references: "person")]),
+                            name: "address",
+                            columns: [
+                                Column(name: "owner", type: .text, references: "person", onDelete: .reassign)
+                            ]),
                     ])))
         }
         return history

@@ -52,6 +52,14 @@ package enum Policy: String, Sendable, Hashable, CaseIterable {
     case checkBase
 }
 
+/// What becomes of the rows that reference a row when a client deletes it.
+///
+/// Ordering deletes no other rows: a face whose protocol says where children go asks its clients for it.
+package enum DeleteRule: String, Sendable, Hashable, CaseIterable {
+    /// They are made to reference another row, which the request to delete names.
+    case reassign
+}
+
 package struct Column: Sendable, Hashable {
     /// `[A-Za-z_][A-Za-z0-9_]{0,62}`, a valid name in every store.
     package let name: String
@@ -63,11 +71,13 @@ package struct Column: Sendable, Hashable {
     package let maximumLength: Int?
     /// The table that this column references.
     package let references: String?
+    /// What becomes of rows when the row is deleted that this column of theirs names; `nil`: they keep its id.
+    package let onDelete: DeleteRule?
 
     /// ``Schema/init(declaring:)`` validates it.
     package init(
         name: String, type: ColumnType, isNullable: Bool = true, defaultValue: [UInt8]? = nil,
-        maximumLength: Int? = nil, references: String? = nil
+        maximumLength: Int? = nil, references: String? = nil, onDelete: DeleteRule? = nil
     ) {
         self.name = name
         self.type = type
@@ -75,6 +85,7 @@ package struct Column: Sendable, Hashable {
         self.defaultValue = defaultValue
         self.maximumLength = maximumLength
         self.references = references
+        self.onDelete = onDelete
     }
 
     /// Whether a creation must write this column.

@@ -66,6 +66,12 @@ extension Schema {
                     add("the default is null, but the column is not nullable: give another default, or none")
                 }
             }
+            if column.onDelete != nil, column.references == nil {
+                add("onDelete says what becomes of references: add references, or remove it")
+            }
+            if column.onDelete != nil, column.type != .text, column.type != .uuid {
+                add("onDelete is for columns of the types text and uuid, which have ids")
+            }
             if let parent = column.references, tables.position(parent) == nil {
                 add("references \(quoted(parent)), which is not a declared table")
             }

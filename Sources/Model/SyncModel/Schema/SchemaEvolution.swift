@@ -3,7 +3,8 @@ extension Schema {
     ///
     /// Tables and columns keep their indexes and new ones are appended, so that rows and records of every older version
     /// can be read under the new one. Allowed are new tables; new columns that are nullable or have a default; a
-    /// greater or removed maximum length; another policy; other references. The order of declaration does not matter.
+    /// greater or removed maximum length; another policy; other references, and another rule for deletes. The order of
+    /// declaration does not matter.
     ///
     /// - Returns: the next version; equal to this one when nothing changed.
     /// - Throws: ``SchemaRefusal`` with all problems of the declaration by itself and as the next version.

@@ -110,6 +110,7 @@ extension JSONWriter {
             }
             if let length = column.maximumLength { writer.member("length", length) }
             if let table = column.references { writer.member("references", table) }
+            if let rule = column.onDelete { writer.member("onDelete", rule.rawValue) }
         }
     }
 }

@@ -94,6 +94,14 @@ import Testing
         (Column(name: "c", type: .text, defaultValue: []), "a default is a JSON value, not empty"),
         (Column(name: "c", type: .text, references: "nobody"), "references \"nobody\", which is not a declared table"),
         (Column(name: "c", type: .text, references: "T"), "references \"T\", which is not a declared table"),
+        (
+            Column(name: "c", type: .uuid, onDelete: .reassign),
+            "onDelete says what becomes of references: add references, or remove it"
+        ),
+        (
+            Column(name: "c", type: .integer, references: "t", onDelete: .reassign),
+            "onDelete is for columns of the types text and uuid, which have ids"
+        ),
     ]
 
     @Test(arguments: badColumns)

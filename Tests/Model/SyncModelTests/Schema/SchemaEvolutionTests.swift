@@ -43,6 +43,8 @@ import Testing
         Column(name: "name", type: .text, isNullable: false, maximumLength: 51),
         Column(name: "name", type: .text, isNullable: false),
         Column(name: "name", type: .text, isNullable: false, maximumLength: 50, references: "pet"),
+        Column(
+            name: "name", type: .text, isNullable: false, maximumLength: 50, references: "pet", onDelete: .reassign),
     ]
 
     @Test(arguments: allowed)
