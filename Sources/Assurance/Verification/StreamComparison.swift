@@ -98,6 +98,9 @@ struct StreamComparison<Expected: RecordStore>: Sendable {
         if made.isExact != row.isExact {
             return Difference("\(item), exact", expected: "\(made.isExact)", found: "\(row.isExact)")
         }
+        if made.createdAt != row.createdAt {
+            return Difference("\(item), created", expected: "\(made.createdAt)", found: "\(row.createdAt)")
+        }
         for version in stride(from: ordinal, to: 0, by: -1) where rendering.json(of: made, ordinal: version) == row.json
         {
             return nil

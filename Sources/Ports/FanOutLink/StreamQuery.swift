@@ -42,15 +42,18 @@ package struct StreamRow: Sendable, Hashable {
     package var table: Int
     package var id: RowID
     package var timeStamp: TimeStamp
+    /// ``SyncModel/OrderedRow/createdAt``: microseconds since 1970.
+    package var createdAt: Int64
     /// ``SyncModel/OrderedRow/isExact``: whether its last writer has all its columns as they are.
     package var isExact: Bool
     /// As in the client contract, with its last writer.
     package var json: [UInt8]
 
-    package init(table: Int, id: RowID, timeStamp: TimeStamp, isExact: Bool, json: [UInt8]) {
+    package init(table: Int, id: RowID, timeStamp: TimeStamp, createdAt: Int64, isExact: Bool, json: [UInt8]) {
         self.table = table
         self.id = id
         self.timeStamp = timeStamp
+        self.createdAt = createdAt
         self.isExact = isExact
         self.json = json
     }

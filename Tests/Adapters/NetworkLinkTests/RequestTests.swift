@@ -56,7 +56,8 @@ import Testing
             let answer = StreamRows(
                 rows: (0..<number).map {
                     StreamRow(
-                        table: $0, id: longest, timeStamp: TimeStamp(Int64($0)), isExact: $0 % 2 == 0,
+                        table: $0, id: longest, timeStamp: TimeStamp(Int64($0)), createdAt: Int64($0) - 1,
+                        isExact: $0 % 2 == 0,
                         json: Array("{}".utf8))
                 }, head: TimeStamp(Int64(number)), rest: number % 2 == 0 ? nil : selections[number - 1])
             served.fanOut.set(answer, for: query)

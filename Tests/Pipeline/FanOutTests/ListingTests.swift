@@ -139,8 +139,8 @@ extension Service {
         }
         let rows = expected.map {
             StreamRow(
-                table: $0.key.table, id: $0.key.id, timeStamp: $0.timeStamp, isExact: $0.isExact,
-                json: Array(world.json($0).utf8))
+                table: $0.key.table, id: $0.key.id, timeStamp: $0.timeStamp, createdAt: $0.createdAt,
+                isExact: $0.isExact, json: Array(world.json($0).utf8))
         }
         #expect(found == rows)
     }

@@ -138,6 +138,7 @@ extension StreamRow {
         var table = 0
         var id: RowID?
         var timeStamp = TimeStamp.zero
+        var createdAt: Int64 = 0
         var isExact = false
         var json: [UInt8] = []
         while let field = try reader.next() {
@@ -147,11 +148,12 @@ extension StreamRow {
             case 3: timeStamp = try reader.timeStamp(field)
             case 4: isExact = try reader.flag(field)
             case 5: json = try reader.bytes(field)
+            case 6: createdAt = try reader.signed(field)
             default: try reader.skip(field)
             }
         }
         guard let id else { throw reader.missing(2) }
-        self.init(table: table, id: id, timeStamp: timeStamp, isExact: isExact, json: json)
+        self.init(table: table, id: id, timeStamp: timeStamp, createdAt: createdAt, isExact: isExact, json: json)
     }
 
     fileprivate func writeLink(to writer: inout WireWriter) {
@@ -160,5 +162,6 @@ extension StreamRow {
         writer.timeStamp(3, timeStamp)
         writer.flag(4, isExact)
         writer.bytes(5, json)
+        writer.signed(6, createdAt)
     }
 }

@@ -68,19 +68,19 @@ enum FileRecords {
         else { throw StreamFailure.damaged("the row at \(timeStamp) of owner \(owner) is a different row") }
     }
 
-    /// The columns `owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact`.
+    /// The columns `owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at`.
     ///
     /// - Returns: the row's verified checksum.
     static func checkRow(_ row: borrowing Statement) throws -> Int64 {
         let stored = try row.integer(at: 6)
         let (owner, device) = (try row.integer(at: 0), try row.integer(at: 1))
         let (timeStamp, table) = (try row.integer(at: 2), try row.integer(at: 3))
-        let isExact = try row.integer(at: 7)
+        let (isExact, createdAt) = (try row.integer(at: 7), try row.integer(at: 8))
         let content = try row.withBytes(at: 4) { id in
             try row.withBytes(at: 5) { json in
                 Checksum.row(
-                    owner: owner, device: device, timeStamp: timeStamp, table: table, isExact: isExact, id: id,
-                    json: json)
+                    owner: owner, device: device, timeStamp: timeStamp, table: table, isExact: isExact,
+                    createdAt: createdAt, id: id, json: json)
             }
         }
         guard content == stored else {

@@ -53,7 +53,8 @@ enum FileSchema {
             """
             CREATE TABLE stream(owner_no INTEGER NOT NULL, device_no INTEGER NOT NULL, time_stamp INTEGER NOT NULL, \
             table_no INTEGER NOT NULL, row_id BLOB NOT NULL, json BLOB NOT NULL, checksum INTEGER NOT NULL, \
-            is_exact INTEGER NOT NULL, PRIMARY KEY(owner_no, device_no, time_stamp)) STRICT, WITHOUT ROWID
+            is_exact INTEGER NOT NULL, created_at INTEGER NOT NULL, \
+            PRIMARY KEY(owner_no, device_no, time_stamp)) STRICT, WITHOUT ROWID
             """
         ),
         (

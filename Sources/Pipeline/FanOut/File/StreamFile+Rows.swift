@@ -28,12 +28,13 @@ extension StreamFile {
         let id = row.key.id.text
         let checksum = Checksum.row(
             owner: numbers.owner, device: device, timeStamp: row.timeStamp.rawValue,
-            table: Int64(row.key.table), isExact: row.isExact ? 1 : 0, id: id.utf8.span.bytes, json: json.span.bytes)
+            table: Int64(row.key.table), isExact: row.isExact ? 1 : 0, createdAt: row.createdAt, id: id.utf8.span.bytes,
+            json: json.span.bytes)
         transaction.state.add(checksum)
         var statement = try connection.statement(
             """
-            INSERT INTO stream(owner_no, device_no, time_stamp, table_no, row_id, checksum, json, is_exact) \
-            VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            INSERT INTO stream(owner_no, device_no, time_stamp, table_no, row_id, checksum, json, is_exact, created_at) \
+            VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
             """)
         try statement.bind(integer: numbers.owner, at: 1)
         try statement.bind(integer: device, at: 2)
@@ -42,6 +43,7 @@ extension StreamFile {
         try statement.bind(id: row.key.id, at: 5)
         try statement.bind(integer: checksum, at: 6)
         try statement.bind(integer: row.isExact ? 1 : 0, at: 8)
+        try statement.bind(integer: row.createdAt, at: 9)
         try statement.run(borrowingBlob: json.span.bytes, at: 7)
     }
 

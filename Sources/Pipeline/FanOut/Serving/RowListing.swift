@@ -44,7 +44,7 @@ struct RowListing {
             }
             var statement = try reader.connection.statement(
                 """
-                SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact \
+                SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at \
                 FROM stream INDEXED BY stream_by_id WHERE (owner_no, table_no, row_id) >= (?1, ?2, ?3) \
                 ORDER BY owner_no, table_no, row_id LIMIT 1
                 """)
@@ -69,7 +69,7 @@ struct RowListing {
     private mutating func readTable(_ table: Int, after: RowID?) throws {
         var statement = try reader.connection.statement(
             """
-            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact \
+            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at \
             FROM stream INDEXED BY stream_by_id WHERE (owner_no, table_no, row_id) > (?1, ?2, ?3) \
             ORDER BY owner_no, table_no, row_id
             """)
@@ -96,7 +96,7 @@ struct RowListing {
     private mutating func readChanges(of table: Int, above: TimeStamp, upTo: TimeStamp) throws {
         var statement = try reader.connection.statement(
             """
-            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact \
+            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at \
             FROM stream INDEXED BY stream_by_table WHERE (owner_no, table_no, time_stamp) > (?1, ?2, ?3) \
             ORDER BY owner_no, table_no, time_stamp
             """)
@@ -167,7 +167,8 @@ struct RowListing {
         found.rows.append(
             StreamRow(
                 table: Int(try row.integer(at: 3)), id: id, timeStamp: timeStamp,
-                isExact: try row.integer(at: 7) != 0, json: try row.bytes(at: 5)))
+                createdAt: try row.integer(at: 8), isExact: try row.integer(at: 7) != 0,
+                json: try row.bytes(at: 5)))
         return true
     }
 
@@ -175,7 +176,7 @@ struct RowListing {
     private func checkBefore(_ table: Int, id: RowID?) throws {
         var statement = try reader.connection.statement(
             """
-            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact \
+            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at \
             FROM stream INDEXED BY stream_by_id WHERE (owner_no, table_no, row_id) <= (?1, ?2, ?3) \
             ORDER BY owner_no DESC, table_no DESC, row_id DESC LIMIT 1
             """)
@@ -188,7 +189,7 @@ struct RowListing {
     private func checkBefore(_ table: Int, timeStamp: TimeStamp) throws {
         var statement = try reader.connection.statement(
             """
-            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact \
+            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at \
             FROM stream INDEXED BY stream_by_table WHERE (owner_no, table_no, time_stamp) <= (?1, ?2, ?3) \
             ORDER BY owner_no DESC, table_no DESC, time_stamp DESC LIMIT 1
             """)

@@ -11,6 +11,8 @@ package struct FaceRow: Sendable, Hashable {
     package let timeStamp: TimeStamp
     package let version: Int64
     package let isDeleted: Bool
+    /// The log's time of the creation, microseconds since 1970; `nil` for the row of a conflict or refusal.
+    package let createdAt: Int64?
     /// As the client contract has it; `nil` unless the table is under lastWriteWins.
     package let updatedAt: String?
     /// The device that made it.
@@ -37,7 +39,7 @@ package struct FaceRow: Sendable, Hashable {
         }
     }
 
-    init(_ root: borrowing JSONValue, table: Int, isExact: Bool?) throws(Problem) {
+    init(_ root: borrowing JSONValue, table: Int, createdAt: Int64?, isExact: Bool?) throws(Problem) {
         func fault() -> Problem { Problem(.notReady, "a row of the stream cannot be read") }
         func text(_ name: StaticString, _ object: borrowing JSONValue) throws(Problem) -> String {
             guard let text = object.member(named: name)?.string else { throw fault() }
@@ -55,6 +57,7 @@ package struct FaceRow: Sendable, Hashable {
         self.timeStamp = timeStamp
         self.version = version
         self.isDeleted = isDeleted
+        self.createdAt = createdAt
         self.isExact = isExact
         self.creator = creator
         writer = Device(caller: caller, knowledgeID: device)
@@ -76,12 +79,14 @@ struct FaceRowReader: ~Copyable {
     private var parser = JSONParser()
 
     mutating func row(_ row: StreamRow) throws -> FaceRow {
-        try read(row.json, table: row.table, isExact: row.isExact)
+        try read(row.json, table: row.table, createdAt: row.createdAt, isExact: row.isExact)
     }
 
-    mutating func read(_ json: [UInt8], table: Int, isExact: Bool? = nil) throws -> FaceRow {
+    mutating func read(
+        _ json: [UInt8], table: Int, createdAt: Int64? = nil, isExact: Bool? = nil
+    ) throws -> FaceRow {
         try parser.withDocument(json.span) { document in
-            try FaceRow(document.root, table: table, isExact: isExact)
+            try FaceRow(document.root, table: table, createdAt: createdAt, isExact: isExact)
         }
     }
 }
