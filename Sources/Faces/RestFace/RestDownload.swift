@@ -25,12 +25,7 @@ struct RestDownload: Sendable {
         if request.http.method == .head { return HTTPResponse(status: 200, headers: headers) }
         let from = try await RestWatermark(table, session, answers).start(ts)
         let pages = RestPages(table, session, answers, above: from, ts: ts, limit: limit)
-        let (first, isWhole) = try await pages.first()
-        if isWhole { return HTTPResponse(status: 200, headers: headers, body: first, isCompressible: true) }
-        let isFirst = Atomic(true)
-        return try await session.stream(headers) {
-            isFirst.exchange(false, ordering: .relaxed) ? first : try await pages.next()
-        }
+        return try await session.stream(headers) { try await pages.next() }
     }
 }
 
@@ -43,10 +38,9 @@ private final class RestPages: Sendable {
         /// How many more rows above `ts` may be sent.
         var left: Int
         var leastHead: TimeStamp
-        var count = 0
+        var hasBegun = false
         /// The device has everything up to here when it has the answer.
         var end = TimeStamp.zero
-        var hasEnded = false
     }
 
     private let table: FaceTable
@@ -68,20 +62,13 @@ private final class RestPages: Sendable {
                 rest: .changes(above: from, upTo: .maximum, table: table.index), left: limit, leastHead: max(from, ts)))
     }
 
-    /// The beginning of the array, and whether it is all.
-    func first() async throws -> (json: [UInt8], isWhole: Bool) {
-        let json = [UInt8(ascii: "[")] + (try await next() ?? [])
-        return (json, state.withLock(\.hasEnded))
-    }
-
-    /// More of the array, up to its end; `nil` after it.
-    func next() async throws -> [UInt8]? {
+    /// The next piece of the array.
+    func next() async throws -> FacePiece {
         while true {
-            let (rest, left, leastHead, hasEnded) = state.withLock { ($0.rest, $0.left, $0.leastHead, $0.hasEnded) }
-            if hasEnded { return nil }
+            let (rest, left, leastHead) = state.withLock { ($0.rest, $0.left, $0.leastHead) }
             guard let rest else { return end() }
             let found = try await session.rows(rest, limit: count(rest, left), leastHead: leastHead)
-            let json = state.withLock { state in
+            let (json, isLast) = state.withLock { state in
                 // Rows that are written from now on are for the next download, so that this one ends.
                 if case .changes(let above, let upTo, let table) = found.rest {
                     state.end = min(upTo, found.head)
@@ -91,9 +78,11 @@ private final class RestPages: Sendable {
                     state.rest = nil
                 }
                 state.leastHead = max(state.leastHead, found.head)
-                return append(found.rows, &state)
+                let json = append(found.rows, &state)
+                return (json, state.rest == nil)
             }
-            if !json.isEmpty { return json + (state.withLock { $0.rest == nil } ? end() ?? [] : []) }
+            if isLast { return FacePiece(json + end().bytes, isLast: true) }
+            if !json.isEmpty { return FacePiece(json, isLast: false) }
         }
     }
 
@@ -103,13 +92,13 @@ private final class RestPages: Sendable {
         return min(left, StreamQuery.maximumRows)
     }
 
-    private func end() -> [UInt8]? {
-        let end = state.withLock { state in
-            state.hasEnded = true
-            return state.end
+    private func end() -> FacePiece {
+        let (end, hasBegun) = state.withLock { state in
+            defer { state.hasBegun = true }
+            return (state.end, state.hasBegun)
         }
         answers.answered(session.device, table.index, upTo: end)
-        return [UInt8(ascii: "]")]
+        return FacePiece(Array(hasBegun ? "]".utf8 : "[]".utf8), isLast: true)
     }
 
     private func append(_ rows: [FaceRow], _ state: inout State) -> [UInt8] {
@@ -121,8 +110,8 @@ private final class RestPages: Sendable {
                 state.left -= 1
                 last = row.timeStamp
             }
-            if state.count > 0 { json.append(UInt8(ascii: ",")) }
-            state.count += 1
+            json.append(UInt8(ascii: state.hasBegun ? "," : "["))
+            state.hasBegun = true
             var writer = JSONWriter(capacity: 256)
             writer.record(row, of: table.table)
             json.append(contentsOf: writer.take())

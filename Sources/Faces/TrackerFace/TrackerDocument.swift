@@ -73,16 +73,6 @@ struct TrackerDocument: Sendable {
     }
 }
 
-extension Problem {
-    /// The refusal of a document, in the shape of all faces.
-    init(_ refusal: FaceRefusal) {
-        self.init(.changeRefused, refusal.message)
-        var writer = JSONWriter()
-        writer.array { $0.refusal(refusal, at: 0) }
-        members.append(("refusals", writer.take()))
-    }
-}
-
 extension JSONWriter {
     /// Writes a row as a document.
     mutating func document(_ row: FaceRow, of table: Table) {

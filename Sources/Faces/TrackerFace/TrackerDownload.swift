@@ -22,13 +22,11 @@ struct TrackerDownload: Sendable {
         let above = try await above(after, positions)
         try await positions.raise(complete: min(above, head), of: table.table)
         let pages = TrackerPages(table, session, above: above, upTo: max(above, head), positions)
-        let first = try await pages.first()
-        if first.isEnd, pages.newest == .zero { try await positions.raise(complete: head, of: table.table) }
         let headers = [HTTPField("Content-Type", "application/json"), HTTPField("Cache-Control", "no-store")]
-        if first.isEnd { return HTTPResponse(status: 200, headers: headers, body: first.json, isCompressible: true) }
-        let isFirst = Atomic(true)
         return try await session.stream(headers) {
-            isFirst.exchange(false, ordering: .relaxed) ? first.json : try await pages.next()
+            let piece = try await pages.next()
+            if piece.isLast, pages.newest == .zero { try await positions.raise(complete: head, of: table.table) }
+            return piece
         }
     }
 
@@ -68,7 +66,6 @@ private final class TrackerPages: Sendable {
         var rest: StreamSelection?
         /// Of the rows sent; zero before the first.
         var newest = TimeStamp.zero
-        var hasEnded = false
     }
 
     private let table: FaceTable
@@ -91,38 +88,26 @@ private final class TrackerPages: Sendable {
     /// The newest row that was sent; zero where there is none.
     var newest: TimeStamp { state.withLock(\.newest) }
 
-    /// The beginning of the array, and whether it is all.
-    func first() async throws -> (json: [UInt8], isEnd: Bool) {
-        let json = [UInt8(ascii: "[")] + (try await next() ?? [])
-        return (json, state.withLock(\.hasEnded))
-    }
-
-    /// More of the array, up to its end; `nil` after it.
-    func next() async throws -> [UInt8]? {
-        while true {
-            let (rest, hasEnded) = state.withLock { ($0.rest, $0.hasEnded) }
-            if hasEnded { return nil }
-            var json: [UInt8] = []
-            if let rest {
-                let found = try await session.rows(rest, limit: 1000, leastHead: leastHead)
-                json = state.withLock { state in
-                    state.rest = found.rest
-                    return append(found.rows, &state)
-                }
+    /// The next piece of the array.
+    func next() async throws -> FacePiece {
+        var json: [UInt8] = []
+        while let rest = state.withLock(\.rest) {
+            let found = try await session.rows(rest, limit: 1000, leastHead: leastHead)
+            json = state.withLock { state in
+                state.rest = found.rest
+                return append(found.rows, &state)
             }
-            if state.withLock({ $0.rest == nil }) {
-                try await positions.raise(sent: newest, of: table.table)
-                state.withLock { $0.hasEnded = true }
-                json.append(UInt8(ascii: "]"))
-            }
-            if !json.isEmpty { return json }
+            if !json.isEmpty, found.rest != nil { return FacePiece(json, isLast: false) }
         }
+        try await positions.raise(sent: newest, of: table.table)
+        if newest == .zero { json.append(UInt8(ascii: "[")) }
+        return FacePiece(json + [UInt8(ascii: "]")], isLast: true)
     }
 
     private func append(_ rows: [FaceRow], _ state: inout State) -> [UInt8] {
         var json: [UInt8] = []
         for row in rows where row.isNews(to: session.device) {
-            if state.newest > .zero { json.append(UInt8(ascii: ",")) }
+            json.append(UInt8(ascii: state.newest > .zero ? "," : "["))
             state.newest = row.timeStamp
             var writer = JSONWriter(capacity: 256)
             writer.document(row, of: table.table)

@@ -79,6 +79,12 @@ package struct FaceRequest: Sendable {
     /// What the path has for the names in braces.
     package let parameters: [String]
 
+    package init(http: HTTPRequest, route: FaceRoute, parameters: [String]) {
+        self.http = http
+        self.route = route
+        self.parameters = parameters
+    }
+
     package var method: HTTPMethod { http.method == .head ? .get : http.method }
 
     /// The value of a query item; `nil` where there is none.
@@ -98,6 +104,18 @@ package struct FaceRequest: Sendable {
                 .invalidRequest, "\(name) must be a number from \(range.lowerBound) to \(range.upperBound)")
         }
         return number
+    }
+}
+
+/// A piece of a long answer.
+package struct FacePiece: Sendable {
+    package let bytes: [UInt8]
+    /// Whether the answer ends with it.
+    package let isLast: Bool
+
+    package init(_ bytes: [UInt8], isLast: Bool) {
+        self.bytes = bytes
+        self.isLast = isLast
     }
 }
 
@@ -139,12 +157,12 @@ package protocol FaceSession: Sendable {
 
     /// Responds with pieces that are made one after the other, while the client reads.
     ///
-    /// The first is made before the response begins, so that its failure is a response of its own. The connection is broken off
-    /// where a later one fails, or where the client does not read.
+    /// The first is made before the response begins, so that its failure is a response of its own, and one that is also the last
+    /// is sent as a whole. The connection is broken off where a later one fails, or where the client does not read.
     ///
-    /// - Parameter next: makes the next piece, small enough to be in memory; `nil` at the end.
+    /// - Parameter next: makes the next piece, small enough to be in memory; not called after the last.
     func stream(
-        _ headers: [HTTPField], _ next: @escaping @Sendable () async throws -> [UInt8]?
+        _ headers: [HTTPField], _ next: @escaping @Sendable () async throws -> FacePiece
     ) async throws -> HTTPResponse
 
     /// Positions that were noted of the device, by name.

@@ -50,12 +50,22 @@ package struct FaceOutcome: Sendable {
         package var status: Status
         /// The server's row for a conflict or refusal, as it was after the batch or later; `nil` where there is none.
         package var row: FaceRow?
+
+        package init(status: Status, row: FaceRow? = nil) {
+            self.status = status
+            self.row = row
+        }
     }
 
     /// One of each change, in their order.
     package var results: [Result]
     /// The newest timeStamp of the caller's stream that has all this.
     package var head: TimeStamp
+
+    package init(results: [Result], head: TimeStamp) {
+        self.results = results
+        self.head = head
+    }
 }
 
 extension FaceOutcome.Status {

@@ -14,7 +14,7 @@ final class FacePieces: Sendable {
     }
 
     func response(
-        _ headers: [HTTPField], first: [UInt8], _ next: @escaping @Sendable () async throws -> [UInt8]?
+        _ headers: [HTTPField], first: FacePiece, _ next: @escaping @Sendable () async throws -> FacePiece
     ) -> HTTPResponse {
         // The task ends with the response, also with one that is dropped before it is sent.
         let task = Mutex<Task<Void, Never>?>(nil)
@@ -24,14 +24,15 @@ final class FacePieces: Sendable {
     }
 
     private func send(
-        _ first: [UInt8], _ next: @escaping @Sendable () async throws -> [UInt8]?, to stream: HTTPBodyStream
+        _ first: FacePiece, _ next: @escaping @Sendable () async throws -> FacePiece, to stream: HTTPBodyStream
     ) async {
         let watchdog = Task { await self.watch(stream) }
         defer { watchdog.cancel() }
-        var piece: [UInt8]? = first
-        while let bytes = piece {
-            guard await stream.send(bytes) else { return }
+        var piece = first
+        while true {
+            guard await stream.send(piece.bytes) else { return }
             sent.wrappingAdd(1, ordering: .relaxed)
+            if piece.isLast { return stream.finish() }
             do {
                 piece = try await next()
             } catch {
@@ -39,7 +40,6 @@ final class FacePieces: Sendable {
                 return stream.abort()
             }
         }
-        stream.finish()
     }
 
     /// Breaks off a response whose client does not read.

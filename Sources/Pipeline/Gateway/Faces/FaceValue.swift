@@ -21,6 +21,25 @@ package struct FaceValue: Sendable {
     package let json: [UInt8]
     package let canonical: [UInt8]
 
+    /// The id of a row as a reference of a column; `nil` where the column can have no such value.
+    package init?(_ id: RowID, for column: Column, limits: SyncLimits) {
+        var writer = JSONWriter()
+        writer.value(id.text)
+        var canonical: [UInt8] = []
+        var text = id.text
+        let isValue = text.withUTF8 { utf8 in
+            do throws(ValueRefusal) {
+                _ = try CanonicalForm(column, maximumBytes: limits.outcome.maxValueBytes)
+                    .append(string: utf8.span, to: &canonical)
+                return true
+            } catch {
+                return false
+            }
+        }
+        guard isValue else { return nil }
+        self.init(json: writer.take(), canonical: canonical)
+    }
+
     package static let null = FaceValue(json: Array("null".utf8), canonical: Array("null".utf8))
 
     private init(json: [UInt8], canonical: [UInt8]) {
@@ -92,6 +111,16 @@ extension JSONWriter {
             writer.member("code", refusal.code.rawValue)
             writer.member("message", refusal.message)
         }
+    }
+}
+
+extension Problem {
+    /// The refusal of a request's only row.
+    package init(_ refusal: FaceRefusal) {
+        self.init(.changeRefused, refusal.message)
+        var writer = JSONWriter()
+        writer.array { $0.refusal(refusal, at: 0) }
+        members.append(("refusals", writer.take()))
     }
 }
 

@@ -109,9 +109,12 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     static var pageBytes: Int { 256 << 10 }
 
     func stream(
-        _ headers: [HTTPField], _ next: @escaping @Sendable () async throws -> [UInt8]?
+        _ headers: [HTTPField], _ next: @escaping @Sendable () async throws -> FacePiece
     ) async throws -> HTTPResponse {
-        guard let first = try await next() else { return HTTPResponse(status: 200, headers: headers) }
+        let first = try await next()
+        if first.isLast {
+            return HTTPResponse(status: 200, headers: headers, body: first.bytes, isCompressible: true)
+        }
         let pieces = FacePieces(clock: handler.clock, patience: handler.configuration.keepAlive)
         return pieces.response(headers, first: first, next)
     }
