@@ -113,6 +113,9 @@ let package = Package(
 
         // Faces: Other protocols, which the gateway speaks.
         library(
+            "Faces/CrudFace", ["FanOutLink", "Gateway", "HTTP", "JSON", "JSONText", "SyncModel"], features: [.lifetimes]
+        ),
+        library(
             "Faces/RestFace", ["FanOutLink", "Gateway", "HTTP", "JSON", "JSONText", "SyncModel"], features: [.lifetimes]
         ),
         library(
@@ -263,7 +266,8 @@ let package = Package(
         program(
             "weir",
             [
-                "AsyncPrimitives", "ChangeLog", "Commands", "Configuration", "Control", "DeviceRegistry", "Digest",
+                "AsyncPrimitives", "ChangeLog", "Commands", "Configuration", "Control", "CrudFace", "DeviceRegistry",
+                "Digest",
                 "FanOut", "FanOutLink", "Gateway", "HTTP", "Ingest", "JSON", "KafkaChangeLog", "Metrics",
                 "NetworkLink", "Observability", "Operations", "Ordering", "PartitionSupervision",
                 "PostgresDeviceRegistry", "PostgresRecordStore", "RecordStore", "RestFace", "SchemaFile",
@@ -286,7 +290,11 @@ let package = Package(
                 "Observability", "PartitionSupervision", "RecordStore", "Seeded", "SQLite", "SyncModel", "SyncWire",
                 "TestClocks",
             ]),
-        tests("Faces/FaceTests", ["Gateway", "HTTP", "RestFace", "SQLiteNowFace", "SyncModel", "TrackerFace"]),
+        tests(
+            "Faces/CrudFaceTests",
+            ["CrudFace", "DeviceRegistry", "FanOutLink", "Gateway", "HTTP", "JSON", "SyncModel"]),
+        tests(
+            "Faces/FaceTests", ["CrudFace", "Gateway", "HTTP", "RestFace", "SQLiteNowFace", "SyncModel", "TrackerFace"]),
         tests("Faces/TrackerFaceTests", ["SyncModel", "TrackerFace"]),
         tests(
             "Pipeline/GatewayTests",

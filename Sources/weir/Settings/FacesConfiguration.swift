@@ -1,4 +1,5 @@
 import Configuration
+import CrudFace
 import FanOut
 import Gateway
 import RestFace
@@ -8,6 +9,7 @@ import TrackerFace
 /// The protocols that a gateway speaks beside the client contract (docs/faces).
 struct FacesConfiguration: ConfigurationComponent {
     enum Name: String, Sendable, CaseIterable {
+        case crud
         case rest
         case sqlitenow
         case tracker
@@ -42,6 +44,7 @@ struct FacesConfiguration: ConfigurationComponent {
 
     private func face(_ name: Name) -> any Face {
         switch name {
+        case .crud: CrudFace()
         case .rest: RestFace()
         case .sqlitenow: SQLiteNowFace(schemaName: schemaName.isEmpty ? nil : schemaName)
         case .tracker: TrackerFace()

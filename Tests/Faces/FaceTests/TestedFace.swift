@@ -1,6 +1,8 @@
+import CrudFace
 import Gateway
 import RestFace
 import SQLiteNowFace
+import SyncModel
 import Testing
 import TrackerFace
 
@@ -11,16 +13,19 @@ struct TestedFace: Sendable, CustomTestStringConvertible {
     var reservedColumns: [String] = []
     /// Names of tables that would be paths of the protocol.
     var reservedTables: [String] = []
-    var servesCheckBase = true
+    var servedPolicies = Policy.allCases
 
     static let all = [
+        TestedFace(
+            face: CrudFace(), reservedColumns: ["id", "Created_at", "updated_at", "USER_ID", "sync_status"],
+            servedPolicies: [.lastWriteWins]),
         TestedFace(face: RestFace(), reservedColumns: ["id", "ID", "Ts", "TS", "deleted"]),
         // Rows are in payloads of their own.
         TestedFace(face: SQLiteNowFace()),
         TestedFace(
             face: TrackerFace(),
             reservedColumns: ["serverId", "SERVERID", "createdon", "updatedOn", "updatedBy", "Deleted"],
-            reservedTables: ["devices", "Database"], servesCheckBase: false),
+            reservedTables: ["devices", "Database"], servedPolicies: [.lastSyncWins, .lastWriteWins]),
     ]
 
     var testDescription: String { face.prefix }

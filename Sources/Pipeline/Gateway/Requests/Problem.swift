@@ -18,6 +18,10 @@ package enum ProblemCode: String, Sendable, Hashable, CaseIterable {
     case notFound = "not_found"
     /// The row is not as the request needs it; for requests to faces.
     case conflict
+    /// The row has children, and the request does not say where they go; for requests to faces.
+    case hasChildren = "has_children"
+    /// The row is deleted; for requests to faces.
+    case rowDeleted = "row_deleted"
     /// A change was refused; for requests to faces.
     case changeRefused = "change_refused"
     /// A position is above everything that the log has; for requests to faces.
@@ -52,8 +56,8 @@ package enum ProblemCode: String, Sendable, Hashable, CaseIterable {
         case .forbidden, .deviceRevoked, .wrongDevice: 403
         case .notFound: 404
         case .methodNotAllowed: 405
-        case .conflict: 409
-        case .positionAhead: 410
+        case .conflict, .hasChildren: 409
+        case .positionAhead, .rowDeleted: 410
         case .requestTimeout: 408
         case .batchTooLarge: 413
         case .unsupportedMediaType: 415
@@ -75,6 +79,8 @@ package enum ProblemCode: String, Sendable, Hashable, CaseIterable {
         case .notFound: "Not found"
         case .methodNotAllowed: "Method not allowed"
         case .conflict: "A conflict"
+        case .hasChildren: "The row has children"
+        case .rowDeleted: "The row is deleted"
         case .changeRefused: "The change was refused"
         case .positionAhead: "A position of another history"
         case .requestTimeout: "The request took too long"

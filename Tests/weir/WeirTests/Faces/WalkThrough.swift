@@ -27,13 +27,21 @@ struct WalkThrough {
         }
     }
 
-    /// Runs every command against a server, and compares what it prints.
+    /// Runs every command against a server, and compares what it prints, but for the server's own times.
     func play(port: UInt16, in folder: TestFolder) async throws {
         #expect(requests.count > 5)
         for (command, answer) in requests {
             let here = command.replacing("localhost:7777", with: "127.0.0.1:\(port)")
             let run = try await CommandRun.tool(["no_proxy=*", "sh", "-c", here], in: folder)
-            #expect(run.code == 0 && run.output == answer, "\(command)")
+            #expect(run.code == 0 && masked(run.output) == masked(answer), "\(command): \(run.output)")
+        }
+    }
+
+    /// A text in which times with three decimals have no digits, unless a command names them.
+    private func masked(_ text: String) -> String {
+        text.replacing(/"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"/) { match in
+            let sent = match.output.replacing(".000Z", with: "Z")
+            return requests.contains { $0.command.contains(sent) } ? String(match.output) : "a time"
         }
     }
 }

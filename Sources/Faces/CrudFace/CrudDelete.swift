@@ -1,0 +1,291 @@
+import FanOutLink
+import Gateway
+import HTTP
+import JSON
+import JSONText
+import SyncModel
+
+/// `DELETE /api/{table}/{id}`: deletes a row, and makes its children reference another one.
+///
+/// Children, parent and the row that they go to are changed in one atomic batch, whose conditions are that each is as it was read.
+/// Where one is not, they are read again.
+struct CrudDelete: Sendable {
+    /// How often a delete is tried while others write the same rows.
+    private static let maximumAttempts = 8
+    /// The most children that one request reassigns.
+    private static let maximumChildren = 10_000
+    private static let prefix = "reassign_"
+
+    private let table: FaceTable
+    private let rows: CrudRows
+    private let references: CrudReferences
+    private let request: FaceRequest
+
+    init(_ table: FaceTable, _ session: any FaceSession, _ request: FaceRequest) {
+        self.table = table
+        self.request = request
+        rows = CrudRows(session)
+        references = CrudReferences(of: table, rows)
+    }
+
+    /// The rows that children go to, by the name of their column.
+    private typealias Targets = [String: RowID]
+
+    /// - Parameter id: `nil` for one that no row can have.
+    func respond(_ id: RowID?) async throws -> HTTPResponse {
+        let targets = try targets()
+        guard let id else { return Self.done }
+        if targets.values.contains(id) {
+            throw Problem(.invalidRequest, "children cannot go to the record that is deleted")
+        }
+        if references.isEmpty {
+            try await deleteAlone(id)
+            return Self.done
+        }
+        var leastHead = try await rows.written(isFresh: true)
+        for _ in 0..<Self.maximumAttempts {
+            switch try await attempt(id, targets, leastHead) {
+            case .done: return Self.done
+            case .repeated:
+                if !targets.isEmpty { try await reassignOthers(id, targets, since: nil, leastHead) }
+                return Self.done
+            case .reassigned(let seen, let head):
+                try await reassignOthers(id, targets, since: seen, head)
+                return Self.done
+            case .changed(let head): leastHead = max(leastHead, head)
+            }
+        }
+        throw Problem(.notReady, "others are writing these records: send the request again")
+    }
+
+    private static let done = HTTPResponse(status: 204, headers: [HTTPField("Cache-Control", "no-store")])
+
+    // MARK: The request
+
+    /// What the query and the body say of where children go.
+    private func targets() throws(Problem) -> Targets {
+        var targets: Targets = [:]
+        for item in request.http.query where item.name.utf8.starts(with: Self.prefix.utf8) {
+            guard let value = try request.query(item.name), let id = RowID(value) else {
+                throw Problem(.invalidRequest, "\(item.name) must be an id: 1 to 255 bytes without NUL")
+            }
+            targets[try column(item.name)] = id
+        }
+        guard request.http.body.count > 0 else { return targets }
+        let named = try rows.session.parse(request.http.body) { root throws(Problem) in
+            do throws(FaceRefusal) {
+                return try Self.named(root)
+            } catch {
+                throw Problem(error)
+            }
+        }
+        for (name, id) in named {
+            let column = try column(name)
+            if let other = targets.updateValue(id, forKey: column), other != id {
+                throw Problem(.invalidRequest, "the query and the body have another \(name)")
+            }
+        }
+        return targets
+    }
+
+    private static func named(_ root: borrowing JSONValue) throws(FaceRefusal) -> [(name: String, id: RowID)] {
+        guard var members = root.members, root.repeatedMember == nil else {
+            throw FaceRefusal(.invalidChange, "the body is an object with each name once")
+        }
+        var named: [(name: String, id: RowID)] = []
+        while let member = members.next() {
+            let name = member.name.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+            if !member.value.isNull { named.append((name, try RowID(member.value, named: prefix + "…"))) }
+        }
+        return named
+    }
+
+    private func column(_ name: String) throws(Problem) -> String {
+        let column = String(name.dropFirst(Self.prefix.count))
+        guard name.utf8.starts(with: Self.prefix.utf8), references.names.contains(column) else {
+            let message =
+                "\(name.prefix(64)): no column of this name references \(table.table.name) with onDelete: reassign"
+            throw Problem(FaceRefusal(.unknownColumn, message))
+        }
+        return column
+    }
+
+    // MARK: Deleting
+
+    private enum Attempt {
+        case done
+        /// The record was deleted before.
+        case repeated
+        /// Children that were written above `seen` may have been missed.
+        case reassigned(seen: TimeStamp, head: TimeStamp)
+        /// Nothing was stored: a row is not as it was read, but newer.
+        case changed(head: TimeStamp)
+    }
+
+    /// - Returns: the head of a stream that has it.
+    @discardableResult
+    private func deleteAlone(_ id: RowID) async throws -> TimeStamp {
+        var batch = FaceBatch()
+        addDelete(of: id, unchangedAt: nil, to: &batch)
+        let outcome = try await rows.submit(batch)
+        if case .refused(let code, let message) = outcome.results.first?.status {
+            throw Problem(FaceRefusal(code, message))
+        }
+        return outcome.head
+    }
+
+    private func attempt(_ id: RowID, _ targets: Targets, _ leastHead: TimeStamp) async throws -> Attempt {
+        let parent = try await rows.row(table.index, id, leastHead: leastHead)
+        if parent?.isDeleted == true { return .repeated }
+        var batch = FaceBatch(isAtomic: true)
+        guard let parent else {
+            // Unless somebody makes it meanwhile.
+            addDelete(of: id, unchangedAt: .zero, to: &batch)
+            return try await submit(batch, seen: nil)
+        }
+        let limit = min(Self.maximumChildren, rows.session.limits.outcome.maxChanges - 1 - Set(targets.values).count)
+        let found = try await references.find(id, since: nil, limit: limit, leastHead: leastHead)
+        try check(found, targets)
+        let rowsOfTargets = try await read(targets, above: id, leastHead)
+        if found.total == 0 {
+            let head = try await deleteAlone(id)
+            return targets.isEmpty ? .done : .reassigned(seen: found.head, head: head)
+        }
+        guard found.total <= limit else {
+            throw Problem(
+                .invalidRequest, "the record has \(found.total) children, at most \(limit) can be reassigned at once")
+        }
+        try add(found.rows, targets, rowsOfTargets, to: &batch)
+        addDelete(of: id, unchangedAt: parent.timeStamp, to: &batch)
+        return try await submit(batch, seen: found.head)
+    }
+
+    /// Every column by which there are children must have a target.
+    private func check(_ found: CrudReferences.Found, _ targets: Targets) throws(Problem) {
+        let homeless = found.counts.filter { targets[references.name($0.table, $0.column)] == nil }
+        guard let first = homeless.first else { return }
+        let name = Self.prefix + references.name(first.table, first.column)
+        var problem = Problem(.hasChildren, "records name this one (\(found.total)): say where they go with \(name)")
+        var writer = JSONWriter(capacity: 128)
+        writer.array { writer in
+            for count in found.counts {
+                writer.object { writer in
+                    writer.member("table", references.table(count.table).name)
+                    writer.member("column", references.name(count.table, count.column))
+                    writer.member("count", count.rows)
+                }
+            }
+        }
+        problem.members.append(("children", writer.take()))
+        throw problem
+    }
+
+    /// The rows that children go to, which must be there.
+    private func read(_ targets: Targets, above id: RowID, _ leastHead: TimeStamp) async throws -> [RowID: FaceRow] {
+        var found: [RowID: FaceRow] = [:]
+        for (name, target) in targets where found[target] == nil {
+            guard let row = try await rows.row(table.index, target, leastHead: leastHead), !row.isDeleted else {
+                let message = "\(Self.prefix + name) is the id of no record of \(table.table.name)"
+                throw Problem(FaceRefusal(.invalidValue, message))
+            }
+            if try await references.isBelow(row, id, leastHead: leastHead) {
+                let message = "\(Self.prefix + name) is below the record that is deleted"
+                throw Problem(FaceRefusal(.invalidValue, message))
+            }
+            found[target] = row
+        }
+        return found
+    }
+
+    /// Adds what makes children reference other rows, on the condition that all are as they were read.
+    private func add(
+        _ children: [CrudReferences.Row], _ targets: Targets, _ rowsOfTargets: [RowID: FaceRow],
+        to batch: inout FaceBatch
+    ) throws(Problem) {
+        for child in children {
+            let childTable = references.table(child.table)
+            var values: [FaceValue?] = Array(repeating: nil, count: childTable.columns.count)
+            for column in child.columns {
+                let name = references.name(child.table, column)
+                guard let target = targets[name], let value = references.value(target, child.table, column) else {
+                    let message = "\(Self.prefix + name) is no value of \(childTable.name).\(name)"
+                    throw Problem(FaceRefusal(.invalidValue, message))
+                }
+                values[column] = value
+            }
+            batch.add { writer in
+                writer.member("table", childTable.name)
+                writer.member("id", child.id.text)
+                writer.member("base", child.timeStamp.rawValue)
+                writer.member("ifUnchanged", true)
+                writer.values(values, of: childTable)
+            }
+        }
+        // A new version with the same values: only a change can have a condition.
+        for (id, row) in rowsOfTargets.sorted(by: { $0.key < $1.key }) {
+            batch.add { writer in
+                writer.member("table", table.table.name)
+                writer.member("id", id.text)
+                writer.member("base", row.timeStamp.rawValue)
+                writer.member("ifUnchanged", true)
+                if let updatedAt = row.updatedAt { writer.member("updatedAt", updatedAt) }
+                writer.values([], of: table.table)
+            }
+        }
+    }
+
+    /// - Parameter timeStamp: where the row must be at; zero for none, `nil` for any.
+    private func addDelete(of id: RowID, unchangedAt timeStamp: TimeStamp?, to batch: inout FaceBatch) {
+        batch.add { writer in
+            writer.member("table", table.table.name)
+            writer.member("id", id.text)
+            writer.member("deleted", true)
+            guard let timeStamp else { return }
+            writer.member("base", timeStamp.rawValue)
+            writer.member("ifUnchanged", true)
+        }
+    }
+
+    /// - Parameter seen: up to where children were looked for.
+    private func submit(_ batch: FaceBatch, seen: TimeStamp?) async throws -> Attempt {
+        let outcome = try await rows.submit(batch)
+        var isChanged = false
+        for result in outcome.results {
+            switch result.status {
+            case .applied, .deleted, .refused(.batchAborted, _): continue
+            case .conflict: isChanged = true
+            case .refused(let code, let message): throw Problem(FaceRefusal(code, message))
+            }
+        }
+        if isChanged { return .changed(head: outcome.head) }
+        return seen.map { .reassigned(seen: $0, head: outcome.head) } ?? .done
+    }
+
+    /// Reassigns children of a deleted record: those that others made while the delete was on its way, or before it was repeated.
+    ///
+    /// - Parameter seen: up to where there are none; `nil` where that is not known.
+    private func reassignOthers(
+        _ id: RowID, _ targets: Targets, since seen: TimeStamp?, _ head: TimeStamp
+    ) async throws {
+        var leastHead = head
+        for _ in 0..<Self.maximumAttempts {
+            let limit = rows.session.limits.outcome.maxChanges - Set(targets.values).count
+            let found = try await references.find(id, since: seen, limit: limit, leastHead: leastHead)
+            let children = found.rows.filter { child in
+                child.columns.allSatisfy { targets[references.name(child.table, $0)] != nil }
+            }
+            if children.isEmpty { return }
+            var rowsOfTargets: [RowID: FaceRow] = [:]
+            for target in Set(targets.values) {
+                guard let row = try await rows.row(table.index, target, leastHead: leastHead), !row.isDeleted else {
+                    return
+                }
+                rowsOfTargets[target] = row
+            }
+            var batch = FaceBatch(isAtomic: true)
+            try add(children, targets, rowsOfTargets, to: &batch)
+            guard case .changed(let newer) = try await submit(batch, seen: nil) else { return }
+            leastHead = max(leastHead, newer)
+        }
+    }
+}

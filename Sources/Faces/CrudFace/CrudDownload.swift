@@ -1,0 +1,98 @@
+import FanOutLink
+import Gateway
+import HTTP
+import JSONText
+import SyncModel
+import Synchronization
+
+/// `GET /api/{table}` and `GET /api/{table}/{id}`: the rows that are not deleted.
+struct CrudDownload: Sendable {
+    private let table: FaceTable
+    private let rows: CrudRows
+
+    init(_ table: FaceTable, _ session: any FaceSession) {
+        self.table = table
+        rows = CrudRows(session)
+    }
+
+    /// One record.
+    func record(_ id: RowID) async throws -> HTTPResponse {
+        let row = try await rows.row(table.index, id, leastHead: rows.written())
+        guard let row, !row.isDeleted else { throw Problem(.notFound, "there is no record of this id") }
+        var writer = JSONWriter(capacity: 256)
+        writer.record(row, of: table.table, owner: rows.session.device.caller)
+        return .uncached(200, writer.take())
+    }
+
+    /// All records by id, or those after an id.
+    func list(_ request: FaceRequest) async throws -> HTTPResponse {
+        var after: RowID?
+        if let text = try request.query("after"), !text.isEmpty {
+            after = RowID(text)
+            if after == nil { throw Problem(.invalidRequest, "after must be an id: 1 to 255 bytes without NUL") }
+        }
+        let limit = try request.number("limit", in: 1...Int64(Int32.max)).map(Int.init) ?? .max
+        let headers = [HTTPField("Content-Type", "application/json"), HTTPField("Cache-Control", "no-store")]
+        if request.http.method == .head { return HTTPResponse(status: 200, headers: headers) }
+        let pages = CrudPages(
+            table, rows, after: after, limit: limit, leastHead: try await rows.written(isFresh: true))
+        return try await rows.session.stream(headers) { try await pages.next() }
+    }
+}
+
+/// The rows of one answer, read in pages.
+///
+/// Used by one task at a time.
+private final class CrudPages: Sendable {
+    private struct State {
+        var rest: StreamSelection?
+        /// How many more rows may be sent.
+        var left: Int
+        var leastHead: TimeStamp
+        var hasBegun = false
+    }
+
+    private let table: FaceTable
+    private let rows: CrudRows
+    private let state: Mutex<State>
+
+    init(_ table: FaceTable, _ rows: CrudRows, after: RowID?, limit: Int, leastHead: TimeStamp) {
+        self.table = table
+        self.rows = rows
+        state = Mutex(State(rest: .table(table.index, after: after), left: limit, leastHead: leastHead))
+    }
+
+    /// The next piece of the array.
+    func next() async throws -> FacePiece {
+        var json: [UInt8] = []
+        while let (rest, left, leastHead) = state.withLock({ state in
+            state.rest.map { ($0, state.left, state.leastHead) }
+        }) {
+            let found = try await rows.rows(
+                rest, limit: min(left, StreamQuery.maximumRows), leastHead: leastHead)
+            json = state.withLock { state in
+                state.leastHead = found.head
+                state.rest = found.rest
+                return append(found.rows, &state)
+            }
+            if !json.isEmpty, state.withLock({ $0.rest != nil }) { return FacePiece(json, isLast: false) }
+        }
+        if !state.withLock(\.hasBegun) { json.append(UInt8(ascii: "[")) }
+        return FacePiece(json + [UInt8(ascii: "]")], isLast: true)
+    }
+
+    private func append(_ found: [FaceRow], _ state: inout State) -> [UInt8] {
+        var writer = JSONWriter(capacity: 256)
+        var json: [UInt8] = []
+        for row in found where !row.isDeleted {
+            json.append(UInt8(ascii: state.hasBegun ? "," : "["))
+            state.hasBegun = true
+            writer.record(row, of: table.table, owner: rows.session.device.caller)
+            json.append(contentsOf: writer.take())
+            state.left -= 1
+        }
+        // At most as many rows were asked for as may be sent.
+        if state.left == 0 { state.rest = nil }
+        return json
+    }
+}
