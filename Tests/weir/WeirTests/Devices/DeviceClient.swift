@@ -5,6 +5,14 @@ struct DeviceClient: Sendable {
     let port: UInt16
     /// The caller: X-Sync-Id and X-Sync-Links.
     var headers: [String: String]
+    /// What happens to requests on their way; `nil`: nothing.
+    var network: (any Network)?
+
+    /// A network that loses requests and answers by throwing.
+    protocol Network: Sendable {
+        func willSend(_ request: String) async throws
+        func didReceive(_ request: String) async throws
+    }
 
     init(port: UInt16, syncID: String, links: String? = nil) {
         self.port = port
@@ -68,11 +76,14 @@ struct DeviceClient: Sendable {
     ) async throws -> Answer {
         let request = request(method, path, body, more.merging(["Connection": "close"]) { $1 })
         let port = port
-        return try await RawConnection.onThread {
+        try await network?.willSend("\(method) \(path)")
+        let answer = try await RawConnection.onThread {
             let connection = try RawConnection(port: port)
             guard connection.send(request) else { throw Failure(description: "send: \(errno)") }
             return try Self.parse(try connection.rest())
         }
+        try await network?.didReceive("\(method) \(path)")
+        return answer
     }
 
     /// The bytes of a request.

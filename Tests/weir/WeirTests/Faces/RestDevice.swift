@@ -14,7 +14,7 @@ final class RestDevice {
     private let database: Connection
     private let columns: [String: [String]]
     /// What the user lost to the server's version, by id.
-    private(set) var conflicts: [String] = []
+    var conflicts: [String] = []
     /// Called at each moment of a sync.
     var hook: Hook?
     private(set) var moments = 0
@@ -195,6 +195,10 @@ final class RestDevice {
     /// Every row, as the server would send it.
     func records(_ table: String) throws -> [JSON] {
         try rows("SELECT * FROM \(table) ORDER BY id", table).map { body($0, table) }
+    }
+
+    func hasDirtyRows(_ table: String) throws -> Bool {
+        try !rows("SELECT * FROM \(table) WHERE Dirty = 1", table).isEmpty
     }
 
     func row(_ table: String, _ id: String) throws -> [String: String?]? {

@@ -36,7 +36,7 @@ final class SQLiteNowClient {
     }
     /// Statuses that the app was shown.
     private(set) var errors: [JSON] = []
-    private let client: DeviceClient
+    var client: DeviceClient
     private let limit: Int
     private let uploadLimit: Int
 

@@ -30,7 +30,7 @@ final class TrackerDevice {
     /// Whether `downloadedTill` is the greatest `updatedOn` of the table after a download, or of the rows that came.
     var countsOwnRows = false
     /// The documents that a download or a conflict has replaced although they were dirty, by `createdOn`.
-    private(set) var overwritten: Set<String> = []
+    var overwritten: Set<String> = []
 
     /// Of all downloads.
     private(set) var downloadedCount = 0

@@ -1,0 +1,311 @@
+import Foundation
+import Seeded
+import Synchronization
+import Testing
+
+/// Devices of all protocols on the rows of one owner.
+///
+/// Users edit at random, requests and answers are lost, apps are killed between any two of them, and another device writes meanwhile.
+///
+/// Each edit has a title of its own, so that what became of it can be seen. An observer pulls whenever the server may have changed.
+final class ProtocolFleet {
+    private struct Member {
+        let name: String
+        let contract: FleetProtocol
+        let port: UInt16
+        var app: any FleetApp
+    }
+
+    /// What a user did to a row.
+    private struct Edit {
+        let member: String
+        let tag: String
+        /// `nil`: a delete.
+        let title: String?
+        /// What the user saw before.
+        let seen: String?
+        let madeAt: Int
+        /// The server had it, the app told its user of a conflict, or the user saw it and edited the row once more.
+        var isSettled = false
+        /// When the sync began in which it was stored.
+        var sentAt: Int?
+    }
+
+    private let folder: TestFolder
+    private let ports: [UInt16]
+    private let network = FleetNetwork()
+    private var random: SeededRandom
+    private var members: [Member] = []
+    private var observer: TestDevice
+    private var other: TestDevice
+    private var edits: [Edit] = []
+    /// What the observer last saw of each row that is not deleted.
+    private var titles: [String: String] = [:]
+    private var rowCount = 0
+    private var number = 0
+
+    init(ports: [UInt16], in folder: TestFolder, seed: UInt64) throws {
+        self.folder = folder
+        self.ports = ports
+        random = SeededRandom(seed: seed)
+        observer = TestDevice(port: ports[0], syncID: "abc", knowledgeID: "observer")
+        other = TestDevice(port: ports[0], syncID: "abc", knowledgeID: "other")
+        for (index, contract) in (FleetProtocol.allCases + FleetProtocol.allCases).enumerated() {
+            let (name, port) = ("\(contract)\(index)", ports[index % ports.count])
+            members.append(Member(name: name, contract: contract, port: port, app: try open(contract, name, port)))
+        }
+    }
+
+    static let schema = """
+        tables:
+          note:
+            policy: lastWriteWins
+            columns:
+              tag: text
+              title: text
+        """
+
+    private func open(_ contract: FleetProtocol, _ name: String, _ port: UInt16) throws -> any FleetApp {
+        var client = DeviceClient(port: port, syncID: "abc")
+        client.network = network
+        return try contract.open(name, client, in: folder)
+    }
+
+    // MARK: The game
+
+    func play(_ steps: Int) async throws {
+        for _ in 0..<steps {
+            let index = Int.random(in: 0..<members.count, using: &random)
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0...1: try create(index)
+            case 2...4: try edit(index)
+            case 5: try delete(index)
+            default: try await sync(index)
+            }
+        }
+        try await settle()
+    }
+
+    private func nextTitle(_ name: String) -> String {
+        number += 1
+        return "\(name) \(number)"
+    }
+
+    private func create(_ index: Int) throws {
+        rowCount += 1
+        let (row, title) = (NewRow(number: rowCount), nextTitle(members[index].name))
+        note(members[index].name, row.tag, title, seen: nil)
+        try members[index].app.create(row, title)
+    }
+
+    private func edit(_ index: Int) throws {
+        guard let row = try members[index].app.rows().randomElement(using: &random) else { return }
+        let title = nextTitle(members[index].name)
+        note(members[index].name, row.tag, title, seen: row.title)
+        try members[index].app.edit(row, title)
+    }
+
+    private func delete(_ index: Int) throws {
+        guard let row = try members[index].app.rows().randomElement(using: &random) else { return }
+        note(members[index].name, row.tag, nil, seen: row.title)
+        try members[index].app.delete(row)
+    }
+
+    private func note(_ member: String, _ tag: String, _ title: String?, seen: String?) {
+        for index in edits.indices
+        where edits[index].member == member && edits[index].tag == tag && edits[index].title == seen && seen != nil {
+            edits[index].isSettled = true
+        }
+        edits.append(Edit(member: member, tag: tag, title: title, seen: seen, madeAt: Self.now()))
+    }
+
+    private static func now() -> Int { Int(Date().timeIntervalSince1970 * 1_000_000) }
+
+    /// A sync on a network that fails at a random request, or works.
+    private func sync(_ index: Int) async throws {
+        let start = Self.now()
+        let failure = random.chance(40) ? FleetNetwork.Failure.allCases.randomElement(using: &random) : nil
+        network.fail(failure, at: Int.random(in: 0..<7, using: &random))
+        // Another device writes between two requests.
+        if random.chance(40) {
+            network.meanwhile(at: Int.random(in: 0..<7, using: &random)) { [unowned self] in
+                try await observe(members[index], since: start)
+                try await writeMeanwhile()
+            }
+        }
+        do {
+            try await members[index].app.sync()
+        } catch let lost as FleetNetwork.Lost {
+            try noteConflicts(index)
+            if lost.failure == .kill {
+                members[index].app = try open(members[index].contract, members[index].name, members[index].port)
+            }
+        }
+        network.work()
+        try noteConflicts(index)
+        try await observe(members[index], since: start)
+    }
+
+    private func noteConflicts(_ index: Int) throws {
+        let tags = try members[index].app.takeConflicts()
+        for edit in edits.indices where edits[edit].member == members[index].name && tags.contains(edits[edit].tag) {
+            edits[edit].isSettled = true
+        }
+    }
+
+    /// A device of the client contract writes to a row that it has just pulled.
+    private func writeMeanwhile() async throws {
+        try await other.drain()
+        let live = other.rows.values.filter { $0["deleted"].bool != true }.sortedByText
+        guard let row = live.randomElement(using: &random), let tag = row["values"]["tag"].string else { return }
+        let title = nextTitle("other")
+        note("other", tag, title, seen: row["values"]["title"].string)
+        let start = Self.now()
+        _ = try await other.sync([
+            TestDevice.change(row["id"].string ?? "", ["title": JSON(title)], table: "note")
+                .with("updatedAt", JSON(TrackerDevice.now()))
+        ])
+        try await observe(nil, since: start)
+    }
+
+    // MARK: What became of edits
+
+    /// Pulls, and settles what the server has now.
+    private func observe(_ member: Member?, since start: Int) async throws {
+        try await observer.drain()
+        var live: [String: String] = [:]
+        for row in observer.rows.values where row["deleted"].bool != true {
+            live[row["values"]["tag"].string ?? ""] = row["values"]["title"].string ?? ""
+        }
+        for (tag, title) in live where titles[tag] != title {
+            guard let index = edits.firstIndex(where: { $0.tag == tag && $0.title == title }) else {
+                Issue.record("no user wrote \(title) to \(tag)")
+                continue
+            }
+            expectRightful(index, over: titles[tag], member)
+            edits[index].isSettled = true
+            edits[index].sentAt = start
+        }
+        titles = live
+    }
+
+    /// Expects an edit that replaced another one to be one of the policy: its user saw what it replaced, or it was made later.
+    private func expectRightful(_ index: Int, over replaced: String?, _ member: Member?) {
+        let edit = edits[index]
+        guard let replaced, !hasSeen(replaced, edit),
+            let before = edits.first(where: { $0.tag == edit.tag && $0.title == replaced }),
+            before.member != edit.member
+        else { return }
+        guard let contract = member?.contract, contract.sendsTimes else {
+            if member != nil { Issue.record("\(edit.title ?? "") replaced \(replaced), which its user had not seen") }
+            return
+        }
+        let isTimed = members.first { $0.name == before.member }?.contract.sendsTimes ?? true
+        // The log's time has milliseconds.
+        let madeAt = isTimed ? before.madeAt : (before.sentAt ?? 0) / 1000 * 1000
+        #expect(edit.madeAt >= madeAt, "\(edit.title ?? "") replaced \(replaced), which was made later")
+    }
+
+    /// Whether a user saw a title before an edit, or before the edits of its own that this one followed.
+    private func hasSeen(_ title: String, _ edit: Edit) -> Bool {
+        if edit.seen == title { return true }
+        let own = edits.first {
+            $0.member == edit.member && $0.tag == edit.tag && $0.title == edit.seen && edit.seen != nil
+        }
+        return own.map { hasSeen(title, $0) } ?? false
+    }
+
+    private func settle() async throws {
+        for _ in 0..<4 {
+            for index in members.indices {
+                let start = Self.now()
+                try await members[index].app.sync()
+                try noteConflicts(index)
+                try await observe(members[index], since: start)
+            }
+        }
+        let fresh = TestDevice(port: ports[ports.count - 1], syncID: "abc", knowledgeID: "fresh")
+        var drained = fresh
+        try await drained.drain()
+        let expected = drained.rows.values.filter { $0["deleted"].bool != true }.map { row in
+            "\(row["values"]["tag"].string ?? "") \(row["values"]["title"].string ?? "")"
+        }.sorted()
+        for member in members {
+            let rows = try member.app.rows().map { "\($0.tag) \($0.title)" }.sorted()
+            #expect(rows == expected, "\(member.name)")
+            let hasPending = try member.app.hasPending
+            #expect(!hasPending, "\(member.name)")
+        }
+        let deleted = Set(edits.filter { $0.title == nil }.map(\.tag))
+        for edit in edits {
+            let isLive = titles[edit.tag] != nil
+            // Deletes win; a row that no user deleted must be there.
+            if !isLive {
+                #expect(deleted.contains(edit.tag), "\(edit.tag) is gone, and no user deleted it")
+            } else {
+                #expect(edit.isSettled, "\(edit.member) lost \(edit.title ?? "the delete") of \(edit.tag)")
+            }
+        }
+        #expect(edits.count > members.count && !expected.isEmpty)
+    }
+}
+
+/// The network of a fleet, which fails at a chosen request.
+final class FleetNetwork: DeviceClient.Network {
+    enum Failure: CaseIterable {
+        case request
+        case answer
+        /// The app is killed between the request and its answer.
+        case kill
+    }
+
+    struct Lost: Error {
+        let failure: Failure
+    }
+
+    typealias Action = () async throws -> Void
+
+    private struct State {
+        var count = 0
+        var failure: (Failure, at: Int)?
+        var actionAt: Int?
+    }
+
+    private let state = Mutex(State())
+    /// Used by the one task that plays.
+    nonisolated(unsafe) private var action: Action?
+
+    func fail(_ failure: Failure?, at request: Int) {
+        state.withLock { $0 = State(failure: failure.map { ($0, request) }) }
+    }
+
+    func meanwhile(at request: Int, _ body: @escaping Action) {
+        action = body
+        state.withLock { $0.actionAt = request }
+    }
+
+    func work() {
+        state.withLock { $0 = State() }
+        action = nil
+    }
+
+    func willSend(_ request: String) async throws {
+        let (fails, acts) = state.withLock { state in
+            (
+                state.failure.map { $0.at == state.count && $0.0 == .request } ?? false,
+                state.actionAt == state.count
+            )
+        }
+        if acts { try await action?() }
+        if fails { throw Lost(failure: .request) }
+    }
+
+    func didReceive(_ request: String) async throws {
+        let failure = state.withLock { state -> Failure? in
+            defer { state.count += 1 }
+            guard let (failure, at) = state.failure, at == state.count, failure != .request else { return nil }
+            return failure
+        }
+        if let failure { throw Lost(failure: failure) }
+    }
+}
