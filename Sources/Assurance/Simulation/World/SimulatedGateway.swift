@@ -53,6 +53,8 @@ final class SimulatedGateway: @unchecked Sendable {
             // As the server refuses it.
             if request.body.count > size { return HTTPResponse(status: 413) }
             request.context = context
+        // Of faces that take files, which simulated devices do not use.
+        case .stream: preconditionFailure("a simulated request has no streamed body")
         }
         let reply = Reply()
         switch handler.respond(to: request) {

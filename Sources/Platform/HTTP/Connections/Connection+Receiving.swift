@@ -30,10 +30,12 @@ extension Connection {
             }
             let request = try readHead(connection, method: method, target: target, version: version, headers: headers)
             incoming.request = request
-            if hasBody, let earlyResponse = try prepareBody(for: request, framing) {
-                return refuseBody(connection, earlyResponse)
+            guard hasBody else { return .YES }
+            switch try prepareBody(for: request, framing) {
+            case .refused(let response): return refuseBody(connection, response)
+            case .whole: return .YES
+            case .pieces(let pieces): return respond(whileReceiving: pieces, on: connection)
             }
-            return .YES
         } catch {
             let response = core.response(for: error.refusal)
             guard hasBody else {
@@ -66,32 +68,43 @@ extension Connection {
             version: version, body: .empty)
     }
 
-    /// Prepares to read the body; returns the application's response if the body is refused.
-    private func prepareBody(for request: HTTPRequest, _ framing: BodyFraming) throws(RefusedRequest) -> HTTPResponse? {
+    private enum Body {
+        case whole
+        case pieces(HTTPBodyPieces)
+        /// By the application.
+        case refused(HTTPResponse)
+    }
+
+    /// Prepares to read the body.
+    private func prepareBody(for request: HTTPRequest, _ framing: BodyFraming) throws(RefusedRequest) -> Body {
         var limit = core.configuration.maxBodyBytes
+        var isStreamed = false
         var holders: [BodyBudget.Holder] =
             core.configuration.maxConnectionsPerClient == nil ? [] : [.address(peer.client)]
         let isTooLarge = { (limit: Int) in
             framing.declared.map { $0 > BodyReceiver.encodedLimit(limit, isGzip: framing.isGzip) } ?? false
         }
-        if isTooLarge(limit) { throw RefusedRequest(BodyReceiver.Fault.tooLarge) }
-        switch core.handler.bodyPolicy(for: request) {
+        let policy = core.handler.bodyPolicy(for: request)
+        switch policy {
         case .accept: break
-        case .acceptUpTo(let own, let caller, let context):
+        case .acceptUpTo(let own, let caller, let context), .stream(let own, let caller, let context):
             incoming.request?.context = context
             if let caller {
                 holders.append(.caller(caller))
                 incoming.caller = .caller(caller)
             }
-            limit = min(limit, max(0, own))
-            if isTooLarge(limit) { throw RefusedRequest(BodyReceiver.Fault.tooLarge) }
+            if case .stream = policy { isStreamed = true }
+            limit = isStreamed ? max(0, own) : min(limit, max(0, own))
         case .refuse(let response):
             if case .stream = response.content {
                 response.drop()
-                throw RefusedRequest(.invalidResponse, "a request whose body is not read cannot get a stream")
+                throw Self.streamForUnreadBody
             }
-            return response
+            return .refused(response)
         }
+        if isStreamed, framing.isGzip { throw .encodedStream }
+        if isTooLarge(limit) { throw RefusedRequest(BodyReceiver.Fault.tooLarge) }
+        if isStreamed { return .pieces(try pieces(limit: limit, framing, holders)) }
         guard let reservation = core.bodyBudget.begin(holders, expecting: framing.declared ?? 1) else {
             throw RefusedRequest(BodyReceiver.Fault.overloaded)
         }
@@ -101,19 +114,38 @@ extension Connection {
         } catch {
             throw RefusedRequest(error)
         }
-        return nil
+        return .whole
+    }
+
+    private func pieces(
+        limit: Int, _ framing: BodyFraming, _ holders: [BodyBudget.Holder]
+    ) throws(RefusedRequest) -> HTTPBodyPieces {
+        let memory = HTTPBodyPieces.memory(declared: framing.declared)
+        guard let reservation = core.bodyBudget.begin(holders, expecting: memory), reservation.grow(by: memory) else {
+            throw RefusedRequest(BodyReceiver.Fault.overloaded)
+        }
+        return HTTPBodyPieces(limit: limit, declared: framing.declared, reservation: reservation)
+    }
+
+    private static var streamForUnreadBody: RefusedRequest {
+        RefusedRequest(.invalidResponse, "a request whose body is not read cannot get a stream")
     }
 
     /// A piece of the body has arrived.
-    func append(_ bytes: UnsafeRawBufferPointer) -> MHD_Result {
-        guard !incoming.discardsBody else { return .YES }
+    ///
+    /// - Returns: `isTaken`: whether it need not come again.
+    func append(
+        _ bytes: UnsafeRawBufferPointer, of connection: OpaquePointer
+    ) -> (result: MHD_Result, isTaken: Bool) {
+        guard !incoming.discardsBody else { return (.YES, true) }
+        if incoming.isStreamed { return appendPiece(bytes, of: connection) }
         do {
             try incoming.body?.append(bytes)
-            return .YES
+            return (.YES, true)
         } catch {
             // Releases the memory before the client gets the response.
             incoming.body = nil
-            return refuseRest(core.response(for: RefusedRequest(error).refusal))
+            return (refuseRest(core.response(for: RefusedRequest(error).refusal)), true)
         }
     }
 
@@ -121,7 +153,7 @@ extension Connection {
     ///
     /// A client that waits for 100 Continue has not sent its body, so libmicrohttpd's early response, which closes the
     /// connection, loses nothing. With TLS there is no other way.
-    private func refuseBody(_ connection: OpaquePointer, _ response: HTTPResponse) -> MHD_Result {
+    func refuseBody(_ connection: OpaquePointer, _ response: HTTPResponse) -> MHD_Result {
         let waits = incoming.request?.headers.bytes(of: "expect")?.equalsIgnoringCase("100-continue") ?? false
         if core.isSecure || waits {
             return send(response, on: connection)
@@ -133,7 +165,7 @@ extension Connection {
     /// and discards further input, so that the client can read the response before the connection is reset.
     ///
     /// With TLS, responds after the body.
-    private func refuseRest(_ response: HTTPResponse) -> MHD_Result {
+    func refuseRest(_ response: HTTPResponse) -> MHD_Result {
         incoming.discardsBody = true
         if core.isSecure {
             incoming.earlyResponse = response
@@ -154,12 +186,14 @@ extension Connection {
     /// The request is complete, or its response is ready.
     func finishRequest(_ connection: OpaquePointer) -> MHD_Result {
         let ready: HTTPResponse?
-        switch state.withLock({ $0.phase }) {
-        case .receiving: ready = incoming.earlyResponse
+        let (phase, early) = state.withLock { ($0.phase, $0.earlyResponse) }
+        switch phase {
+        case .receiving: ready = incoming.earlyResponse ?? early
         case .ready(let response): ready = response
-        case .waiting, .suspended, .sending, .cutOff, .closed: return .NO
+        case .waiting, .paused, .suspended, .sending, .cutOff, .closed: return .NO
         }
         if let ready { return send(ready, on: connection) }
+        if incoming.isStreamed { return finishPieces(on: connection) }
         guard var request = incoming.request else { return .NO }
         incoming.request = nil
         if let body = incoming.body {

@@ -25,9 +25,7 @@ extension Connection {
         let caller = incoming.caller ?? .address(peer.client)
         let core = core
         let acceptsGzip = Compression.acceptsGzip(request.headers)
-        @Sendable func compressed(_ response: HTTPResponse) async -> HTTPResponse {
-            await core.compression.compressed(response, acceptsGzip: acceptsGzip, of: caller, in: core.turns)
-        }
+        let compressed = compression(for: request)
         if request.body.count > ServerCore.largeBody {
             let request = LargeRequest(request)
             return wait(on: connection) {
@@ -46,6 +44,14 @@ extension Connection {
         case .task(let work):
             return wait(on: connection) { await compressed(await work()) }
         }
+    }
+
+    /// Compresses a response to a request if it is large enough, in a turn of the caller.
+    func compression(for request: HTTPRequest) -> @Sendable (HTTPResponse) async -> HTTPResponse {
+        let caller = incoming.caller ?? .address(peer.client)
+        let core = core
+        let acceptsGzip = Compression.acceptsGzip(request.headers)
+        return { await core.compression.compressed($0, acceptsGzip: acceptsGzip, of: caller, in: core.turns) }
     }
 
     /// Suspends the connection and makes its response in a task; `maxConnections` bounds the number of tasks.
@@ -75,15 +81,15 @@ extension Connection {
     }
 
     /// Sends the response of a task; drops it if the request has ended.
-    private func complete(_ request: UInt64, with response: HTTPResponse) {
+    func complete(_ request: UInt64, with response: HTTPResponse) {
         let isWanted = state.withLock { state in
             guard state.request == request, case .suspended(let connection) = state.phase else { return false }
-            state.task = nil
+            (state.task, state.streamed) = (nil, nil)
             state.phase = .ready(response)
             MHD_resume_connection(connection.pointer)
             return true
         }
-        if !isWanted { response.drop() }
+        if !isWanted, !respondEarly(request, response) { response.drop() }
     }
 
     /// The response, or a refusal if the responses that clients have not read yet use up the budget.
@@ -137,7 +143,7 @@ extension Connection {
                 guard timeLimit != nil, !state.isScheduled else { return (true, state.peerHasClosed, nil) }
                 state.isScheduled = true
                 return (true, state.peerHasClosed, min(state.deadline, now + core.requestTime))
-            case .waiting, .suspended, .sending, .cutOff, .closed: return (false, false, nil)
+            case .waiting, .paused, .suspended, .sending, .cutOff, .closed: return (false, false, nil)
             }
         }
         guard isOpen else { return .NO }

@@ -12,6 +12,9 @@ final class Connection: Sendable {
         case waiting
         /// The request line has arrived.
         case receiving
+        /// As `receiving`, and the handler has not read yet what of the body has arrived. Leaving this phase resumes the connection, as
+        /// from `suspended`.
+        case paused(MicrohttpdConnection)
         /// A task makes the response. Leaving this phase resumes the connection, under the lock: therefore exactly
         /// once, and before libmicrohttpd can free it.
         case suspended(MicrohttpdConnection)
@@ -36,6 +39,10 @@ final class Connection: Sendable {
         /// Counts requests, so that a task can detect that its request has ended.
         var request: UInt64 = 0
         var task: Task<Void, Never>?
+        /// The body that the task reads while it arrives; `nil` once the task has ended, or no more arrives.
+        var streamed: StreamedBody?
+        /// With TLS, the response of a task that has ended before the body has arrived.
+        var earlyResponse: HTTPResponse?
         /// The client has closed its side.
         var peerHasClosed = false
     }
@@ -85,9 +92,11 @@ final class Connection: Sendable {
         if incoming.hasBegun { core.requestEnded() }
         incoming = IncomingRequest()
         let now = MonotonicTime.now()
+        stopStreaming()
         let nextCheck: UInt64? = state.withLock { state in
             state.request += 1
             state.task = nil
+            state.earlyResponse = nil
             state.commonFields = []
             switch state.phase {
             case .cutOff, .closed: return nil
@@ -106,6 +115,7 @@ final class Connection: Sendable {
 
     /// libmicrohttpd is about to close the socket.
     func socketCloses() {
+        stopStreaming()
         let task = state.withLock { state in
             state.phase = .closed
             defer { state.task = nil }
@@ -126,21 +136,24 @@ extension Connection {
     func checkDeadline(now: UInt64) -> UInt64? {
         // The application formats the response, so not under the lock.
         let timeoutResponse = state.withLock { canAnswerTimeout($0, now: now) } ? core.format(.timedOut) : nil
-        return state.withLock { state in
+        let (next, isLate): (UInt64?, Bool) = state.withLock { state in
             switch state.phase {
             case .waiting, .receiving, .cutOff:
                 // The next request line can bring the deadline forward to this time, but not further.
-                if now < state.deadline { return min(state.deadline, now + core.requestTime) }
-                return endLate(
+                if now < state.deadline { return (min(state.deadline, now + core.requestTime), false) }
+                let next = endLate(
                     &state, now: now, timeoutResponse: canAnswerTimeout(state, now: now) ? timeoutResponse : nil)
+                return (next, true)
             case .sending(nil) where state.deadline < UInt64.max:
-                if now < state.deadline { return min(state.deadline, now + core.requestTime) }
-                return endLate(&state, now: now, timeoutResponse: nil)
-            case .suspended, .ready, .sending, .closed:
+                if now < state.deadline { return (min(state.deadline, now + core.requestTime), false) }
+                return (endLate(&state, now: now, timeoutResponse: nil), true)
+            case .paused, .suspended, .ready, .sending, .closed:
                 state.isScheduled = false
-                return nil
+                return (nil, false)
             }
         }
+        if isLate { stopStreaming() }
+        return next
     }
 
     /// Whether a late request can be answered with 408.
@@ -203,6 +216,9 @@ extension Connection {
                 state.deadline = min(state.deadline, deadline)
                 state.isScheduled = true
                 return (nil, nil, true)
+            case .paused:
+                // What it has sent already may be the whole body; the time for it begins when the handler reads further.
+                return (nil, nil, false)
             case .suspended, .ready, .sending, .cutOff, .closed:
                 return (state.task, nil, false)
             }
@@ -221,6 +237,7 @@ extension Connection {
 
     /// Closes the connection; afterwards it is not suspended and cannot be.
     func abort() {
+        defer { stopStreaming() }
         let (task, stream, unsent): (Task<Void, Never>?, HTTPBodyStream?, HTTPResponse?) = state.withLock { state in
             defer { state.task = nil }
             var stream: HTTPBodyStream?
@@ -230,7 +247,7 @@ extension Connection {
             case .ready(let response):
                 unsent = response
                 state.phase = .cutOff
-            case .suspended(let connection):
+            case .suspended(let connection), .paused(let connection):
                 state.phase = .cutOff
                 MHD_resume_connection(connection.pointer)
             case .sending(let sent):

@@ -91,8 +91,11 @@ enum MicrohttpdCallbacks {
                     return connection.begin(handle, method: method, target: target, version: version)
                 }
                 guard count.pointee > 0 else { return connection.finishRequest(handle) }
-                defer { count.pointee = 0 }
-                return connection.append(UnsafeRawBufferPointer(start: bytes, count: count.pointee))
+                let (result, isTaken) = connection.append(
+                    UnsafeRawBufferPointer(start: bytes, count: count.pointee), of: handle)
+                // What is left comes again when the connection is resumed.
+                if isTaken { count.pointee = 0 }
+                return result
             },
             completed: { _, handle, _, _ in
                 handle.flatMap(MicrohttpdCallbacks.connection)?.requestEnded()

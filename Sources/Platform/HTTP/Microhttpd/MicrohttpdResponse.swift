@@ -64,7 +64,7 @@ enum MicrohttpdResponse {
         // Retained here and released once: by the callback when libmicrohttpd destroys the response, or below.
         let held = Unmanaged.passRetained(stream)
         let made = MHD_create_response_from_callback(
-            CMicrohttpd_unknown_size(), HTTPBodyStream.blockSize,
+            stream.length.map { UInt64($0) } ?? CMicrohttpd_unknown_size(), stream.blockSize,
             { context, _, target, count in
                 let stream = Unmanaged<HTTPBodyStream>.fromOpaque(context!).takeUnretainedValue()
                 return stream.fill(UnsafeMutableRawBufferPointer(start: target, count: count))

@@ -13,8 +13,10 @@ package struct HTTPRequest: Sendable {
     /// The TCP peer, which may be a proxy.
     package let peer: HTTPPeer
     package let version: HTTPVersion
-    /// Decompressed; empty if there is none.
+    /// Decompressed; empty if there is none, and if it is in ``bodyPieces``.
     package internal(set) var body: HTTPBody
+    /// The body while it arrives, where ``HTTPBodyPolicy/stream(upTo:caller:context:)`` asked for it and there is one.
+    package internal(set) var bodyPieces: HTTPBodyPieces?
     /// What ``HTTPHandler/bodyPolicy(for:)`` found out, for ``HTTPHandler/respond(to:)``.
     package var context: (any Sendable)?
 }

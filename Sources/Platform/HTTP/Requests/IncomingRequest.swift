@@ -7,6 +7,8 @@ struct IncomingRequest {
     var hasBegun = false
     var request: HTTPRequest?
     var body: BodyReceiver?
+    /// Whether the handler reads the body while it arrives.
+    var isStreamed = false
     /// Who sends the body, where the handler knows.
     var caller: BodyBudget.Holder?
     /// A response that was decided before the request has arrived completely.
@@ -66,6 +68,16 @@ struct RefusedRequest: Error {
     init(_ reason: HTTPRefusalReason, _ detail: String) {
         refusal = HTTPRefusal(reason: reason, detail: detail)
     }
+
+    /// Of a body whose handler gets the bytes as they are.
+    static var encodedStream: RefusedRequest {
+        RefusedRequest(
+            HTTPRefusal(
+                reason: .unsupportedEncoding, detail: "this resource takes bodies without Content-Encoding",
+                encoding: "identity"))
+    }
+
+    private init(_ refusal: HTTPRefusal) { self.refusal = refusal }
 
     init(_ fault: BodyReceiver.Fault) {
         switch fault {

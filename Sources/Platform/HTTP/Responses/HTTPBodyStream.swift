@@ -24,8 +24,8 @@ package final class HTTPBodyStream: Sendable {
         case broken
     }
 
-    /// The size of libmicrohttpd's buffer for HTTP/1.0 responses; HTTP/1.1 responses use the connection's memory.
-    static let blockSize = 256
+    /// The size of libmicrohttpd's buffer for HTTP/1.0 responses and those with a length; others use the connection's memory.
+    var blockSize: Int { length == nil ? 256 : 32 << 10 }
 
     fileprivate struct State {
         var phase = Phase.fresh
@@ -50,16 +50,20 @@ package final class HTTPBodyStream: Sendable {
         case ended
     }
 
+    /// The bytes of the whole body, where they are known: the response has a Content-Length.
+    let length: Int?
     private let capacity: Int
     private let onEnd: @Sendable (End) -> Void
     fileprivate let state = Mutex(State())
 
     /// - Parameters:
+    ///   - length: of the whole body, where it is known; exactly so many bytes must be written.
     ///   - capacity: how many bytes may wait to be sent. A larger piece is accepted only when the buffer is empty.
     ///   - onEnd: called once when the response has ended or was dropped. Called on a server thread or in the handler's
     ///     task: it must not block.
-    package init(capacity: Int = 64 << 10, onEnd: @escaping @Sendable (End) -> Void = { _ in }) {
+    package init(length: Int? = nil, capacity: Int = 64 << 10, onEnd: @escaping @Sendable (End) -> Void = { _ in }) {
         precondition(capacity > 0, "the capacity of a stream must be above 0")
+        self.length = length
         self.capacity = capacity
         self.onEnd = onEnd
     }

@@ -36,11 +36,13 @@ package struct HTTPRefusal: Sendable {
     package let reason: HTTPRefusalReason
     /// For a developer; contains no data of the request.
     package let detail: String
+    /// What a Content-Encoding may be.
+    var encoding = "gzip"
 
     var fields: [HTTPField] {
         switch reason {
         case .overloaded: [HTTPField("Retry-After", "1")]
-        case .unsupportedEncoding: [HTTPField("Accept-Encoding", "gzip")]
+        case .unsupportedEncoding: [HTTPField("Accept-Encoding", encoding)]
         default: []
         }
     }

@@ -72,6 +72,13 @@ package enum HTTPBodyPolicy: Sendable {
     /// Reads the body up to so many bytes after decompression, and up to the server's limit; its bytes count for the caller, if
     /// one is named, as for the address. The complete request has the context.
     case acceptUpTo(Int, caller: String? = nil, context: (any Sendable)? = nil)
+    /// Calls the handler before the body arrives, which reads it from ``HTTPRequest/bodyPieces``; up to so many bytes, whatever the
+    /// server's limit is. Only ``HTTPHandlerResult/task(_:)`` can read it.
+    ///
+    /// A response that is ready before the body has arrived ends the connection, and must be small and no stream. The client has
+    /// `requestTimeout`, and then must send `leastSendRate`; the time in which the handler does not read is not counted. A body with a
+    /// Content-Encoding is refused.
+    case stream(upTo: Int, caller: String? = nil, context: (any Sendable)? = nil)
     /// Responds without reading the body and closes the connection; the response cannot have a stream.
     case refuse(HTTPResponse)
 }
@@ -83,7 +90,7 @@ package protocol HTTPHandler: Sendable {
     /// Decides on the body of a request before it is read; `request.body` is empty.
     func bodyPolicy(for request: HTTPRequest) -> HTTPBodyPolicy
 
-    /// Responds to a complete request.
+    /// Responds to a complete request, or to one whose body arrives meanwhile.
     func respond(to request: HTTPRequest) -> HTTPHandlerResult
 }
 

@@ -69,6 +69,10 @@ package struct HTTPServerConfiguration: Sendable {
     ///
     /// Within 1 ms to 1 day.
     package var requestTimeout: Duration = .seconds(30)
+    /// The bytes a second that a client must send, beyond `requestTimeout`, of a body that the handler reads in pieces.
+    ///
+    /// From 1; what the handler does not take yet is not the client's time.
+    package var leastSendRate = 4096
     /// The bytes a second that a client must take of a response above 64 KiB, counted from the end of `idleTimeout`; a slower
     /// one's connection is closed, since it holds a share of `maxAnswerBytesInFlight`.
     ///
@@ -111,6 +115,7 @@ package struct HTTPServerConfiguration: Sendable {
         try Self.check("maxBodyBytes", maxBodyBytes, in: 0...(1 << 31))
         try Self.check("maxBytesInFlight", maxBytesInFlight, in: 0...(1 << 48))
         try Self.check("maxAnswerBytesInFlight", maxAnswerBytesInFlight, in: 0...(1 << 48))
+        try Self.check("leastSendRate", leastSendRate, in: 1...(1 << 40))
         try Self.check("leastReadRate", leastReadRate, in: 1...(1 << 40))
         try Self.check("compressionThreshold", compressionThreshold, in: 0...Int.max)
         try Self.check("inlineCompressionLimit", inlineCompressionLimit, in: 0...Int.max)
