@@ -137,6 +137,7 @@ let package = Package(
         library("Ports/RecordStore", ["SyncModel"]),
         library("Ports/FanOutLink", ["SyncModel"]),
         library("Ports/DeviceRegistry", ["SyncModel"]),
+        library("Ports/OwnerFileStore", ["SyncModel"]),
 
         // Adapters: What the ports are implemented with.
         library(
@@ -169,6 +170,9 @@ let package = Package(
                 "DeviceRegistry", "Postgres", "PostgresRecordStore", "SyncModel", "SyncWire",
             ]),
         library("Adapters/SQLiteDeviceRegistry", ["DeviceRegistry", "SQLite", "SyncModel", "SyncWire"]),
+        library(
+            "Adapters/PostgresOwnerFileStore", ["OwnerFileStore", "Postgres", "PostgresRecordStore", "SyncModel"]),
+        library("Adapters/SQLiteOwnerFileStore", ["OwnerFileStore", "SQLite", "SyncModel"]),
         library(
             "Adapters/NetworkLink",
             [
@@ -356,6 +360,15 @@ let package = Package(
         tests(
             "Adapters/SQLiteDeviceRegistryTests",
             ["DeviceRegistry", "DeviceRegistryConformance", "SQLiteDeviceRegistry", "SyncModel"]),
+        tests(
+            "Adapters/PostgresOwnerFileStoreTests",
+            [
+                "OwnerFileStore", "OwnerFileStoreConformance", "Postgres", "PostgresOwnerFileStore",
+                "PostgresRecordStore", "PostgresServer", "SyncModel",
+            ]),
+        tests(
+            "Adapters/SQLiteOwnerFileStoreTests",
+            ["OwnerFileStore", "OwnerFileStoreConformance", "SQLiteOwnerFileStore", "SyncModel"]),
         tests("Adapters/MemoryRecordStoreTests", ["MemoryRecordStore", "RecordStoreConformance"]),
         tests(
             "Adapters/NetworkLinkTests",
@@ -441,6 +454,7 @@ let package = Package(
             ]),
         support("Conformance/ChangeLogConformance", ["AsyncPrimitives", "ChangeLog"]),
         support("Conformance/DeviceRegistryConformance", ["DeviceRegistry", "SyncModel"]),
+        support("Conformance/OwnerFileStoreConformance", ["OwnerFileStore", "SyncModel"]),
         support("Conformance/RecordStoreConformance", ["RecordStore", "Seeded", "SyncModel", "SyncWire"]),
         support("Support/Seeded"),
         support("Support/Fuzzing", ["Seeded"]),

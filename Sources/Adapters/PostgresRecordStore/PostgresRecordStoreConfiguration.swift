@@ -38,6 +38,12 @@ package struct PostgresRecordStoreConfiguration: ConfigurationComponent {
 
     /// The qualified name of the device registry's table, which a migration makes.
     package var devicePositionsTable: String { SystemTables(schema: schema).devicePositions.qualifiedName }
+    package var ownerFileTables: OwnerFileTables {
+        let tables = SystemTables(schema: schema)
+        return OwnerFileTables(
+            files: tables.ownerFiles.qualifiedName, uploads: tables.fileUploads.qualifiedName,
+            chunks: tables.fileChunks.qualifiedName, usage: tables.fileUsage.qualifiedName)
+    }
     package var deviceRegistryTable: String { SystemTables(schema: schema).deviceRegistry.qualifiedName }
 
     /// The connection parameters of a session that writes to a database.
@@ -129,4 +135,12 @@ private func connectionParameters(_ text: String) -> ConnectionParameters? {
     } catch {
         return nil
     }
+}
+
+/// The qualified names of the tables of owners' files.
+package struct OwnerFileTables: Sendable {
+    package let files: String
+    package let uploads: String
+    package let chunks: String
+    package let usage: String
 }

@@ -157,12 +157,61 @@ struct SystemTables: Sendable {
             fillFactor: 80)
     }
 
+    /// The file of each owner (``PostgresOwnerFileStore``), which gateways write, as the following tables.
+    ///
+    /// Nothing of ordering, as the device registry.
+    var ownerFiles: TableDefinition {
+        table(
+            "weir_owner_files",
+            [
+                .init("owner", "text", comment: "Owner of the file", maximumBytes: 255),
+                .init("epoch", "text", comment: "Epoch of the log whose rows the file has"),
+                .init("generation", "bigint", comment: "Of the chunks, weir_file_chunks.generation"),
+                .init("bytes", "bigint", comment: "Size of the file"),
+                .init("newest", "bigint", comment: "Up to which time_stamp it has the owner's rows"),
+                .init("digest", "bytea", comment: "SHA-256 of the file"),
+            ], key: ["owner"], "File from which new devices of an owner start; gateways write it", fillFactor: 80)
+    }
+
+    var fileUploads: TableDefinition {
+        table(
+            "weir_file_uploads",
+            [
+                .init("generation", "bigint", isIdentity: true, comment: "Of the chunks"),
+                .init("owner", "text", comment: "Owner of the file", maximumBytes: 255),
+                .init("device", "text", comment: "Device that uploads it", maximumBytes: 255),
+                .init("bytes", "bigint", comment: "Size of the file"),
+                .init("touched", "timestamp with time zone", comment: "When the last chunk came"),
+                .init("removed", "boolean", comment: "Whether its chunks are being removed"),
+            ], key: ["generation"], "Uploads of files that are not complete, and replaced files that are being removed",
+            fillFactor: 80)
+    }
+
+    var fileChunks: TableDefinition {
+        table(
+            "weir_file_chunks",
+            [
+                .init("generation", "bigint", comment: "The file or upload"),
+                .init("number", "bigint", comment: "From 0"),
+                .init("content", "bytea", comment: "262144 bytes, or fewer in the last chunk"),
+            ], key: ["generation", "number"], "Content of owners' files and uploads")
+    }
+
+    var fileUsage: TableDefinition {
+        table(
+            "weir_file_usage",
+            [
+                .init("id", "integer", comment: "Always 0"),
+                .init("bytes", "bigint", comment: "Bytes of all files and uploads"),
+            ], key: ["id"], "What the files of all owners in this database take", fillFactor: 10)
+    }
+
     static let deviceRegistryName = "weir_device_registry"
 
     var all: [TableDefinition] {
         [
             migrations, shard, schemas, partitions, owners, devices, outcomes, appliedChanges, deviceRegistry,
-            devicePositions,
+            devicePositions, ownerFiles, fileUploads, fileChunks, fileUsage,
         ]
     }
 
