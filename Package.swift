@@ -83,8 +83,9 @@ let package = Package(
             "Pipeline/Gateway",
             [
                 "AsyncPrimitives", "ChangeLog", "Configuration", "DeviceRegistry", "Digest", "FanOutLink", "HTTP",
-                "HTTPDownload", "JSON", "JSONText", "Metrics", "Observability", "SyncModel", "SyncWire", "TokenKeys",
-                "WebTokens",
+                "HTTPDownload", "JSON", "JSONText", "Metrics", "Observability", "OwnerFileStore", "SyncModel",
+                "SyncWire",
+                "TokenKeys", "WebTokens",
             ], resources: [.embedInCode("Resources/openapi.json"), .embedInCode("Resources/errors.md")]),
         library(
             "Pipeline/Ingest",
@@ -123,7 +124,10 @@ let package = Package(
             features: [.lifetimes]),
         library(
             "Faces/TrackerFace",
-            ["DeviceRegistry", "Digest", "FanOutLink", "Gateway", "HTTP", "JSON", "JSONText", "SyncModel"],
+            [
+                "DeviceRegistry", "Digest", "FanOutLink", "Gateway", "HTTP", "JSON", "JSONText", "OwnerFileStore",
+                "SyncModel",
+            ],
             features: [.lifetimes]),
 
         // Model: What a change is, its rules, and how both are encoded.
@@ -274,9 +278,9 @@ let package = Package(
                 "Digest",
                 "FanOut", "FanOutLink", "Gateway", "HTTP", "Ingest", "JSON", "KafkaChangeLog", "Metrics",
                 "NetworkLink", "Observability", "Operations", "Ordering", "PartitionSupervision",
-                "PostgresDeviceRegistry", "PostgresRecordStore", "RecordStore", "RestFace", "SchemaFile",
-                "ServiceLifecycle",
-                "SQLite", "SQLiteChangeLog", "SQLiteDeviceRegistry", "SQLiteNowFace", "SQLiteRecordStore", "SyncModel",
+                "OwnerFileStore", "PostgresDeviceRegistry", "PostgresOwnerFileStore", "PostgresRecordStore",
+                "RecordStore", "RestFace", "SchemaFile", "ServiceLifecycle", "SQLite", "SQLiteChangeLog",
+                "SQLiteDeviceRegistry", "SQLiteNowFace", "SQLiteOwnerFileStore", "SQLiteRecordStore", "SyncModel",
                 "SyncWire", "TokenKeys", "TrackerFace", "Verification", "WebTokens",
             ]),
 
@@ -448,8 +452,9 @@ let package = Package(
         tests(
             "weir/WeirTests",
             [
-                "AsyncPrimitives", "ChangeLog", "CZlib", "Fuzzing", "Kafka", "KafkaChangeLog", "KafkaServer",
-                "Postgres", "PostgresServer", "ProgramRun", "Seeded", "ServerShell", "SQLite", "SQLiteChangeLog",
+                "AsyncPrimitives", "ChangeLog", "CZlib", "Digest", "Fuzzing", "JSONText", "Kafka", "KafkaChangeLog",
+                "KafkaServer", "Postgres", "PostgresServer", "ProgramRun", "Seeded", "ServerShell", "SQLite",
+                "SQLiteChangeLog",
                 "SyncModel", "SyncWire", "ThreadExecutor", "TopicAudit", "weir", "YAML",
             ]),
         support("Conformance/ChangeLogConformance", ["AsyncPrimitives", "ChangeLog"]),

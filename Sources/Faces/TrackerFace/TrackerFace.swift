@@ -11,13 +11,14 @@ package struct TrackerFace: Face {
 
     package var routes: [FaceRoute] {
         [
-            Self.devices, Self.device, FaceRoute("/tracker/{table}", [.get, .post]),
+            Self.devices, Self.device, Self.database, FaceRoute("/tracker/{table}", [.get, .post]),
             FaceRoute("/tracker/{table}/{serverId}", [.put, .delete]),
         ]
     }
 
     private static let devices = FaceRoute("/tracker/devices", [.get])
     private static let device = FaceRoute("/tracker/devices/{name}", [.put])
+    private static let database = FaceRoute("/tracker/database", [.get, .put, .delete], takesFile: true)
 
     package func problem(with schema: Schema) -> String? {
         for table in schema.tables {
@@ -43,6 +44,7 @@ package struct TrackerFace: Face {
         switch request.route.template {
         case Self.devices.template: return try await TrackerDevices(session).list(after: request.timeStamp("after"))
         case Self.device.template: return try await TrackerDevices(session).add(named: request.parameters[0])
+        case Self.database.template: return try await TrackerDatabase(session).respond(to: request)
         default: break
         }
         guard let table = FaceTable(named: request.parameters[0], in: session.schema.schema) else {

@@ -9,6 +9,10 @@ package struct GatewayMetrics: Sendable {
     let appendDuration: Histogram
     let appendFailures: Counter
     let deviceFailures: Counter
+    let storedFiles: Counter
+    let olderFiles: Counter
+    let failedFiles: Counter
+    let fileBytes: Counter
     let rateLimited: [RateLimit: Counter]
     private let problems: [ProblemCode: Counter]
     /// Indexed by `Route.rawValue`; the last one counts requests without a route.
@@ -23,6 +27,10 @@ package struct GatewayMetrics: Sendable {
         appendDuration = registry.histogram(.gatewayAppendDuration)
         appendFailures = registry.counter(.gatewayAppendFailures)
         deviceFailures = registry.counter(.gatewayDeviceFailures)
+        storedFiles = registry.counter(.gatewayFiles, [.outcome: "stored"])
+        olderFiles = registry.counter(.gatewayFiles, [.outcome: "older"])
+        failedFiles = registry.counter(.gatewayFiles, [.outcome: "failed"])
+        fileBytes = registry.counter(.gatewayFileBytes)
         rateLimited = Dictionary(
             uniqueKeysWithValues: RateLimit.all.map {
                 ($0, registry.counter(.gatewayRateLimited, [.limit: $0.name]))

@@ -55,6 +55,7 @@ package final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         tasks.withLock { tasks in
             tasks.append(Task { [handler] in await handler.sendKeepAlives() })
             tasks.append(Task { [handler] in await handler.writeDevices() })
+            tasks.append(Task { [handler] in await handler.files?.collect(handler.clock) })
         }
         logger.notice("The gateway listens", [.address: .text(bound)])
         return bound

@@ -65,6 +65,11 @@ extension Metric {
         "gateway_append_failures_total", .counter, "Batches whose append failed.")
     package static let gatewayDeviceFailures = Metric(
         "gateway_device_failures_total", .counter, "Failed writes of the registry of devices.")
+    package static let gatewayFiles = Metric(
+        "gateway_files_total", .counter, [.outcome],
+        "Uploads of owners' files: stored, older than the owner's file, or failed.")
+    package static let gatewayFileBytes = Metric(
+        "gateway_file_bytes_total", .counter, "Bytes of owners' files that have arrived.")
 
     package static let gatewayTokenRefusals = Metric(
         "gateway_token_refusals_total", .counter, [.cause], "Requests whose bearer token was refused, by the cause.")
@@ -83,6 +88,6 @@ extension Metric {
         gatewayProblems, gatewayRateLimited, gatewayTokenRefusals, gatewayTokenChecks, gatewayKeyReadings,
         gatewayKeyAge, gatewayKeys, gatewayWaiting, gatewayWatchers, gatewayUnacknowledged, gatewayUploads,
         gatewayChanges, gatewayDelayedUploads, gatewayUploadSize, gatewayAppendDuration, gatewayAppendFailures,
-        gatewayDeviceFailures,
+        gatewayDeviceFailures, gatewayFiles, gatewayFileBytes,
     ]
 }

@@ -77,8 +77,9 @@ enum RoleCommand {
             switch role {
             case .gateway:
                 let gateway = reader.read(GatewayConfiguration.self)
-                work = .gateway(
-                    gateway, reader.read(), reader.read(), reader.read(), reader.read(), reader.read())
+                let faces = reader.read(FacesConfiguration.self)
+                work = .gateway(gateway, reader.read(), reader.read(), reader.read(), reader.read(), faces)
+                cluster.files = faces.files
                 cluster.devices = .init(postgres: reader.read(), gateway)
             case .ingest:
                 work = .ingest(reader.read())

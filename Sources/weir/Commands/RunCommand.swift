@@ -50,7 +50,7 @@ enum RunCommand {
                 let folder = try DataFolder(path: pipeline.data)
                 try await process.serve { [logger = process.logger] condition in
                     try await ClusterBackend.open(
-                        cluster.withDevices(of: stages.gateway),
+                        cluster.withDevices(of: stages.gateway, files: stages.faces.files),
                         proposing: .init(pipeline: pipeline, limits: stages.limits), condition: condition,
                         logger: logger)
                 } _: {

@@ -3,6 +3,7 @@ import Control
 import DeviceRegistry
 import Digest
 import Observability
+import OwnerFileStore
 import RecordStore
 import ServiceLifecycle
 import SyncModel
@@ -19,6 +20,8 @@ protocol Backend: Sendable {
     var tables: Tables { get }
     /// Traps in a process that was opened without it.
     var devices: any DeviceRegistry { get }
+    /// `nil` where no owners' files are kept.
+    var files: (any OwnerFileStore)? { get }
     /// How long records of the topics that are not kept permanently are kept.
     var keep: Duration { get }
     /// How long all streams may take until they serve, before a start of all roles fails.

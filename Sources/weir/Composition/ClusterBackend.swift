@@ -4,7 +4,9 @@ import Control
 import DeviceRegistry
 import KafkaChangeLog
 import Observability
+import OwnerFileStore
 import PostgresDeviceRegistry
+import PostgresOwnerFileStore
 import PostgresRecordStore
 import RecordStore
 import ServiceLifecycle
@@ -17,6 +19,7 @@ struct ClusterBackend: Backend {
     let control: ControlTopic
     private let optionalTables: PostgresRecordStore?
     private let optionalDevices: PostgresDeviceRegistry?
+    let files: (any OwnerFileStore)?
     private let settings: ClusterSettings
 
     let startLimit: Duration = .seconds(86_400)
@@ -61,9 +64,17 @@ struct ClusterBackend: Backend {
                 try await Self.control(settings, proposal, log)
             }
             let devices = try await Self.devices(settings, control.history)
+            let files: (any OwnerFileStore)?
+            do {
+                files = try await Self.files(settings, control.history)
+            } catch {
+                await devices?.close()
+                throw error
+            }
             guard let postgres = settings.postgres else {
                 return ClusterBackend(
-                    log: log, control: control, optionalTables: nil, optionalDevices: devices, settings: settings)
+                    log: log, control: control, optionalTables: nil, optionalDevices: devices, files: files,
+                    settings: settings)
             }
             let tables = try await PostgresRecordStore.open(postgres, logger: logger.labeled("postgres"))
             do {
@@ -73,11 +84,13 @@ struct ClusterBackend: Backend {
                 }
             } catch {
                 await tables.close()
+                await files?.close()
                 await devices?.close()
                 throw error
             }
             return ClusterBackend(
-                log: log, control: control, optionalTables: tables, optionalDevices: devices, settings: settings)
+                log: log, control: control, optionalTables: tables, optionalDevices: devices, files: files,
+                settings: settings)
         } catch {
             await log.close()
             throw error
@@ -93,6 +106,15 @@ struct ClusterBackend: Backend {
         }
         return try await .open(
             registry.postgres, partitions: history.partitions, maximumPerCaller: registry.maximumPerCaller)
+    }
+
+    /// In the databases of the registry.
+    private static func files(
+        _ settings: ClusterSettings, _ history: History
+    ) async throws -> (any OwnerFileStore)? {
+        guard let limits = settings.files, let registry = settings.devices else { return nil }
+        return try await PostgresOwnerFileStore.open(
+            registry.postgres, epoch: history.epoch, partitions: history.partitions, limits: limits)
     }
 
     private static func control(
@@ -183,6 +205,7 @@ struct ClusterBackend: Backend {
     }
 
     func close() async {
+        await files?.close()
         await optionalDevices?.close()
         await optionalTables?.close()
         await log.close()

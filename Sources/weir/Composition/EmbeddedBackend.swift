@@ -8,9 +8,11 @@ import Gateway
 import Metrics
 import Observability
 import Operations
+import OwnerFileStore
 import RecordStore
 import SQLiteChangeLog
 import SQLiteDeviceRegistry
+import SQLiteOwnerFileStore
 import SQLiteRecordStore
 import ServiceLifecycle
 import SyncModel
@@ -21,6 +23,7 @@ struct EmbeddedBackend: Backend {
     let control: ControlTopic
     let tables: SQLiteRecordStore
     let devices: any DeviceRegistry
+    let files: (any OwnerFileStore)?
     let keep: Duration
     private let folder: DataFolder
 
@@ -66,8 +69,15 @@ struct EmbeddedBackend: Backend {
                 try await tables.prepare(control.schemas, epoch: control.history.epoch)
                 let devices = try await SQLiteDeviceRegistry.open(
                     path: settings.folder + "/devices.db", maximumPerCaller: stages.gateway.maxDevices)
-                return EmbeddedBackend(
-                    log: log, control: control, tables: tables, devices: devices, keep: changeLog.keep, folder: folder)
+                do {
+                    let files = try await Self.files(settings, stages.faces.files, epoch: control.history.epoch)
+                    return EmbeddedBackend(
+                        log: log, control: control, tables: tables, devices: devices, files: files,
+                        keep: changeLog.keep, folder: folder)
+                } catch {
+                    await devices.close()
+                    throw error
+                }
             } catch {
                 await tables.close()
                 throw error
@@ -76,6 +86,14 @@ struct EmbeddedBackend: Backend {
             try await log.close()
             throw error
         }
+    }
+
+    private static func files(
+        _ settings: EmbeddedSettings, _ limits: OwnerFileLimits?, epoch: String
+    ) async throws -> (any OwnerFileStore)? {
+        guard let limits else { return nil }
+        return try await SQLiteOwnerFileStore.open(
+            path: settings.folder + "/files.db", epoch: epoch, limits: limits)
     }
 
     func addMonitoring(to monitoring: Monitoring) {
@@ -95,6 +113,7 @@ struct EmbeddedBackend: Backend {
     func recordPassed(_ upload: UploadReference) {}
 
     func close() async throws {
+        await files?.close()
         await devices.close()
         await tables.close()
         try await log.close()

@@ -123,7 +123,7 @@ struct RoleServices<B: Backend>: Sendable {
         authentication.addProbe(to: monitoring.readiness)
         let gateway = stages.gateway(
             settings, limits, authentication.authenticator, faces, link: link, backlog: backlog,
-            devices: backend.devices)
+            devices: backend.devices, files: backend.files)
         monitoring.reloads.add { gateway.checkCertificate() }
         if backend.reportsFailures { monitoring.readiness.addProbe("uploads") { gateway.uploadFailure } }
         let runner = GatewayRunner(

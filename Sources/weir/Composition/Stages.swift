@@ -8,6 +8,7 @@ import Ingest
 import Metrics
 import Observability
 import Ordering
+import OwnerFileStore
 import PartitionSupervision
 import RecordStore
 import SyncModel
@@ -59,13 +60,14 @@ struct Stages<Log: ChangeLog>: Sendable {
 
     func gateway<Link: FanOutLink>(
         _ settings: GatewayConfiguration, _ limits: LimitsConfiguration, _ authenticator: ConfiguredAuthenticator,
-        _ faces: GatewayFaces, link: Link, backlog: UploadBacklog, devices: any DeviceRegistry
+        _ faces: GatewayFaces, link: Link, backlog: UploadBacklog, devices: any DeviceRegistry,
+        files: (any OwnerFileStore)?
     ) -> GatewayService<Log, Link, ConfiguredAuthenticator> {
         let logger = logger.labeled("gateway")
         let handler = GatewayHandler(
             log: log, link: link, authenticator: authenticator, history: history, schemas: schemas,
             limits: limits.limits, configuration: settings, backlog: backlog, devices: known(by: devices),
-            faces: faces, logger: logger, metrics: GatewayMetrics(metrics))
+            faces: faces, files: files, logger: logger, metrics: GatewayMetrics(metrics))
         control.devices.onChange { [weak handler] in handler?.devicesChanged() }
         let gateway = GatewayService(handler, logger: logger)
         metrics.collect { [gateway] in gateway.counters }

@@ -2,6 +2,7 @@ import Configuration
 import CrudFace
 import FanOut
 import Gateway
+import OwnerFileStore
 import RestFace
 import SQLiteNowFace
 import TrackerFace
@@ -19,6 +20,8 @@ struct FacesConfiguration: ConfigurationComponent {
     private(set) var enabled: [Name] = []
     /// Empty: any.
     private var schemaName = ""
+    private var fileBytes = 256 << 20
+    private var totalFileBytes = 16 << 30
 
     static var settings: [Setting<Self>] {
         Setting(
@@ -28,6 +31,13 @@ struct FacesConfiguration: ConfigurationComponent {
         Setting(
             "sqlitenow.schema", \.schemaName, .string(lengths: 0...256),
             "Name of the schema that clients of the face sqlitenow must give; empty: it is not looked at.")
+        Setting(
+            "tracker.file-bytes", \.fileBytes, .byteSize(in: 0...(1 << 40)),
+            "Size of a database file that a device of the face tracker may store; 0: no files are kept.")
+        Setting(
+            "tracker.total-file-bytes", \.totalFileBytes, .byteSize(in: 0...(1 << 50)),
+            "Size of the database files of all owners, uploads included, in the data folder or in each database of Postgres; beyond it uploads get 503."
+        )
     }
 
     mutating func validate(_ context: ValidationContext<Self>) throws(ConfigurationProblem) {
@@ -40,7 +50,12 @@ struct FacesConfiguration: ConfigurationComponent {
         }
     }
 
-    var faces: GatewayFaces { GatewayFaces(enabled.map(face)) }
+    var faces: GatewayFaces { GatewayFaces(enabled.map(face), maximumFileBytes: fileBytes) }
+
+    /// `nil` where no files are kept.
+    var files: OwnerFileLimits? {
+        enabled.contains(.tracker) && fileBytes > 0 ? OwnerFileLimits(totalBytes: totalFileBytes) : nil
+    }
 
     private func face(_ name: Name) -> any Face {
         switch name {

@@ -7,6 +7,7 @@ import KafkaChangeLog
 import NetworkLink
 import Operations
 import Ordering
+import OwnerFileStore
 import PostgresRecordStore
 import SQLiteChangeLog
 import SQLiteRecordStore
@@ -102,6 +103,8 @@ struct ClusterSettings: Sendable {
     var postgres: PostgresRecordStoreConfiguration?
     /// `nil` for a process without a gateway.
     var devices: DeviceRegistrySettings?
+    /// `nil` where no owners' files are kept.
+    var files: OwnerFileLimits?
 
     struct DeviceRegistrySettings: Sendable {
         var postgres: PostgresRecordStoreConfiguration
@@ -114,9 +117,10 @@ struct ClusterSettings: Sendable {
         }
     }
 
-    /// For a process with all roles: the registry is where the tables are.
-    func withDevices(of gateway: GatewayConfiguration) -> ClusterSettings {
+    /// For a process with all roles: registry and files are where the tables are.
+    func withDevices(of gateway: GatewayConfiguration, files: OwnerFileLimits?) -> ClusterSettings {
         var settings = self
+        settings.files = files
         settings.devices = postgres.map { DeviceRegistrySettings(postgres: $0, gateway) }
         return settings
     }

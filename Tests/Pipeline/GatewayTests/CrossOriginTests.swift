@@ -6,7 +6,9 @@ import Testing
 /// What a browser gets to see, for pages of configured origins and of others (CORS).
 @Suite(.timeLimit(.minutes(5))) struct CrossOriginTests {
     private static let app = "https://app.example"
-    private static let exposed = "ETag, Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate"
+    private static let exposed =
+        "ETag, Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate, Downloaded-Till, Content-Digest, Repr-Digest, "
+        + "Content-Range"
 
     private func preflight(
         _ gateway: TestGateway, _ path: String, from origin: String, method: String = "POST"

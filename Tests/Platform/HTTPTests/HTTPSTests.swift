@@ -39,7 +39,8 @@ import Testing
                     return text("\(count)")
                 }
             }
-            try await TestServer({ $0.tls = files }, bodyPolicy: { _ in .stream(upTo: 3_000_000) }, answer: answer).run {
+            try await TestServer({ $0.tls = files }, bodyPolicy: { _ in .stream(upTo: 3_000_000) }, answer: answer).run
+            {
                 _, port in
                 for (path, expected) in [("whole", "3000000"), ("early", "early")] {
                     let result = try await Command.run(

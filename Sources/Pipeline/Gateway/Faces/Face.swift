@@ -1,6 +1,7 @@
 import DeviceRegistry
 import HTTP
 import JSON
+import OwnerFileStore
 import SyncModel
 
 /// A protocol beside the client contract, for clients that speak another one: it turns their requests into changes, and into reads
@@ -38,6 +39,8 @@ package struct FaceRoute: Sendable {
     package let template: String
     /// Besides OPTIONS; GET includes HEAD.
     package let methods: [HTTPMethod]
+    /// Whether the body of a PUT is a file of any media type, which the face receives as it arrives.
+    package let takesFile: Bool
     let segments: [Segment]
 
     enum Segment: Sendable, Hashable {
@@ -45,8 +48,9 @@ package struct FaceRoute: Sendable {
         case parameter
     }
 
-    package init(_ template: String, _ methods: [HTTPMethod]) {
+    package init(_ template: String, _ methods: [HTTPMethod], takesFile: Bool = false) {
         self.template = template
+        self.takesFile = takesFile
         self.methods = methods.contains(.get) ? methods + [.head] : methods
         segments = template.split(separator: "/").map {
             $0.hasPrefix("{") && $0.hasSuffix("}") ? .parameter : .literal(String($0))
@@ -164,6 +168,31 @@ package protocol FaceSession: Sendable {
     func stream(
         _ headers: [HTTPField], _ next: @escaping @Sendable () async throws -> FacePiece
     ) async throws -> HTTPResponse
+
+    /// The caller's file; `nil` if there is none.
+    ///
+    /// - Throws: ``ProblemCode/notFound`` where files are not kept, as all of the following.
+    func file() async throws -> OwnerFile?
+
+    /// Receives the request's body and makes it the caller's file, unless that one has newer rows.
+    ///
+    /// The bytes count for the rates as they arrive, and the client waits where they are reached.
+    ///
+    /// - Parameters:
+    ///   - newest: up to where it has the caller's rows.
+    ///   - digest: its SHA-256.
+    /// - Throws: ``ProblemCode/digestMismatch``; then the file is not kept.
+    func receiveFile(of request: FaceRequest, newest: TimeStamp, digest: [UInt8]) async throws -> OwnerFileCommit
+
+    /// Responds with some bytes of a file; the connection is broken off if it is replaced meanwhile.
+    func send(
+        _ range: Range<Int>, of file: OwnerFile, status: Int, _ headers: [HTTPField]
+    ) async throws -> HTTPResponse
+
+    /// Removes the caller's file, and what devices are uploading.
+    ///
+    /// - Returns: whether there was one.
+    func removeFile() async throws -> Bool
 
     /// Positions that were noted of the device, by name.
     ///

@@ -14,13 +14,14 @@ final class FacePieces: Sendable {
     }
 
     func response(
-        _ headers: [HTTPField], first: FacePiece, _ next: @escaping @Sendable () async throws -> FacePiece
+        _ status: Int, _ headers: [HTTPField], length: Int? = nil, first: FacePiece,
+        _ next: @escaping @Sendable () async throws -> FacePiece
     ) -> HTTPResponse {
         // The task ends with the response, also with one that is dropped before it is sent.
         let task = Mutex<Task<Void, Never>?>(nil)
-        let stream = HTTPBodyStream { _ in task.withLock { $0?.cancel() } }
+        let stream = HTTPBodyStream(length: length) { _ in task.withLock { $0?.cancel() } }
         task.withLock { $0 = Task { await self.send(first, next, to: stream) } }
-        return HTTPResponse(status: 200, headers: headers, stream: stream)
+        return HTTPResponse(status: status, headers: headers, stream: stream)
     }
 
     private func send(

@@ -6,9 +6,12 @@ import Synchronization
 package struct GatewayFaces: Sendable {
     private let faces: [String: any Face]
     private let checked = CheckedSchemas()
+    /// The size of an owner's file.
+    package let maximumFileBytes: Int
 
     /// - Parameter faces: each with another prefix, and none with `v1`.
-    package init(_ faces: [any Face] = []) {
+    package init(_ faces: [any Face] = [], maximumFileBytes: Int = 0) {
+        self.maximumFileBytes = maximumFileBytes
         self.faces = Dictionary(uniqueKeysWithValues: faces.map { ($0.prefix, $0) })
     }
 
@@ -54,20 +57,23 @@ extension GatewayHandler {
         do throws(Problem) {
             let request = try faceRequest(request, face)
             guard request.hasBody else { return .acceptUpTo(Self.maximumUnusedBody) }
+            if request.route.takesFile, files == nil { throw Problem(.notFound, "this server keeps no files") }
             let caller = try authenticator.caller(of: request.http)
             if case .known(let caller) = caller {
                 try rates.check(caller.syncID)
                 try counting(caller) { () throws(Problem) in
                     try caller.check(request.scope)
-                    try Self.checkMediaType(request.http)
+                    try Self.checkMediaType(of: request)
                 }
             } else {
-                try Self.checkMediaType(request.http)
+                try Self.checkMediaType(of: request)
             }
             if waitingCount >= configuration.maxWaiting { throw tooManyWaiting }
-            return .acceptUpTo(
-                limits.maxBatchBytes, caller: Self.name(ofShare: caller),
-                context: RecentCaller(caller, at: clock.now()))
+            let context = RecentCaller(caller, at: clock.now())
+            if request.route.takesFile {
+                return .stream(upTo: faces.maximumFileBytes, caller: Self.name(ofShare: caller), context: context)
+            }
+            return .acceptUpTo(limits.maxBatchBytes, caller: Self.name(ofShare: caller), context: context)
         } catch {
             return .refuse(respond(to: error, of: face))
         }
@@ -102,7 +108,7 @@ extension GatewayHandler {
                 try caller.check(request.scope)
                 let device = try Self.device(of: request.http, caller)
                 try checkRevoked(device)
-                if request.hasBody { try Self.checkMediaType(request.http) }
+                if request.hasBody { try Self.checkMediaType(of: request) }
                 return device
             }
             let status = try rates.take(.request, of: caller.syncID, device)
@@ -119,6 +125,10 @@ extension GatewayHandler {
         } catch {
             return .response(respond(to: error, of: face))
         }
+    }
+
+    private static func checkMediaType(of request: FaceRequest) throws(Problem) {
+        if !request.route.takesFile { try checkMediaType(request.http) }
     }
 
     /// The device of credentials, else the one that `X-Device-Id` names.

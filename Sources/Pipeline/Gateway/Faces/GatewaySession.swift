@@ -8,8 +8,8 @@ import Synchronization
 
 /// The session of one request to a face.
 final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator>: FaceSession {
-    private let handler: GatewayHandler<Log, Link, Auth>
-    private let caller: Caller
+    let handler: GatewayHandler<Log, Link, Auth>
+    let caller: Caller
     let device: Device
     let schema: SchemaHistory.Entry
     /// What the names of the face's positions begin with.
@@ -116,7 +116,7 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
             return HTTPResponse(status: 200, headers: headers, body: first.bytes, isCompressible: true)
         }
         let pieces = FacePieces(clock: handler.clock, patience: handler.configuration.keepAlive)
-        return pieces.response(headers, first: first, next)
+        return pieces.response(200, headers, first: first, next)
     }
 
     // MARK: Positions

@@ -57,11 +57,15 @@ final class RateLimits: Sendable {
 
     /// Takes the tokens of a request.
     ///
-    /// - Parameter device: `nil` where the request names none, or it is not known.
+    /// - Parameters:
+    ///   - device: `nil` where the request names none, or it is not known.
+    ///   - isRefusal: whether a request is refused, and counted so, where a limit is reached.
     /// - Returns: the headers of its response.
     /// - Throws: ``ProblemCode/rateLimited`` if one of the limits is reached; then no bucket has fewer tokens than before.
     @discardableResult
-    func take(_ cost: RateCost, of caller: SyncID, _ device: Device? = nil) throws(Problem) -> RateLimitStatus? {
+    func take(
+        _ cost: RateCost, of caller: SyncID, _ device: Device? = nil, isRefusal: Bool = true
+    ) throws(Problem) -> RateLimitStatus? {
         guard !fields.isEmpty else { return nil }
         let now = seconds()
         let result: Result<RateLimitStatus?, Problem> = shard(of: caller).state.withLock { state in
@@ -79,7 +83,7 @@ final class RateLimits: Sendable {
                 ofDevice?.refill(deviceLimits, at: now)
             }
             guard ofCaller.allow(cost, callerLimits), ofDevice?.allow(cost, deviceLimits) ?? true else {
-                return .failure(refusal(of: cost, ofCaller, ofDevice))
+                return .failure(refusal(of: cost, ofCaller, ofDevice, isCounted: isRefusal))
             }
             ofCaller.take(cost, callerLimits)
             if let callerIndex {
@@ -128,7 +132,9 @@ final class RateLimits: Sendable {
     }
 
     /// The problem of the limit that takes longest to allow a cost, which one of them does not allow.
-    private func refusal(of cost: RateCost, _ ofCaller: TokenBuckets, _ ofDevice: TokenBuckets?) -> Problem {
+    private func refusal(
+        of cost: RateCost, _ ofCaller: TokenBuckets, _ ofDevice: TokenBuckets?, isCounted: Bool = true
+    ) -> Problem {
         let callerWaits = ofCaller.waits(for: cost, callerLimits)
         let deviceWaits = ofDevice?.waits(for: cost, deviceLimits) ?? .zero
         var longest = (limit: RateLimit.all[0], wait: 0.0)
@@ -137,7 +143,7 @@ final class RateLimits: Sendable {
             if wait > longest.wait { longest = (limit, wait) }
         }
         let (limit, wait) = longest
-        refusals[limit]?.add()
+        if isCounted { refusals[limit]?.add() }
         let rate = (limit.scope == .caller ? callerRates : deviceRates)[limit.unit]
         let seconds = max(1, Int(wait.rounded(.up)))
         var problem = Problem(

@@ -9,9 +9,12 @@ struct CrossOrigin: Sendable {
     static let everyOrigin = "*"
 
     /// The response headers beyond the simple ones that pages may read.
-    private static let exposed = "ETag, Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate"
+    private static let exposed =
+        "ETag, Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate, Downloaded-Till, Content-Digest, Repr-Digest, "
+        + "Content-Range"
     private static let requestHeaders =
-        "Authorization, Content-Type, Content-Encoding, Prefer, Last-Event-ID, If-None-Match, Cache-Control"
+        "Authorization, Content-Type, Content-Encoding, Prefer, Last-Event-ID, If-None-Match, Cache-Control, "
+        + "Content-Digest, Range, If-Range"
     /// Those by which callers are named without authentication.
     private static let callerHeaders = "X-Sync-Id, X-Sync-Links"
     /// Two hours in seconds, the most that Chromium keeps a preflight's result.

@@ -2,6 +2,7 @@ import ChangeLog
 import FanOutLink
 import HTTP
 import Observability
+import OwnerFileStore
 import SyncModel
 import Synchronization
 
@@ -28,6 +29,8 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     let tracker: DeviceTracker?
     let positions: FacePositions?
     let faces: GatewayFaces
+    /// `nil`: no files are kept.
+    let files: OwnerFiles?
     let polls = LongPolls()
     let eventStreams: EventStreams
     /// Pages are reserved in it before they are read.
@@ -44,11 +47,13 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     ///     behind.
     ///   - devices: `nil`: no device is registered, and none can be revoked.
     ///   - faces: protocols beside the client contract.
+    ///   - files: `nil`: faces keep no files of owners.
     ///   - clock: measures waits, rates and the interval of keep-alives.
     package init(
         log: Log, link: Link, authenticator: Auth, history: History, schemas: @escaping @Sendable () -> SchemaHistory,
         limits: SyncLimits = SyncLimits(), configuration: GatewayConfiguration, backlog: UploadBacklog? = nil,
-        devices: GatewayDevices? = nil, faces: GatewayFaces = GatewayFaces(), logger: Logger = .disabled,
+        devices: GatewayDevices? = nil, faces: GatewayFaces = GatewayFaces(),
+        files: (any OwnerFileStore)? = nil, logger: Logger = .disabled,
         metrics: GatewayMetrics = GatewayMetrics(),
         clock: some Clock<Duration> = ContinuousClock()
     ) {
@@ -64,6 +69,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         tracker = devices.map { DeviceTracker($0.registry, metrics: metrics, logger: logger) }
         positions = devices.map { FacePositions($0.registry, metrics: metrics, logger: logger) }
         self.faces = faces
+        self.files = files.map { OwnerFiles($0, metrics: metrics, logger: logger) }
         let clock = GatewayClock(clock)
         self.clock = clock
         uploads = UploadProducer(log: log, history: history, logger: logger, clock: clock)

@@ -28,6 +28,8 @@ package enum ProblemCode: String, Sendable, Hashable, CaseIterable {
     case positionAhead = "position_ahead"
     /// The resource does not support the method.
     case methodNotAllowed = "method_not_allowed"
+    /// A file is not the one whose digest the request names; for requests to faces.
+    case digestMismatch = "digest_mismatch"
     /// The request did not arrive completely in time.
     case requestTimeout = "request_timeout"
     /// More bytes or changes than the limits allow.
@@ -51,7 +53,7 @@ package enum ProblemCode: String, Sendable, Hashable, CaseIterable {
 
     package var status: Int {
         switch self {
-        case .malformedJSON: 400
+        case .malformedJSON, .digestMismatch: 400
         case .unauthenticated: 401
         case .forbidden, .deviceRevoked, .wrongDevice: 403
         case .notFound: 404
@@ -83,6 +85,7 @@ package enum ProblemCode: String, Sendable, Hashable, CaseIterable {
         case .rowDeleted: "The row is deleted"
         case .changeRefused: "The change was refused"
         case .positionAhead: "A position of another history"
+        case .digestMismatch: "Another file than the digest's"
         case .requestTimeout: "The request took too long"
         case .batchTooLarge: "The batch is too large"
         case .unsupportedMediaType: "Unsupported media type"
@@ -121,7 +124,7 @@ package struct Problem: Error, Sendable {
         self.init(code, status: code.status, detail, position: position, retryAfter: retryAfter)
     }
 
-    init(_ code: ProblemCode, status: Int, _ detail: String, position: Int? = nil, retryAfter: Int? = nil) {
+    package init(_ code: ProblemCode, status: Int, _ detail: String, position: Int? = nil, retryAfter: Int? = nil) {
         self.code = code
         self.status = status
         self.detail = detail

@@ -23,6 +23,23 @@ struct ClusterTrackerFaceTests {
         }
     }
 
+    @Test func aNewDeviceStartsFromTheStoredFile() async throws {
+        try await withCluster { scene, ports in
+            try await scene.restore(ports: ports)
+            let phone = DeviceClient(port: ports[1], headers: ["X-Sync-Id": "abc", "X-Device-Id": "phone"])
+            // Several chunks, read at the other gateway.
+            let file = Data((0..<1_500_000).map { UInt8(truncatingIfNeeded: $0 &* 3 &+ $0 >> 9) })
+            let till = try #require(try await phone.get(DeviceClient.databasePath).headers["downloaded-till"])
+            #expect(try await phone.putDatabase(file, till: till).status == 200)
+            let laptop = DeviceClient(port: ports[0], headers: ["X-Sync-Id": "abc", "X-Device-Id": "laptop"])
+            #expect(try await laptop.get(DeviceClient.databasePath).body == file)
+            let rest = try await laptop.get(DeviceClient.databasePath, headers: ["Range": "bytes=600000-1000000"])
+            #expect(rest.status == 206 && rest.body == file[600_000...1_000_000])
+            #expect(try await laptop.delete(DeviceClient.databasePath).status == 204)
+            #expect(try await phone.get(DeviceClient.databasePath).status == 404)
+        }
+    }
+
     /// A device whose requests go to either gateway in turn.
     @Test func gatewaysKnowTheSameOfADevice() async throws {
         try await withCluster { scene, ports in

@@ -80,7 +80,7 @@ struct DeviceClient: Sendable {
         let answer = try await RawConnection.onThread {
             let connection = try RawConnection(port: port)
             guard connection.send(request) else { throw Failure(description: "send: \(errno)") }
-            return try Self.parse(try connection.rest())
+            return try Self.parse(try connection.rest(), toHead: method == "HEAD")
         }
         try await network?.didReceive("\(method) \(path)")
         return answer
@@ -98,7 +98,7 @@ struct DeviceClient: Sendable {
     }
 
     /// Reads an answer that ended with its connection.
-    static func parse(_ data: Data) throws -> Answer {
+    static func parse(_ data: Data, toHead: Bool = false) throws -> Answer {
         guard let end = data.range(of: Data("\r\n\r\n".utf8)) else {
             throw Failure(description: "no answer: \(String(decoding: data, as: UTF8.self))")
         }
@@ -111,7 +111,7 @@ struct DeviceClient: Sendable {
         }
         var body = Data(data[end.upperBound...])
         if headers["transfer-encoding"] == "chunked" { body = try unchunked(body) }
-        if let length = headers["content-length"].flatMap({ Int($0) }), body.count < length {
+        if !toHead, let length = headers["content-length"].flatMap({ Int($0) }), body.count < length {
             throw Failure(description: "\(body.count) of \(length) bytes arrived")
         }
         return Answer(status: status, headers: headers, body: body)

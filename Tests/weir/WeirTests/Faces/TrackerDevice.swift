@@ -289,6 +289,15 @@ final class TrackerDevice {
         get throws { try collections.contains { try !rows($0.name, "isDirty = 1").isEmpty } }
     }
 
+    /// The greatest time that the server gave this device.
+    var newest: String? {
+        get throws {
+            try collections.compactMap {
+                try text("SELECT max(updatedOn) FROM \($0.name) WHERE isDirty = 0 AND serverId IS NOT NULL")
+            }.max()
+        }
+    }
+
     var downloadedTill: String? {
         get throws { try text("SELECT max(downloadedTill) FROM DownloadedTracker") }
     }

@@ -104,6 +104,55 @@ struct TrackerScene {
         #expect(phone.overwritten.isEmpty && laptop.overwritten.isEmpty)
     }
 
+    /// A timeStamp as the face writes it.
+    static func time(_ timeStamp: Int) -> String {
+        let (seconds, fraction) = timeStamp.quotientAndRemainder(dividingBy: 1_000_000)
+        let text = ISO8601DateFormatter().string(from: Date(timeIntervalSince1970: Double(seconds)))
+        let digits = String(fraction)
+        return text.dropLast() + "." + String(repeating: "0", count: 6 - digits.count) + digits + "Z"
+    }
+
+    /// Two devices, and a third that logs in from the file of one of them.
+    ///
+    /// - Parameter ports: of gateways; the devices use one after the other.
+    func restore(ports: [UInt16] = []) async throws {
+        let ports = ports.isEmpty ? [port] : ports
+        let phone = try device("phone", port: ports[0])
+        let laptop = try device("laptop", port: ports[ports.count - 1])
+        for number in 0..<20 { try phone.create("note", ["title": "phone \(number)"]) }
+        try phone.create(
+            "comment", ["text": "first", "note_id": phone.reference(to: "note", where: "title", is: "phone 3")])
+        try await phone.sync()
+        try await laptop.sync()
+        try laptop.create("note", ["title": "laptop"])
+        try await laptop.sync()
+        try await phone.sync()
+        // The phone has everything; the laptop's file is older.
+        try phone.edit("note", where: "title", is: "laptop", ["title": "of both"])
+        try await phone.sync()
+        #expect(try await phone.uploadDatabase().status == 200)
+        #expect(try await laptop.uploadDatabase().status == 409)
+        // What the file lacks: a new row, an edit, a delete.
+        try laptop.create("note", ["title": "later"])
+        try laptop.edit("note", where: "title", is: "phone 5", ["title": "edited"])
+        try laptop.delete("note", where: "title", is: "phone 7")
+        try await laptop.sync()
+        let stored = try await laptop.client.get(DeviceClient.databasePath)
+        #expect(stored.status == 200)
+        #expect(stored.headers["content-digest"] == DeviceClient.contentDigest(of: stored.body))
+        let (newest, content) = (try phone.newest, try phone.fileContent())
+        #expect(stored.headers["downloaded-till"] == newest)
+        #expect(stored.body == content)
+        try stored.body.write(to: URL(filePath: "\(folder.path)/tablet.db"))
+        let tablet = try device("tablet", port: ports[0])
+        #expect(try tablet.values("note", "title").count == 21)
+        try await tablet.sync()
+        // Three rows are missing; the phone's last edit is of the device that wrote the file.
+        #expect(tablet.downloadedCount >= 3 && tablet.downloadedCount < 10, "\(tablet.downloadedCount)")
+        try await expectEqual([phone, laptop, tablet])
+        #expect(tablet.overwritten.isEmpty)
+    }
+
     /// Another device writes at each moment of a sync: new rows, rows that the device is about to upload, and deletes.
     func writeBetweenAnyTwoSteps() async throws {
         var moment = 0

@@ -1,0 +1,91 @@
+import ChangeLog
+import FanOutLink
+import HTTP
+import OwnerFileStore
+import SyncModel
+
+/// The caller's file.
+extension GatewaySession {
+    private var files: OwnerFiles {
+        get throws(Problem) {
+            guard let files = handler.files else { throw Problem(.notFound, "this server keeps no files") }
+            return files
+        }
+    }
+
+    func file() async throws -> OwnerFile? {
+        let files = try files
+        return try await OwnerFiles.translating { () async throws(OwnerFileError) in
+            try await files.store.file(of: device.caller)
+        }
+    }
+
+    func receiveFile(
+        of request: FaceRequest, newest: TimeStamp, digest: [UInt8]
+    ) async throws -> OwnerFileCommit {
+        let pieces = request.http.bodyPieces
+        guard let count = pieces == nil ? 0 : pieces?.declaredCount else {
+            throw Problem(
+                .invalidRequest, status: 411, "Content-Length is missing: room is reserved before the file is read")
+        }
+        return try await files.receive(pieces, count: count, from: device, newest: newest, digest: digest) {
+            try await pace($0)
+        }
+    }
+
+    /// Counts bytes that have arrived, and waits where a rate is reached.
+    private func pace(_ count: Int) async throws {
+        while true {
+            try handler.checkRevoked(device)
+            do throws(Problem) {
+                try handler.rates.take(
+                    RateCost(bytes: count, requests: 0), of: device.caller, device, isRefusal: false)
+                return
+            } catch {
+                guard error.code == .rateLimited, let seconds = error.retryAfter else { throw error }
+                try await handler.clock.sleep(handler.clock.now() + .seconds(seconds))
+            }
+        }
+    }
+
+    func send(
+        _ range: Range<Int>, of file: OwnerFile, status: Int, _ headers: [HTTPField]
+    ) async throws -> HTTPResponse {
+        let reader = FileReader(range)
+        let pieces = FacePieces(clock: handler.clock, patience: handler.configuration.keepAlive)
+        return pieces.response(status, headers, length: range.count, first: try await piece(of: file, reader)) {
+            try await self.piece(of: file, reader)
+        }
+    }
+
+    private func piece(of file: OwnerFile, _ reader: FileReader) async throws -> FacePiece {
+        if let piece = reader.piece() { return piece }
+        try handler.checkRevoked(device)
+        guard let next = try await bytes(from: reader.position, to: reader.end, of: file) else {
+            throw Problem(.notReady, "the file was replaced in the meantime: ask again")
+        }
+        reader.add(next)
+        return try await piece(of: file, reader)
+    }
+
+    /// The bytes of one chunk; `nil` once the file was replaced.
+    private func bytes(from position: Int, to end: Int, of file: OwnerFile) async throws -> ArraySlice<UInt8>? {
+        let deadline = handler.clock.now() + handler.configuration.outcomeWait
+        let reserved = try await handler.reservePage(of: 2 * OwnerFile.chunkSize, for: caller, until: deadline)
+        defer { withExtendedLifetime(reserved) {} }
+        let (number, offset) = position.quotientAndRemainder(dividingBy: OwnerFile.chunkSize)
+        let files = try files
+        let chunk = try await OwnerFiles.translating { () async throws(OwnerFileError) in
+            try await files.store.chunk(number, of: file)
+        }
+        guard let chunk, offset < chunk.count else { return nil }
+        return chunk[offset..<min(chunk.count, offset + end - position)]
+    }
+
+    func removeFile() async throws -> Bool {
+        let files = try files
+        return try await OwnerFiles.translating { () async throws(OwnerFileError) in
+            try await files.store.remove(device.caller)
+        }
+    }
+}
