@@ -59,9 +59,9 @@ package final class HTTPBodyPieces: Sendable {
     /// The next bytes, at most ``capacity``; `nil` at the end of a complete body.
     package func next() async throws(Failure) -> [UInt8]? {
         while true {
-            if Task.isCancelled { throw .cancelled }
             let (piece, isOver, wasPaused): ([UInt8], Bool, Bool) = try state.withLock { state throws(Failure) in
                 if case .failed = state.end { throw .brokenOff }
+                if Task.isCancelled { throw .cancelled }
                 defer {
                     state.buffer = []
                     state.isPaused = false
