@@ -300,7 +300,7 @@ let package = Package(
             ]),
         tests(
             "Faces/CrudFaceTests",
-            ["CrudFace", "DeviceRegistry", "FanOutLink", "Gateway", "HTTP", "JSON", "SyncModel"]),
+            ["CrudFace", "DeviceRegistry", "FanOutLink", "Gateway", "HTTP", "JSON", "OwnerFileStore", "SyncModel"]),
         tests(
             "Faces/FaceTests", ["CrudFace", "Gateway", "HTTP", "RestFace", "SQLiteNowFace", "SyncModel", "TrackerFace"]),
         tests("Faces/TrackerFaceTests", ["SyncModel", "TrackerFace"]),

@@ -4,6 +4,7 @@ import FanOutLink
 import Gateway
 import HTTP
 import JSON
+import OwnerFileStore
 import SyncModel
 import Synchronization
 import Testing
@@ -104,4 +105,20 @@ final class ScriptedSession: FaceSession {
     func describe(_ description: DeviceDescription) async throws {}
 
     func devices() async throws -> [RegisteredDevice] { [] }
+
+    // MARK: Files, which the face does not keep
+
+    private var keepsNoFiles: Problem { Problem(.notFound, "this server keeps no files") }
+
+    func file() async throws -> OwnerFile? { throw keepsNoFiles }
+
+    func receiveFile(of request: FaceRequest, newest: TimeStamp, digest: [UInt8]) async throws -> OwnerFileCommit {
+        throw keepsNoFiles
+    }
+
+    func send(
+        _ range: Range<Int>, of file: OwnerFile, status: Int, _ headers: [HTTPField]
+    ) async throws -> HTTPResponse { throw keepsNoFiles }
+
+    func removeFile() async throws -> Bool { throw keepsNoFiles }
 }
