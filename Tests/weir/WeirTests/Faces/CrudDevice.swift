@@ -30,13 +30,14 @@ final class CrudDevice {
     var client: DeviceClient
     var isOnline = true
     var network: (_ request: String) -> Network = { _ in .works }
-    /// The device's clock, in seconds.
+    /// The device's clock, in seconds, unless it has another.
     var now = 0
+    var clock: (() -> String)?
     /// Called at each moment between two requests, or between one and what is done with its answer.
     var hook: ((_ moment: Int) async throws -> Void)?
     private(set) var moments = 0
     /// Records of which the user lost an edit to the server's version.
-    private(set) var conflicts: [String] = []
+    var conflicts: [String] = []
     /// Records that others had deleted.
     private(set) var gone: [String] = []
     /// Requests that the server refused.
@@ -45,13 +46,18 @@ final class CrudDevice {
     private(set) var failures = 0
     private(set) var nextSync = 0
 
+    private let collections: [Collection]
     private let storage: AppDatabase
 
-    init(_ name: String, port: UInt16, owner: String = "abc", in folder: TestFolder) throws {
+    init(
+        _ name: String, port: UInt16, owner: String = "abc", in folder: TestFolder,
+        _ collections: [Collection] = collections
+    ) throws {
         self.name = name
+        self.collections = collections
         client = DeviceClient(port: port, headers: ["X-Sync-Id": owner, "X-Device-Id": name])
         storage = AppDatabase(path: "\(folder.path)/\(name).db")
-        for collection in Self.collections {
+        for collection in collections {
             try storage.run(
                 """
                 CREATE TABLE IF NOT EXISTS \(collection.name)(id TEXT PRIMARY KEY, \
@@ -63,6 +69,7 @@ final class CrudDevice {
 
     /// The text of the device's clock.
     var time: String {
+        if let clock { return clock() }
         let parts = [now / 3600, now / 60 % 60, now % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }
         return "2025-05-01T\(parts.joined(separator: ":")).000Z"
     }
@@ -75,7 +82,7 @@ final class CrudDevice {
             let records = try answer.json().array
             try await moment()
             try storage.write { db in
-                for record in records { try Self.store(record, in: table, db, overPending: false) }
+                for record in records { try store(record, in: table, db, overPending: false) }
                 let ids = String(
                     decoding: try JSONEncoder().encode(records.compactMap { $0["id"].string }), as: UTF8.self)
                 try db.run(
@@ -88,32 +95,44 @@ final class CrudDevice {
 
     /// Create data: stored as `pendingCreate` until the server has answered.
     func create(_ table: String, _ id: String, _ values: JSON) async throws {
+        try keep(table, id, values)
+        if isOnline { try await pushOnline(table, id) }
+    }
+
+    func keep(_ table: String, _ id: String, _ values: JSON) throws {
         try storage.write { db in
             try db.run(
                 "INSERT INTO \(table)(id, updated_at, sync_status) VALUES(?1, ?2, 'pendingCreate')",
                 [JSON(id), JSON(time)])
             try Self.set(values, of: table, id, db)
         }
-        if isOnline { try await pushOnline(table, id) }
     }
 
     /// Update data: stored as `pendingUpdate` until the server has answered, also what was never sent.
     func update(_ table: String, _ id: String, _ values: JSON) async throws {
+        try edit(table, id, values)
+        if isOnline { try await pushOnline(table, id) }
+    }
+
+    func edit(_ table: String, _ id: String, _ values: JSON) throws {
         try storage.write { db in
             try db.run(
                 "UPDATE \(table) SET updated_at = ?2, sync_status = 'pendingUpdate' WHERE id = ?1",
                 [JSON(id), JSON(time)])
             try Self.set(values, of: table, id, db)
         }
-        if isOnline { try await pushOnline(table, id) }
     }
 
     /// Delete data: hidden as `pendingDelete` until the server has answered.
     func delete(_ table: String, _ id: String, reassign: String? = nil) async throws {
+        try hide(table, id, reassign: reassign)
+        if isOnline { try await pushOnline(table, id) }
+    }
+
+    func hide(_ table: String, _ id: String, reassign: String? = nil) throws {
         try storage.run(
             "UPDATE \(table) SET sync_status = 'pendingDelete', reassign = ?2 WHERE id = ?1",
             [JSON(id), reassign.map { JSON($0) } ?? nil])
-        if isOnline { try await pushOnline(table, id) }
     }
 
     /// The synchronization: creates, updates and deletes, in this order, unless the last one failed a short time ago.
@@ -122,7 +141,7 @@ final class CrudDevice {
         moments = 0
         do {
             for status in ["pendingCreate", "pendingUpdate", "pendingDelete"] {
-                for collection in Self.collections {
+                for collection in collections {
                     let ids = try storage.rows(
                         "SELECT json_quote(id) FROM \(collection.name) WHERE sync_status = ?1 ORDER BY id",
                         [JSON(status)])
@@ -203,7 +222,7 @@ final class CrudDevice {
 
     /// What is still to be sent.
     func pending() throws -> [String] {
-        try Self.collections.flatMap { collection in
+        try collections.flatMap { collection in
             try rows(collection.name, where: "sync_status <> 'synced'").compactMap { $0["id"].string }
         }
     }
@@ -213,7 +232,7 @@ final class CrudDevice {
     }
 
     private func rows(_ table: String, where condition: String) throws -> [JSON] {
-        let columns = Self.columns(table) + ["reassign"]
+        let columns = columns(table) + ["reassign"]
         return try storage.rows(
             """
             SELECT json_object(\(columns.map { "'\($0)', \($0)" }.joined(separator: ", "))) FROM \(table) \
@@ -222,16 +241,16 @@ final class CrudDevice {
         ).map { $0["reassign"].isNull ? JSON($0.object.filter { $0.key != "reassign" }.mapValues(\.value)) : $0 }
     }
 
-    private static func columns(_ table: String) -> [String] {
+    private func columns(_ table: String) -> [String] {
         ["id"] + (collections.first { $0.name == table }?.columns ?? [])
             + ["created_at", "updated_at", "user_id", "sync_status"]
     }
 
     private func store(_ record: JSON, in table: String) throws {
-        try storage.write { try Self.store(record, in: table, $0, overPending: true) }
+        try storage.write { try store(record, in: table, $0, overPending: true) }
     }
 
-    private static func store(
+    private func store(
         _ record: JSON, in table: String, _ db: AppTransaction, overPending: Bool
     ) throws {
         let columns = columns(table)

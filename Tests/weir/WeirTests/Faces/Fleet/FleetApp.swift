@@ -55,6 +55,7 @@ struct NewRow {
 /// The protocols of a fleet.
 enum FleetProtocol: String, CaseIterable {
     case contract
+    case crud
     case rest
     case tracker
     case sqliteNow
@@ -66,6 +67,13 @@ enum FleetProtocol: String, CaseIterable {
         switch self {
         case .contract:
             return ContractFleetApp(name, try ContractApp("\(folder.path)/\(name).db", client, knowledgeID: name))
+        case .crud:
+            let device = try CrudDevice(
+                name, port: client.port, in: folder,
+                [CrudDevice.Collection(name: "note", columns: ["tag", "title"])])
+            device.client = client
+            device.clock = TrackerDevice.now
+            return CrudFleetApp(device: device)
         case .rest:
             let device = try RestDevice(name, port: client.port, in: folder, ["note": ["tag", "title"]])
             device.client = client
@@ -83,7 +91,10 @@ enum FleetProtocol: String, CaseIterable {
     }
 
     /// Whether the server compares times of edits, which the app sends, and not versions.
-    var sendsTimes: Bool { self == .contract || self == .tracker }
+    var sendsTimes: Bool { self == .contract || self == .crud || self == .tracker }
+
+    /// The microseconds within which the server takes times as equal.
+    var resolution: Int { self == .crud ? 1000 : 1 }
 }
 
 private struct ContractFleetApp: FleetApp {
@@ -106,6 +117,39 @@ private struct ContractFleetApp: FleetApp {
     func takeConflicts() throws -> Set<String> {
         defer { app.conflicts = [] }
         return Set(try app.conflicts.compactMap { try app.tag(of: $0) })
+    }
+}
+
+private struct CrudFleetApp: FleetApp {
+    let device: CrudDevice
+
+    func rows() throws -> [FleetRow] {
+        try device.shown("note").map {
+            FleetRow(handle: $0["id"].string ?? "", tag: $0["tag"].string ?? "", title: $0["title"].string ?? "")
+        }
+    }
+
+    func create(_ row: NewRow, _ title: String) throws {
+        try device.keep("note", row.id, ["tag": JSON(row.tag), "title": JSON(title)])
+    }
+    func edit(_ row: FleetRow, _ title: String) throws {
+        try device.edit("note", row.handle, ["title": JSON(title)])
+    }
+    func delete(_ row: FleetRow) throws { try device.hide("note", row.handle) }
+
+    func sync() async throws {
+        try await device.sync()
+        _ = try await device.get("note")
+        guard device.refused.isEmpty else {
+            throw DeviceClient.Failure(description: "\(device.refused)", status: 422)
+        }
+    }
+
+    var hasPending: Bool { get throws { try !device.pending().isEmpty } }
+
+    func takeConflicts() throws -> Set<String> {
+        defer { device.conflicts = [] }
+        return Set(try device.conflicts.compactMap { try device.record("note", $0)?["tag"].string })
     }
 }
 

@@ -203,7 +203,9 @@ final class ProtocolFleet {
         let isTimed = members.first { $0.name == before.member }?.contract.sendsTimes ?? true
         // The log's time has milliseconds.
         let madeAt = isTimed ? before.madeAt : (before.sentAt ?? 0) / 1000 * 1000
-        #expect(edit.madeAt >= madeAt, "\(edit.title ?? "") replaced \(replaced), which was made later")
+        #expect(
+            edit.madeAt / contract.resolution >= madeAt / contract.resolution,
+            "\(edit.title ?? "") replaced \(replaced), which was made later")
     }
 
     /// Whether a user saw a title before an edit, or before the edits of its own that this one followed.

@@ -8,7 +8,7 @@ import Testing
         let folder = try TestFolder()
         try folder.write(ProtocolFleet.schema, to: "schema.yaml")
         let weir = try await WeirProcess.start(
-            schema: folder.path + "/schema.yaml", in: folder, settings: ["faces": "rest,sqlitenow,tracker"])
+            schema: folder.path + "/schema.yaml", in: folder, settings: ["faces": "crud,rest,sqlitenow,tracker"])
         try await ProtocolFleet(ports: [weir.port], in: folder, seed: seed).play(120)
         #expect(await weir.stop() == 0)
         try await Verification.expectEqual(folder)
