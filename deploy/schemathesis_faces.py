@@ -61,6 +61,17 @@ def required(table):
     ]
 
 
+def targets(table):
+    """The body of a delete: where rows go that reference the deleted one."""
+    properties = {
+        "reassign_" + name: {"enum": IDS}
+        for other in TABLES.values()
+        for name, column in other["columns"].items()
+        if isinstance(column, dict) and column.get("references") == table
+    }
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
 def often(values, schema):
     return {"anyOf": [values, schema]}
 
@@ -89,6 +100,7 @@ def with_existing(schema, name=None, in_query=False):
 class Contract:
     def __init__(self, document):
         self.schemas = document["components"]["schemas"]
+        self.device = {**document["components"]["parameters"]["DeviceHeader"], "schema": {"enum": DEVICES}}
 
     def of_table(self, part, table, needed):
         """A part of the document whose rows are those of one table, and have these columns at least."""
@@ -113,7 +125,11 @@ class Contract:
         """An operation on one table instead of the table that the path names."""
         operation = copy.deepcopy(operation)
         operation["operationId"] += "-" + table
-        operation["parameters"] = [part for part in operation["parameters"] if part.get("name") != "table"]
+        operation["parameters"] = [
+            self.device if part.get("$ref", "").endswith("/DeviceHeader") else part
+            for part in operation["parameters"]
+            if part.get("name") != "table"
+        ]
         of_request = required(table) if method == "post" else []
         for part, needed in [(operation.get("requestBody"), of_request), (operation["responses"], list(columns(table)))]:
             # Examples are of other tables.
@@ -121,6 +137,9 @@ class Contract:
                 content.pop("example", None)
                 content.pop("examples", None)
                 content["schema"] = self.of_table(content["schema"], table, needed)
+        if method == "delete" and "requestBody" in operation:
+            for content in self.contents(operation["requestBody"]):
+                content["schema"] = targets(table)
         return operation
 
     @staticmethod
