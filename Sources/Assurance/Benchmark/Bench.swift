@@ -48,9 +48,11 @@ struct Bench: Sendable {
     ///
     /// - Parameter flags: further ones, of the process that has the gateway.
     func withServer<Value>(
-        _ name: String, in space: ClusterSpace?, flags: [String] = [], _ body: (ServerProcess) async throws -> Value
+        _ name: String, in space: ClusterSpace?, schema: String = Workload.schema, flags: [String] = [],
+        _ body: (ServerProcess) async throws -> Value
     ) async throws -> Value {
-        let server = try await ServerProcess.start(weir, in: folder, name: name, space: space, gatewayFlags: flags)
+        let server = try await ServerProcess.start(
+            weir, in: folder, name: name, space: space, schema: schema, gatewayFlags: flags)
         let value = try await body(server)
         try await server.stop()
         return value

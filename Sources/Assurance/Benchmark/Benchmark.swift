@@ -29,9 +29,8 @@ enum Benchmark {
         if isCluster { return throughput + [Replay()] + latency + [OwnerCount(), StreamRebuild(), Soak()] }
         return throughput + latency
             + [
-                LongStream(), IdlePulls(), TokenChecks(), TokenRequests(), KnownDevices(), EventStreams(), OwnerCount(),
-                StreamRebuild(), Soak(),
-                Abuse(),
+                LongStream(), IdlePulls(), TokenChecks(), TokenRequests(), KnownDevices(), EventStreams(), FaceWork(),
+                OwnerCount(), StreamRebuild(), Soak(), Abuse(),
             ]
     }
 

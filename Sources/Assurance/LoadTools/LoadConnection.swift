@@ -59,6 +59,10 @@ package final class LoadConnection {
         var head: Head?
         while true {
             if head == nil { head = Head(buffer[..<filled]) }
+            if let head, head.isChunked {
+                retryAfter = head.retryAfter
+                return try body(head.status, try receiveChunks(from: head.size)[...])
+            }
             if let head, filled >= head.size + head.bodySize {
                 retryAfter = head.retryAfter
                 return try body(head.status, buffer[head.size..<(head.size + head.bodySize)])
@@ -67,6 +71,32 @@ package final class LoadConnection {
             if buffer.count < needed { buffer += [UInt8](repeating: 0, count: needed - buffer.count) }
             filled += try receiveSome(at: filled)
         }
+    }
+
+    /// Reads a body of unknown length, whose first chunk is at an offset of the buffer.
+    private func receiveChunks(from start: Int) throws(LoadFailure) -> [UInt8] {
+        var body: [UInt8] = []
+        var index = start
+        while true {
+            guard let line = buffer[..<filled].firstRange(of: "\r\n", from: index) else {
+                try receiveMore()
+                continue
+            }
+            guard let size = Int(String(decoding: buffer[index..<line.lowerBound], as: UTF8.self), radix: 16) else {
+                throw LoadFailure("the server's answer has a chunk without a size")
+            }
+            // Each chunk, also the last, which is empty, ends with a line break.
+            let end = line.upperBound + size + 2
+            while filled < end { try receiveMore() }
+            if size == 0 { return body }
+            body += buffer[line.upperBound..<(end - 2)]
+            index = end
+        }
+    }
+
+    private func receiveMore() throws(LoadFailure) {
+        if buffer.count < filled + 65_536 { buffer += [UInt8](repeating: 0, count: max(buffer.count, 65_536)) }
+        filled += try receiveSome(at: filled)
     }
 
     package func exchange<Value>(_ request: [UInt8], _ body: (Int, ArraySlice<UInt8>) throws -> Value) throws -> Value {
@@ -109,6 +139,7 @@ package final class LoadConnection {
         let bodySize: Int
         let size: Int
         let retryAfter: Int?
+        let isChunked: Bool
 
         /// `nil` where the head is not complete.
         init?(_ bytes: ArraySlice<UInt8>) {
@@ -123,6 +154,8 @@ package final class LoadConnection {
                 return bytes.number(from: name.upperBound)
             }
             bodySize = field("\r\nContent-Length: ") ?? 0
+            let chunked = bytes.firstRange(of: "\r\nTransfer-Encoding: chunked", from: 0)
+            isChunked = chunked.map { $0.upperBound <= end.upperBound } ?? false
             retryAfter = status < 400 ? nil : field("\r\nRetry-After: ")
         }
     }

@@ -82,6 +82,16 @@ struct Requests: Sendable {
         Array("GET /v1/watch HTTP/1.1\r\nHost: 127.0.0.1\r\n\(identity)\r\n\r\n".utf8)
     }
 
+    /// A request without a body to a face.
+    func face(_ path: String) -> [UInt8] {
+        Array("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\n\(identity)\r\nX-Device-Id: \(device)\r\n\r\n".utf8)
+    }
+
+    /// A request with a body to a face.
+    func face(_ path: String, _ body: [UInt8]) -> [UInt8] {
+        post(path, body, headers: "X-Device-Id: \(device)\r\n")
+    }
+
     /// - Parameter headers: further lines, each with its end.
     func post(_ path: String, _ body: [UInt8], headers: String = "") -> [UInt8] {
         var request = Array("POST \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\n\(identity)\r\n\(headers)".utf8)

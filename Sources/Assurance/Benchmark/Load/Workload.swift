@@ -3,9 +3,13 @@ import JSONText
 /// What devices send: notes with a realistic mix of columns, about 280 bytes as a change, the same for the same seed.
 enum Workload {
     /// The schema file that the server is started with.
-    static let schema = """
+    static let schema = schema(policy: "lastSyncWins")
+
+    static func schema(policy: String) -> String {
+        """
         tables:
           note:
+            policy: \(policy)
             columns:
               list: { type: uuid, nullable: false }
               title: { type: text, nullable: false, length: 200 }
@@ -15,6 +19,7 @@ enum Workload {
               due: timestamp
 
         """
+    }
 
     private static let words: [StaticString] = [
         "river", "stone", "bridge", "morning", "letter", "garden", "winter", "paper", "market", "lantern", "harbour",
@@ -135,7 +140,20 @@ enum Workload {
     static func write(_ row: Row, to bytes: inout [UInt8]) {
         bytes += #"{"table":"note","id":""#.utf8
         bytes += row.id
-        bytes += #"","values":{"list":""#.utf8
+        bytes += #"","values":{"#.utf8
+        writeColumns(of: row, to: &bytes)
+        if !row.changeID.isEmpty {
+            bytes += #"},"changeId":""#.utf8
+            bytes += row.changeID
+            bytes += #""}"#.utf8
+        } else {
+            bytes += "}}".utf8
+        }
+    }
+
+    /// Writes the members of a row's columns.
+    static func writeColumns(of row: Row, to bytes: inout [UInt8]) {
+        bytes += #""list":""#.utf8
         bytes += row.list
         bytes += #"","title":""#.utf8
         bytes += row.title
@@ -145,12 +163,6 @@ enum Workload {
         bytes.appendJSONNumber(row.position)
         bytes += #","due":""#.utf8
         bytes += row.due
-        if !row.changeID.isEmpty {
-            bytes += #""},"changeId":""#.utf8
-            bytes += row.changeID
-            bytes += #""}"#.utf8
-        } else {
-            bytes += #""}}"#.utf8
-        }
+        bytes.append(UInt8(ascii: "\""))
     }
 }
