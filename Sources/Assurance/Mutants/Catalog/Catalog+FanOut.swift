@@ -33,8 +33,7 @@ extension Catalog {
             "an older version of a row stays in the stream", in: rows,
             "try removeRow(row.key, owner: numbers.owner, device: device, at: before, &transaction.state)"),
         .expression(
-            "a stream keeps too few outcomes", in: records, "Int64(Outcome.keptPerDevice)", "2",
-            unfound: "devices ask for the outcomes of their newest batches alone"),
+            "a stream keeps too few outcomes", in: records, "Int64(Outcome.keptPerDevice)", "2"),
         .statement(
             "an outcome is not removed before its place is used again", in: records,
             "if isFirst { try clear(slot, of: uploader.number, &transaction.state) }", steps: 400),

@@ -88,8 +88,7 @@ extension Catalog {
             "isAltered ? nil : isFull ? .zero : before", "isAltered ? nil : TimeStamp.zero"),
         .statement(
             "a row that a batch wrote twice counts as held as after its first write", in: change, "settleHeld()",
-            within: "settleHeld()\n        }",
-            unfound: "a result names the timeStamp of its own write, at which the row no longer is"),
+            within: "settleHeld()\n        }"),
         .statement(
             "the values of a delete that wrote nothing count as stored", in: change,
             "if case .applied = status { dropValues(of: change, key) }",
