@@ -9,7 +9,9 @@ struct ClusterProtocolFleetTests {
     @Test(arguments: TestLength.seeds(2, short: 1, long: 10))
     func appsOfAllProtocolsEndEqualAndNoEditIsLostButByThePolicy(seed: UInt64) async throws {
         let cluster = try await WeirCluster.make(
-            .init(clock: "log-time", schema: ProtocolFleet.schema, settings: ["faces": "[crud, rest, sqlitenow, tracker]"]))
+            .init(
+                clock: "log-time", schema: ProtocolFleet.schema, settings: ["faces": "[crud, rest, sqlitenow, tracker]"]
+            ))
         let members = try await cluster.startTwoOfEach()
         let ports = members.filter { $0.role == .gateway }.map(\.port)
         try await ProtocolFleet(ports: ports, in: try TestFolder(), seed: seed).play(
