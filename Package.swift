@@ -294,9 +294,9 @@ let package = Package(
         tests(
             "Pipeline/FanOutTests",
             [
-                "AsyncPrimitives", "ChangeLog", "Configuration", "FanOut", "FanOutLink", "Metrics", "NetworkLink",
-                "Observability", "PartitionSupervision", "RecordStore", "Seeded", "SQLite", "SyncModel", "SyncWire",
-                "TestClocks",
+                "AsyncPrimitives", "ChangeLog", "Configuration", "FanOut", "FanOutLink", "IndexDamage", "Metrics",
+                "NetworkLink", "Observability", "PartitionSupervision", "RecordStore", "Seeded", "SQLite", "SyncModel",
+                "SyncWire", "TestClocks",
             ]),
         tests(
             "Faces/CrudFaceTests",
@@ -452,10 +452,9 @@ let package = Package(
         tests(
             "weir/WeirTests",
             [
-                "AsyncPrimitives", "ChangeLog", "CZlib", "Digest", "Fuzzing", "JSONText", "Kafka", "KafkaChangeLog",
-                "KafkaServer", "Postgres", "PostgresServer", "ProgramRun", "Seeded", "ServerShell", "SQLite",
-                "SQLiteChangeLog",
-                "SyncModel", "SyncWire", "ThreadExecutor", "TopicAudit", "weir", "YAML",
+                "AsyncPrimitives", "ChangeLog", "CZlib", "Digest", "Fuzzing", "IndexDamage", "JSONText", "Kafka",
+                "KafkaChangeLog", "KafkaServer", "Postgres", "PostgresServer", "ProgramRun", "Seeded", "ServerShell",
+                "SQLite", "SQLiteChangeLog", "SyncModel", "SyncWire", "ThreadExecutor", "TopicAudit", "weir", "YAML",
             ]),
         support("Conformance/ChangeLogConformance", ["AsyncPrimitives", "ChangeLog"]),
         support("Conformance/DeviceRegistryConformance", ["DeviceRegistry", "SyncModel"]),
@@ -468,6 +467,7 @@ let package = Package(
         support("Support/MockKafka", ["CRdkafka", "ThreadSanitizer"]),
         support("Support/TestSignals"),
         support("Support/TestResources"),
+        support("Support/IndexDamage", ["SQLite"]),
         support("Support/TestAuthority", ["AsyncPrimitives", "HTTP", "TestSignals", "WebTokens"]),
         .executableTarget(
             name: "SignalProbe", dependencies: ["Observability", "ServiceLifecycle"], path: "Tests/Support/SignalProbe",

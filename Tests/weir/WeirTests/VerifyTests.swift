@@ -7,13 +7,13 @@ import Testing
 
 /// `weir verify` and `weir replay` on folders that a real process made.
 @Suite(.timeLimit(.minutes(5))) struct VerifyTests {
-    private let folder: TestFolder
+    let folder: TestFolder
 
     init() throws { folder = try TestFolder() }
 
-    private var data: String { folder.path + "/data" }
+    var data: String { folder.path + "/data" }
 
-    private func verify() async throws -> CommandRun {
+    func verify() async throws -> CommandRun {
         try await CommandRun.run("verify", "--data", data, in: folder)
     }
 
@@ -27,7 +27,7 @@ import Testing
         try result.get()
     }
 
-    private func integer(_ sql: String, on name: String) async throws -> Int64 {
+    func integer(_ sql: String, on name: String) async throws -> Int64 {
         let reader = try await DatabaseReaderPool.open(path: "\(data)/\(name)", count: 1)
         let result = await Result.capturing {
             try await reader.read { connection in
@@ -40,7 +40,7 @@ import Testing
     }
 
     /// The file of partition 0 or 1 whose table has the most rows: owners fall into either.
-    private func busiest(_ count: (Int) -> (sql: String, file: String)) async throws -> Int {
+    func busiest(_ count: (Int) -> (sql: String, file: String)) async throws -> Int {
         var counts: [Int64] = []
         for partition in 0..<2 {
             let (sql, file) = count(partition)
@@ -57,7 +57,7 @@ import Testing
         return devices
     }
 
-    private func play(_ weir: WeirProcess, seed: UInt64, rounds: Int) async throws -> [TestDevice] {
+    func play(_ weir: WeirProcess, seed: UInt64, rounds: Int) async throws -> [TestDevice] {
         try await ConflictingWrites.play(port: weir.port, seed: seed, rounds: rounds)
     }
 
