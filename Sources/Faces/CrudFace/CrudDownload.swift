@@ -49,7 +49,7 @@ private final class CrudPages: Sendable {
         /// How many more rows may be sent.
         var left: Int
         var leastHead: TimeStamp
-        var hasBegun = false
+        var array = FaceArray()
     }
 
     private let table: FaceTable
@@ -64,35 +64,28 @@ private final class CrudPages: Sendable {
 
     /// The next piece of the array.
     func next() async throws -> FacePiece {
-        var json: [UInt8] = []
         while let (rest, left, leastHead) = state.withLock({ state in
             state.rest.map { ($0, state.left, state.leastHead) }
         }) {
             let found = try await rows.rows(
                 rest, limit: min(left, StreamQuery.maximumRows), leastHead: leastHead)
-            json = state.withLock { state in
+            let piece: FacePiece? = state.withLock { state in
                 state.leastHead = found.head
                 state.rest = found.rest
-                return append(found.rows, &state)
+                append(found.rows, &state)
+                return state.array.hasMore && state.rest != nil ? state.array.piece() : nil
             }
-            if !json.isEmpty, state.withLock({ $0.rest != nil }) { return FacePiece(json, isLast: false) }
+            if let piece { return piece }
         }
-        if !state.withLock(\.hasBegun) { json.append(UInt8(ascii: "[")) }
-        return FacePiece(json + [UInt8(ascii: "]")], isLast: true)
+        return state.withLock { $0.array.end() }
     }
 
-    private func append(_ found: [FaceRow], _ state: inout State) -> [UInt8] {
-        var writer = JSONWriter(capacity: 256)
-        var json: [UInt8] = []
+    private func append(_ found: [FaceRow], _ state: inout State) {
         for row in found where !row.isDeleted {
-            json.append(UInt8(ascii: state.hasBegun ? "," : "["))
-            state.hasBegun = true
-            writer.record(row, of: table.table, owner: rows.session.device.caller)
-            json.append(contentsOf: writer.take())
+            state.array.add { $0.record(row, of: table.table, owner: rows.session.device.caller) }
             state.left -= 1
         }
         // At most as many rows were asked for as may be sent.
         if state.left == 0 { state.rest = nil }
-        return json
     }
 }

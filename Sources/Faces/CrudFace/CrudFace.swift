@@ -23,11 +23,7 @@ package struct CrudFace: Face {
                     "the table \(table.name) has the policy \(table.policy.rawValue), but in this protocol the latest updated_at "
                     + "wins: choose lastWriteWins, or leave the face out"
             }
-            for column in table.columns where CrudRecord.isReserved(column.name) {
-                return
-                    "the table \(table.name) has a column \(column.name), which is a name of the protocol: rename it, "
-                    + "or leave the face out"
-            }
+            if let problem = table.problem(reserving: CrudRecord.isReserved) { return problem }
         }
         return nil
     }

@@ -65,11 +65,7 @@ struct CrudRecord: Sendable {
     }
 
     /// Whether a row has every value that the record has.
-    func isEqual(to row: FaceRow, of table: Table) -> Bool {
-        values.enumerated().allSatisfy { column, value in
-            value.map { row.value(column, in: table).elementsEqual($0.canonical) } ?? true
-        }
-    }
+    func isEqual(to row: FaceRow, of table: Table) -> Bool { row.has(values, in: table) }
 }
 
 extension JSONWriter {

@@ -38,7 +38,7 @@ private final class RestPages: Sendable {
         /// How many more rows above `ts` may be sent.
         var left: Int
         var leastHead: TimeStamp
-        var hasBegun = false
+        var array = FaceArray()
         /// The device has everything up to here when it has the answer.
         var end = TimeStamp.zero
     }
@@ -68,7 +68,7 @@ private final class RestPages: Sendable {
             let (rest, left, leastHead) = state.withLock { ($0.rest, $0.left, $0.leastHead) }
             guard let rest else { return end() }
             let found = try await session.rows(rest, limit: count(rest, left), leastHead: leastHead)
-            let (json, isLast) = state.withLock { state in
+            let piece: FacePiece? = state.withLock { state in
                 // Rows that are written from now on are for the next download, so that this one ends.
                 if case .changes(let above, let upTo, let table) = found.rest {
                     state.end = min(upTo, found.head)
@@ -78,11 +78,10 @@ private final class RestPages: Sendable {
                     state.rest = nil
                 }
                 state.leastHead = max(state.leastHead, found.head)
-                let json = append(found.rows, &state)
-                return (json, state.rest == nil)
+                append(found.rows, &state)
+                return state.array.hasMore && state.rest != nil ? state.array.piece() : nil
             }
-            if isLast { return FacePiece(json + end().bytes, isLast: true) }
-            if !json.isEmpty { return FacePiece(json, isLast: false) }
+            if let piece { return piece }
         }
     }
 
@@ -93,16 +92,12 @@ private final class RestPages: Sendable {
     }
 
     private func end() -> FacePiece {
-        let (end, hasBegun) = state.withLock { state in
-            defer { state.hasBegun = true }
-            return (state.end, state.hasBegun)
-        }
+        let (end, piece) = state.withLock { ($0.end, $0.array.end()) }
         answers.answered(session.device, table.index, upTo: end)
-        return FacePiece(Array(hasBegun ? "]".utf8 : "[]".utf8), isLast: true)
+        return piece
     }
 
-    private func append(_ rows: [FaceRow], _ state: inout State) -> [UInt8] {
-        var json: [UInt8] = []
+    private func append(_ rows: [FaceRow], _ state: inout State) {
         var last: TimeStamp?
         for row in rows where RestWatermark.isMissing(row, on: session.device, ts: ts) {
             if row.timeStamp > ts {
@@ -110,16 +105,11 @@ private final class RestPages: Sendable {
                 state.left -= 1
                 last = row.timeStamp
             }
-            json.append(UInt8(ascii: state.hasBegun ? "," : "["))
-            state.hasBegun = true
-            var writer = JSONWriter(capacity: 256)
-            writer.record(row, of: table.table)
-            json.append(contentsOf: writer.take())
+            state.array.add { $0.record(row, of: table.table) }
         }
         if state.left == 0 {
             state.rest = nil
             if let last { state.end = last }
         }
-        return json
     }
 }

@@ -16,14 +16,7 @@ package struct RestFace: Face {
     }
 
     package func problem(with schema: Schema) -> String? {
-        for table in schema.tables {
-            for column in table.columns where RestRecord.isReserved(column.name) {
-                return
-                    "the table \(table.name) has a column \(column.name), which is a name of the protocol: rename it, "
-                    + "or leave the face out"
-            }
-        }
-        return nil
+        schema.tables.lazy.compactMap { $0.problem(reserving: RestRecord.isReserved) }.first
     }
 
     package func respond(to request: FaceRequest, _ session: any FaceSession) async throws -> HTTPResponse {

@@ -56,11 +56,7 @@ struct RestRecord: Sendable {
 
     /// Whether a row is what the record says, and was last written by this device: the request was sent before.
     func isRepeated(by row: FaceRow, of table: Table, from device: Device) -> Bool {
-        guard row.writer == device, row.isDeleted == isDeleted else { return false }
-        return values.enumerated().allSatisfy { column, value in
-            guard let value else { return true }
-            return row.value(column, in: table).elementsEqual(value.canonical)
-        }
+        row.writer == device && row.isDeleted == isDeleted && row.has(values, in: table)
     }
 
     /// Whether it has every column.

@@ -64,6 +64,7 @@ struct TrackerDownload: Sendable {
 private final class TrackerPages: Sendable {
     private struct State {
         var rest: StreamSelection?
+        var array = FaceArray()
         /// Of the rows sent; zero before the first.
         var newest = TimeStamp.zero
     }
@@ -90,29 +91,19 @@ private final class TrackerPages: Sendable {
 
     /// The next piece of the array.
     func next() async throws -> FacePiece {
-        var json: [UInt8] = []
         while let rest = state.withLock(\.rest) {
             let found = try await session.rows(rest, limit: 1000, leastHead: leastHead)
-            json = state.withLock { state in
+            let piece: FacePiece? = state.withLock { state in
                 state.rest = found.rest
-                return append(found.rows, &state)
+                for row in found.rows where row.isNews(to: session.device) {
+                    state.array.add { $0.document(row, of: table.table) }
+                    state.newest = row.timeStamp
+                }
+                return state.array.hasMore && state.rest != nil ? state.array.piece() : nil
             }
-            if !json.isEmpty, found.rest != nil { return FacePiece(json, isLast: false) }
+            if let piece { return piece }
         }
         try await positions.raise(sent: newest, of: table.table)
-        if newest == .zero { json.append(UInt8(ascii: "[")) }
-        return FacePiece(json + [UInt8(ascii: "]")], isLast: true)
-    }
-
-    private func append(_ rows: [FaceRow], _ state: inout State) -> [UInt8] {
-        var json: [UInt8] = []
-        for row in rows where row.isNews(to: session.device) {
-            json.append(UInt8(ascii: state.newest > .zero ? "," : "["))
-            state.newest = row.timeStamp
-            var writer = JSONWriter(capacity: 256)
-            writer.document(row, of: table.table)
-            json.append(contentsOf: writer.take())
-        }
-        return json
+        return state.withLock { $0.array.end() }
     }
 }

@@ -31,11 +31,7 @@ package struct TrackerFace: Face {
                     "the table \(table.name) has the policy checkBase, but documents of this protocol do not name the version "
                     + "that was edited: choose lastSyncWins or lastWriteWins, or leave the face out"
             }
-            for column in table.columns where TrackerDocument.isReserved(column.name) {
-                return
-                    "the table \(table.name) has a column \(column.name), which is a name of the protocol: rename it, "
-                    + "or leave the face out"
-            }
+            if let problem = table.problem(reserving: TrackerDocument.isReserved) { return problem }
         }
         return nil
     }

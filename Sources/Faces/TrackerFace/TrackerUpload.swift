@@ -35,11 +35,7 @@ struct TrackerUpload: Sendable {
         case .conflict:
             guard let row = result.row else { throw Self.isUnknown }
             // The create was stored before. Others may have edited or deleted the row since.
-            let isFirst =
-                !row.isDeleted
-                && zip(values, values.indices).allSatisfy { value, column in
-                    value.map { row.value(column, in: table.table).elementsEqual($0.canonical) } ?? true
-                }
+            let isFirst = !row.isDeleted && row.has(values, in: table.table)
             return answer(isFirst ? 201 : 200, id, row.timeStamp, by: row.writer, isDeleted: row.isDeleted)
         case .refused(let code, let message): throw Problem(FaceRefusal(code, message))
         }

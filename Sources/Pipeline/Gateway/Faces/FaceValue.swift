@@ -62,6 +62,24 @@ package struct FaceValue: Sendable {
     }
 }
 
+extension FaceRow {
+    /// Whether it has every value that a client gave, by column.
+    package func has(_ values: [FaceValue?], in table: Table) -> Bool {
+        values.enumerated().allSatisfy { column, given in
+            given.map { value(column, in: table).elementsEqual($0.canonical) } ?? true
+        }
+    }
+}
+
+extension Table {
+    /// Why a face cannot serve it where it has a column with a name of the protocol, for operators; `nil` where it has none.
+    package func problem(reserving isReserved: (String) -> Bool) -> String? {
+        guard let column = columns.first(where: { isReserved($0.name) }) else { return nil }
+        return
+            "the table \(name) has a column \(column.name), which is a name of the protocol: rename it, or leave the face out"
+    }
+}
+
 /// Why a row that a client sends is refused, with the code of a refused change.
 package struct FaceRefusal: Error, Sendable {
     package let code: RefusalCode
