@@ -5,13 +5,6 @@ import SyncWire
 
 /// The statements over `weir_device_registry`.
 struct DeviceStatements: Sendable {
-    /// The run-time parameters of a session: all names are qualified, and a lock or a slow statement keeps no request waiting.
-    static let session = """
-        SET search_path = ''; SET client_encoding = UTF8; SET standard_conforming_strings = on; SET timezone = UTC; \
-        SET row_security = off; SET synchronous_commit = off; SET lock_timeout = 3000; SET statement_timeout = 10000; \
-        SET idle_in_transaction_session_timeout = 5000; SET jit = off
-        """
-
     let upsert: String
     let forget: String
     let list: String

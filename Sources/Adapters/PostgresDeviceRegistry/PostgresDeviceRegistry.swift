@@ -8,26 +8,16 @@ import SyncWire
 ///
 /// A migration of the tables makes it. Sessions open on demand, and an unreachable server is an error of each call.
 package final class PostgresDeviceRegistry: DeviceRegistry {
-    private struct Shard {
-        let database: String
-        let pool: PostgresPool
-    }
-
     /// Sightings of one statement.
     private static let batchSize = 1000
-    /// Sessions with each database; a write of a thousand devices takes some 20 ms.
-    private static let connections = 2
 
-    private let shards: [Shard]
+    private let sessions: OwnerSessions
     private let statements: DeviceStatements
-    private let partitioning: Partitioning
     private let maximumPerCaller: Int
 
-    private init(_ shards: [Shard], _ statements: DeviceStatements, _ partitioning: Partitioning, maximumPerCaller: Int)
-    {
-        self.shards = shards
+    private init(_ sessions: OwnerSessions, _ statements: DeviceStatements, maximumPerCaller: Int) {
+        self.sessions = sessions
         self.statements = statements
-        self.partitioning = partitioning
         self.maximumPerCaller = maximumPerCaller
     }
 
@@ -40,32 +30,21 @@ package final class PostgresDeviceRegistry: DeviceRegistry {
     package static func open(
         _ configuration: PostgresRecordStoreConfiguration, partitions: Int, maximumPerCaller: Int
     ) async throws(DeviceRegistryError) -> PostgresDeviceRegistry {
-        var shards: [Shard] = []
+        let sessions: OwnerSessions
         do {
-            for number in configuration.shards.indices {
-                let parameters = configuration.sessionParameters(number)
-                shards.append(
-                    Shard(
-                        database: parameters.description,
-                        pool: try await PostgresPool.start(
-                            parameters, count: connections, connectTimeout: configuration.connectTimeout,
-                            waitingLimit: 256, name: "postgres-devices-\(number)"
-                        ) { try $0.execute(DeviceStatements.session) }))
-            }
+            sessions = try await .start(configuration, partitions: partitions, name: "postgres-devices")
         } catch {
-            for shard in shards { await shard.pool.close() }
             throw DeviceRegistryError("the threads of the device registry cannot be started: \(error)")
         }
         return PostgresDeviceRegistry(
-            shards,
+            sessions,
             DeviceStatements(
                 table: configuration.deviceRegistryTable, devicePositions: configuration.devicePositionsTable),
-            Partitioning(count: partitions),
             maximumPerCaller: maximumPerCaller)
     }
 
     package func record(_ sightings: [DeviceSighting]) async throws(DeviceRegistryError) {
-        let byShard = Dictionary(grouping: sightings) { number(of: $0.device.caller) }
+        let byShard = Dictionary(grouping: sightings) { sessions.number(of: $0.device.caller) }
         var failure: DeviceRegistryError?
         // A database that is away keeps nothing of the others from being written.
         for (number, sightings) in byShard {
@@ -91,7 +70,7 @@ package final class PostgresDeviceRegistry: DeviceRegistry {
     package func devices(
         of caller: SyncID, after last: KnowledgeID?, limit: Int
     ) async throws(DeviceRegistryError) -> [RegisteredDevice] {
-        try await perform(number(of: caller)) { [statements] connection in
+        try await perform(sessions.number(of: caller)) { [statements] connection in
             var parameters = PostgresParameters()
             parameters.append(caller.text)
             parameters.append(last?.text ?? "")
@@ -102,7 +81,7 @@ package final class PostgresDeviceRegistry: DeviceRegistry {
     }
 
     package func device(_ device: Device) async throws(DeviceRegistryError) -> RegisteredDevice? {
-        try await perform(number(of: device.caller)) { [statements] connection in
+        try await perform(sessions.number(of: device.caller)) { [statements] connection in
             var parameters = PostgresParameters()
             parameters.append(device.caller.text)
             parameters.append(device.knowledgeID.text)
@@ -112,7 +91,7 @@ package final class PostgresDeviceRegistry: DeviceRegistry {
     }
 
     package func rename(_ device: Device, to name: String?) async throws(DeviceRegistryError) -> Bool {
-        try await perform(number(of: device.caller)) { [statements] connection in
+        try await perform(sessions.number(of: device.caller)) { [statements] connection in
             var parameters = PostgresParameters()
             parameters.append(device.caller.text)
             parameters.append(device.knowledgeID.text)
@@ -122,7 +101,7 @@ package final class PostgresDeviceRegistry: DeviceRegistry {
     }
 
     package func positions(of device: Device) async throws(DeviceRegistryError) -> [String: Int64] {
-        try await perform(number(of: device.caller)) { [statements] connection in
+        try await perform(sessions.number(of: device.caller)) { [statements] connection in
             var parameters = PostgresParameters()
             parameters.append(device.caller.text)
             parameters.append(device.knowledgeID.text)
@@ -134,7 +113,7 @@ package final class PostgresDeviceRegistry: DeviceRegistry {
     }
 
     package func raise(_ positions: [DevicePosition]) async throws(DeviceRegistryError) {
-        let byShard = Dictionary(grouping: positions) { number(of: $0.device.caller) }
+        let byShard = Dictionary(grouping: positions) { sessions.number(of: $0.device.caller) }
         var failure: DeviceRegistryError?
         for (number, positions) in byShard {
             do throws(DeviceRegistryError) {
@@ -147,26 +126,16 @@ package final class PostgresDeviceRegistry: DeviceRegistry {
     }
 
     package func close() async {
-        for shard in shards { await shard.pool.close() }
+        await sessions.close()
     }
 
-    private func number(of caller: SyncID) -> Int {
-        partitioning.partition(of: caller) % shards.count
-    }
-
-    /// Runs a closure, and repeats it once if its session is lost: a server restart ends all sessions.
     private func perform<Value: Sendable>(
         _ number: Int, _ body: @Sendable (PostgresConnection) throws -> Value
     ) async throws(DeviceRegistryError) -> Value {
-        let shard = shards[number]
         do {
-            do {
-                return try await shard.pool.perform(body)
-            } catch let error as PostgresError where error.isConnectionLost {
-                return try await shard.pool.perform(body)
-            }
+            return try await sessions.perform(number, body)
         } catch {
-            throw (error as? DeviceRegistryError) ?? DeviceRegistryError("\(shard.database): \(error)")
+            throw (error as? DeviceRegistryError) ?? DeviceRegistryError("\(sessions.name(number)): \(error)")
         }
     }
 }

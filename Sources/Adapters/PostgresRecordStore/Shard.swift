@@ -51,17 +51,11 @@ struct Shard: Sendable {
 
     // MARK: Reading
 
-    /// Runs a closure that only reads, and repeats it once if its session is lost: a server restart ends all sessions.
+    /// Runs a closure that only reads, and repeats it once if its session is lost.
     func read<Value: Sendable>(
         _ body: @Sendable (PostgresConnection) throws -> Value
     ) async throws(RecordStoreError) -> Value {
-        try await translating {
-            do {
-                return try await pool.perform(body)
-            } catch let error as PostgresError where error.isConnectionLost {
-                return try await pool.perform(body)
-            }
-        }
+        try await translating { try await pool.performRepeating(body) }
     }
 
     func position(of partition: Int) async throws(RecordStoreError) -> StoredPosition? {

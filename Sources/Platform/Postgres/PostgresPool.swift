@@ -61,6 +61,17 @@ package final class PostgresPool: Sendable {
         try await hosts.lend { try await $0.perform(body) }
     }
 
+    /// Runs a closure as ``perform(_:)`` does, and repeats it once if its session is lost: a server restart ends all sessions.
+    package func performRepeating<Value: Sendable>(
+        _ body: @Sendable (PostgresConnection) throws -> Value
+    ) async throws -> Value {
+        do {
+            return try await perform(body)
+        } catch let error as PostgresError where error.isConnectionLost {
+            return try await perform(body)
+        }
+    }
+
     /// Lends a session to a closure, for a transaction between whose statements it does something else; a transaction that it
     /// leaves open is rolled back.
     ///
