@@ -58,16 +58,9 @@ extension GatewayHandler {
             let request = try faceRequest(request, face)
             guard request.hasBody else { return .acceptUpTo(Self.maximumUnusedBody) }
             if request.route.takesFile, files == nil { throw Problem(.notFound, "this server keeps no files") }
-            let caller = try authenticator.caller(of: request.http)
-            if case .known(let caller) = caller {
-                try rates.check(caller.syncID)
-                try counting(caller) { () throws(Problem) in
-                    try caller.check(request.scope)
-                    try Self.checkMediaType(of: request)
-                }
-            } else {
-                try Self.checkMediaType(of: request)
-            }
+            let caller = try callerBeforeBody(
+                of: request.http, { caller throws(Problem) in try caller.check(request.scope) },
+                { () throws(Problem) in try Self.checkMediaType(of: request) })
             if waitingCount >= configuration.maxWaiting { throw tooManyWaiting }
             let context = RecentCaller(caller, at: clock.now())
             if request.route.takesFile {
@@ -83,9 +76,7 @@ extension GatewayHandler {
         do throws(Problem) {
             let request = try faceRequest(request, face)
             if request.http.method == .options {
-                let allow = request.route.allow
-                let preflight = crossOrigin?.preflightFields(for: request.http, methods: allow) ?? []
-                return .response(HTTPResponse(status: 204, headers: [HTTPField("Allow", allow)] + preflight))
+                return .response(options(of: request.http, allow: request.route.allow))
             }
             switch try callerOfComplete(request.http) {
             case .known(let caller): return respond(to: request, of: face, caller)
@@ -152,9 +143,7 @@ extension GatewayHandler {
             if route.methods.contains(request.method) || request.method == .options {
                 return FaceRequest(http: request, route: route, parameters: parameters)
             }
-            var problem = Problem(.methodNotAllowed, "allowed: \(route.allow)")
-            problem.headers = [HTTPField("Allow", route.allow)]
-            throw problem
+            throw Problem(allowing: route.allow)
         }
         throw Problem(.notFound, "no resource has this path")
     }

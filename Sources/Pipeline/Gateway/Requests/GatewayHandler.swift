@@ -125,16 +125,9 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
             let route = try route(of: request)
             // HTTP allows a body with every method, so one that is not used is read, too.
             guard route.usesBody(with: request.method) else { return .acceptUpTo(Self.maximumUnusedBody) }
-            let caller = try authenticator.caller(of: request)
-            if case .known(let caller) = caller {
-                try rates.check(caller.syncID)
-                try counting(caller) { () throws(Problem) in
-                    try caller.check(route)
-                    try Self.checkMediaType(request)
-                }
-            } else {
-                try Self.checkMediaType(request)
-            }
+            let caller = try callerBeforeBody(
+                of: request, { caller throws(Problem) in try caller.check(route) },
+                { () throws(Problem) in try Self.checkMediaType(request) })
             let isUpload = route == .sync || route == .upload
             if isUpload, waitingCount >= configuration.maxWaiting { throw tooManyWaiting }
             return .acceptUpTo(
@@ -145,14 +138,35 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         }
     }
 
+    /// The caller of a request whose body is still to be read.
+    ///
+    /// - Parameters:
+    ///   - checkCaller: checks a caller that is known already.
+    ///   - checkRequest: checks the rest of what is there; a failure counts as a request of a known caller.
+    func callerBeforeBody(
+        of request: HTTPRequest, _ checkCaller: (Caller) throws(Problem) -> Void,
+        _ checkRequest: () throws(Problem) -> Void
+    ) throws(Problem) -> CallerLookup {
+        let lookup = try authenticator.caller(of: request)
+        guard case .known(let caller) = lookup else {
+            try checkRequest()
+            return lookup
+        }
+        try rates.check(caller.syncID)
+        try counting(caller) { () throws(Problem) in
+            try checkCaller(caller)
+            try checkRequest()
+        }
+        return lookup
+    }
+
     /// Responds at once if nothing must be awaited, otherwise in a task.
     package func respond(to request: HTTPRequest) -> HTTPHandlerResult {
         if let face = faces[request.segments] { return respond(to: request, of: face) }
         do throws(Problem) {
             try checkHost(request)
             if request.method == .options, let allow = Self.allowedMethods(request) {
-                let preflight = crossOrigin?.preflightFields(for: request, methods: allow) ?? []
-                return .response(HTTPResponse(status: 204, headers: [HTTPField("Allow", allow)] + preflight))
+                return .response(options(of: request, allow: allow))
             }
             let route = try route(of: request)
             if route == .openAPI { return .response(Documents.openAPI) }
@@ -170,6 +184,11 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         } catch {
             return .response(respond(to: error))
         }
+    }
+
+    func options(of request: HTTPRequest, allow: String) -> HTTPResponse {
+        let preflight = crossOrigin?.preflightFields(for: request, methods: allow) ?? []
+        return HTTPResponse(status: 204, headers: [HTTPField("Allow", allow)] + preflight)
     }
 
     /// The caller that was found before the body was read, or found again if that took long.
@@ -293,9 +312,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     private func route(of request: HTTPRequest) throws(Problem) -> Route {
         guard let route = Route(request.segments) else { throw Problem(.notFound, "no resource has this path") }
         if route.methods.contains(request.method) || request.method == .options { return route }
-        var problem = Problem(.methodNotAllowed, "allowed: \(route.allow)")
-        problem.headers = [HTTPField("Allow", route.allow)]
-        throw problem
+        throw Problem(allowing: route.allow)
     }
 
     /// The methods that `OPTIONS` lists; `nil` for an unknown path.

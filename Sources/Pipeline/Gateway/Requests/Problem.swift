@@ -157,6 +157,14 @@ package struct Problem: Error, Sendable {
         return HTTPResponse(status: status, headers: headers, body: writer.take())
     }
 
+    /// For a method that a path does not have.
+    ///
+    /// - Parameter methods: the value of the header `Allow`.
+    init(allowing methods: String) {
+        self.init(.methodNotAllowed, "allowed: \(methods)")
+        headers = [HTTPField("Allow", methods)]
+    }
+
     /// A refusal of the HTTP server, which adds Retry-After itself.
     init(_ refusal: HTTPRefusal) {
         let code: ProblemCode =
