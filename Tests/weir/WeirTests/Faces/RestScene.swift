@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// A server with the REST face, and what tests do with it.
-struct RestScene {
+struct RestScene: FaceScene {
     static let columns = ["category": ["name"], "item": ["title", "category_id"]]
     static let schema = """
         tables:
@@ -30,18 +30,6 @@ struct RestScene {
 
     func device(_ name: String, owner: String = "abc", port: UInt16? = nil) throws -> RestDevice {
         try RestDevice(name, port: port ?? self.port, owner: owner, in: folder, Self.columns)
-    }
-
-    /// A write of another device with the client contract; the row's timeStamp.
-    @discardableResult
-    func write(
-        _ device: String, _ table: String, _ id: String, _ values: JSON, base: Int? = nil, isDelete: Bool = false
-    ) async throws -> Int {
-        var change = TestDevice.change(id, values, table: table).with("deleted", JSON(isDelete))
-        if let base { change = change.with("base", JSON(base)) }
-        let client = DeviceClient(port: port, syncID: "abc")
-        let answer = try await client.sync(["knowledgeId": JSON(device), "changes": JSON([change.value])])
-        return try #require(answer["batch"]["results"][0]["timeStamp"].int, "\(answer)")
     }
 
     /// The server's rows, as a device without any gets them.

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// A server with the tracker's face, and what tests do with it.
-struct TrackerScene {
+struct TrackerScene: FaceScene {
     static let collections = [
         TrackerDevice.Collection(name: "note", columns: ["title"]),
         TrackerDevice.Collection(name: "comment", columns: ["text", "note_id"], reference: "note_id"),
@@ -37,18 +37,6 @@ struct TrackerScene {
             name, port: port ?? self.port, owner: owner, in: folder, Self.collections)
         device.countsOwnRows = countsOwnRows
         return device
-    }
-
-    /// A write of another device with the client contract; the row's timeStamp.
-    @discardableResult
-    func write(
-        _ device: String, _ table: String, _ id: String, _ values: JSON, base: Int? = nil, isDelete: Bool = false
-    ) async throws -> Int {
-        var change = TestDevice.change(id, values, table: table).with("deleted", JSON(isDelete))
-        if let base { change = change.with("base", JSON(base)) }
-        let client = DeviceClient(port: port, syncID: "abc")
-        let answer = try await client.sync(["knowledgeId": JSON(device), "changes": JSON([change.value])])
-        return try #require(answer["batch"]["results"][0]["timeStamp"].int, "\(answer)")
     }
 
     /// The server's documents, as a device without any gets them: `serverId` and columns.
