@@ -412,7 +412,7 @@ let package = Package(
                 "TokenKeys", "WebTokens",
             ]),
         tests("Platform/HTTPTests", ["CZlib", "Fuzzing", "HTTP", "TestSignals"]),
-        tests("Platform/JSONTests", ["Fuzzing", "JSON", "Seeded"]),
+        tests("Platform/JSONTests", ["Fuzzing", "JSON", "JSONText", "Seeded"]),
         tests("Platform/KafkaTests", ["Kafka", "MockKafka", "ThreadExecutor"]),
         tests("Platform/MetricsTests", ["Metrics"]),
         tests("Platform/ObservabilityTests", ["Observability"]),

@@ -9,12 +9,10 @@ package struct CrudFace: Face {
 
     package var prefix: String { "api" }
 
-    package var routes: [FaceRoute] {
-        [
-            FaceRoute("/api/{table}", [.get, .post]),
-            FaceRoute("/api/{table}/{id}", [.get, .put, .delete]),
-        ]
-    }
+    package let routes = [
+        FaceRoute("/api/{table}", [.get, .post]),
+        FaceRoute("/api/{table}/{id}", [.get, .put, .delete]),
+    ]
 
     package func problem(with schema: Schema) -> String? {
         for table in schema.tables {

@@ -70,24 +70,17 @@ struct CrudRecord: Sendable {
 
 extension JSONWriter {
     /// Writes a row as a record.
-    mutating func record(_ row: FaceRow, of table: Table, owner: SyncID) {
+    mutating func record(_ row: FaceRow, _ columns: [Column], owner: SyncID) {
         object { writer in
-            writer.member("id", row.id.text)
-            row.writeColumns(of: table, to: &writer)
+            writer.name("id")
+            row.writeID(to: &writer)
+            row.writeColumns(columns, to: &writer)
             writer.name("created_at")
-            if let createdAt = row.createdAt { writer.value(CrudTime.text(createdAt)) } else { writer.null() }
-            writer.member("updated_at", CrudTime.text(row.updatedMicroseconds))
+            if let createdAt = row.createdAt { writer.time(createdAt, inMilliseconds: true) } else { writer.null() }
+            writer.name("updated_at")
+            row.writeUpdatedAt(to: &writer)
             writer.member("user_id", owner.text)
             writer.member("sync_status", "synced" as StaticString)
         }
-    }
-}
-
-extension FaceRow {
-    /// When the row was updated; its timeStamp where it was written before its table was under lastWriteWins.
-    fileprivate var updatedMicroseconds: Int64 {
-        guard let text = updatedAt else { return timeStamp.rawValue }
-        let time = Array(text.utf8).withUnsafeBufferPointer { CanonicalTimestamp($0.span) }
-        return time?.microseconds ?? timeStamp.rawValue
     }
 }

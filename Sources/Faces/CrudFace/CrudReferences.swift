@@ -89,7 +89,9 @@ struct CrudReferences: Sendable {
                 let page = try await rows.rows(selection, leastHead: leastHead)
                 if isFirst { found.head = min(found.head, page.head) }
                 isFirst = false
-                for row in page.rows where !row.isDeleted && !(child.table == parent.index && row.id == id) {
+                for row in page.rows where !row.isDeleted {
+                    let rowID = try row.id
+                    if child.table == parent.index, rowID == id { continue }
                     let positions = child.columns.indices.filter { position in
                         let value = row.value(child.columns[position], in: table(child.table))
                         return values[position].map(value.elementsEqual) ?? false
@@ -100,7 +102,7 @@ struct CrudReferences: Sendable {
                     if found.rows.count < limit {
                         let columns = positions.map { child.columns[$0] }
                         found.rows.append(
-                            Row(table: child.table, id: row.id, timeStamp: row.timeStamp, columns: columns))
+                            Row(table: child.table, id: rowID, timeStamp: row.timeStamp, columns: columns))
                     }
                 }
                 rest = page.rest
@@ -115,7 +117,7 @@ struct CrudReferences: Sendable {
     /// Whether a row of the parent's table is, by its references to that table, below another one.
     func isBelow(_ row: FaceRow, _ id: RowID, leastHead: TimeStamp) async throws -> Bool {
         guard let own = children.first(where: { $0.table == parent.index }) else { return false }
-        var seen: Set<RowID> = [row.id]
+        var seen: Set<RowID> = [try row.id]
         var next = [row]
         // Each row once, and no more than a table of categories has levels.
         while let row = next.popLast(), seen.count <= Self.maximumLevels {

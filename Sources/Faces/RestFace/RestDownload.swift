@@ -17,10 +17,26 @@ struct RestDownload: Sendable {
         self.answers = answers
     }
 
-    func respond(to request: FaceRequest) async throws -> HTTPResponse {
+    private static let headers = [
+        HTTPField("Content-Type", "application/json"), HTTPField("Cache-Control", "no-store"),
+    ]
+
+    /// Responds where the device has everything, and nothing was written since.
+    func respondAtOnce(to request: FaceRequest) throws(Problem) -> HTTPResponse? {
+        let (ts, _) = try Self.range(of: request)
+        guard session.isDrained(at: ts), ts.rawValue <= session.knownPosition(table.watermark) ?? 0 else { return nil }
+        answers.answered(session.device, table.index, upTo: ts)
+        return HTTPResponse(status: 200, headers: Self.headers, body: Array("[]".utf8))
+    }
+
+    private static func range(of request: FaceRequest) throws(Problem) -> (ts: TimeStamp, limit: Int) {
         let ts = TimeStamp(try request.number("ts", in: 0...TimeStamp.maximum.rawValue) ?? 0)
-        let limit = try request.number("limit", in: 1...Int64(Int32.max)).map(Int.init) ?? .max
-        let headers = [HTTPField("Content-Type", "application/json"), HTTPField("Cache-Control", "no-store")]
+        return (ts, try request.number("limit", in: 1...Int64(Int32.max)).map(Int.init) ?? .max)
+    }
+
+    func respond(to request: FaceRequest) async throws -> HTTPResponse {
+        let (ts, limit) = try Self.range(of: request)
+        let headers = Self.headers
         // Nothing is sent that a device could have.
         if request.http.method == .head { return HTTPResponse(status: 200, headers: headers) }
         let from = try await RestWatermark(table, session, answers).start(ts)
@@ -99,13 +115,14 @@ private final class RestPages: Sendable {
 
     private func append(_ rows: [FaceRow], _ state: inout State) {
         var last: TimeStamp?
-        for row in rows where RestWatermark.isMissing(row, on: session.device, ts: ts) {
+        state.array.reserve(rows: rows.count)
+        for row in rows where RestWatermark.isMissing(row, ts: ts) {
             if row.timeStamp > ts {
                 guard state.left > 0 else { break }
                 state.left -= 1
                 last = row.timeStamp
             }
-            state.array.add { $0.record(row, of: table.table) }
+            state.array.add { $0.record(row, table.table.columns) }
         }
         if state.left == 0 {
             state.rest = nil

@@ -11,12 +11,17 @@ package struct RestFace: Face {
 
     package var prefix: String { "rest" }
 
-    package var routes: [FaceRoute] {
-        [FaceRoute("/rest", [.get]), FaceRoute("/rest/{table}", [.get, .post, .put])]
-    }
+    package let routes = [FaceRoute("/rest", [.get]), FaceRoute("/rest/{table}", [.get, .post, .put])]
 
     package func problem(with schema: Schema) -> String? {
         schema.tables.lazy.compactMap { $0.problem(reserving: RestRecord.isReserved) }.first
+    }
+
+    package func respondAtOnce(to request: FaceRequest, _ session: any FaceSession) throws(Problem) -> HTTPResponse? {
+        guard request.http.method == .get, let name = request.parameters.first,
+            let table = FaceTable(named: name, in: session.schema.schema)
+        else { return nil }
+        return try RestDownload(table, session, answers).respondAtOnce(to: request)
     }
 
     package func respond(to request: FaceRequest, _ session: any FaceSession) async throws -> HTTPResponse {

@@ -54,9 +54,9 @@ struct RestRecord: Sendable {
         return ts == .zero ? nil : ts
     }
 
-    /// Whether a row is what the record says, and was last written by this device: the request was sent before.
-    func isRepeated(by row: FaceRow, of table: Table, from device: Device) -> Bool {
-        row.writer == device && row.isDeleted == isDeleted && row.has(values, in: table)
+    /// Whether a row is what the record says, and was last written by the device: the request was sent before.
+    func isRepeated(by row: FaceRow, of table: Table) -> Bool {
+        row.writer == .device && row.isDeleted == isDeleted && row.has(values, in: table)
     }
 
     /// Whether it has every column.
@@ -66,31 +66,35 @@ struct RestRecord: Sendable {
     ///
     /// - Parameter row: what the columns that the record lacks have; `nil` for a new row.
     func write(of table: Table, ts: TimeStamp, over row: FaceRow?, to writer: inout JSONWriter) {
-        writer.record(id, ts, isDeleted: isDeleted, table) { column in
-            if let value = values[column] { return value.canonical }
-            if let row { return Array(row.value(column, in: table)) }
-            return table.columns[column].defaultValue ?? Array("null".utf8)
+        let stored = row?.values(in: table)
+        writer.object { writer in
+            writer.member("id", id.text)
+            for (index, column) in table.columns.enumerated() {
+                writer.name(column.name)
+                if let value = values[index] {
+                    writer.raw(value.canonical)
+                } else if let stored {
+                    writer.raw(Array(stored[index]))
+                } else {
+                    writer.raw(column.defaultValue ?? Array("null".utf8))
+                }
+            }
+            writer.member("Ts", ts.rawValue)
+            writer.member("Deleted", isDeleted)
         }
     }
 }
 
 extension JSONWriter {
     /// Writes a row as a record.
-    mutating func record(_ row: FaceRow, of table: Table) {
-        record(row.id, row.timeStamp, isDeleted: row.isDeleted, table) { Array(row.value($0, in: table)) }
-    }
-
-    fileprivate mutating func record(
-        _ id: RowID, _ ts: TimeStamp, isDeleted: Bool, _ table: Table, value: (_ column: Int) -> [UInt8]
-    ) {
+    mutating func record(_ row: FaceRow, _ columns: [Column]) {
         object { writer in
-            writer.member("id", id.text)
-            for (index, column) in table.columns.enumerated() {
-                writer.name(column.name)
-                writer.raw(value(index))
-            }
-            writer.member("Ts", ts.rawValue)
-            writer.member("Deleted", isDeleted)
+            writer.name("id")
+            row.writeID(to: &writer)
+            row.writeColumns(columns, to: &writer)
+            writer.name("Ts")
+            row.writeTimeStamp(to: &writer)
+            writer.member("Deleted", row.isDeleted)
         }
     }
 }

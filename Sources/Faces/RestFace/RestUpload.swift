@@ -179,7 +179,7 @@ struct RestUpload: Sendable {
                 guard let row = result.row else {
                     return .refused(FaceRefusal(.rowGone, "the row is not as it was"), nil)
                 }
-                let isRepeated = record.isRepeated(by: row, of: table.table, from: session.device)
+                let isRepeated = record.isRepeated(by: row, of: table.table)
                 return isRepeated ? .repeated(row) : .conflict(row)
             // Another one of the array is not as it must be.
             case .refused(.batchAborted, _): verdict = .open
@@ -196,7 +196,7 @@ struct RestUpload: Sendable {
         for verdict in verdicts {
             switch verdict {
             case .conflict(let row), .refused(_, let row?):
-                if row.writer != session.device { greatest = max(greatest, row.timeStamp) }
+                if row.writer != .device { greatest = max(greatest, row.timeStamp) }
             case .open, .stored, .repeated, .refused(_, nil): continue
             }
         }
@@ -216,7 +216,7 @@ struct RestUpload: Sendable {
             switch verdicts[index] {
             case .stored(let ts):
                 records[index].write(of: table.table, ts: ts, over: rows[records[index].id], to: &writer)
-            case .repeated(let row): writer.record(row, of: table.table)
+            case .repeated(let row): writer.record(row, table.table.columns)
             case .open, .conflict, .refused: writer.null()
             }
         }
@@ -246,7 +246,7 @@ struct RestUpload: Sendable {
         var rest: StreamSelection? = ids.isEmpty ? nil : .ids(table: table.index, ids)
         while let selection = rest {
             let found = try await session.rows(selection, limit: ids.count, leastHead: leastHead)
-            for row in found.rows { rows[row.id] = row }
+            for row in found.rows { rows[try row.id] = row }
             rest = found.rest
         }
         return rows
@@ -273,7 +273,7 @@ struct RestUpload: Sendable {
                     shown.object { writer in
                         writer.member("position", position)
                         writer.name("record")
-                        writer.record(row, of: table.table)
+                        writer.record(row, table.table.columns)
                     }
                 }
             }
@@ -290,7 +290,7 @@ struct RestUpload: Sendable {
         problem.members.append(("records", shown.take()))
         if !isArray, case .conflict(let row) = verdicts.first {
             var writer = JSONWriter()
-            writer.record(row, of: table.table)
+            writer.record(row, table.table.columns)
             problem.members = [("record", writer.take())]
         }
         return problem

@@ -22,10 +22,10 @@ struct RestWatermark: Sendable {
     }
 
     /// Whether a device that asks above `ts` may lack a row.
-    static func isMissing(_ row: FaceRow, on device: Device, ts: TimeStamp) -> Bool {
+    static func isMissing(_ row: FaceRow, ts: TimeStamp) -> Bool {
         // A device without rows needs none that is deleted.
         if ts == .zero { return !row.isDeleted }
-        return row.timeStamp > ts || row.writer != device || row.isExact != true
+        return row.timeStamp > ts || row.writer != .device || row.isExact != true
     }
 
     /// From where a request with this `ts` is answered.
@@ -56,7 +56,7 @@ struct RestWatermark: Sendable {
         while let selection = rest {
             let found = try await session.rows(selection, limit: StreamQuery.maximumRows, leastHead: ts)
             for row in found.rows {
-                if Self.isMissing(row, on: session.device, ts: ts) { return passed }
+                if Self.isMissing(row, ts: ts) { return passed }
                 passed = row.timeStamp
             }
             rest = found.rest
@@ -68,6 +68,6 @@ struct RestWatermark: Sendable {
     private func isOthers(_ ts: TimeStamp) async throws -> Bool {
         let selection = StreamSelection.changes(above: TimeStamp(ts.rawValue - 1), upTo: ts, table: table.index)
         guard let row = try await session.rows(selection, limit: 1, leastHead: ts).rows.first else { return false }
-        return row.timeStamp == ts && row.writer != session.device
+        return row.timeStamp == ts && row.writer != .device
     }
 }

@@ -43,6 +43,11 @@ struct SQLiteNowDownload: Sendable {
         }
     }
 
+    func respondAtOnce(_ session: any FaceSession) -> HTTPResponse? {
+        guard session.isDrained(at: after) else { return nil }
+        return answer([], session, position: after, hasMore: false, window: until ?? after)
+    }
+
     func respond(_ session: any FaceSession) async throws -> HTTPResponse {
         var rows: [FaceRow] = []
         var position = after
@@ -55,7 +60,7 @@ struct SQLiteNowDownload: Sendable {
                 leastHead: after)
             let end = min(window ?? found.head, found.head)
             window = window ?? found.head
-            rows += found.rows.filter { includesSelf || !$0.isKnown(to: session.device) }
+            rows += found.rows.filter { includesSelf || !$0.isKnown }
             if case .changes(let above, _, _) = found.rest, above < end {
                 position = above
             } else {
@@ -70,23 +75,30 @@ struct SQLiteNowDownload: Sendable {
         _ rows: [FaceRow], _ session: any FaceSession, position: TimeStamp, hasMore: Bool, window: TimeStamp
     ) -> HTTPResponse {
         let schema = session.schema.schema
-        var writer = JSONWriter(capacity: 256 * (rows.count + 1))
+        let names = schema.tables.map { table in
+            var name = JSONWriter()
+            name.value(table.name.lowercased())
+            return name.take()
+        }
+        var writer = JSONWriter(capacity: 512 * (rows.count + 1))
         writer.object { writer in
             writer.name("changes")
             writer.array { writer in
                 for row in rows {
-                    let table = schema.tables[row.table]
                     writer.object { writer in
-                        writer.member("op", row.isDeleted ? "DELETE" : row.version == 1 ? "INSERT" : "UPDATE")
+                        let operation: StaticString =
+                            row.isDeleted ? "DELETE" : row.version == 1 ? "INSERT" : "UPDATE"
+                        writer.member("op", operation)
                         writer.name(spelling.name("tableName", "table_name"))
-                        writer.value(table.name.lowercased())
-                        writer.member("pk", row.id.text)
+                        writer.raw(names[row.table])
+                        writer.name("pk")
+                        row.writeID(to: &writer)
                         writer.name(spelling.name("serverVersion", "server_version"))
-                        writer.value(row.timeStamp.rawValue)
+                        row.writeTimeStamp(to: &writer)
                         writer.name("payload")
-                        if row.isDeleted { writer.null() } else { writer.row(row, of: table) }
+                        if row.isDeleted { writer.null() } else { writer.row(row, schema.tables[row.table].columns) }
                         writer.name(spelling.name("sourceId", "source_id"))
-                        writer.value(source(of: row, for: session.device))
+                        if mayLeaveOut(row) { row.writeWriter(to: &writer) } else { writer.value("") }
                     }
                 }
             }
@@ -100,10 +112,12 @@ struct SQLiteNowDownload: Sendable {
         return .uncached(200, writer.take())
     }
 
-    /// The device that wrote a row; none where a client that leaves out its own rows would leave out one that it does not have.
-    private func source(of row: FaceRow, for device: Device) -> String {
-        let isNamesake = row.writer.caller != device.caller && row.writer.knowledgeID == device.knowledgeID
-        let isAltered = row.writer == device && row.isExact != true
-        return isNamesake || isAltered ? "" : row.writer.knowledgeID.text
+    /// Whether a client that leaves out the rows of its own source may leave out this one, if it is of that source.
+    private func mayLeaveOut(_ row: FaceRow) -> Bool {
+        switch row.writer {
+        case .device: row.isExact == true
+        case .namesake: false
+        case .other: true
+        }
     }
 }

@@ -13,10 +13,15 @@ package struct SQLiteNowFace: Face {
 
     package var prefix: String { "sync" }
 
-    package var routes: [FaceRoute] { [FaceRoute("/sync/upload", [.post]), FaceRoute("/sync/download", [.get])] }
+    package let routes = [FaceRoute("/sync/upload", [.post]), FaceRoute("/sync/download", [.get])]
 
     /// Rows stand in payloads of their own, so that no column can have a name of the protocol.
     package func problem(with schema: Schema) -> String? { nil }
+
+    package func respondAtOnce(to request: FaceRequest, _ session: any FaceSession) throws(Problem) -> HTTPResponse? {
+        guard request.method == .get else { return nil }
+        return try SQLiteNowDownload(request, schemaName).respondAtOnce(session)
+    }
 
     package func respond(to request: FaceRequest, _ session: any FaceSession) async throws -> HTTPResponse {
         if request.method == .get {
@@ -31,7 +36,7 @@ enum SQLiteNowSpelling: Sendable {
     case camel
     case snake
 
-    func name(_ camel: String, _ snake: String) -> String { self == .camel ? camel : snake }
+    func name(_ camel: StaticString, _ snake: StaticString) -> StaticString { self == .camel ? camel : snake }
 }
 
 extension Schema {

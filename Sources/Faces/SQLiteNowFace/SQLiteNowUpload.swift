@@ -120,7 +120,7 @@ struct SQLiteNowUpload: Sendable {
             guard let row = result.row else { return }
             version(row.timeStamp.rawValue)
             writer.name(spelling.name("serverRow", "server_row"))
-            writer.row(row, of: session.schema.schema.tables[change.table])
+            writer.row(row, session.schema.schema.tables[change.table].columns)
         case .refused(let code, let message):
             let mayPassLater = code == .quotaExceeded || code == .batchRowsTooLarge
             writer.member("status", mayPassLater ? "materialize_error" : "invalid")
@@ -137,7 +137,7 @@ struct SQLiteNowUpload: Sendable {
         do {
             // One answer: a device with more to download does so anyway.
             let found = try await session.rows(above, limit: StreamQuery.maximumRows, leastHead: max(seen, least))
-            let isAll = found.rest == nil && found.rows.allSatisfy { $0.isKnown(to: session.device) }
+            let isAll = found.rest == nil && found.rows.allSatisfy { $0.isKnown }
             return isAll ? found.head : nil
         } catch {
             // The changes are stored: the device must get their statuses.
@@ -147,16 +147,17 @@ struct SQLiteNowUpload: Sendable {
 }
 
 extension FaceRow {
-    /// Whether a device has the row as it is: it was the last to write it, and nothing else is stored than it sent.
-    func isKnown(to device: Device) -> Bool { writer == device && isExact == true }
+    /// Whether the device has the row as it is: it was the last to write it, and nothing else is stored than it sent.
+    var isKnown: Bool { writer == .device && isExact == true }
 }
 
 extension JSONWriter {
     /// Writes a row with its primary key and all columns.
-    mutating func row(_ row: FaceRow, of table: Table) {
+    mutating func row(_ row: FaceRow, _ columns: [Column]) {
         object { writer in
-            writer.member("id", row.id.text)
-            row.writeColumns(of: table, to: &writer)
+            writer.name("id")
+            row.writeID(to: &writer)
+            row.writeColumns(columns, to: &writer)
         }
     }
 }

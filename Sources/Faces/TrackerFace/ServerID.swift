@@ -31,19 +31,24 @@ enum ServerID {
 
     /// When a document was created, in microseconds since 1970, where its id says so: one of ``make(of:createdOn:updatedOn:values:)``,
     /// or a UUID of version 7.
-    static func createdOn(_ id: RowID) -> Int64? {
-        let text = Array(id.text.utf8)
-        let dashes = [8, 13, 18, 23]
-        guard text.count == 36, dashes.allSatisfy({ text[$0] == UInt8(ascii: "-") }) else { return nil }
-        var digits: [UInt64] = []
-        for (position, letter) in text.enumerated() where !dashes.contains(position) {
-            guard letter < 0x80, let digit = Character(UnicodeScalar(letter)).hexDigitValue else { return nil }
-            digits.append(UInt64(digit))
+    static func createdOn(_ id: Span<UInt8>) -> Int64? {
+        guard id.count == 36 else { return nil }
+        var (high, low): (UInt64, UInt64) = (0, 0)
+        for position in id.indices {
+            let letter = id[position]
+            switch (position, letter) {
+            case (8, _), (13, _), (18, _), (23, _):
+                guard letter == UInt8(ascii: "-") else { return nil }
+            case (_, UInt8(ascii: "0")...UInt8(ascii: "9")):
+                (high, low) = (high << 4 | low >> 60, low << 4 | UInt64(letter - UInt8(ascii: "0")))
+            case (_, UInt8(ascii: "a")...UInt8(ascii: "f")), (_, UInt8(ascii: "A")...UInt8(ascii: "F")):
+                (high, low) = (high << 4 | low >> 60, low << 4 | UInt64((letter | 0x20) - UInt8(ascii: "a") + 10))
+            default: return nil
+            }
         }
-        let high = digits[0..<16].reduce(0) { $0 << 4 | $1 }
-        guard digits[16] >> 2 == 0b10 else { return nil }
+        guard low >> 62 == 0b10 else { return nil }
         let milliseconds = Int64(high >> 16)
-        switch digits[12] {
+        switch high >> 12 & 0xF {
         case 7: return value(milliseconds * 1000)
         case 8:
             let microseconds = Int64(high >> 2 & 0x3FF)

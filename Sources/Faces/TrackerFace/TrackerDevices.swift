@@ -80,10 +80,10 @@ struct TrackerDevices: Sendable {
             let found = try await session.rows(
                 selection, limit: limit, leastHead: max(positions.head ?? .zero, positions.shown))
             if search.head == .zero { search.head = found.head }
-            for row in found.rows where row.timeStamp <= search.head && row.isNews(to: session.device) {
+            for row in found.rows where row.timeStamp <= search.head && row.isNews {
                 let isMissing = row.timeStamp > (row.table < complete.count ? complete[row.table] : positions.complete)
                 if isMissing, firstMissing == nil { firstMissing = row.timeStamp }
-                if isMissing || row.timeStamp > after { search.writers[row.writer.knowledgeID] = row.timeStamp }
+                if isMissing || row.timeStamp > after { search.writers[try row.writersID] = row.timeStamp }
             }
             rest = found.rest
             // Rows that are written meanwhile are above the head that this request freezes.

@@ -75,18 +75,17 @@ struct TrackerDocument: Sendable {
 
 extension JSONWriter {
     /// Writes a row as a document.
-    mutating func document(_ row: FaceRow, of table: Table) {
+    mutating func document(_ row: FaceRow, _ columns: [Column]) {
         object { writer in
-            writer.member("serverId", row.id.text)
-            row.writeColumns(of: table, to: &writer)
+            writer.name("serverId")
+            row.writeID(to: &writer)
+            row.writeColumns(columns, to: &writer)
             writer.name("createdOn")
-            if let createdOn = ServerID.createdOn(row.id) {
-                writer.value(String(microseconds: createdOn))
-            } else {
-                writer.null()
-            }
-            writer.member("updatedOn", row.timeStamp.rfc3339)
-            writer.member("updatedBy", row.writer.knowledgeID.text)
+            if let createdOn = row.withIDText(ServerID.createdOn) { writer.time(createdOn) } else { writer.null() }
+            writer.name("updatedOn")
+            writer.time(row.timeStamp.rawValue)
+            writer.name("updatedBy")
+            row.writeWriter(to: &writer)
             writer.member("deleted", row.isDeleted)
         }
     }

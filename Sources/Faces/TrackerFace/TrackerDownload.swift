@@ -52,7 +52,7 @@ struct TrackerDownload: Sendable {
         let selection = StreamSelection.changes(
             above: TimeStamp(after.rawValue - 1), upTo: after, table: table.index)
         let row = try await session.rows(selection, limit: 1, leastHead: .zero).rows.first
-        if let row, row.timeStamp == after, row.writer != session.device { return after }
+        if let row, row.timeStamp == after, row.writer != .device { return after }
         try await positions.raise(doubtful: after, of: table.table)
         return complete
     }
@@ -95,8 +95,9 @@ private final class TrackerPages: Sendable {
             let found = try await session.rows(rest, limit: 1000, leastHead: leastHead)
             let piece: FacePiece? = state.withLock { state in
                 state.rest = found.rest
-                for row in found.rows where row.isNews(to: session.device) {
-                    state.array.add { $0.document(row, of: table.table) }
+                state.array.reserve(rows: found.rows.count)
+                for row in found.rows where row.isNews {
+                    state.array.add { $0.document(row, table.table.columns) }
                     state.newest = row.timeStamp
                 }
                 return state.array.hasMore && state.rest != nil ? state.array.piece() : nil

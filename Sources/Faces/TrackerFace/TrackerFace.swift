@@ -9,12 +9,10 @@ package struct TrackerFace: Face {
 
     package var prefix: String { "tracker" }
 
-    package var routes: [FaceRoute] {
-        [
-            Self.devices, Self.device, Self.database, FaceRoute("/tracker/{table}", [.get, .post]),
-            FaceRoute("/tracker/{table}/{serverId}", [.put, .delete]),
-        ]
-    }
+    package let routes = [
+        Self.devices, Self.device, Self.database, FaceRoute("/tracker/{table}", [.get, .post]),
+        FaceRoute("/tracker/{table}/{serverId}", [.put, .delete]),
+    ]
 
     private static let devices = FaceRoute("/tracker/devices", [.get])
     private static let device = FaceRoute("/tracker/devices/{name}", [.put])

@@ -90,6 +90,6 @@ struct TrackerPositions: Sendable {
 }
 
 extension FaceRow {
-    /// Whether a device may lack a row: another one wrote it, or it is not as the device sent it.
-    func isNews(to device: Device) -> Bool { writer != device || (!isDeleted && isExact != true) }
+    /// Whether the device may lack a row: another one wrote it, or it is not as the device sent it.
+    var isNews: Bool { writer != .device || (!isDeleted && isExact != true) }
 }

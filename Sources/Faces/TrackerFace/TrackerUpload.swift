@@ -31,12 +31,12 @@ struct TrackerUpload: Sendable {
         }
         switch result.status {
         case .applied(let timeStamp, _), .deleted(let timeStamp, _):
-            return answer(201, id, timeStamp, by: session.device, isDeleted: false)
+            return answer(201, id, timeStamp, by: session.device.knowledgeID, isDeleted: false)
         case .conflict:
             guard let row = result.row else { throw Self.isUnknown }
             // The create was stored before. Others may have edited or deleted the row since.
             let isFirst = !row.isDeleted && row.has(values, in: table.table)
-            return answer(isFirst ? 201 : 200, id, row.timeStamp, by: row.writer, isDeleted: row.isDeleted)
+            return answer(isFirst ? 201 : 200, id, row.timeStamp, by: try row.writersID, isDeleted: row.isDeleted)
         case .refused(let code, let message): throw Problem(FaceRefusal(code, message))
         }
     }
@@ -54,13 +54,15 @@ struct TrackerUpload: Sendable {
             write(document.values, document.updatedOn, to: &writer)
         }
         switch result.status {
-        case .applied(let timeStamp, _): return answer(200, id, timeStamp, by: session.device, isDeleted: false)
-        case .deleted(let timeStamp, _): return answer(200, id, timeStamp, by: session.device, isDeleted: true)
+        case .applied(let timeStamp, _):
+            return answer(200, id, timeStamp, by: session.device.knowledgeID, isDeleted: false)
+        case .deleted(let timeStamp, _):
+            return answer(200, id, timeStamp, by: session.device.knowledgeID, isDeleted: true)
         case .conflict:
             guard let row = result.row else { throw Self.isUnknown }
             var problem = Problem(.conflict, "the row was updated later than this document")
             var writer = JSONWriter()
-            writer.document(row, of: table.table)
+            writer.document(row, table.table.columns)
             problem.members.append(("record", writer.take()))
             throw problem
         case .refused(.rowGone, _): throw Self.isUnknown
@@ -74,7 +76,7 @@ struct TrackerUpload: Sendable {
         switch result.status {
         case .applied(.zero, _), .conflict: throw Self.isUnknown
         case .applied(let timeStamp, _), .deleted(let timeStamp, _):
-            return answer(200, id, timeStamp, by: session.device, isDeleted: true)
+            return answer(200, id, timeStamp, by: session.device.knowledgeID, isDeleted: true)
         case .refused(let code, let message): throw Problem(FaceRefusal(code, message))
         }
     }
@@ -114,13 +116,13 @@ struct TrackerUpload: Sendable {
     }
 
     private func answer(
-        _ status: Int, _ id: RowID, _ timeStamp: TimeStamp, by writer: Device, isDeleted: Bool
+        _ status: Int, _ id: RowID, _ timeStamp: TimeStamp, by writer: KnowledgeID, isDeleted: Bool
     ) -> HTTPResponse {
         var json = JSONWriter(capacity: 256)
         json.object { json in
             json.member("serverId", id.text)
             json.member("updatedOn", timeStamp.rfc3339)
-            json.member("updatedBy", writer.knowledgeID.text)
+            json.member("updatedBy", writer.text)
             json.member("deleted", isDeleted)
         }
         return .uncached(status, json.take())

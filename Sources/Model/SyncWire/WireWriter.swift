@@ -123,6 +123,13 @@ package struct WireWriter: ~Copyable {
         presentBytes(field, value)
     }
 
+    /// Omitted when empty.
+    package mutating func bytes(_ field: Int, _ value: Span<UInt8>) {
+        guard !value.isEmpty else { return }
+        header(field, value.count)
+        value.withUnsafeBytes { append($0) }
+    }
+
     /// With presence: omitted only when `nil`.
     @inline(__always)
     package mutating func presentBytes(_ field: Int, _ value: [UInt8]?) {

@@ -1,19 +1,26 @@
 extension [UInt8] {
     /// Appends an integer.
-    @inlinable package mutating func appendJSONNumber(_ number: some FixedWidthInteger) {
-        if number == 0 {
-            append(UInt8(ascii: "0"))
-            return
+    @inlinable @inline(__always) package mutating func appendJSONNumber(_ number: some FixedWidthInteger) {
+        appendDecimal(UInt64(number.magnitude), isNegative: number < 0)
+    }
+
+    @usableFromInline mutating func appendDecimal(_ magnitude: UInt64, isNegative: Bool) {
+        // A sign and 20 digits.
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 21) { buffer in
+            var start = buffer.count
+            var rest = magnitude
+            repeat {
+                let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
+                start -= 1
+                buffer[start] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit)
+                rest = quotient
+            } while rest > 0
+            if isNegative {
+                start -= 1
+                buffer[start] = UInt8(ascii: "-")
+            }
+            append(contentsOf: buffer[start...])
         }
-        if number < 0 { append(UInt8(ascii: "-")) }
-        let start = count
-        var rest = number.magnitude
-        while rest > 0 {
-            let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
-            append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit))
-            rest = quotient
-        }
-        self[start...].reverse()
     }
 
     /// Appends a number in the form of ECMAScript's `Number::toString` and RFC 8785: the shortest digits that

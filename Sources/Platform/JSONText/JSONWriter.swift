@@ -3,15 +3,18 @@
 /// Strings have minimal escaping. The caller is responsible for names in objects and for closing brackets;
 /// ``object(_:)`` and ``array(_:)`` close their own.
 package struct JSONWriter: Sendable {
-    package private(set) var bytes: [UInt8]
+    @usableFromInline package private(set) var bytes: [UInt8]
 
     /// Whether a value precedes in the same array or object.
-    private var needsComma = false
+    @usableFromInline var needsComma = false
 
     package init(capacity: Int = 0) {
         bytes = []
         bytes.reserveCapacity(capacity)
     }
+
+    /// Makes space for so many bytes more.
+    package mutating func reserve(_ count: Int) { bytes.reserveCapacity(bytes.count + count) }
 
     /// Appends to `bytes`; the first value gets no comma.
     package init(appendingTo bytes: consuming [UInt8]) {
@@ -20,9 +23,14 @@ package struct JSONWriter: Sendable {
 
     /// Returns the written bytes and resets the writer, without its memory.
     package mutating func take() -> [UInt8] {
+        needsComma = false
+        return takePart()
+    }
+
+    /// Returns what was written since the last part of a document that goes on.
+    package mutating func takePart() -> [UInt8] {
         var taken: [UInt8] = []
         swap(&taken, &bytes)
-        needsComma = false
         return taken
     }
 
@@ -59,10 +67,19 @@ package struct JSONWriter: Sendable {
     }
 
     /// The next value is the member's value.
+    ///
+    /// - Parameter name: without characters that need an escape.
     package mutating func name(_ name: StaticString) {
-        comma()
-        append(escaping: name)
-        endName()
+        let count = name.utf8CodeUnitCount
+        bytes.append(addingCapacity: count + 4) { output in
+            if needsComma { output.append(UInt8(ascii: ",")) }
+            output.append(UInt8(ascii: "\""))
+            // The literal's bytes live as long as the program.
+            output.append(copying: Span(_unsafeStart: name.utf8Start, count: count))
+            output.append(UInt8(ascii: "\""))
+            output.append(UInt8(ascii: ":"))
+        }
+        needsComma = false
     }
 
     /// UTF-8; the next value is the member's value.
@@ -105,7 +122,7 @@ package struct JSONWriter: Sendable {
 
     package mutating func value(_ bool: Bool) { literal(bool ? "true" : "false") }
 
-    package mutating func value(_ number: some FixedWidthInteger) {
+    @inlinable @inline(__always) package mutating func value(_ number: some FixedWidthInteger) {
         comma()
         bytes.appendJSONNumber(number)
         needsComma = true
@@ -124,16 +141,25 @@ package struct JSONWriter: Sendable {
         needsComma = true
     }
 
+    /// - Parameter string: without characters that need an escape.
     package mutating func value(_ string: StaticString) {
-        comma()
-        append(escaping: string)
-        needsComma = true
+        // The literal's bytes live as long as the program.
+        unescaped { $0.append(Span(_unsafeStart: string.utf8Start, count: string.utf8CodeUnitCount)) }
     }
 
     /// The bytes must be UTF-8.
     package mutating func value(_ string: Span<UInt8>) {
         comma()
         bytes.appendJSONString(string)
+        needsComma = true
+    }
+
+    /// Writes a string of ASCII in which nothing needs an escape.
+    package mutating func unescaped(_ append: (inout [UInt8]) -> Void) {
+        comma()
+        bytes.append(UInt8(ascii: "\""))
+        append(&bytes)
+        bytes.append(UInt8(ascii: "\""))
         needsComma = true
     }
 
@@ -172,7 +198,7 @@ package struct JSONWriter: Sendable {
         needsComma = true
     }
 
-    private mutating func comma() {
+    @usableFromInline mutating func comma() {
         if needsComma { bytes.append(UInt8(ascii: ",")) }
     }
 
@@ -185,11 +211,6 @@ package struct JSONWriter: Sendable {
         comma()
         bytes.append(contentsOf: UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount))
         needsComma = true
-    }
-
-    private mutating func append(escaping text: StaticString) {
-        // The literal's bytes live as long as the program.
-        bytes.appendJSONString(Span(_unsafeStart: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
     private mutating func append(escaping text: String) {

@@ -40,18 +40,16 @@ package struct StreamQuery: Sendable, Hashable {
 package struct StreamRow: Sendable, Hashable {
     /// The table's index in the schema.
     package var table: Int
-    package var id: RowID
     package var timeStamp: TimeStamp
     /// ``SyncModel/OrderedRow/createdAt``: microseconds since 1970.
     package var createdAt: Int64
     /// ``SyncModel/OrderedRow/isExact``: whether its last writer has all its columns as they are.
     package var isExact: Bool
-    /// As in the client contract, with its last writer.
-    package var json: [UInt8]
+    /// Where it is in ``StreamRows/json``.
+    package var json: Range<Int>
 
-    package init(table: Int, id: RowID, timeStamp: TimeStamp, createdAt: Int64, isExact: Bool, json: [UInt8]) {
+    package init(table: Int, timeStamp: TimeStamp, createdAt: Int64, isExact: Bool, json: Range<Int>) {
         self.table = table
-        self.id = id
         self.timeStamp = timeStamp
         self.createdAt = createdAt
         self.isExact = isExact
@@ -61,15 +59,31 @@ package struct StreamRow: Sendable, Hashable {
 
 /// Some of the rows that a ``StreamQuery`` selects.
 package struct StreamRows: Sendable, Hashable {
-    package var rows: [StreamRow]
+    package private(set) var rows: [StreamRow] = []
+    /// The rows as in the client contract, each with its last writer.
+    package private(set) var json: [UInt8] = []
     /// The stream's newest timeStamp when they were read; zero for an owner without rows.
     package var head: TimeStamp
     /// What was not looked at yet; `nil` at the end.
     package var rest: StreamQuery.Selection?
 
-    package init(rows: [StreamRow] = [], head: TimeStamp = .zero, rest: StreamQuery.Selection? = nil) {
-        self.rows = rows
+    package init(head: TimeStamp = .zero, rest: StreamQuery.Selection? = nil) {
         self.head = head
         self.rest = rest
+    }
+
+    /// Makes space for rows that will be added.
+    package mutating func reserve(rows count: Int, bytes: Int) {
+        rows.reserveCapacity(count)
+        json.reserveCapacity(bytes)
+    }
+
+    /// Adds a row.
+    package mutating func append(table: Int, timeStamp: TimeStamp, createdAt: Int64, isExact: Bool, json row: RawSpan) {
+        let start = json.count
+        row.withUnsafeBytes { json.append(contentsOf: $0) }
+        rows.append(
+            StreamRow(
+                table: table, timeStamp: timeStamp, createdAt: createdAt, isExact: isExact, json: start..<json.count))
     }
 }

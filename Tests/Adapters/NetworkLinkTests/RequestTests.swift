@@ -53,13 +53,14 @@ import Testing
                 leastHead: TimeStamp(Int64(number)))
             // Another history, as long as nothing is set.
             #expect(try await gateway.remote.rows(query, within: .zero) == nil)
-            let answer = StreamRows(
-                rows: (0..<number).map {
-                    StreamRow(
-                        table: $0, id: longest, timeStamp: TimeStamp(Int64($0)), createdAt: Int64($0) - 1,
-                        isExact: $0 % 2 == 0,
-                        json: Array("{}".utf8))
-                }, head: TimeStamp(Int64(number)), rest: number % 2 == 0 ? nil : selections[number - 1])
+            var answer = StreamRows(
+                head: TimeStamp(Int64(number)), rest: number % 2 == 0 ? nil : selections[number - 1])
+            for row in 0..<number {
+                let json = Array("{\"id\":\(row * 99)}".utf8)
+                answer.append(
+                    table: row, timeStamp: TimeStamp(Int64(row)), createdAt: Int64(row) - 1, isExact: row % 2 == 0,
+                    json: json.span.bytes)
+            }
             served.fanOut.set(answer, for: query)
             #expect(try await gateway.remote.rows(query, within: .zero) == answer)
         }

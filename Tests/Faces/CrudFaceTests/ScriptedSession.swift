@@ -96,6 +96,10 @@ final class ScriptedSession: FaceSession {
         return HTTPResponse(status: 200, headers: headers, body: piece.bytes)
     }
 
+    func isDrained(at timeStamp: TimeStamp) -> Bool { false }
+
+    func knownPosition(_ name: String) -> Int64? { state.withLock { $0.positions[name] } }
+
     func positions(isFresh: Bool) async throws -> [String: Int64] { state.withLock(\.positions) }
 
     func raise(_ positions: [String: Int64], isDurable: Bool) async throws {

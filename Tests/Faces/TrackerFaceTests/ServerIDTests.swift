@@ -30,14 +30,14 @@ import Testing
     @Test(arguments: [0, 1, 999, 1000, 1_777_622_400_123_456, 253_402_300_799_999_999] as [Int64])
     func holdsWhenTheDocumentWasCreated(createdOn: Int64) throws {
         let id = id(createdOn)
-        #expect(ServerID.createdOn(id) == createdOn)
+        #expect(ServerID.createdOn(id.text.utf8.span) == createdOn)
         let pattern = /[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/
         #expect(try pattern.wholeMatch(in: id.text) != nil, "\(id)")
     }
 
     @Test func anIDOfVersionSevenHoldsMilliseconds() throws {
         let id = try #require(RowID("017F22E2-79B0-7CC3-98C4-DC0C0C07398F"))
-        #expect(ServerID.createdOn(id) == 1_645_557_742_000_000)
+        #expect(ServerID.createdOn(id.text.utf8.span) == 1_645_557_742_000_000)
     }
 
     @Test(arguments: [
@@ -45,6 +45,6 @@ import Testing
         "017f22e279b07cc398c4dc0c0c07398f", "017f22e2-79b0-7cc3-98c4-dc0c0c07398é",
         "ffffffff-ffff-8fff-bfff-ffffffffffff",
     ]) func anotherIDHoldsNoTime(text: String) throws {
-        #expect(ServerID.createdOn(try #require(RowID(text))) == nil)
+        #expect(ServerID.createdOn(text.utf8.span) == nil)
     }
 }

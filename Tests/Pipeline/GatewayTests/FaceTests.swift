@@ -164,8 +164,9 @@ private struct EchoFace: Face {
                     if case .applied(let time, _) = result.status { writer.member("applied", time.rawValue) }
                     guard let row = result.row else { return }
                     writer.name("conflict")
-                    writer.object { row.writeColumns(of: table, to: &$0) }
-                    writer.member("writer", row.writer.knowledgeID.text)
+                    writer.object { row.writeColumns(table.columns, to: &$0) }
+                    writer.name("writer")
+                    row.writeWriter(to: &writer)
                     writer.member("at", row.timeStamp.rawValue)
                 }
             }

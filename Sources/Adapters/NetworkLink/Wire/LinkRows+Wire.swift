@@ -117,7 +117,7 @@ extension StreamRows {
         self.init()
         while let field = try reader.next() {
             switch field.number {
-            case 1: rows.append(try reader.message(field, StreamRow.init(link:)))
+            case 1: try reader.message(field) { (inner) throws(WireError) in try readRow(&inner) }
             case 2: head = try reader.timeStamp(field)
             case 3: rest = try reader.message(field, StreamQuery.Selection.init(link:))
             default: try reader.skip(field)
@@ -126,17 +126,14 @@ extension StreamRows {
     }
 
     func writeLink(to writer: inout WireWriter) {
-        for row in rows { writer.message(1) { row.writeLink(to: &$0) } }
+        for row in rows { writer.message(1) { write(row, to: &$0) } }
         writer.timeStamp(2, head)
         if let rest { writer.message(3) { rest.writeLink(to: &$0) } }
     }
-}
 
-/// `weir.v1.LinkStreamRow` (link.proto).
-extension StreamRow {
-    fileprivate init(link reader: inout WireReader) throws(WireError) {
+    /// `weir.v1.LinkStreamRow` (link.proto).
+    private mutating func readRow(_ reader: inout WireReader) throws(WireError) {
         var table = 0
-        var id: RowID?
         var timeStamp = TimeStamp.zero
         var createdAt: Int64 = 0
         var isExact = false
@@ -144,24 +141,21 @@ extension StreamRow {
         while let field = try reader.next() {
             switch field.number {
             case 1: table = try reader.count(field)
-            case 2: id = try reader.id(field)
-            case 3: timeStamp = try reader.timeStamp(field)
-            case 4: isExact = try reader.flag(field)
-            case 5: json = try reader.bytes(field)
-            case 6: createdAt = try reader.signed(field)
+            case 2: timeStamp = try reader.timeStamp(field)
+            case 3: isExact = try reader.flag(field)
+            case 4: json = try reader.bytes(field)
+            case 5: createdAt = try reader.signed(field)
             default: try reader.skip(field)
             }
         }
-        guard let id else { throw reader.missing(2) }
-        self.init(table: table, id: id, timeStamp: timeStamp, createdAt: createdAt, isExact: isExact, json: json)
+        append(table: table, timeStamp: timeStamp, createdAt: createdAt, isExact: isExact, json: json.span.bytes)
     }
 
-    fileprivate func writeLink(to writer: inout WireWriter) {
-        writer.number(1, table)
-        writer.id(2, id)
-        writer.timeStamp(3, timeStamp)
-        writer.flag(4, isExact)
-        writer.bytes(5, json)
-        writer.signed(6, createdAt)
+    private func write(_ row: StreamRow, to writer: inout WireWriter) {
+        writer.number(1, row.table)
+        writer.timeStamp(2, row.timeStamp)
+        writer.flag(3, row.isExact)
+        writer.bytes(4, json.span.extracting(row.json))
+        writer.signed(5, row.createdAt)
     }
 }

@@ -24,17 +24,22 @@ package struct CanonicalTimestamp: Sendable, Hashable {
     /// Appends the canonical form, without quotes.
     package static func append(_ microseconds: Int64, to bytes: inout [UInt8]) {
         let (days, inDay) = microseconds.flooredQuotientAndRemainder(dividingBy: 86_400_000_000)
-        CalendarDate(daysSince1970: Int(days)).append(to: &bytes)
-        let seconds = Int(inDay / 1_000_000)
-        bytes.append(UInt8(ascii: "T"))
-        bytes.append(number: seconds / 3600, digits: 2)
-        bytes.append(UInt8(ascii: ":"))
-        bytes.append(number: seconds / 60 % 60, digits: 2)
-        bytes.append(UInt8(ascii: ":"))
-        bytes.append(number: seconds % 60, digits: 2)
-        bytes.append(UInt8(ascii: "."))
-        bytes.append(number: Int(inDay % 1_000_000), digits: 6)
-        bytes.append(UInt8(ascii: "Z"))
+        let date = CalendarDate(daysSince1970: Int(days))
+        let (seconds, fraction) = (Int(inDay / 1_000_000), Int(inDay % 1_000_000))
+        bytes.append(addingCapacity: 27) { output in
+            date.append(to: &output)
+            output.append(UInt8(ascii: "T"))
+            output.append(twoDigits: seconds / 3600)
+            output.append(UInt8(ascii: ":"))
+            output.append(twoDigits: seconds / 60 % 60)
+            output.append(UInt8(ascii: ":"))
+            output.append(twoDigits: seconds % 60)
+            output.append(UInt8(ascii: "."))
+            output.append(twoDigits: fraction / 10_000)
+            output.append(twoDigits: fraction / 100 % 100)
+            output.append(twoDigits: fraction % 100)
+            output.append(UInt8(ascii: "Z"))
+        }
     }
 
     /// From 0001-01-01T00:00:00Z to the end of 9999.
@@ -115,12 +120,15 @@ package struct CalendarDate: Sendable, Hashable {
     }
 
     /// Appends `YYYY-MM-DD`.
-    package func append(to bytes: inout [UInt8]) {
-        bytes.append(number: year, digits: 4)
-        bytes.append(UInt8(ascii: "-"))
-        bytes.append(number: month, digits: 2)
-        bytes.append(UInt8(ascii: "-"))
-        bytes.append(number: day, digits: 2)
+    package func append(to bytes: inout [UInt8]) { bytes.append(addingCapacity: 10) { append(to: &$0) } }
+
+    fileprivate func append(to output: inout OutputSpan<UInt8>) {
+        output.append(twoDigits: year / 100)
+        output.append(twoDigits: year % 100)
+        output.append(UInt8(ascii: "-"))
+        output.append(twoDigits: month)
+        output.append(UInt8(ascii: "-"))
+        output.append(twoDigits: day)
     }
 
     private static func days(of month: Int, in year: Int) -> Int {
@@ -140,15 +148,11 @@ extension FixedWidthInteger {
     }
 }
 
-extension [UInt8] {
-    /// Appends a number of at most `digits` digits, padded with zeros.
-    mutating func append(number: Int, digits: Int) {
-        var power = 1
-        for _ in 1..<digits { power *= 10 }
-        while power > 0 {
-            append(UInt8(ascii: "0") + UInt8(number / power % 10))
-            power /= 10
-        }
+extension OutputSpan<UInt8> {
+    /// Appends a number below 100.
+    fileprivate mutating func append(twoDigits number: Int) {
+        append(UInt8(ascii: "0") + UInt8(number / 10))
+        append(UInt8(ascii: "0") + UInt8(number % 10))
     }
 }
 

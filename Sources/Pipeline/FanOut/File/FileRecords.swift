@@ -68,25 +68,39 @@ enum FileRecords {
         else { throw StreamFailure.damaged("the row at \(timeStamp) of owner \(owner) is a different row") }
     }
 
+    /// A verified row, without its id and JSON.
+    struct Row {
+        let owner: Int64
+        let device: Int64
+        let timeStamp: Int64
+        let table: Int64
+        let isExact: Int64
+        let createdAt: Int64
+        let checksum: Int64
+    }
+
     /// The columns `owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at`.
     ///
     /// - Returns: the row's verified checksum.
-    static func checkRow(_ row: borrowing Statement) throws -> Int64 {
-        let stored = try row.integer(at: 6)
-        let (owner, device) = (try row.integer(at: 0), try row.integer(at: 1))
-        let (timeStamp, table) = (try row.integer(at: 2), try row.integer(at: 3))
-        let (isExact, createdAt) = (try row.integer(at: 7), try row.integer(at: 8))
+    static func checkRow(_ row: borrowing Statement) throws -> Int64 { try verifiedRow(row).checksum }
+
+    /// The columns of ``checkRow(_:)``.
+    static func verifiedRow(_ row: borrowing Statement) throws -> Row {
+        let record = Row(
+            owner: try row.integer(at: 0), device: try row.integer(at: 1), timeStamp: try row.integer(at: 2),
+            table: try row.integer(at: 3), isExact: try row.integer(at: 7), createdAt: try row.integer(at: 8),
+            checksum: try row.integer(at: 6))
         let content = try row.withBytes(at: 4) { id in
             try row.withBytes(at: 5) { json in
                 Checksum.row(
-                    owner: owner, device: device, timeStamp: timeStamp, table: table, isExact: isExact,
-                    createdAt: createdAt, id: id, json: json)
+                    owner: record.owner, device: record.device, timeStamp: record.timeStamp, table: record.table,
+                    isExact: record.isExact, createdAt: record.createdAt, id: id, json: json)
             }
         }
-        guard content == stored else {
-            throw StreamFailure.damaged("the row \(timeStamp) of owner \(owner) is damaged")
+        guard content == record.checksum else {
+            throw StreamFailure.damaged("the row \(record.timeStamp) of owner \(record.owner) is damaged")
         }
-        return content
+        return record
     }
 }
 

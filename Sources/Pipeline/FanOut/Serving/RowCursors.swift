@@ -53,9 +53,8 @@ final class RowCursor {
     func check() throws { _ = try FileRecords.checkRow(statement) }
 
     /// Lends the current row's record after verifying its checksum.
-    func withRow<Result>(_ body: (borrowing Statement) throws -> Result) throws -> Result {
-        _ = try FileRecords.checkRow(statement)
-        return try body(statement)
+    func withRow<Result>(_ body: (FileRecords.Row, borrowing Statement) throws -> Result) throws -> Result {
+        try body(try FileRecords.verifiedRow(statement), statement)
     }
 
     /// Lends the current row's JSON after verifying its checksum.

@@ -11,7 +11,6 @@ struct RowListing {
     private let heads: OwnerHeads
     private let reader: FileReader
     private let limit: Int
-    private var bytes = 0
     private var found: StreamRows
 
     init(_ query: StreamQuery, _ heads: OwnerHeads, _ reader: FileReader) {
@@ -20,6 +19,8 @@ struct RowListing {
         self.reader = reader
         limit = min(max(query.limit, 1), StreamQuery.maximumRows)
         found = StreamRows(head: heads.head)
+        // Most rows have less than half a kilobyte. What is not used takes no memory.
+        found.reserve(rows: limit, bytes: min(query.maximumBytes, 512 * limit))
     }
 
     consuming func read() throws -> StreamRows {
@@ -27,8 +28,11 @@ struct RowListing {
         switch query.selection {
         case .ids(let table, let ids): try readIDs(ids, of: table)
         case .table(let table, let after): try readTable(table, after: after)
-        case .changes(let above, let upTo, let table?): try readChanges(of: table, above: above, upTo: upTo)
-        case .changes(let above, let upTo, nil): try readChanges(above: above, upTo: upTo)
+        case .changes(let above, let upTo, let table?):
+            if let passed = try scanChanges(of: table, above: above, upTo: upTo) {
+                try searchChanges(of: table, above: passed, upTo: upTo)
+            }
+        case .changes(let above, let upTo, nil): _ = try scanChanges(of: nil, above: above, upTo: upTo)
         }
         return found
     }
@@ -50,16 +54,12 @@ struct RowListing {
                 """)
             try bind(table, to: &statement)
             try statement.bind(id: id, at: 3)
-            var isFound = false
-            if try statement.step() {
-                _ = try FileRecords.checkRow(statement)
-                isFound = try isIn(table, statement) && statement.withBytes(at: 4) { id.hasBytes($0) }
-            }
-            guard isFound else {
+            let row = try statement.step() ? try FileRecords.verifiedRow(statement) : nil
+            guard let row, isIn(table, row), try statement.withBytes(at: 4, { id.hasBytes($0) }) else {
                 try checkBefore(table, id: id)
                 continue
             }
-            guard try take(statement) else {
+            guard try take(row, statement) else {
                 found.rest = .ids(table: table, Array(ids[index...]))
                 return
             }
@@ -76,24 +76,26 @@ struct RowListing {
         try bind(table, to: &statement)
         try bind(after, to: &statement)
         try checkBefore(table, id: after)
-        var last = after
+        var last = Array((after?.text ?? "").utf8)
         while try statement.step() {
-            _ = try FileRecords.checkRow(statement)
-            guard try isIn(table, statement) else { return }
-            guard let id = RowID(utf8: try statement.bytes(at: 4)), last.map({ $0 < id }) ?? true else {
-                throw disorder
-            }
-            guard try take(statement) else {
-                found.rest = .table(table, after: last)
+            let row = try FileRecords.verifiedRow(statement)
+            guard isIn(table, row) else { return }
+            guard try statement.withBytes(at: 4, { $0.isGreater(than: last) }) else { throw disorder }
+            guard try take(row, statement) else {
+                found.rest = .table(table, after: last.isEmpty ? nil : RowID(utf8: last))
                 return
             }
-            last = id
+            try statement.withBytes(at: 4) { id in
+                last.removeAll(keepingCapacity: true)
+                id.withUnsafeBytes { last.append(contentsOf: $0) }
+            }
         }
     }
 
     // MARK: By time
 
-    private mutating func readChanges(of table: Int, above: TimeStamp, upTo: TimeStamp) throws {
+    /// Reads the rows of a table by its index.
+    private mutating func searchChanges(of table: Int, above: TimeStamp, upTo: TimeStamp) throws {
         var statement = try reader.connection.statement(
             """
             SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at \
@@ -105,13 +107,13 @@ struct RowListing {
         try checkBefore(table, timeStamp: above)
         var last = above
         while try statement.step() {
-            _ = try FileRecords.checkRow(statement)
-            guard try isIn(table, statement) else { return }
-            guard let timeStamp = TimeStamp(rawValue: try statement.integer(at: 2)), timeStamp > last else {
+            let row = try FileRecords.verifiedRow(statement)
+            guard isIn(table, row) else { return }
+            guard let timeStamp = TimeStamp(rawValue: row.timeStamp), timeStamp > last else {
                 throw disorder
             }
             if timeStamp > upTo { return }
-            guard try take(statement) else {
+            guard try take(row, statement) else {
                 found.rest = .changes(above: last, upTo: upTo, table: table)
                 return
             }
@@ -119,24 +121,43 @@ struct RowListing {
         }
     }
 
-    private mutating func readChanges(above: TimeStamp, upTo: TimeStamp) throws {
+    /// Reads the rows in the order in which they are stored, of one table or of all.
+    ///
+    /// A search in an index costs several times the next row here. Where most rows are of other tables, it is cheaper all the same.
+    ///
+    /// - Returns: where to continue by the table's index; `nil` where the answer is full or at its end.
+    private mutating func scanChanges(of table: Int?, above: TimeStamp, upTo: TimeStamp) throws -> TimeStamp? {
         let plan = PullPlan(OwnerKnowledge(floor: above), heads: heads)
-        if plan.isEmpty { return }
+        if plan.isEmpty { return nil }
         defer { reader.cursors.reset() }
         var merge = try RowMerge(plan, reader.cursors)
         var last = above
+        var othersLeft = Self.maximumOthers
         while let row = merge.current {
-            if row.timeStamp > upTo { return }
-            guard try row.cursor.withRow({ try take($0) }) else {
-                found.rest = .changes(above: last, upTo: upTo, table: nil)
-                return
+            if row.timeStamp > upTo { return nil }
+            let isTaken = try row.cursor.withRow { row, statement in
+                if let table, row.table != Int64(table) {
+                    othersLeft -= 1
+                    return true
+                }
+                othersLeft += 1
+                return try take(row, statement)
+            }
+            guard isTaken else {
+                found.rest = .changes(above: last, upTo: upTo, table: table)
+                return nil
             }
             last = row.timeStamp
+            if othersLeft == 0 { return last }
             try merge.advance()
         }
         // Only named devices have rows that a scan passes over.
         guard merge.suspendedAt == nil else { throw disorder }
+        return nil
     }
+
+    /// How many rows of other tables are passed, more than the table's own.
+    private static let maximumOthers = 32
 
     // MARK: Records
 
@@ -153,23 +174,23 @@ struct RowListing {
         try statement.bind(blob: bytes.span.bytes, at: 3)
     }
 
-    private func isIn(_ table: Int, _ row: borrowing Statement) throws -> Bool {
-        try row.integer(at: 0) == heads.number && row.integer(at: 3) == Int64(table)
+    private func isIn(_ table: Int, _ row: FileRecords.Row) -> Bool {
+        row.owner == heads.number && row.table == Int64(table)
     }
 
     /// Adds a verified row; false where the answer is full.
-    private mutating func take(_ row: borrowing Statement) throws -> Bool {
-        let size = try row.withBytes(at: 5) { $0.byteCount }
-        guard found.rows.isEmpty || found.rows.count < limit && bytes + size <= query.maximumBytes else { return false }
-        guard let id = RowID(utf8: try row.bytes(at: 4)), let timeStamp = TimeStamp(rawValue: try row.integer(at: 2))
-        else { throw StreamFailure.damaged("a row of owner \(heads.number) is damaged") }
-        bytes += size
-        found.rows.append(
-            StreamRow(
-                table: Int(try row.integer(at: 3)), id: id, timeStamp: timeStamp,
-                createdAt: try row.integer(at: 8), isExact: try row.integer(at: 7) != 0,
-                json: try row.bytes(at: 5)))
-        return true
+    private mutating func take(_ row: FileRecords.Row, _ statement: borrowing Statement) throws -> Bool {
+        guard let timeStamp = TimeStamp(rawValue: row.timeStamp) else {
+            throw StreamFailure.damaged("a row of owner \(heads.number) is damaged")
+        }
+        return try statement.withBytes(at: 5) { json in
+            let hasSpace = found.rows.count < limit && found.json.count + json.byteCount <= query.maximumBytes
+            guard found.rows.isEmpty || hasSpace else { return false }
+            found.append(
+                table: Int(row.table), timeStamp: timeStamp, createdAt: row.createdAt, isExact: row.isExact != 0,
+                json: json)
+            return true
+        }
     }
 
     /// Verifies the row before a position in the index by id.
@@ -196,5 +217,17 @@ struct RowListing {
         try bind(table, to: &statement)
         try statement.bind(integer: timeStamp.rawValue, at: 3)
         if try statement.step() { _ = try FileRecords.checkRow(statement) }
+    }
+}
+
+extension RawSpan {
+    /// Compares as SQLite does: byte by byte, and what begins with the other is greater.
+    fileprivate func isGreater(than other: [UInt8]) -> Bool {
+        for index in 0..<min(byteCount, other.count) {
+            // In bounds of both.
+            let byte = unsafeLoad(fromByteOffset: index, as: UInt8.self)
+            if byte != other[index] { return byte > other[index] }
+        }
+        return byteCount > other.count
     }
 }

@@ -25,11 +25,18 @@ package protocol Face: Sendable {
     /// - Throws: ``Problem``, or an error of the session.
     func respond(to request: FaceRequest, _ session: any FaceSession) async throws -> HTTPResponse
 
+    /// Responds where nothing must be waited for or read, as at an idle device; `nil` otherwise.
+    func respondAtOnce(to request: FaceRequest, _ session: any FaceSession) throws(Problem) -> HTTPResponse?
+
     /// The response for a problem, also for one that the gateway found before the face saw the request.
     func response(to problem: Problem) -> HTTPResponse
 }
 
 extension Face {
+    package func respondAtOnce(
+        to request: FaceRequest, _ session: any FaceSession
+    ) throws(Problem) -> HTTPResponse? { nil }
+
     package func response(to problem: Problem) -> HTTPResponse { problem.response }
 }
 
@@ -159,6 +166,9 @@ package protocol FaceSession: Sendable {
         _ selection: StreamSelection, limit: Int, leastHead: TimeStamp
     ) async throws -> (rows: [FaceRow], rest: StreamSelection?, head: TimeStamp)
 
+    /// Whether the caller's stream ends at a timeStamp, as far as that is known without waiting.
+    func isDrained(at timeStamp: TimeStamp) -> Bool
+
     /// Responds with pieces that are made one after the other, while the client reads.
     ///
     /// The first is made before the response begins, so that its failure is a response of its own, and one that is also the last
@@ -200,6 +210,9 @@ package protocol FaceSession: Sendable {
     ///
     /// - Parameter isFresh: also those that other gateways have written since this one read them.
     func positions(isFresh: Bool) async throws -> [String: Int64]
+
+    /// What this gateway has in memory of a position; `nil` if it has nothing.
+    func knownPosition(_ name: String) -> Int64?
 
     /// Raises positions of the device.
     ///

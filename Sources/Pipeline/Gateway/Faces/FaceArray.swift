@@ -3,31 +3,34 @@ import SyncModel
 
 /// The JSON array of a long answer, made in pieces.
 package struct FaceArray: Sendable {
-    private var bytes: [UInt8] = []
+    private var writer = JSONWriter()
     private var hasBegun = false
 
     package init() {}
 
+    /// Makes space for rows that will be added; most have less than half a kilobyte.
+    package mutating func reserve(rows count: Int) { writer.reserve(512 * count) }
+
     package mutating func add(_ write: (inout JSONWriter) -> Void) {
-        bytes.append(UInt8(ascii: hasBegun ? "," : "["))
-        hasBegun = true
-        var writer = JSONWriter(capacity: 256)
+        if !hasBegun { begin() }
         write(&writer)
-        bytes.append(contentsOf: writer.take())
+    }
+
+    private mutating func begin() {
+        hasBegun = true
+        writer.beginArray()
     }
 
     /// Whether something was added since the last piece.
-    package var hasMore: Bool { !bytes.isEmpty }
+    package var hasMore: Bool { !writer.bytes.isEmpty }
 
     /// What was added since the last piece.
-    package mutating func piece() -> FacePiece {
-        defer { bytes = [] }
-        return FacePiece(bytes, isLast: false)
-    }
+    package mutating func piece() -> FacePiece { FacePiece(writer.takePart(), isLast: false) }
 
     /// The last piece, with what was added since the one before.
     package mutating func end() -> FacePiece {
-        defer { bytes = [] }
-        return FacePiece(bytes + Array(hasBegun ? "]".utf8 : "[]".utf8), isLast: true)
+        if !hasBegun { begin() }
+        writer.endArray()
+        return FacePiece(writer.take(), isLast: true)
     }
 }

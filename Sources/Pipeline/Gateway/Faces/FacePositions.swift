@@ -47,6 +47,9 @@ final class FacePositions: Sendable {
         self.logger = logger
     }
 
+    /// What is in memory of a position.
+    func known(_ name: String, of device: Device) -> Int64? { state.withLock { $0.devices[device]?.values[name] } }
+
     /// - Parameter isFresh: reads the registry, too, which other gateways write.
     func positions(of device: Device, isFresh: Bool) async throws(DeviceRegistryError) -> [String: Int64] {
         if !isFresh, let known = state.withLock({ $0.devices[device]?.values }) { return known }

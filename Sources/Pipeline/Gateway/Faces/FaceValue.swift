@@ -65,8 +65,8 @@ package struct FaceValue: Sendable {
 extension FaceRow {
     /// Whether it has every value that a client gave, by column.
     package func has(_ values: [FaceValue?], in table: Table) -> Bool {
-        values.enumerated().allSatisfy { column, given in
-            given.map { value(column, in: table).elementsEqual($0.canonical) } ?? true
+        zip(values, self.values(in: table)).allSatisfy { given, stored in
+            given.map { stored.elementsEqual($0.canonical) } ?? true
         }
     }
 }
@@ -120,6 +120,14 @@ extension JSONWriter {
         }
     }
 
+    /// Writes a time in microseconds since 1970, in RFC 3339 and UTC, with six decimals or with three.
+    package mutating func time(_ microseconds: Int64, inMilliseconds: Bool = false) {
+        unescaped { bytes in
+            CanonicalTimestamp.append(microseconds, to: &bytes)
+            if inMilliseconds { bytes.endTimeWithMilliseconds() }
+        }
+    }
+
     /// Writes a refusal as the problem documents of faces have it.
     ///
     /// - Parameter position: of the row in the request.
@@ -129,6 +137,14 @@ extension JSONWriter {
             writer.member("code", refusal.code.rawValue)
             writer.member("message", refusal.message)
         }
+    }
+}
+
+extension [UInt8] {
+    /// Leaves out the last three decimals of the canonical time at the end.
+    mutating func endTimeWithMilliseconds() {
+        removeLast(4)
+        append(UInt8(ascii: "Z"))
     }
 }
 

@@ -107,6 +107,9 @@ extension GatewayHandler {
             let schema = try newestSchema()
             if let problem = faces.problem(of: face, with: schema) { throw Problem(.notReady, problem) }
             let session = GatewaySession(self, caller, device, schema, of: face)
+            if let response = try face.respondAtOnce(to: request, session) {
+                return HTTPHandlerResult.response(response).adding(status)
+            }
             return inTask(of: face) {
                 var response = try await face.respond(to: request, session)
                 try self.checkRevoked(device)

@@ -16,6 +16,8 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     private let scope: String
     /// What the response may have in memory besides a page of a stream.
     private let reservation = Mutex<ResponseReservation?>(nil)
+    /// What a response that is sent in pieces has in memory until it ends.
+    private let reservationOfPieces = Mutex<ResponseReservation?>(nil)
 
     init(
         _ handler: GatewayHandler<Log, Link, Auth>, _ caller: Caller, _ device: Device, _ schema: SchemaHistory.Entry,
@@ -77,7 +79,7 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
             reservation.withLock { $0 = reserved }
             outcome = try await handler.addingRows(to: outcome, of: upload, caller, device, until: deadline)
         }
-        return try await outcome.forFace { try await self.row(of: $0, $1) }
+        return try await outcome.forFace(of: device) { try await self.row(of: $0, $1) }
     }
 
     /// A row that exceeded what an outcome shows.
@@ -93,20 +95,34 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         let deadline = handler.clock.now() + handler.configuration.outcomeWait
         let query = StreamQuery(
             of: device.caller, selection, limit: limit, maximumBytes: Self.pageBytes, leastHead: leastHead)
-        let reserved = try await handler.reservePage(of: 2 * Self.pageBytes, for: caller, until: deadline)
+        let isReserved = reservationOfPieces.withLock { $0 != nil }
+        let reserved = isReserved ? nil : try await reserve(pages: 2, until: deadline)
         defer { withExtendedLifetime(reserved) {} }
         guard
             let found = try await handler.link.rows(query, within: handler.clock.remaining(until: deadline))
         else { throw Problem(.positionAhead, "the position is above everything that this server has: begin again") }
-        var reader = FaceRowReader()
-        var rows: [FaceRow] = []
-        rows.reserveCapacity(found.rows.count)
-        for row in found.rows { rows.append(try reader.row(row)) }
+        let reader = FaceDevice(device)
+        let rows = try found.rows.map { row throws(Problem) in
+            try FaceRow(
+                found.json, at: row.json, table: row.table, createdAt: row.createdAt, isExact: row.isExact,
+                for: reader)
+        }
         return (rows, found.rest, found.head)
     }
 
+    private func reserve(pages count: Int, until deadline: Duration) async throws(Problem) -> ResponseReservation {
+        try await handler.reservePage(of: count * Self.pageBytes, for: caller, until: deadline)
+    }
+
+    func isDrained(at timeStamp: TimeStamp) -> Bool {
+        let pull = OwnerPull(
+            owner: device.caller, knowledge: OwnerKnowledge(floor: timeStamp), leastHead: timeStamp)
+        guard let page = handler.link.idlePage(pull), case .rows(let rows) = page.content else { return false }
+        return rows.head == timeStamp
+    }
+
     /// The rows of one answer: those of a stream are sent while the next are read.
-    static var pageBytes: Int { 256 << 10 }
+    static var pageBytes: Int { 512 << 10 }
 
     func stream(
         _ headers: [HTTPField], _ next: @escaping @Sendable () async throws -> FacePiece
@@ -115,6 +131,9 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         if first.isLast {
             return HTTPResponse(status: 200, headers: headers, body: first.bytes, isCompressible: true)
         }
+        // A piece in the connection's buffer, and the rows and the text of the next.
+        let reserved = try await reserve(pages: 3, until: handler.clock.now() + handler.configuration.outcomeWait)
+        reservationOfPieces.withLock { $0 = reserved }
         let pieces = FacePieces(clock: handler.clock, patience: handler.configuration.keepAlive)
         return pieces.response(200, headers, first: first, next)
     }
@@ -132,6 +151,8 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         }
         return own
     }
+
+    func knownPosition(_ name: String) -> Int64? { handler.positions?.known(scope + name, of: device) }
 
     func raise(_ raised: [String: Int64], isDurable: Bool) async throws {
         guard let positions = handler.positions else { return }

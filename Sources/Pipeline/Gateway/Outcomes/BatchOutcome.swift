@@ -160,11 +160,13 @@ struct BatchOutcome: Sendable {
 
     /// The results for a face, whose changes are all of one owner.
     ///
-    /// - Parameter row: reads a row that exceeded what an outcome shows.
+    /// - Parameters:
+    ///   - device: the one that sent the changes.
+    ///   - row: reads a row that exceeded what an outcome shows.
     func forFace(
-        row: (_ table: Int, RowID) async throws -> FaceRow?
+        of device: Device, row: (_ table: Int, RowID) async throws -> FaceRow?
     ) async throws -> FaceOutcome {
-        var reader = FaceRowReader()
+        let reader = FaceDevice(device)
         var results: [FaceOutcome.Result] = []
         results.reserveCapacity(summary.changeCount)
         for slot in slots {
@@ -174,7 +176,8 @@ struct BatchOutcome: Sendable {
                 var shown: FaceRow?
                 switch self.row(of: result, parts[part]) {
                 case .none: break
-                case .row(let json): shown = try reader.read(json, table: result.table)
+                case .row(let json):
+                    shown = try FaceRow(json, at: 0..<json.count, table: result.table, for: reader)
                 case .sameAs(let index): shown = results[index].row
                 case .leftOut: shown = try await row(result.table, result.id)
                 }
