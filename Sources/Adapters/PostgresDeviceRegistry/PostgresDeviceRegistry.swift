@@ -43,6 +43,8 @@ package final class PostgresDeviceRegistry: DeviceRegistry {
             maximumPerCaller: maximumPerCaller)
     }
 
+    package var isShared: Bool { true }
+
     package func record(_ sightings: [DeviceSighting]) async throws(DeviceRegistryError) {
         let byShard = Dictionary(grouping: sightings) { sessions.number(of: $0.device.caller) }
         var failure: DeviceRegistryError?

@@ -91,6 +91,9 @@ package final class SQLiteDeviceRegistry: DeviceRegistry {
         ) STRICT, WITHOUT ROWID
         """
 
+    /// It is in the folder of one process.
+    package var isShared: Bool { false }
+
     package func record(_ sightings: [DeviceSighting]) async throws(DeviceRegistryError) {
         var rest = sightings[...]
         while !rest.isEmpty {

@@ -70,7 +70,9 @@ struct CrudRecord: Sendable {
 
 extension JSONWriter {
     /// Writes a row as a record.
-    mutating func record(_ row: FaceRow, _ columns: [Column], owner: SyncID) {
+    ///
+    /// - Parameter owner: its syncId as JSON.
+    mutating func record(_ row: FaceRow, _ columns: [Column], owner: [UInt8]) {
         object { writer in
             writer.name("id")
             row.writeID(to: &writer)
@@ -79,7 +81,8 @@ extension JSONWriter {
             if let createdAt = row.createdAt { writer.time(createdAt, inMilliseconds: true) } else { writer.null() }
             writer.name("updated_at")
             row.writeUpdatedAt(to: &writer)
-            writer.member("user_id", owner.text)
+            writer.name("user_id")
+            writer.raw(owner)
             writer.member("sync_status", "synced" as StaticString)
         }
     }

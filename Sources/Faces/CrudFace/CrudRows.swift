@@ -1,5 +1,6 @@
 import FanOutLink
 import Gateway
+import JSONText
 import SyncModel
 
 /// The caller's rows, never older than what the device wrote.
@@ -8,8 +9,15 @@ import SyncModel
 /// device, and no read is older.
 struct CrudRows: Sendable {
     let session: any FaceSession
+    /// The caller's syncId as JSON.
+    let owner: [UInt8]
 
-    init(_ session: any FaceSession) { self.session = session }
+    init(_ session: any FaceSession) {
+        self.session = session
+        var writer = JSONWriter()
+        writer.value(session.device.caller.text)
+        owner = writer.take()
+    }
 
     /// The name of the position; one of another history means nothing.
     private var name: String { "\(session.epoch) written" }

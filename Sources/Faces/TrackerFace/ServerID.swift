@@ -29,22 +29,26 @@ enum ServerID {
     /// The times that ids can hold: from 1970 to 9999.
     static let range = Int64(0)..<253_402_300_800_000_000
 
+    /// The positions of dashes in a UUID, as bits.
+    private static let dashes: UInt64 = 1 << 8 | 1 << 13 | 1 << 18 | 1 << 23
+
     /// When a document was created, in microseconds since 1970, where its id says so: one of ``make(of:createdOn:updatedOn:values:)``,
     /// or a UUID of version 7.
     static func createdOn(_ id: Span<UInt8>) -> Int64? {
-        guard id.count == 36 else { return nil }
+        guard id.count == 36, id[14] == UInt8(ascii: "7") || id[14] == UInt8(ascii: "8") else { return nil }
         var (high, low): (UInt64, UInt64) = (0, 0)
         for position in id.indices {
             let letter = id[position]
-            switch (position, letter) {
-            case (8, _), (13, _), (18, _), (23, _):
-                guard letter == UInt8(ascii: "-") else { return nil }
-            case (_, UInt8(ascii: "0")...UInt8(ascii: "9")):
-                (high, low) = (high << 4 | low >> 60, low << 4 | UInt64(letter - UInt8(ascii: "0")))
-            case (_, UInt8(ascii: "a")...UInt8(ascii: "f")), (_, UInt8(ascii: "A")...UInt8(ascii: "F")):
-                (high, low) = (high << 4 | low >> 60, low << 4 | UInt64((letter | 0x20) - UInt8(ascii: "a") + 10))
+            let digit: UInt8
+            switch letter {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = letter - UInt8(ascii: "0")
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = letter - UInt8(ascii: "a") + 10
+            case UInt8(ascii: "A")...UInt8(ascii: "F"): digit = letter - UInt8(ascii: "A") + 10
+            case UInt8(ascii: "-") where dashes >> position & 1 == 1: continue
             default: return nil
             }
+            if dashes >> position & 1 == 1 { return nil }
+            (high, low) = (high << 4 | low >> 60, low << 4 | UInt64(digit))
         }
         guard low >> 62 == 0b10 else { return nil }
         let milliseconds = Int64(high >> 16)

@@ -5,6 +5,9 @@ import SyncModel
 /// Gateways write it seldom and many devices at once; it may lose the last minute, and nothing else depends on it. Whether a device
 /// is revoked is not in it, but in `control`.
 package protocol DeviceRegistry: Sendable {
+    /// Whether other processes write it, too.
+    var isShared: Bool { get }
+
     /// Adds what was seen; in any order, also again after an error, which may concern a part of it.
     ///
     /// - Parameter sightings: at most one of each device.

@@ -305,6 +305,7 @@ import Testing
 
 /// A registry that a test can take away, and the decisions about devices.
 final class KnownDevices: DeviceRegistry {
+    let isShared: Bool
     let time = Mutex<Int64>(1)
     let isAway = Mutex(false)
     /// How many devices each call that succeeded wrote.
@@ -313,7 +314,10 @@ final class KnownDevices: DeviceRegistry {
     private let revoked = Mutex(RevokedDevices())
     private let handler = Mutex<(@Sendable () -> Void)?>(nil)
 
-    init(_ registry: any DeviceRegistry) { self.registry = registry }
+    init(_ registry: any DeviceRegistry, isShared: Bool = true) {
+        self.registry = registry
+        self.isShared = isShared
+    }
 
     var gateway: GatewayDevices {
         GatewayDevices(

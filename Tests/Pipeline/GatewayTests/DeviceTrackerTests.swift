@@ -61,6 +61,7 @@ import Testing
 
 /// A registry that only remembers what is recorded.
 final class RecordedSightings: DeviceRegistry {
+    let isShared = true
     let seen = Mutex<[DeviceSighting]>([])
     let fails = Mutex(false)
     /// What happens while the next call runs.

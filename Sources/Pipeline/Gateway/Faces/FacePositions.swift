@@ -13,6 +13,8 @@ final class FacePositions: Sendable {
         var values: [String: Int64] = [:]
         /// The names that are not written yet.
         var unwritten: Set<String> = []
+        /// Whether those of the registry are among the values.
+        var isRead = false
     }
 
     private struct State {
@@ -28,6 +30,11 @@ final class FacePositions: Sendable {
         mutating func merge(_ values: [String: Int64], into device: Device) {
             guard devices[device] != nil || makeSpace() else { return }
             devices[device, default: Entry()].values.merge(values, uniquingKeysWith: max)
+        }
+
+        mutating func read(_ stored: [String: Int64], of device: Device) {
+            merge(stored, into: device)
+            devices[device]?.isRead = true
         }
     }
 
@@ -52,10 +59,12 @@ final class FacePositions: Sendable {
 
     /// - Parameter isFresh: reads the registry, too, which other gateways write.
     func positions(of device: Device, isFresh: Bool) async throws(DeviceRegistryError) -> [String: Int64] {
-        if !isFresh, let known = state.withLock({ $0.devices[device]?.values }) { return known }
+        if !isFresh || !registry.isShared, let known = state.withLock({ $0.devices[device] }), known.isRead {
+            return known.values
+        }
         let stored = try await registry.positions(of: device)
         return state.withLock { state in
-            state.merge(stored, into: device)
+            state.read(stored, of: device)
             return state.devices[device]?.values ?? stored
         }
     }

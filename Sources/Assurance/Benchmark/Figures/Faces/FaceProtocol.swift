@@ -12,12 +12,14 @@ enum FaceProtocol: String, Sendable, CaseIterable, CustomStringConvertible {
 
     var description: String { rawValue }
 
-    /// Documents and records are uploaded one after the other, and a CRUD client has no position: it always reads everything.
+    /// Documents and records are uploaded one after the other; a CRUD client has no position: it always reads everything; a tracker
+    /// asks for devices before rows.
     func does(_ work: FaceWorkKind) -> Bool {
         switch self {
-        case .v1, .rest, .sqliteNow: true
-        case .tracker: work != .upload100
-        case .crud: work != .upload100 && work != .idle
+        case .v1: true
+        case .rest, .sqliteNow: work != .devices
+        case .tracker: work != .upload100 && work != .idle
+        case .crud: work != .upload100 && work != .idle && work != .devices
         }
     }
 
@@ -117,11 +119,11 @@ enum FaceProtocol: String, Sendable, CaseIterable, CustomStringConvertible {
         }
     }
 
-    /// The first request of a sync, which finds out that there is nothing new.
-    func idle(_ requests: Requests, at head: Int) -> [UInt8] {
+    /// Finds out which devices uploaded, and that nothing of theirs is new.
+    func devices(_ requests: Requests, at head: Int) -> [[UInt8]] {
         self == .tracker
-            ? requests.face("/tracker/devices?after=\(Self.time(head))")
-            : download(requests, above: head, limit: 1000)
+            ? [requests.face("/tracker/devices?after=\(Self.time(head))")]
+            : [requests.face("/v1/devices"), download(requests, above: head, limit: 1000)]
     }
 
     /// How many rows an answer to a download has.

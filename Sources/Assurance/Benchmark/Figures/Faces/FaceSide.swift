@@ -84,19 +84,18 @@ struct FaceSide {
             }
             uploaded += owners.count * count * size
             return cost
-        case .download, .idle:
-            let isIdle = work == .idle
-            let positions = isIdle ? history.heads : history.positions
+        case .download, .idle, .devices:
+            let positions = work == .download ? history.positions : history.heads
             let requests = positions.indices.map { index in
-                isIdle
-                    ? contract.idle(reader(index), at: positions[index])
-                    : contract.download(reader(index), above: positions[index], limit: FaceHistory.rowCount)
+                work == .devices
+                    ? contract.devices(reader(index), at: positions[index])
+                    : [contract.download(reader(index), above: positions[index], limit: FaceHistory.rowCount)]
             }
             return try await cost(count) { index in
                 let connection = try LoadConnection(port: port)
                 var rows = 0
-                for _ in 0..<count {
-                    try connection.exchange(requests[index]) { status, body in
+                for request in repeatElement(requests[index], count: count).joined() {
+                    try connection.exchange(request) { status, body in
                         try LoadConnection.check(status, body, 200)
                         rows += contract.rows(in: body)
                     }
@@ -104,7 +103,7 @@ struct FaceSide {
                 return rows
             } results: { side, rows in
                 side.downloaded += rows.reduce(0, +)
-                if !isIdle { side.downloads += count * rows.count }
+                if work == .download { side.downloads += count * rows.count }
             }
         }
     }

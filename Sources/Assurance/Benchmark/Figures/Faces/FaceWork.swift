@@ -66,6 +66,8 @@ enum FaceWorkKind: String, CaseIterable {
     case download = "download_1000"
     /// Whether there is anything new, where there is nothing.
     case idle
+    /// The same, and which devices uploaded.
+    case devices
 
     /// How often each owner does it in a round: long enough for the clock, short enough that all meet the same disturbances.
     func count(_ scale: Scale) -> Int {
@@ -74,6 +76,7 @@ enum FaceWorkKind: String, CaseIterable {
         case .upload100: scale.pick(1, 3, 6)
         case .download: scale.pick(1, 6, 12)
         case .idle: scale.pick(1, 60, 120)
+        case .devices: scale.pick(1, 30, 60)
         }
     }
 }
