@@ -58,6 +58,33 @@ import Testing
         }
     }
 
+    /// A read begins beside the rows of other tables, and continues by the table's index where these are too many.
+    @Test(arguments: [1, 4, 1000]) func changesOfATableAreFoundAmongManyOfAnother(limit: Int) async throws {
+        let world = World()
+        for number in 0..<400 {
+            let isRare = [0, 5, 6, 60, 61, 62, 63, 64, 200, 399].contains(number)
+            let device = Device(caller: "abc", knowledgeID: "d\(number % 3)")
+            let change =
+                isRare
+                ? Change.note("n\(number)", body: "x", by: device.knowledgeID)
+                : Change.person("p\(number)", by: device.knowledgeID)
+            try world.upload([change], owner: "abc", device: device)
+        }
+        try await withFanOut(world) {
+            $0.rowIndexes = true
+        } _: { service in
+            try await service.caughtUp(with: world)
+            let all = world.stream(of: "abc")
+            for above in [0, 4, 5, 63, 199, 200].map({ all[$0].timeStamp }) + [.zero] {
+                for table in [0, 1] {
+                    try await service.expect(
+                        all.filter { above < $0.timeStamp && $0.key.table == table },
+                        .changes(above: above, upTo: .maximum, table: table), of: "abc", limit: limit, world)
+                }
+            }
+        }
+    }
+
     @Test func rowsComeInTheOrderOfTheIdsAskedFor() async throws {
         try await withListing { world, service in
             let rows = world.stream(of: "abc").filter { $0.key.table == 0 }.prefix(20).reversed()
