@@ -71,6 +71,7 @@ package struct JSONWriter: Sendable {
     /// - Parameter name: without characters that need an escape.
     package mutating func name(_ name: StaticString) {
         let count = name.utf8CodeUnitCount
+        assert(name.needsNoEscape, "a name of the code has a quote, a backslash or a control character")
         bytes.append(addingCapacity: count + 4) { output in
             if needsComma { output.append(UInt8(ascii: ",")) }
             output.append(UInt8(ascii: "\""))
@@ -90,7 +91,8 @@ package struct JSONWriter: Sendable {
     }
 
     /// The next value is the member's value.
-    package mutating func name(_ name: String) {
+    // A literal is a StaticString.
+    @_disfavoredOverload package mutating func name(_ name: String) {
         comma()
         append(escaping: name)
         endName()
@@ -143,6 +145,7 @@ package struct JSONWriter: Sendable {
 
     /// - Parameter string: without characters that need an escape.
     package mutating func value(_ string: StaticString) {
+        assert(string.needsNoEscape, "a text of the code has a quote, a backslash or a control character")
         // The literal's bytes live as long as the program.
         unescaped { $0.append(Span(_unsafeStart: string.utf8Start, count: string.utf8CodeUnitCount)) }
     }
@@ -215,5 +218,11 @@ package struct JSONWriter: Sendable {
 
     private mutating func append(escaping text: String) {
         bytes.appendJSONString(text.utf8.span)
+    }
+}
+
+extension StaticString {
+    fileprivate var needsNoEscape: Bool {
+        withUTF8Buffer { $0.allSatisfy { $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") } }
     }
 }
