@@ -20,7 +20,7 @@ struct CrudDownload: Sendable {
         let row = try await rows.row(table.index, id, leastHead: rows.written())
         guard let row, !row.isDeleted else { throw Problem(.notFound, "there is no record of this id") }
         var writer = JSONWriter(capacity: 256)
-        writer.record(row, table.table.columns, owner: rows.owner)
+        writer.record(row, table.table.columns, rows.synced)
         return .uncached(200, writer.take())
     }
 
@@ -83,7 +83,7 @@ private final class CrudPages: Sendable {
     private func append(_ found: [FaceRow], _ state: inout State) {
         state.array.reserve(rows: found.count)
         for row in found where !row.isDeleted {
-            state.array.add { $0.record(row, table.table.columns, owner: rows.owner) }
+            state.array.add { $0.record(row, table.table.columns, rows.synced) }
             state.left -= 1
         }
         // At most as many rows were asked for as may be sent.

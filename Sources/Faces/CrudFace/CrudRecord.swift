@@ -71,8 +71,8 @@ struct CrudRecord: Sendable {
 extension JSONWriter {
     /// Writes a row as a record.
     ///
-    /// - Parameter owner: its syncId as JSON.
-    mutating func record(_ row: FaceRow, _ columns: [Column], owner: [UInt8]) {
+    /// - Parameter synced: ``CrudRows/synced``.
+    mutating func record(_ row: FaceRow, _ columns: [Column], _ synced: [UInt8]) {
         object { writer in
             writer.name("id")
             row.writeID(to: &writer)
@@ -81,9 +81,7 @@ extension JSONWriter {
             if let createdAt = row.createdAt { writer.time(createdAt, inMilliseconds: true) } else { writer.null() }
             writer.name("updated_at")
             row.writeUpdatedAt(to: &writer)
-            writer.name("user_id")
-            writer.raw(owner)
-            writer.member("sync_status", "synced" as StaticString)
+            writer.raw(synced)
         }
     }
 }

@@ -9,14 +9,15 @@ import SyncModel
 /// device, and no read is older.
 struct CrudRows: Sendable {
     let session: any FaceSession
-    /// The caller's syncId as JSON.
-    let owner: [UInt8]
+    /// The last members of every record: `user_id` and `sync_status`.
+    let synced: [UInt8]
 
     init(_ session: any FaceSession) {
         self.session = session
         var writer = JSONWriter()
-        writer.value(session.device.caller.text)
-        owner = writer.take()
+        writer.member("user_id", session.device.caller.text)
+        writer.member("sync_status", "synced" as StaticString)
+        synced = writer.take()
     }
 
     /// The name of the position; one of another history means nothing.

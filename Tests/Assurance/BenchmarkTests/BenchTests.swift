@@ -35,10 +35,11 @@ import Testing
         },
         "tokens": ["rs256", "es256", "eddsa"].flatMap { ["first_\($0)", "known_\($0)"] },
         "watchers": ["memory_per_stream", "server_cpu_per_waking", "streams"],
-        // Trackers and CRUD clients upload one document after the other, and the latter cannot ask for what is new.
+        // Trackers and CRUD clients upload one document after the other; the former ask for devices first, the latter cannot ask for what is new.
         "faces": [
             ("upload_1", ["rest", "tracker", "sqlitenow", "crud"]), ("upload_100", ["rest", "sqlitenow"]),
-            ("download_1000", ["rest", "tracker", "sqlitenow", "crud"]), ("idle", ["rest", "tracker", "sqlitenow"]),
+            ("download_1000", ["rest", "tracker", "sqlitenow", "crud"]), ("idle", ["rest", "sqlitenow"]),
+            ("devices", ["tracker"]),
         ].flatMap { work, faces in
             ["v1", "cpu_v1"].map { "\(work)_\($0)" }
                 + faces.flatMap { face in ["", "cpu_", "ratio_", "cpu_ratio_"].map { "\(work)_\($0)\(face)" } }

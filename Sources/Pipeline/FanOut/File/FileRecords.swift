@@ -85,13 +85,18 @@ enum FileRecords {
     static func checkRow(_ row: borrowing Statement) throws -> Int64 { try verifiedRow(row).checksum }
 
     /// The columns of ``checkRow(_:)``.
-    static func verifiedRow(_ row: borrowing Statement) throws -> Row {
+    ///
+    /// - Parameter withID: is lent the row's id.
+    static func verifiedRow(
+        _ row: borrowing Statement, withID body: (RawSpan) -> Void = { _ in }
+    ) throws -> Row {
         let record = Row(
             owner: try row.integer(at: 0), device: try row.integer(at: 1), timeStamp: try row.integer(at: 2),
             table: try row.integer(at: 3), isExact: try row.integer(at: 7), createdAt: try row.integer(at: 8),
             checksum: try row.integer(at: 6))
         let content = try row.withBytes(at: 4) { id in
-            try row.withBytes(at: 5) { json in
+            body(id)
+            return try row.withBytes(at: 5) { json in
                 Checksum.row(
                     owner: record.owner, device: record.device, timeStamp: record.timeStamp, table: record.table,
                     isExact: record.isExact, createdAt: record.createdAt, id: id, json: json)

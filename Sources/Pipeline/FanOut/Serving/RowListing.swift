@@ -76,19 +76,20 @@ struct RowListing {
         try bind(table, to: &statement)
         try bind(after, to: &statement)
         try checkBefore(table, id: after)
-        var last = Array((after?.text ?? "").utf8)
+        // The ids of the row before, and of this one.
+        var (last, next) = (Array((after?.text ?? "").utf8), [UInt8]())
         while try statement.step() {
-            let row = try FileRecords.verifiedRow(statement)
+            let row = try FileRecords.verifiedRow(statement) { id in
+                next.removeAll(keepingCapacity: true)
+                id.withUnsafeBytes { next.append(contentsOf: $0) }
+            }
             guard isIn(table, row) else { return }
-            guard try statement.withBytes(at: 4, { $0.isGreater(than: last) }) else { throw disorder }
+            guard last.lexicographicallyPrecedes(next) else { throw disorder }
             guard try take(row, statement) else {
                 found.rest = .table(table, after: last.isEmpty ? nil : RowID(utf8: last))
                 return
             }
-            try statement.withBytes(at: 4) { id in
-                last.removeAll(keepingCapacity: true)
-                id.withUnsafeBytes { last.append(contentsOf: $0) }
-            }
+            swap(&last, &next)
         }
     }
 
@@ -217,17 +218,5 @@ struct RowListing {
         try bind(table, to: &statement)
         try statement.bind(integer: timeStamp.rawValue, at: 3)
         if try statement.step() { _ = try FileRecords.checkRow(statement) }
-    }
-}
-
-extension RawSpan {
-    /// Compares as SQLite does: byte by byte, and what begins with the other is greater.
-    fileprivate func isGreater(than other: [UInt8]) -> Bool {
-        for index in 0..<min(byteCount, other.count) {
-            // In bounds of both.
-            let byte = unsafeLoad(fromByteOffset: index, as: UInt8.self)
-            if byte != other[index] { return byte > other[index] }
-        }
-        return byteCount > other.count
     }
 }
