@@ -33,7 +33,11 @@ final class FacePieces: Sendable {
         while true {
             guard await stream.send(piece.bytes) else { return }
             sent.wrappingAdd(1, ordering: .relaxed)
-            if piece.isLast { return stream.finish() }
+            if piece.isLast {
+                // Until then the piece is in memory, as what was reserved for the response.
+                if await stream.drain() { stream.finish() }
+                return
+            }
             do {
                 piece = try await next()
             } catch {

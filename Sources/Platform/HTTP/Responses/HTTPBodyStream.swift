@@ -101,6 +101,18 @@ package final class HTTPBodyStream: Sendable {
         }
     }
 
+    /// Waits until everything that was written is passed to the connection; `false` if the stream has ended before, or the task was
+    /// cancelled.
+    package func drain() async -> Bool {
+        while true {
+            let (isEmpty, hasEnded) = state.withLock { ($0.buffer.isEmpty, $0.hasEnded) }
+            if hasEnded { return false }
+            if isEmpty { return true }
+            if Task.isCancelled { return false }
+            await waitForSpace(capacity)
+        }
+    }
+
     /// Ends the response properly once the buffer is sent.
     package func finish() {
         end { $0.isFinished = true }
