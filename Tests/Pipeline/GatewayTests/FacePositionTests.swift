@@ -56,6 +56,18 @@ import Testing
             #expect(try await exchange("GET", "/position/at-7", gateway) == "true")
         }
     }
+
+    /// As of one that a task makes.
+    @Test(arguments: ["at-7", "at-x", "known"]) func anAnswerSaysWhatIsLeftOfTheRates(what: String) async throws {
+        try await withGateway {
+            $0.faces = GatewayFaces([PositionFace()])
+            $0.configuration.deviceRates = Rates(requests: 100)
+        } test: { gateway in
+            let answer = try await gateway.exchange("GET", "/position/\(what)", headers: ["X-Device-Id: k1"])
+            #expect(answer.status == (what == "at-x" ? 422 : 200))
+            #expect(answer["ratelimit"]?.hasPrefix(#""device-requests";r=999;"#) == true)
+        }
+    }
 }
 
 /// Shows what its session knows.
@@ -66,7 +78,8 @@ private struct PositionFace: Face {
     func problem(with schema: Schema) -> String? { nil }
 
     func respondAtOnce(to request: FaceRequest, _ session: any FaceSession) throws(Problem) -> HTTPResponse? {
-        guard let at = request.parameters[0].split(separator: "-").last.flatMap({ Int64($0) }) else { return nil }
+        guard request.parameters[0].hasPrefix("at-") else { return nil }
+        guard let at = Int64(request.parameters[0].dropFirst(3)) else { throw Problem(.invalidRequest, "no number") }
         return .json(200, Array("\(session.isDrained(at: TimeStamp(at)))".utf8))
     }
 

@@ -107,15 +107,15 @@ extension GatewayHandler {
             let schema = try newestSchema()
             if let problem = faces.problem(of: face, with: schema) { throw Problem(.notReady, problem) }
             let session = GatewaySession(self, caller, device, schema, of: face)
-            if let response = try face.respondAtOnce(to: request, session) {
-                return HTTPHandlerResult.response(response).adding(status)
+            return try Self.adding(status) { () throws(Problem) in
+                if let response = try face.respondAtOnce(to: request, session) { return .response(response) }
+                return inTask(of: face) {
+                    var response = try await face.respond(to: request, session)
+                    try self.checkRevoked(device)
+                    if response.reservation == nil { response.reservation = session.takeReservation() }
+                    return response
+                }
             }
-            return inTask(of: face) {
-                var response = try await face.respond(to: request, session)
-                try self.checkRevoked(device)
-                if response.reservation == nil { response.reservation = session.takeReservation() }
-                return response
-            }.adding(status)
         } catch {
             return .response(respond(to: error, of: face))
         }

@@ -263,7 +263,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     }
 
     /// Adds the headers about the limits to the response of a request that has taken its tokens.
-    private static func adding(
+    static func adding(
         _ status: RateLimitStatus?, _ work: () throws(Problem) -> HTTPHandlerResult
     ) throws(Problem) -> HTTPHandlerResult {
         do throws(Problem) {
