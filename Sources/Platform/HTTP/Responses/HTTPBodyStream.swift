@@ -120,7 +120,11 @@ package final class HTTPBodyStream: Sendable {
 
     /// Breaks the response off at once and drops the buffer.
     package func abort() {
-        end { $0.isAborted = true }
+        end { state in
+            state.isAborted = true
+            // The connection ends only once its client reads.
+            (state.buffer, state.sent) = ([], 0)
+        }
     }
 
     package var hasEnded: Bool {
