@@ -9,8 +9,8 @@ import Testing
     /// Owners with rows of two tables, made by more devices than are outside the index by time, some of them deleted.
     private static func world() throws -> World {
         let world = World()
-        for number in 0..<240 {
-            let device = Device(caller: "abc", knowledgeID: "d\(number % 80)")
+        for number in 0..<360 {
+            let device = Device(caller: "abc", knowledgeID: "d\(number % 120)")
             let change =
                 number % 3 == 0
                 ? Change.note("n\(number % 70)", body: "x\(number)", by: device.knowledgeID)

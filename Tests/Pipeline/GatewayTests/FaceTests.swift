@@ -80,12 +80,51 @@ import Testing
             let answer = try await gateway.exchange(
                 "POST", "/echo/x", headers: Self.device, #"[{"id":"r0"},{"id":"r1"},{"id":"r1"}]"#)
             // A column that is newer than the row has its default.
-            let shown = #"{"conflict":{"name":"A","pay":"0.00"},"writer":"k2","at":7}"#
+            let shown = #"{"conflict":{"name":"A","pay":"0.00"},"id":"r1","writer":"k2","by":"other","isNamed":true,"at":7}"#
             #expect(answer.text == #"[{"applied":20},\#(shown),\#(shown)]"#)
             let batch = try #require(try gateway.batches.first)
             #expect(batch.batch == nil && batch.isAtomic && batch.device.knowledgeID == .k1)
             #expect(batch.grants == [Grant(owner: .abc, access: .write)])
             #expect(String(decoding: batch.changes, as: UTF8.self) == #"[{"id":"r0"},{"id":"r1"},{"id":"r1"}]"#)
+        }
+    }
+
+    /// Values are copied as the stream has them, so nothing in one may be taken for the row's own.
+    @Test(arguments: [
+        (#"{"syncId":"abc","knowledgeId":"k1"}"#, "device"), (#"{"syncId":"xyz","knowledgeId":"k1"}"#, "namesake"),
+        (#"{"syncId":"abc","knowledgeId":"say \"k1\""}"#, "other"),
+    ]) func aRowIsShownAsItIs(writer: String, by: String) async throws {
+        try await withFace { gateway in
+            let id = #"a\"b\\c\u0001é\n"#
+            let name = #""\\\",\"writer\":{\"syncId\":\"abc\"}, {[ \"""#
+            let row =
+                #"{"table":"person","id":"\#(id)","syncId":"abc","knowledgeId":"k\"9","timeStamp":7,"version":2,"#
+                + #""deleted":false,"values":{"name":\#(name),"pay":"1.50"},"writer":\#(writer)}"#
+            gateway.link.set(
+                .results(
+                    [(0, .conflict, nil)], summary: BatchSummary(changeCount: 1), rows: [0: row],
+                    ids: [0: "a\"b\\c\u{1}é\n"], head: 20),
+                ofPart: 0)
+            let answer = try await gateway.exchange(
+                "POST", "/echo/x", headers: Self.device, #"[{"id":"\#(id)"}]"#)
+            let author = writer.split(separator: #""knowledgeId":"#)[1].dropLast()
+            let shown =
+                #"{"conflict":{"name":\#(name),"pay":"1.50"},"id":"\#(id)","writer":\#(author),"by":"\#(by)","isNamed":true,"at":7}"#
+            #expect(answer.text == "[\(shown)]")
+        }
+    }
+
+    @Test func aRowOfANewerSchemaIsNotShownInPart() async throws {
+        try await withFace { gateway in
+            let row =
+                #"{"table":"person","id":"r1","syncId":"abc","knowledgeId":"k1","timeStamp":7,"version":2,"deleted":false,"#
+                + #""values":{"name":"A","pay":"1.50","new":1},"writer":{"syncId":"abc","knowledgeId":"k2"}}"#
+            gateway.link.set(
+                .results(
+                    [(0, .conflict, nil)], summary: BatchSummary(changeCount: 1), rows: [0: row], ids: [0: "r1"],
+                    head: 20), ofPart: 0)
+            let answer = try await gateway.exchange("POST", "/echo/x", headers: Self.device, #"[{"id":"r1"}]"#)
+            #expect(answer.status == 503 && answer.text.contains("\"not_ready\""))
         }
     }
 
@@ -158,15 +197,20 @@ private struct EchoFace: Face {
         for id in ids { batch.add { $0.member("id", id) } }
         let outcome = try await session.submit(batch)
         let table = session.schema.schema.tables[0]
-        writer.array { writer in
+        try writer.array { writer in
             for result in outcome.results {
+                let isNamed = try result.row.map { ids.contains(try $0.id.text) } ?? false
                 writer.object { writer in
                     if case .applied(let time, _) = result.status { writer.member("applied", time.rawValue) }
                     guard let row = result.row else { return }
                     writer.name("conflict")
                     writer.object { row.writeColumns(table.columns, to: &$0) }
+                    writer.name("id")
+                    row.writeID(to: &writer)
                     writer.name("writer")
                     row.writeWriter(to: &writer)
+                    writer.member("by", "\(row.writer)")
+                    writer.member("isNamed", isNamed)
                     writer.member("at", row.timeStamp.rawValue)
                 }
             }

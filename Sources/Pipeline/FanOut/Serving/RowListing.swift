@@ -152,8 +152,8 @@ struct RowListing {
             if othersLeft == 0 { return last }
             try merge.advance()
         }
-        // Only named devices have rows that a scan passes over.
-        guard merge.suspendedAt == nil else { throw disorder }
+        // Only named devices have rows that a scan passes over, and the head is always a row.
+        guard merge.suspendedAt == nil, last == heads.head else { throw disorder }
         return nil
     }
 

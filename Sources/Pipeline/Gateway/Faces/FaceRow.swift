@@ -37,10 +37,11 @@ package struct FaceRow: Sendable {
 
     /// - Parameters:
     ///   - json: has the row at a range.
+    ///   - schema: the one in which the face shows it.
     ///   - device: the one that sends the request.
     init(
         _ json: [UInt8], at range: Range<Int>, table: Int, createdAt: Int64? = nil, isExact: Bool? = nil,
-        for device: FaceDevice
+        in schema: Schema, for device: FaceDevice
     ) throws(Problem) {
         var places = Places()
         let bytes = json.span
@@ -51,6 +52,10 @@ package struct FaceRow: Sendable {
             let version = places.version, let values = places.values, let caller = places.caller,
             let author = places.author, let isDeleted = places.isDeleted
         else { throw Self.fault }
+        // A device that got a part of the row would never ask for the rest.
+        guard table < schema.tables.count, places.valueCount <= schema.tables[table].columns.count else {
+            throw Problem(.notReady, "a row was written under a schema version that this gateway is about to read")
+        }
         self.json = json
         (self.table, self.createdAt, self.isExact) = (table, createdAt, isExact)
         (self.timeStamp, self.version, self.isDeleted) = (timeStamp, version, isDeleted)

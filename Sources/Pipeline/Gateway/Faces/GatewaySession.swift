@@ -79,7 +79,7 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
             reservation.withLock { $0 = reserved }
             outcome = try await handler.addingRows(to: outcome, of: upload, caller, device, until: deadline)
         }
-        return try await outcome.forFace(of: device) { try await self.row(of: $0, $1) }
+        return try await outcome.forFace(of: device, schema.schema) { try await self.row(of: $0, $1) }
     }
 
     /// A row that exceeded what an outcome shows.
@@ -95,7 +95,7 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         let deadline = handler.clock.now() + handler.configuration.outcomeWait
         let query = StreamQuery(
             of: device.caller, selection, limit: limit, maximumBytes: Self.pageBytes, leastHead: leastHead)
-        let isReserved = reservationOfPieces.withLock { $0 != nil }
+        let isReserved = reservation.withLock { $0 != nil } || reservationOfPieces.withLock { $0 != nil }
         let reserved = isReserved ? nil : try await reserve(pages: 2, until: deadline)
         defer { withExtendedLifetime(reserved) {} }
         guard
@@ -105,7 +105,7 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         let rows = try found.rows.map { row throws(Problem) in
             try FaceRow(
                 found.json, at: row.json, table: row.table, createdAt: row.createdAt, isExact: row.isExact,
-                for: reader)
+                in: schema.schema, for: reader)
         }
         return (rows, found.rest, found.head)
     }

@@ -162,9 +162,10 @@ struct BatchOutcome: Sendable {
     ///
     /// - Parameters:
     ///   - device: the one that sent the changes.
+    ///   - schema: the one in which the face shows rows.
     ///   - row: reads a row that exceeded what an outcome shows.
     func forFace(
-        of device: Device, row: (_ table: Int, RowID) async throws -> FaceRow?
+        of device: Device, _ schema: Schema, row: (_ table: Int, RowID) async throws -> FaceRow?
     ) async throws -> FaceOutcome {
         let reader = FaceDevice(device)
         var results: [FaceOutcome.Result] = []
@@ -177,7 +178,7 @@ struct BatchOutcome: Sendable {
                 switch self.row(of: result, parts[part]) {
                 case .none: break
                 case .row(let json):
-                    shown = try FaceRow(json, at: 0..<json.count, table: result.table, for: reader)
+                    shown = try FaceRow(json, at: 0..<json.count, table: result.table, in: schema, for: reader)
                 case .sameAs(let index): shown = results[index].row
                 case .leftOut: shown = try await row(result.table, result.id)
                 }
