@@ -80,7 +80,8 @@ import Testing
             let answer = try await gateway.exchange(
                 "POST", "/echo/x", headers: Self.device, #"[{"id":"r0"},{"id":"r1"},{"id":"r1"}]"#)
             // A column that is newer than the row has its default.
-            let shown = #"{"conflict":{"name":"A","pay":"0.00"},"id":"r1","writer":"k2","by":"other","isNamed":true,"at":7}"#
+            let shown =
+                #"{"conflict":{"name":"A","pay":"0.00"},"id":"r1","writer":"k2","by":"other","isNamed":true,"at":7}"#
             #expect(answer.text == #"[{"applied":20},\#(shown),\#(shown)]"#)
             let batch = try #require(try gateway.batches.first)
             #expect(batch.batch == nil && batch.isAtomic && batch.device.knowledgeID == .k1)
