@@ -69,6 +69,8 @@ func cSupport(_ path: String) -> Target {
 let package = Package(
     name: "weir",
     products: [
+        // For apps: syncs the app's SQLite database.
+        .library(name: "WeirClient", targets: ["WeirClient"]),
         // A library of its own, for a process to be started with; nothing links it.
         .library(name: "FaultyDisk", type: .dynamic, targets: ["FaultyDisk"]),
         // Programs beside the server.
@@ -230,6 +232,9 @@ let package = Package(
         systemLibrary("CLibraries/CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
         systemLibrary("CLibraries/CZeroMQ", apt: "libzmq3-dev"),
         systemLibrary("CLibraries/CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
+
+        // Client: The library for apps, which needs SQLite and Foundation alone.
+        library("Client/WeirClient", ["CSQLite", "JSONText"]),
 
         // Assurance: Checking, simulating and measuring the pipeline.
         library(
@@ -427,6 +432,7 @@ let package = Package(
         tests("Platform/ThreadExecutorTests", ["AsyncPrimitives", "CThreadName", "TestResources", "ThreadExecutor"]),
         tests("Platform/YAMLTests", ["Fuzzing", "YAML"]),
         tests("Platform/ZeroMQTests", ["ThreadExecutor", "ZeroMQ"]),
+        tests("Client/WeirClientTests", ["CSQLite", "Fuzzing", "Seeded", "TestResources", "WeirClient"]),
         tests(
             "Assurance/BenchmarkTests",
             [

@@ -81,6 +81,18 @@ import Testing
         #expect(unwanted.isEmpty, "the program weir contains \(unwanted.sorted().joined(separator: ", "))")
     }
 
+    /// Apps on Apple platforms build it, too, where there is no Glibc.
+    @Test func theClientNeedsSQLiteAndFoundationAlone() throws {
+        let closure = repository.closure(of: "WeirClient")
+        #expect(closure == FolderRule.neededByClient.union(["WeirClient"]))
+        for target in repository.sources where closure.contains(target.name) {
+            for (file, text) in try Repository.texts(below: "Sources/\(target.path)") {
+                let other = Repository.imports(of: text).subtracting(closure).subtracting(["Foundation", "Dispatch"])
+                #expect(other.isEmpty, "\(file) imports \(other.sorted().joined(separator: ", "))")
+            }
+        }
+    }
+
     /// The first code block of the document lists the folders, each at the beginning of a line: `Pipeline/  the stages`.
     @Test func theDocumentNamesTheFoldersOfSources() throws {
         let block = try Repository.text(of: "docs/architecture.md").split(separator: "\n").map(String.init)
@@ -158,7 +170,7 @@ import Testing
         let repository = try Repository(
             manifest: """
                 library("Pipeline/Ingest", ["ChangeLog"]), library("Pipeline/PartitionSupervision"),
-                library("Ports/ChangeLog"), library(
+                library("Ports/ChangeLog"), library("Client/WeirClient", ["CSQLite"]), library(
                     "Adapters/KafkaChangeLog",
                     [
                         "ChangeLog",
@@ -179,5 +191,8 @@ import Testing
         #expect(try objection("ChangeLog", to: "Ingest") != nil)
         #expect(try objection("CSQLite", to: "ChangeLog") != nil)
         #expect(try objection("KafkaChangeLog", to: "CSQLite") == nil)
+        #expect(try objection("WeirClient", to: "CSQLite") == nil)
+        #expect(try objection("WeirClient", to: "ChangeLog") != nil)
+        #expect(try objection("Ingest", to: "WeirClient") != nil)
     }
 }

@@ -1,0 +1,60 @@
+/// A batch of changes, numbered and frozen: the bytes that are sent until the server has answered.
+package struct Batch: Equatable, Sendable {
+    package let number: Int64
+    /// How many changes it has.
+    package let changes: Int
+    /// The JSON body of `POST /v1/upload`.
+    package let body: [UInt8]
+}
+
+/// The result of freezing: a batch, if there was anything to send, and what stays pending because it cannot be sent.
+package struct FrozenBatch: Equatable, Sendable {
+    /// How many held edits are described.
+    static let mostHeld = 100
+
+    package var batch: Batch?
+    /// The first of the held edits.
+    package var held: [HeldEdit] = []
+    package var heldCount = 0
+    /// Tables whose edits wait until the server has the table.
+    package var unknownTables: Set<String> = []
+    /// Columns that were changed and are not sent since the server does not have them, by table.
+    package var unknownColumns: [String: Set<String>] = [:]
+
+    init(batch: Batch? = nil) { self.batch = batch }
+}
+
+/// An edit that stays pending since it cannot be sent as it is.
+package struct HeldEdit: Equatable, Sendable {
+    package let table: String
+    /// The row's key as an SQL literal.
+    package let key: String
+    package let reason: String
+}
+
+/// What freezing needs to know of the server.
+package struct BatchSession: Sendable {
+    /// This device.
+    package let knowledgeID: String
+    package let schema: ServerSchema
+    package let limits: BatchLimits
+
+    package init(knowledgeID: String, schema: ServerSchema, limits: BatchLimits) {
+        self.knowledgeID = knowledgeID
+        self.schema = schema
+        self.limits = limits
+    }
+}
+
+/// How much a batch may have.
+package struct BatchLimits: Sendable {
+    /// The server's `maxChanges`.
+    package let changes: Int
+    /// The bytes of the body: the server's `maxBatchBytes`, less what else the request has.
+    package let bytes: Int
+
+    package init(changes: Int, bytes: Int) {
+        self.changes = changes
+        self.bytes = bytes
+    }
+}

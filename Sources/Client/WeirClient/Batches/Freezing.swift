@@ -1,0 +1,147 @@
+/// Freezes pending edits as the next batch.
+///
+/// The operation and the values of each row are derived at this moment. The batch is kept in the file as the bytes to be
+/// sent, and its edits move to a table of their own: what the app changes from then on is an edit that follows the batch.
+package struct Freezing {
+    let database: Database
+    /// Parents first.
+    let tables: [CapturedTable]
+    let schema: ServerSchema
+    let limits: BatchLimits
+
+    var result: FrozenBatch
+    var body: BatchBody
+    private var isFull = false
+
+    private init(_ file: ClientFile, _ session: BatchSession) throws {
+        database = file.database
+        tables = TableOrder.parentsFirst(file.tables)
+        schema = session.schema
+        limits = session.limits
+        let number = (try database.integer("SELECT value FROM weir_meta WHERE key = 'last_batch'") ?? 0) + 1
+        body = BatchBody(knowledgeID: session.knowledgeID, schema: session.schema, number: number)
+        result = FrozenBatch()
+    }
+
+    /// Returns the batch that has no outcome yet, or freezes the next one, as part of the open transaction.
+    static func freeze(_ file: ClientFile, _ session: BatchSession) throws -> FrozenBatch {
+        if let pending = try pending(in: file.database) { return FrozenBatch(batch: pending) }
+        for table in file.tables { try LogFolding(table: table).fold(in: file.database) }
+        var freezing = try Freezing(file, session)
+        try freezing.freeze()
+        return freezing.result
+    }
+
+    /// The batch that has no outcome yet.
+    static func pending(in database: Database) throws -> Batch? {
+        try database.map("SELECT number, changes, body FROM weir_batch") { row in
+            Batch(number: row.integer(at: 0), changes: Int(row.integer(at: 1)), body: row.bytes(at: 2))
+        }.first
+    }
+
+    private mutating func freeze() throws {
+        try holdRowsWithoutKey()
+        let groups = try sendableGroups()
+        try addRows(.written)
+        // Other devices park a row whose parent has not come, but a parent that is gone takes its children with it. So rows
+        // under new keys follow the rows that name them, and deletions come last.
+        if groups.isEmpty {
+            try addRows(.deleted)
+        } else if body.changes == 0 {
+            try add(groups)
+        }
+        guard body.changes > 0 else { return }
+        let batch = body.finish()
+        try database.run(
+            "INSERT INTO weir_batch (number, changes, body) VALUES (?1, ?2, ?3)",
+            [.integer(batch.number), .integer(Int64(batch.changes)), .blob(batch.body)])
+        try database.run("UPDATE weir_meta SET value = ?1 WHERE key = 'last_batch'", [.integer(batch.number)])
+        result.batch = batch
+    }
+
+    // MARK: Rows
+
+    private mutating func addRows(_ kind: PendingKeys.Kind) throws {
+        for table in kind == .written ? tables : tables.reversed() where !isFull {
+            guard let server = schema.table(for: table.name) else {
+                result.unknownTables.insert(table.name)
+                continue
+            }
+            // Edits are moved once all keys were read: a table is not changed while it is read.
+            var settled: [SQLValue] = []
+            var taken: [(key: SQLValue, position: Int, isDeletion: Bool)] = []
+            _ = try PendingKeys(table: table, kind: kind).forEach(in: database) { key in
+                switch try encode(key, of: table, as: server) {
+                case .held: break
+                case .nothing: settled.append(key)
+                case .change(let json, let isDeletion):
+                    if body.bytes(of: [json]) > limits.bytes {
+                        hold(key, of: table, "its change has \(json.count) bytes, more than a batch may have")
+                    } else if body.bytes(adding: json) > limits.bytes {
+                        isFull = true
+                    } else {
+                        taken.append((key, body.changes, isDeletion))
+                        body.append(json)
+                        isFull = body.changes >= limits.changes
+                    }
+                }
+                return !isFull
+            }
+            for key in settled { try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key]) }
+            for row in taken { try move(row.key, of: table, to: row.position, isDeletion: row.isDeletion) }
+        }
+    }
+
+    /// Moves an edit into the batch.
+    mutating func move(_ key: SQLValue, of table: CapturedTable, to position: Int, isDeletion: Bool) throws {
+        try database.run(
+            """
+            INSERT INTO \(table.sent) (position, deleted, id, \(table.folded))
+            SELECT ?2, ?3, id, \(table.folded) FROM \(table.edit) WHERE id = ?1
+            """, [key, .integer(Int64(position)), .integer(isDeletion ? 1 : 0)])
+        try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
+    }
+
+    /// What is to be sent of an edit.
+    enum Encoded {
+        case change(json: [UInt8], isDeletion: Bool)
+        /// The row is as the server has it, or was never there.
+        case nothing
+        case held
+    }
+
+    mutating func encode(
+        _ key: SQLValue, of table: CapturedTable, as server: ServerSchema.Table
+    ) throws -> Encoded {
+        guard let row = try PendingRow(key, of: table, in: database), let change = row.change else { return .nothing }
+        var columns = table.columns
+        if case .update(_, let numbers) = change { columns = columns.filter { numbers.contains($0.number) } }
+        if change.isDeletion { columns = [] }
+        let unknown = columns.filter { !server.isKnown($0.name) }.map(\.name)
+        if !unknown.isEmpty { result.unknownColumns[table.name, default: []].formUnion(unknown) }
+        if case .update = change, unknown.count == columns.count { return .nothing }
+        do {
+            return .change(json: try row.json(change, of: table, as: server), isDeletion: change.isDeletion)
+        } catch let error as WireValue.Unsendable {
+            hold(key, of: table, error.reason)
+            return .held
+        }
+    }
+
+    // MARK: Held edits
+
+    mutating func hold(_ key: SQLValue, of table: CapturedTable, _ reason: String) {
+        result.heldCount += 1
+        guard result.held.count < FrozenBatch.mostHeld else { return }
+        result.held.append(HeldEdit(table: table.name, key: "\(key)", reason: reason))
+    }
+
+    /// SQLite permits NULL in primary keys that are not declared NOT NULL, in any number of rows.
+    private mutating func holdRowsWithoutKey() throws {
+        for table in tables where table.definition.keyKind != .integer {
+            let count = try database.integer(
+                "SELECT count(*) FROM \(table.quotedName) WHERE \(table.quotedKey) IS NULL")
+            for _ in 0..<(count ?? 0) { hold(.null, of: table, "its key is NULL; give the row a key") }
+        }
+    }
+}

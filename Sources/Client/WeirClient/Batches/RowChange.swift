@@ -1,0 +1,137 @@
+import JSONText
+
+/// What is to be sent of a row, derived from what the row is now and what the server is known to have.
+///
+/// | the row | the server's row | the change |
+/// |---|---|---|
+/// | exists | unknown | creation, with every column |
+/// | exists | live | update of the columns changed; every column, on condition of `base`, if it was inserted again |
+/// | exists | deleted | creation anew, with every column, based on the tombstone |
+/// | is gone | live | deletion |
+/// | is gone | unknown or deleted | none |
+enum RowChange: Equatable {
+    case create(base: Int64)
+    /// With the numbers of the columns.
+    case update(base: Int64, columns: Set<Int>)
+    case rewrite(base: Int64)
+    case delete(base: Int64)
+
+    var isDeletion: Bool { if case .delete = self { true } else { false } }
+}
+
+/// An edit of a row as it is stored, beside the row as it is now.
+struct PendingRow {
+    let key: SQLValue
+    let change: RowChange?
+    /// The row's values, in the order of the table's columns; empty for a deletion.
+    let values: [SQLValue]
+    /// When the row was last changed, in RFC 3339.
+    let updatedAt: String
+
+    /// Reads the edit of the row with this key.
+    ///
+    /// - Returns: `nil` if it has none.
+    init?(_ key: SQLValue, of table: CapturedTable, in database: Database) throws {
+        let count = table.columns.count
+        let row = try database.map(Self.query(table), [key]) { row in
+            (
+                exists: row.integer(at: 0) == 1, base: row.isNull(at: 1) ? nil : row.integer(at: 1),
+                isTombstone: row.integer(at: 2) == 1, isInserted: row.integer(at: 3) == -1,
+                updatedAt: row.string(at: 4),
+                values: (0..<count).map { row.value(at: 5 + $0) },
+                before: (0..<count).map { row.value(at: 5 + count + $0) },
+                isChanged: (0..<count).map { row.integer(at: 5 + 2 * count + $0) == 1 }
+            )
+        }.first
+        guard let row else { return nil }
+        self.key = key
+        values = row.exists ? row.values : []
+        updatedAt = row.updatedAt
+        switch (row.exists, row.base) {
+        case (true, nil): change = .create(base: 0)
+        case (true, let base?) where row.isTombstone: change = .create(base: base)
+        case (true, let base?) where row.isInserted: change = .rewrite(base: base)
+        case (true, let base?):
+            // A column may have its old value again, or have kept it since the statement was ignored.
+            let columns = (0..<count).filter { row.isChanged[$0] && row.values[$0] != row.before[$0] }
+            change = columns.isEmpty ? nil : .update(base: base, columns: Set(columns.map { table.columns[$0].number }))
+        case (false, let base?): change = row.isTombstone ? nil : .delete(base: base)
+        case (false, nil): change = nil
+        }
+    }
+
+    /// The edit `e`, the row `t` and the server's row `r`.
+    private static func query(_ table: CapturedTable) -> String {
+        let columns =
+            [
+                "t.\(table.quotedKey) IS NOT NULL", "coalesce(e.base, r.time_stamp)", "r.deleted", "e.m0",
+                "strftime('%Y-%m-%dT%H:%M:%fZ', e.at)",
+            ] + table.columns.map { "t.\(quoted($0.name))" } + table.columns.map { "e.\($0.side)" }
+            + table.columns.map { "e.m\($0.word) & \($0.bit) <> 0" }
+        return """
+            SELECT \(columns.joined(separator: ", ")) FROM \(table.edit) AS e
+            LEFT JOIN \(table.quotedName) AS t ON \(join(table))
+            LEFT JOIN \(table.state) AS r ON r.id = e.id WHERE e.id = ?1
+            """
+    }
+
+    /// Whether `t` is the row of the edit `e`: the same key, be it only in what its collation ignores.
+    static func join(_ table: CapturedTable) -> String {
+        "t.\(table.quotedKey) = e.id AND e.id = t.\(table.quotedKey) COLLATE BINARY"
+    }
+}
+
+extension PendingRow {
+    /// The change as JSON of the contract.
+    ///
+    /// A column that the server does not have, or has in a type that this code does not know, is left out.
+    ///
+    /// - Throws: `WireValue.Unsendable`.
+    func json(_ change: RowChange, of table: CapturedTable, as server: ServerSchema.Table) throws -> [UInt8] {
+        guard let id = table.definition.keyKind.id(of: key) else {
+            throw WireValue.Unsendable(
+                reason: "its key is no id: 1 to 255 bytes of UTF-8 without NUL, an integer, or a uuid in 16 bytes")
+        }
+        var json = JSONWriter()
+        json.beginObject()
+        json.member("table", server.name)
+        json.name("id")
+        json.value(id.span)
+        switch change {
+        case .delete(let base):
+            json.member("deleted", true)
+            json.member("base", base)
+        case .create(let base):
+            try write(nil, of: table, as: server, to: &json)
+            json.member("base", base)
+        case .update(let base, let columns):
+            try write(columns, of: table, as: server, to: &json)
+            json.member("base", base)
+        case .rewrite(let base):
+            try write(nil, of: table, as: server, to: &json)
+            json.member("base", base)
+            json.member("ifBase", true)
+        }
+        if server.policy == .lastWriteWins { json.member("updatedAt", updatedAt) }
+        json.endObject()
+        return json.take()
+    }
+
+    private func write(
+        _ columns: Set<Int>?, of table: CapturedTable, as server: ServerSchema.Table,
+        to json: inout JSONWriter
+    ) throws {
+        json.name("values")
+        json.beginObject()
+        for (column, value) in zip(table.columns, values) where columns?.contains(column.number) ?? true {
+            guard let target = server.column(for: column.name), target.type != .unknown else { continue }
+            json.name(target.name)
+            do {
+                try WireValue.write(value, as: target.type, to: &json)
+            } catch let error as WireValue.Unsendable {
+                throw WireValue.Unsendable(reason: "\(column.name) holds \(error.reason)")
+            }
+        }
+        json.endObject()
+    }
+}

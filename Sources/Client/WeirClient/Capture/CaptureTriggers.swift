@@ -1,0 +1,128 @@
+/// The triggers that record an app's changes of one table, as CREATE TRIGGER statements.
+///
+/// They run in whatever connection writes, so they use SQLite's own functions alone, and they only append to a log, which
+/// has no constraint: no statement of the app fails or is altered because of them, whatever its conflict clause says.
+/// What values are changed is recorded BEFORE, since triggers of the app may change the row again before any AFTER.
+/// docs/adr/0039 gives the reasons.
+struct CaptureTriggers {
+    let table: CapturedTable
+
+    /// By name.
+    var statements: [(name: String, sql: String)] {
+        var triggers = [
+            trigger("insert", "AFTER INSERT", inserted),
+            trigger("update", "BEFORE UPDATE", changed),
+            trigger("delete", "BEFORE DELETE", deleted),
+            trigger("key", "AFTER UPDATE OF \(keyNames)", keyChanged, if: isKeyChanged),
+            trigger("move", "BEFORE UPDATE OF \(keyNames)", moved, if: isKeyChanged),
+            trigger("replace", "BEFORE INSERT", victims(besides: nil)),
+        ]
+        let unique = Set(table.definition.uniqueKeys.flatMap { $0.terms.map(\.column) }).sorted().map(quoted)
+        let columns = (unique + [keyNames]).joined(separator: ", ")
+        triggers.append(trigger("overwrite", "BEFORE UPDATE OF \(columns)", victims(besides: "OLD")))
+        return triggers
+    }
+
+    /// The prefix of the names of all triggers of a table.
+    static func prefix(ofTable number: Int) -> String { "weir_\(number)_" }
+
+    private func trigger(
+        _ suffix: String, _ event: String, _ body: [String], if condition: String? = nil
+    ) -> (name: String, sql: String) {
+        let name = Self.prefix(ofTable: table.number) + suffix
+        let conditions = ["NOT EXISTS (SELECT 1 FROM weir_applying)"] + (condition.map { ["(\($0))"] } ?? [])
+        let statements = body.map { "\n    \($0);" }.joined()
+        return (
+            name,
+            """
+            CREATE TRIGGER \(name) \(event) ON \(table.quotedName)
+            WHEN \(conditions.joined(separator: " AND "))
+            BEGIN\(statements)
+            END
+            """
+        )
+    }
+
+    // MARK: Bodies
+
+    private var inserted: [String] {
+        ["INSERT INTO \(table.log) (id, kind, at) VALUES (NEW.\(table.quotedKey), \(LogKind.insert.rawValue), \(now))"]
+    }
+
+    private var deleted: [String] { [whole(of: "OLD", .delete, from: "")] }
+
+    private var moved: [String] { [whole(of: "OLD", .delete, from: "")] }
+
+    /// The mask and the values before of the columns that change; nothing if none does.
+    private var changed: [String] {
+        if table.columns.isEmpty { return ["SELECT 1"] }
+        let masks = (0..<table.words).map { word in
+            let bits = table.columns.filter { $0.word == word }
+                .map { "(\(differs($0.definition)) << \(($0.number - 1) % CapturedTable.bitsOfWord))" }
+            return "\(bits.isEmpty ? "0" : bits.joined(separator: " | ")) AS m\(word)"
+        }
+        let words = (0..<table.words).map { "m\($0)" }
+        let values = table.columns.map { "CASE WHEN m\($0.word) & \($0.bit) THEN OLD.\(quoted($0.name)) END" }
+        return [
+            """
+            INSERT INTO \(table.log) (id, kind, at, \((words + table.columns.map(\.side)).joined(separator: ", "))) \
+            SELECT OLD.\(table.quotedKey), \(LogKind.update.rawValue), \(now), \
+            \((words + values).joined(separator: ", ")) FROM (SELECT \(masks.joined(separator: ", "))) \
+            WHERE \(words.map { "\($0) <> 0" }.joined(separator: " OR "))
+            """
+        ]
+    }
+
+    /// Under another key the row is another row: the old one is deleted, and the new one inserted.
+    private var keyChanged: [String] {
+        let (key, log) = (table.quotedKey, table.log)
+        return [
+            "INSERT INTO \(log) (id, kind, at) VALUES (NEW.\(key), \(LogKind.insert.rawValue), \(now))",
+            "INSERT INTO weir_key_change (tbl, old, new) VALUES (\(table.number), OLD.\(key), NEW.\(key))",
+        ]
+    }
+
+    /// The rows that a conflict clause REPLACE would delete, for which SQLite fires no trigger.
+    ///
+    /// - Parameter own: the row that is being updated itself, if it is one.
+    private func victims(besides own: String?) -> [String] {
+        let key = table.quotedKey
+        let others = own.map { " AND t.\(key) IS NOT \($0).\(key)" } ?? ""
+        // Without a collation of its own, the key is compared as the column is.
+        let conditions =
+            ["t.\(key) = NEW.\(key)"]
+            + table.definition.uniqueKeys.map { unique in
+                unique.terms.map { "t.\(quoted($0.column)) = NEW.\(quoted($0.column)) COLLATE \(quoted($0.collation))" }
+                    .joined(separator: " AND ")
+            }
+        return conditions.map { condition in
+            whole(of: "t", .replace, from: " FROM \(table.quotedName) AS t WHERE \(condition)\(others)")
+        }
+    }
+
+    // MARK: Parts
+
+    private func whole(of row: String, _ kind: LogKind, from source: String) -> String {
+        let columns = (["id", "kind", "at"] + table.columns.map(\.side)).joined(separator: ", ")
+        let key = "\(row).\(table.quotedKey)"
+        let values = [key, "\(kind.rawValue)", now] + table.columns.map { "\(row).\(quoted($0.name))" }
+        return "INSERT INTO \(table.log) (\(columns)) SELECT \(values.joined(separator: ", "))\(source)"
+    }
+
+    /// When the change was made: a Julian day, in milliseconds.
+    private var now: String { "julianday('now')" }
+
+    /// The key as UPDATE may name it: by its own name, or by a name of the rowid whose alias it is.
+    private var keyNames: String { ([table.quotedKey] + ["rowid", "oid", "_rowid_"]).joined(separator: ", ") }
+
+    private var isKeyChanged: String { differs(table.definition.key) }
+
+    /// 1 if a column changes, be it only in what its collation ignores, or from 1 to 1.0.
+    private func differs(_ column: TableDefinition.Column) -> String {
+        let name = quoted(column.name)
+        let difference = "OLD.\(name) IS NOT NEW.\(name) COLLATE BINARY"
+        // Other affinities leave no two types in which values are equal.
+        if column.affinity != .none { return "(\(difference))" }
+        return "(\(difference) OR typeof(OLD.\(name)) <> typeof(NEW.\(name)))"
+    }
+}

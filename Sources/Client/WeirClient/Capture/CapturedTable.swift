@@ -1,0 +1,71 @@
+/// A synced table: its definition, and the numbers under which the side tables know it and its columns.
+///
+/// Numbers are never reused, so that what was captured of a column means that column permanently.
+package struct CapturedTable {
+    package struct Column {
+        package let number: Int
+        package let definition: TableDefinition.Column
+
+        package var name: String { definition.name }
+        /// The word of the mask that has this column's bit.
+        var word: Int { (number - 1) / CapturedTable.bitsOfWord }
+        var bit: Int64 { 1 << Int64((number - 1) % CapturedTable.bitsOfWord) }
+        /// The column of the side tables that holds this column's values.
+        var side: String { "c\(number)" }
+    }
+
+    /// SQLite's integers without the sign, so that -1 can mean every column.
+    static let bitsOfWord = 63
+
+    package let number: Int
+    package let definition: TableDefinition
+    package let columns: [Column]
+    /// The greatest number that a column of this table has had.
+    let columnNumbers: Int
+
+    init(number: Int, definition: TableDefinition, columns: [Column], columnNumbers: Int) {
+        self.number = number
+        self.definition = definition
+        self.columns = columns
+        self.columnNumbers = columnNumbers
+    }
+
+    /// The words of the masks.
+    var words: Int { Self.words(forColumns: columnNumbers) }
+
+    /// The words of a mask with so many bits; a table without columns has one, too.
+    static func words(forColumns count: Int) -> Int { max(1, (count + bitsOfWord - 1) / bitsOfWord) }
+
+    package var name: String { definition.name }
+    /// The table and its key in SQL.
+    var quotedName: String { quoted(name) }
+    var quotedKey: String { quoted(definition.key.name) }
+
+    /// What triggers write: one row for each statement and row, in order.
+    package var log: String { "weir_log_\(number)" }
+    /// The log folded: one row for each row of the table that has changed.
+    package var edit: String { "weir_edit_\(number)" }
+    /// The edits in the batch that is being sent.
+    package var sent: String { "weir_sent_\(number)" }
+    /// The columns of edits besides the key: time, base, masks and values before, also of columns that are gone.
+    var folded: String {
+        let masks = (0..<words).map { "m\($0)" } + (0..<words).map { "v\($0)" }
+        let values = columnNumbers == 0 ? [] : (1...columnNumbers).map { "c\($0)" }
+        return (["at", "base"] + masks + values).joined(separator: ", ")
+    }
+
+    /// The rows that the server has, and their newest timeStamps.
+    package var state: String { "weir_row_\(number)" }
+}
+
+/// What a row of the log records.
+enum LogKind: Int {
+    /// The row was inserted. No values.
+    case insert = 0
+    /// Columns of the row were changed: their mask, and their values before.
+    case update = 1
+    /// The row is about to be deleted: its values.
+    case delete = 2
+    /// The row may be replaced by another one: its values.
+    case replace = 3
+}

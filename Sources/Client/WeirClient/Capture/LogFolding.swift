@@ -1,0 +1,59 @@
+/// Folds a table's log into one edit for each row.
+///
+/// Of each column the first recorded value counts: the value before the first change. The triggers only append, which is
+/// cheap for the app; what this costs is paid by Weir, at a moment of its choice and in slices.
+struct LogFolding {
+    let table: CapturedTable
+
+    /// How many rows of the log are folded in one transaction: some milliseconds.
+    static let slice = 2000
+
+    /// Folds the oldest rows of the log, as part of the open transaction.
+    ///
+    /// - Parameter limit: how many; all by default.
+    /// - Returns: whether any was there.
+    @discardableResult
+    func fold(in database: Database, limit: Int? = nil) throws -> Bool {
+        let newest = try database.integer("SELECT max(seq) FROM \(table.log)")
+        let oldest = try database.integer("SELECT min(seq) FROM \(table.log)")
+        guard let newest, let oldest else { return false }
+        let end = limit.map { min(newest, oldest + Int64($0) - 1) } ?? newest
+        // Rows without a key cannot be synced; freezing reports them.
+        try database.run(upsert, [.integer(end)])
+        try database.run("DELETE FROM \(table.log) WHERE seq <= ?1", [.integer(end)])
+        return true
+    }
+
+    /// Whether a column's value before is known: all are, or its bit is set.
+    static func isKnown(_ row: String, _ column: CapturedTable.Column) -> String {
+        "(\(row).v0 = -1 OR \(row).v\(column.word) & \(column.bit))"
+    }
+
+    private var upsert: String {
+        let words = 0..<table.words
+        let columns =
+            ["id", "at"] + words.map { "m\($0)" } + words.map { "v\($0)" } + table.columns.map(\.side)
+        // An inserted row is sent with every column (-1), and has no values before. A deleted or replaced one has all.
+        let masks = words.map { word in
+            "CASE kind WHEN \(LogKind.update.rawValue) THEN m\(word) "
+                + "WHEN \(LogKind.insert.rawValue) THEN \(word == 0 ? -1 : 0) ELSE 0 END"
+        }
+        let known = words.map { word in
+            "CASE kind WHEN \(LogKind.update.rawValue) THEN m\(word) "
+                + "WHEN \(LogKind.insert.rawValue) THEN 0 ELSE \(word == 0 ? -1 : 0) END"
+        }
+        let edit = table.edit
+        let values = table.columns.map {
+            "\($0.side) = CASE WHEN \(Self.isKnown(edit, $0)) THEN \(edit).\($0.side) ELSE excluded.\($0.side) END"
+        }
+        let unions =
+            words.map { "m\($0) = \(edit).m\($0) | excluded.m\($0)" }
+            + words.map { "v\($0) = \(edit).v\($0) | excluded.v\($0)" }
+        return """
+            INSERT INTO \(edit) (\(columns.joined(separator: ", ")))
+            SELECT \((["id", "at"] + masks + known + table.columns.map(\.side)).joined(separator: ", "))
+            FROM \(table.log) WHERE seq <= ?1 AND id IS NOT NULL ORDER BY seq
+            ON CONFLICT (id) DO UPDATE SET \((["at = excluded.at"] + unions + values).joined(separator: ", "))
+            """
+    }
+}

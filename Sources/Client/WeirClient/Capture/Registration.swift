@@ -1,0 +1,184 @@
+/// Makes a list of tables the synced ones: gives numbers to new tables and columns, and creates or replaces triggers.
+///
+/// It compares the file's schema with what was registered before and writes only where they differ, so that opening a file
+/// that has not changed changes nothing. All of it runs in one transaction.
+struct Registration {
+    let database: Database
+    private(set) var tables: [CapturedTable] = []
+    private(set) var gaps: [CaptureGap] = []
+
+    init(of names: [String], in database: Database) throws {
+        self.database = database
+        try SideTables.create(in: database)
+        for name in names {
+            let definition = try TableDefinition(named: name, in: database)
+            if tables.contains(where: { $0.name == definition.name }) { continue }
+            try register(definition)
+        }
+        try stopCapturingOthers()
+    }
+
+    // MARK: One table
+
+    private mutating func register(_ definition: TableDefinition) throws {
+        let known = try number(of: definition)
+        let wasListed = try known.map {
+            try database.integer("SELECT listed FROM weir_table WHERE number = ?1", [.integer(Int64($0))]) == 1
+        }
+        let number = try known ?? addTable(definition.name)
+        let (table, added) = try columns(of: definition, number: number, isNew: known == nil)
+        let mended = try updateTriggers(of: table)
+        let cause: CaptureGap.Cause? =
+            switch wasListed {
+            case nil: .new
+            case false: .notListed
+            default: mended ? .triggersMissing : added.isEmpty ? nil : .columnsAdded(added)
+            }
+        try database.run(
+            "UPDATE weir_table SET name = ?2, listed = 1 WHERE number = ?1 AND (name <> ?2 OR NOT listed)",
+            [.integer(Int64(number)), .text(definition.name)])
+        tables.append(table)
+        if let cause { try recordGap(cause, of: table) }
+    }
+
+    /// The number of a table that was registered before, under its name, or under another one before it was renamed.
+    private func number(of definition: TableDefinition) throws -> Int? {
+        if let number = try database.integer(
+            "SELECT number FROM weir_table WHERE lower(name) = lower(?1)", [.text(definition.name)])
+        {
+            return Int(number)
+        }
+        // ALTER TABLE … RENAME keeps a table's triggers, whose names have its number.
+        return try database.integer(
+            """
+            SELECT t.number FROM weir_table AS t JOIN sqlite_schema AS s
+            ON s.type = 'trigger' AND s.name = 'weir_' || t.number || '_insert' WHERE s.tbl_name = ?1
+            """, [.text(definition.name)]
+        ).map { Int($0) }
+    }
+
+    private func addTable(_ name: String) throws -> Int {
+        try database.run("INSERT INTO weir_table (name, listed, columns) VALUES (?1, 1, 0)", [.text(name)])
+        return Int(try database.integer("SELECT max(number) FROM weir_table") ?? 0)
+    }
+
+    /// Gives numbers to columns that have none, and marks those that are gone.
+    private func columns(
+        of definition: TableDefinition, number: Int, isNew: Bool
+    ) throws -> (table: CapturedTable, added: [String]) {
+        let key: SQLValue = .integer(Int64(number))
+        let before = Int(try database.integer("SELECT columns FROM weir_table WHERE number = ?1", [key]) ?? 0)
+        var numbers = Dictionary(
+            try database.map("SELECT name, number FROM weir_column WHERE tbl = ?1 AND NOT dropped", [key]) {
+                (foldedName($0.string(at: 0)), Int($0.integer(at: 1)))
+            }, uniquingKeysWith: { first, _ in first })
+        var count = before
+        var added: [String] = []
+        let columns = try definition.columns.map { column in
+            if let number = numbers.removeValue(forKey: foldedName(column.name)) {
+                return CapturedTable.Column(number: number, definition: column)
+            }
+            count += 1
+            added.append(column.name)
+            try database.run(
+                "INSERT INTO weir_column (tbl, number, name, dropped) VALUES (?1, ?2, ?3, 0)",
+                [key, .integer(Int64(count)), .text(column.name)])
+            return CapturedTable.Column(number: count, definition: column)
+        }
+        for dropped in numbers.values {
+            try database.run(
+                "UPDATE weir_column SET dropped = 1 WHERE tbl = ?1 AND number = ?2", [key, .integer(Int64(dropped))])
+        }
+        let table = CapturedTable(number: number, definition: definition, columns: columns, columnNumbers: count)
+        if isNew {
+            try SideTables.create(for: table, columns: count, in: database)
+        } else {
+            try SideTables.extend(table, from: before, to: count, in: database)
+        }
+        if count > before {
+            try database.run("UPDATE weir_table SET columns = ?2 WHERE number = ?1", [key, .integer(Int64(count))])
+        }
+        return (table, added)
+    }
+
+    // MARK: Triggers
+
+    /// Replaces the triggers unless they are as they must be.
+    ///
+    /// - Returns: whether any was missing.
+    private func updateTriggers(of table: CapturedTable) throws -> Bool {
+        let expected = CaptureTriggers(table: table).statements
+        let present = try triggers(ofTable: table.number)
+        let onTable = present.filter { $0.table == table.name }
+        if onTable.count == present.count, onTable.count == expected.count,
+            expected.allSatisfy({ trigger in onTable.contains { $0.name == trigger.name && $0.sql == trigger.sql } })
+        {
+            return false
+        }
+        for trigger in present { try database.execute("DROP TRIGGER \(quoted(trigger.name))") }
+        for trigger in expected { try database.execute(trigger.sql) }
+        return !expected.allSatisfy { trigger in onTable.contains { $0.name == trigger.name } }
+    }
+
+    private func triggers(ofTable number: Int) throws -> [(name: String, table: String, sql: String)] {
+        let prefix = CaptureTriggers.prefix(ofTable: number)
+        return try database.map(
+            "SELECT name, tbl_name, sql FROM sqlite_schema WHERE type = 'trigger' AND substr(name, 1, ?1) = ?2",
+            [.integer(Int64(prefix.utf8.count)), .text(prefix)]
+        ) { ($0.string(at: 0), $0.string(at: 1), $0.string(at: 2)) }
+    }
+
+    /// What was captured of tables that are no longer listed stays, and waits until they are listed again.
+    private func stopCapturingOthers() throws {
+        let listed = try database.map("SELECT number FROM weir_table WHERE listed") { Int($0.integer(at: 0)) }
+        for number in listed where !tables.contains(where: { $0.number == number }) {
+            for trigger in try triggers(ofTable: number) {
+                try database.execute("DROP TRIGGER \(quoted(trigger.name))")
+            }
+            try database.run("UPDATE weir_table SET listed = 0 WHERE number = ?1", [.integer(Int64(number))])
+        }
+    }
+
+    // MARK: Gaps
+
+    private mutating func recordGap(_ cause: CaptureGap.Cause, of table: CapturedTable) throws {
+        try LogFolding(table: table).fold(in: database)
+        let (key, name) = (table.quotedKey, table.quotedName)
+        let unknown = try database.integer("SELECT count(*) FROM \(name) AS t WHERE \(Seeding.isUnknown(in: table))")
+        let absent = try database.integer(
+            """
+            SELECT count(*) FROM \(table.state) AS r WHERE NOT r.deleted
+            AND NOT EXISTS (SELECT 1 FROM \(name) AS t WHERE t.\(key) = r.id)
+            AND NOT EXISTS (SELECT 1 FROM \(table.edit) AS e WHERE e.id = r.id)
+            AND NOT EXISTS (SELECT 1 FROM \(table.sent) AS s WHERE s.id = r.id)
+            """)
+        let gap = CaptureGap(
+            table: table.name, cause: cause, unknownRows: Int(unknown ?? 0), absentRows: Int(absent ?? 0))
+        // A new table without rows has missed nothing.
+        if cause != .new || gap.unknownRows > 0 { gaps.append(gap) }
+    }
+}
+
+/// Changes of a table that may not have been captured before ``Weir/open(_:tables:)`` was called.
+public struct CaptureGap: Equatable, Sendable {
+    /// Why they may have been missed.
+    public enum Cause: Equatable, Sendable {
+        /// The table is synced for the first time; its rows were there before.
+        case new
+        /// The table was not among those of the last call.
+        case notListed
+        /// The table was created again, as the twelve steps of a schema change do, and had lost its triggers.
+        case triggersMissing
+        /// Columns were added; what was written to them since then was not captured.
+        case columnsAdded([String])
+    }
+
+    /// The table's name.
+    public let table: String
+    /// Why changes may have been missed.
+    public let cause: Cause
+    /// Rows that were neither captured nor received, which ``Weir/seed(_:)`` adopts.
+    public let unknownRows: Int
+    /// Rows that the server has, and that are gone from the table without a captured deletion.
+    public let absentRows: Int
+}

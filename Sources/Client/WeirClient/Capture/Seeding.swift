@@ -1,0 +1,47 @@
+/// Adopts rows that were in a table before its changes were captured: each becomes an insertion to be sent.
+struct Seeding {
+    let table: CapturedTable
+
+    /// How many rows one transaction adopts, so that writes of the app wait some milliseconds at most.
+    static let slice = 1000
+
+    /// A condition for rows `t` of the table that were neither captured nor received.
+    static func isUnknown(in table: CapturedTable) -> String {
+        let key = "t.\(table.quotedKey)"
+        return """
+            \(key) IS NOT NULL
+            AND NOT EXISTS (SELECT 1 FROM \(table.state) AS r WHERE r.id = \(key) COLLATE BINARY)
+            AND NOT EXISTS (SELECT 1 FROM \(table.edit) AS e WHERE e.id = \(key) COLLATE BINARY)
+            AND NOT EXISTS (SELECT 1 FROM \(table.sent) AS s WHERE s.id = \(key) COLLATE BINARY)
+            """
+    }
+
+    /// Adopts the next rows in the order of their keys, as part of the open transaction.
+    ///
+    /// - Parameter last: the greatest key of the slice before; moved to that of this slice, and to `nil` at the end.
+    /// - Returns: how many rows were adopted.
+    func adopt(after last: inout SQLValue?, in database: Database) throws -> Int {
+        try LogFolding(table: table).fold(in: database)
+        let (key, name) = ("t.\(table.quotedKey)", table.quotedName)
+        let range = "\(key) IS NOT NULL" + (last == nil ? "" : " AND \(key) > ?1")
+        let bound = last.map { [$0] } ?? []
+        let end = try database.value(
+            """
+            SELECT max(k) FROM (SELECT \(key) AS k FROM \(name) AS t WHERE \(range)
+            ORDER BY \(key) LIMIT \(Self.slice))
+            """, bound)
+        guard let end, end != .null else {
+            last = nil
+            return 0
+        }
+        let adopted = try database.run(
+            """
+            INSERT INTO \(table.edit) (id, at, m0, v0)
+            SELECT \(key), julianday('now'), -1, 0 FROM \(name) AS t
+            WHERE \(range) AND \(key) <= ?\(bound.count + 1)
+            AND \(Self.isUnknown(in: table))
+            """, bound + [end])
+        last = end
+        return adopted
+    }
+}

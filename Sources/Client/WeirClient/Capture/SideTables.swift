@@ -1,0 +1,65 @@
+/// Weir's own tables in the app's file, all named `weir_…`; docs/adr/0039 describes them.
+enum SideTables {
+    /// The newest format that this code reads and writes, in `weir_meta`.
+    static let format: Int64 = 1
+
+    /// Creates the tables that all synced tables share, where they are missing.
+    ///
+    /// - Throws: `WeirError.newerFormat`.
+    static func create(in database: Database) throws {
+        if try database.value("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'weir_meta'") == nil {
+            try database.execute(
+                """
+                CREATE TABLE weir_meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+                INSERT INTO weir_meta VALUES ('format', \(format)), ('last_batch', 0);
+                CREATE TABLE weir_table (
+                    number INTEGER PRIMARY KEY, name TEXT NOT NULL, listed INTEGER NOT NULL, columns INTEGER NOT NULL);
+                CREATE TABLE weir_column (
+                    tbl INTEGER NOT NULL, number INTEGER NOT NULL, name TEXT NOT NULL, dropped INTEGER NOT NULL,
+                    PRIMARY KEY (tbl, number)) WITHOUT ROWID;
+                CREATE TABLE weir_key_change (number INTEGER PRIMARY KEY, tbl INTEGER NOT NULL, old, new);
+                CREATE INDEX weir_key_change_old ON weir_key_change (tbl, old);
+                CREATE INDEX weir_key_change_new ON weir_key_change (tbl, new);
+                CREATE TABLE weir_batch (number INTEGER PRIMARY KEY, changes INTEGER NOT NULL, body BLOB NOT NULL);
+                CREATE TABLE weir_applying (active INTEGER PRIMARY KEY);
+                """)
+        }
+        let found = try database.integer("SELECT value FROM weir_meta WHERE key = 'format'") ?? 0
+        if found > format { throw WeirError.newerFormat(found: found, supported: format) }
+    }
+
+    /// Creates the side tables of a table.
+    ///
+    /// - Parameter columns: how many numbers of columns were given.
+    static func create(for table: CapturedTable, columns: Int, in database: Database) throws {
+        let masks = (0..<CapturedTable.words(forColumns: columns)).map { "m\($0) INTEGER" }
+        let known = (0..<CapturedTable.words(forColumns: columns)).map { "v\($0) INTEGER" }
+        let values = columns == 0 ? [] : (1...columns).map { "c\($0)" }
+        // The type of the key, so that comparisons with it can use the side tables' indexes.
+        let id = "id \(table.definition.key.affinity.declaredType)"
+        let folded = (["at", "base"] + masks + known + values).joined(separator: ", ")
+        try database.execute(
+            """
+            CREATE TABLE \(table.log) (\((["seq INTEGER PRIMARY KEY", id, "kind INTEGER", "at"] + masks + values)
+                .joined(separator: ", ")));
+            CREATE TABLE \(table.edit) (\(id) PRIMARY KEY, \(folded)) WITHOUT ROWID;
+            CREATE TABLE \(table.sent) (position INTEGER PRIMARY KEY, deleted INTEGER NOT NULL, \(id) UNIQUE, \(folded));
+            CREATE TABLE \(table.state) (
+                \(id) PRIMARY KEY, time_stamp INTEGER NOT NULL, deleted INTEGER NOT NULL) WITHOUT ROWID;
+            """)
+    }
+
+    /// Adds the columns that new numbers of columns need.
+    static func extend(_ table: CapturedTable, from old: Int, to new: Int, in database: Database) throws {
+        guard new > old else { return }
+        for side in [table.log, table.edit, table.sent] {
+            for number in (old + 1)...new { try database.execute("ALTER TABLE \(side) ADD COLUMN c\(number)") }
+            for word in CapturedTable.words(forColumns: old)..<CapturedTable.words(forColumns: new) {
+                try database.execute("ALTER TABLE \(side) ADD COLUMN m\(word) INTEGER DEFAULT 0")
+                if side != table.log {
+                    try database.execute("ALTER TABLE \(side) ADD COLUMN v\(word) INTEGER DEFAULT 0")
+                }
+            }
+        }
+    }
+}

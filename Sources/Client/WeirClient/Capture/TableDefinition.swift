@@ -1,0 +1,222 @@
+/// A table of the app, as the file's schema describes it.
+package struct TableDefinition: Equatable {
+    package struct Column: Equatable {
+        package let name: String
+        package let affinity: Affinity
+    }
+
+    /// What makes rows unique besides the primary key: a UNIQUE constraint, a unique index, or a key with a collation.
+    struct UniqueKey: Equatable {
+        struct Term: Equatable {
+            let column: String
+            let collation: String
+        }
+
+        let terms: [Term]
+    }
+
+    /// A column that names a row of another table, or of the same.
+    struct Reference: Equatable {
+        let column: String
+        let parent: String
+    }
+
+    /// In the spelling of its CREATE TABLE statement.
+    package let name: String
+    package let key: Column
+    let keyKind: KeyKind
+    /// Without the key and without generated columns, in the table's order.
+    package let columns: [Column]
+    let uniqueKeys: [UniqueKey]
+    let references: [Reference]
+}
+
+/// What primary keys hold, and how they are spelled as ids of the contract.
+enum KeyKind: Equatable {
+    /// As its decimal digits.
+    case integer
+    /// As it is.
+    case text
+    /// A uuid in 16 bytes, as lower-case hexadecimal digits with hyphens.
+    case uuid
+}
+
+/// How SQLite converts values that are stored in a column (https://www.sqlite.org/datatype3.html, section 3.1).
+package enum Affinity: Equatable, Sendable {
+    case integer
+    case text
+    case none
+    case real
+    case numeric
+
+    init(declaredType: String) {
+        let type = declaredType.uppercased()
+        self =
+            if type.contains("INT") {
+                .integer
+            } else if type.contains("CHAR") || type.contains("CLOB") || type.contains("TEXT") {
+                .text
+            } else if type.contains("BLOB") || type.isEmpty || type == "ANY" {
+                // ANY converts nothing in a STRICT table. In others it is numeric, where this answer is harmless.
+                .none
+            } else if type.contains("REAL") || type.contains("FLOA") || type.contains("DOUB") {
+                .real
+            } else {
+                .numeric
+            }
+    }
+}
+
+extension Affinity {
+    /// A type that has this affinity and permits values of every type, which INTEGER PRIMARY KEY does not.
+    var declaredType: String {
+        switch self {
+        case .integer: "INT"
+        case .text: "TEXT"
+        case .none: "BLOB"
+        case .real: "REAL"
+        case .numeric: "NUMERIC"
+        }
+    }
+}
+
+extension TableDefinition {
+    /// Reads a table's definition.
+    ///
+    /// - Throws: `WeirError.unsupportedTable` if there is no such table, or if it has no usable primary key.
+    init(named requested: String, in database: Database) throws {
+        func unsupported(_ reason: String) -> WeirError { .unsupportedTable(name: requested, reason: reason) }
+        if ["weir_", "sqlite_"].contains(where: { foldedName(requested).hasPrefix($0) }) {
+            throw unsupported("its name is reserved; rename it")
+        }
+        let found = try database.map(
+            "SELECT name, type, coalesce(sql, '') FROM sqlite_schema WHERE lower(name) = lower(?1) AND type IN ('table', 'view')",
+            [.text(requested)]
+        ) { (name: $0.string(at: 0), type: $0.string(at: 1), sql: $0.string(at: 2)) }
+        guard let table = found.first else {
+            throw unsupported("there is no such table; create it before Weir.open")
+        }
+        if table.type == "view" { throw unsupported("it is a view; name the tables behind it") }
+        if table.sql.uppercased().split(whereSeparator: \.isWhitespace).prefix(2) == ["CREATE", "VIRTUAL"] {
+            throw unsupported("it is a virtual table; sync a table that its content comes from")
+        }
+        name = table.name
+        var keys: [(column: Column, type: String)] = []
+        var columns: [Column] = []
+        try database.rows("SELECT name, type, pk, hidden FROM pragma_table_xinfo(?1) ORDER BY cid", [.text(name)]) {
+            let column = Column(name: $0.string(at: 0), affinity: Affinity(declaredType: $0.string(at: 1)))
+            if $0.integer(at: 2) > 0 {
+                keys.append((column, $0.string(at: 1)))
+            } else if $0.integer(at: 3) == 0 {
+                columns.append(column)
+            }
+        }
+        guard let key = keys.first else {
+            throw unsupported(
+                "it has no PRIMARY KEY, and rowids are reused; declare one of type INTEGER, TEXT or, for uuids, BLOB")
+        }
+        if keys.count > 1 {
+            throw unsupported(
+                "its PRIMARY KEY has \(keys.count) columns; give it a key of one column, and these a UNIQUE constraint")
+        }
+        guard let kind = KeyKind(affinity: key.column.affinity, declaredType: key.type) else {
+            throw unsupported(
+                "its PRIMARY KEY \(key.column.name) is declared \(key.type); declare it INTEGER, TEXT or, for uuids, BLOB"
+            )
+        }
+        self.key = key.column
+        keyKind = kind
+        self.columns = columns
+        uniqueKeys = try Self.uniqueKeys(of: name, in: database)
+        references = try database.map(
+            #"SELECT max("from"), max("table") FROM pragma_foreign_key_list(?1) GROUP BY id HAVING count(*) = 1"#,
+            [.text(name)]
+        ) { Reference(column: $0.string(at: 0), parent: $0.string(at: 1)) }
+    }
+
+    private static func uniqueKeys(of table: String, in database: Database) throws -> [UniqueKey] {
+        let indexes = try database.map(
+            #"SELECT name FROM pragma_index_list(?1) WHERE "unique" AND origin <> 'pk' ORDER BY seq"#, [.text(table)]
+        ) { $0.string(at: 0) }
+        return try indexes.compactMap { index in
+            // An expression has no name. The other terms alone, and a partial index without its condition, match more rows
+            // than SQLite replaces, which does no harm.
+            let terms = try database.map(
+                "SELECT name, coll FROM pragma_index_xinfo(?1) WHERE key AND name IS NOT NULL ORDER BY seqno",
+                [.text(index)]
+            ) { UniqueKey.Term(column: $0.string(at: 0), collation: $0.string(at: 1)) }
+            return terms.isEmpty ? nil : UniqueKey(terms: terms)
+        }
+    }
+}
+
+extension KeyKind {
+    init?(affinity: Affinity, declaredType: String) {
+        switch affinity {
+        case .integer: self = .integer
+        case .text: self = .text
+        case .none where declaredType.uppercased().contains("BLOB"): self = .uuid
+        // Declared UUID or GUID, for SQLite a number; uuids as text are kept.
+        case .numeric where declaredType.uppercased().contains("UUID") || declaredType.uppercased().contains("GUID"):
+            self = .text
+        default: return nil
+        }
+    }
+
+    /// The longest id of the contract, in bytes.
+    private static let longestID = 255
+
+    /// A key as an id of the contract, in UTF-8; `nil` if it can be none.
+    func id(of key: SQLValue) -> [UInt8]? {
+        switch (self, key) {
+        case (.integer, .integer(let number)): Array(String(number).utf8)
+        case (.text, .text(let bytes)):
+            bytes.isEmpty || bytes.count > Self.longestID || bytes.contains(0)
+                || String(validating: bytes, as: UTF8.self) == nil ? nil : bytes
+        case (.uuid, .blob(let bytes)): UUIDText.spell(bytes)
+        default: nil
+        }
+    }
+}
+
+/// A uuid as text: 32 lower-case hexadecimal digits with hyphens.
+enum UUIDText {
+    /// - Returns: `nil` unless there are 16 bytes.
+    static func spell(_ bytes: [UInt8]) -> [UInt8]? {
+        guard bytes.count == 16 else { return nil }
+        let digits = Array("0123456789abcdef".utf8)
+        var text: [UInt8] = []
+        for (index, byte) in bytes.enumerated() {
+            if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+        return text
+    }
+
+    /// - Returns: `nil` unless the text is a uuid with hyphens, in either case.
+    static func bytes(of text: [UInt8]) -> [UInt8]? {
+        guard text.count == 36 else { return nil }
+        var bytes: [UInt8] = []
+        var high: UInt8?
+        for (index, character) in text.enumerated() {
+            if [8, 13, 18, 23].contains(index) {
+                guard character == UInt8(ascii: "-") else { return nil }
+                continue
+            }
+            guard let digit = Character(Unicode.Scalar(character)).hexDigitValue else { return nil }
+            if let half = high {
+                bytes.append(half << 4 | UInt8(digit))
+                high = nil
+            } else {
+                high = UInt8(digit)
+            }
+        }
+        return bytes
+    }
+}
+
+/// A name as SQLite compares names: ASCII letters in lower case.
+func foldedName(_ name: String) -> String {
+    String(decoding: name.utf8.map { (65...90).contains($0) ? $0 + 32 : $0 }, as: UTF8.self)
+}

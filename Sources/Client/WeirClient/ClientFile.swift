@@ -1,0 +1,75 @@
+/// The app's database file with what Weir keeps in it.
+///
+/// It is not `Sendable`: it stays on the queue that opened it. Every method is a transaction, or several short ones.
+package final class ClientFile {
+    package let database: Database
+    package let tables: [CapturedTable]
+    package let gaps: [CaptureGap]
+
+    /// Opens the file and captures the changes of these tables from now on.
+    package init(path: String, tables names: [String]) throws {
+        let database = try Database(path: path)
+        let registration = try database.transaction { try Registration(of: names, in: database) }
+        self.database = database
+        tables = registration.tables
+        gaps = registration.gaps
+    }
+
+    /// Folds what triggers have recorded, in slices, so that a transaction that needs all of it is short.
+    package func foldLogs() throws {
+        for table in tables {
+            let folding = LogFolding(table: table)
+            while try database.transaction({ try folding.fold(in: database, limit: LogFolding.slice) }) {}
+        }
+    }
+
+    /// Adopts the rows of a table that were neither captured nor received.
+    ///
+    /// - Returns: how many.
+    package func seed(_ table: CapturedTable) throws -> Int {
+        let seeding = Seeding(table: table)
+        var last: SQLValue?
+        var count = 0
+        repeat {
+            count += try database.transaction { try seeding.adopt(after: &last, in: database) }
+        } while last != nil
+        return count
+    }
+
+    /// How many rows have edits that the server has not acknowledged.
+    package func pendingRows() throws -> Int {
+        try foldLogs()
+        return try tables.reduce(0) { count, table in
+            let edits = try database.integer(
+                """
+                SELECT (SELECT count(*) FROM \(table.edit))
+                + (SELECT count(*) FROM \(table.sent) WHERE id NOT IN (SELECT id FROM \(table.edit)))
+                """)
+            return count + Int(edits ?? 0)
+        }
+    }
+
+    /// The batch to send: the one without outcome, or else the next.
+    package func freeze(_ session: BatchSession) throws -> FrozenBatch {
+        try foldLogs()
+        return try database.transaction { try Freezing.freeze(self, session) }
+    }
+
+    /// Ends the batch without outcome, all of whose changes the server has applied.
+    package func acknowledge(_ number: Int64, timeStamps: [Int64]) throws {
+        try database.transaction {
+            try Acknowledging(database: database, tables: tables).acknowledge(number, timeStamps: timeStamps)
+        }
+    }
+
+    /// Runs a closure in a transaction whose changes of synced tables are not captured, also those of the app's triggers.
+    @discardableResult
+    package func applying<Result>(_ body: (Database) throws -> Result) throws -> Result {
+        try database.transaction {
+            try database.run("INSERT INTO weir_applying (active) VALUES (1)")
+            let result = try body(database)
+            try database.run("DELETE FROM weir_applying")
+            return result
+        }
+    }
+}

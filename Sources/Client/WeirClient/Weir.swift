@@ -1,0 +1,84 @@
+import Foundation
+
+/// An app's SQLite database whose tables are synced.
+///
+/// The app goes on using its database as before, through any SQLite library and from any process: triggers in the file
+/// capture what is inserted, updated and deleted. The tables themselves stay as they are; what Weir keeps is in tables of
+/// the same file whose names begin with `weir_`.
+///
+/// Use one copy of SQLite in a process for one file. Two copies, such as the system's and one that a library brings,
+/// do not know of each other's locks and can damage the file (https://www.sqlite.org/howtocorrupt.html).
+public actor Weir {
+    private let queue: QueueExecutor
+    private var file: ClientFile?
+    /// Changes that may not have been captured before this call of ``open(_:tables:)``.
+    public private(set) var gaps: [CaptureGap] = []
+
+    private init(queue: QueueExecutor) { self.queue = queue }
+
+    /// SQLite's calls block, so they have a queue of their own.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
+
+    /// Opens the app's database and captures the changes of these tables from now on.
+    ///
+    /// Call it after the app's own migrations, at every start: it adds what new columns need and restores triggers that a
+    /// migration has removed; ``gaps`` then says what may have been missed. Tables that were captured before and are not
+    /// named any more are no longer captured; edits of them that are pending stay.
+    ///
+    /// `ALTER TABLE … DROP COLUMN` fails on a captured table, since SQLite refuses to drop columns that triggers name. Create
+    /// the table again without the column instead (https://www.sqlite.org/lang_altertable.html#otheralter).
+    ///
+    /// - Parameters:
+    ///   - url: an existing SQLite database.
+    ///   - tables: tables with a primary key of one column: INTEGER, TEXT or, for uuids in 16 bytes, BLOB.
+    /// - Throws: `WeirError`; then nothing was changed in the file.
+    public static func open(_ url: URL, tables: [String]) async throws -> Weir {
+        let weir = Weir(queue: QueueExecutor(label: "weir"))
+        try await weir.begin(path: url.path, tables: tables)
+        return weir
+    }
+
+    private func begin(path: String, tables: [String]) throws {
+        let file = try ClientFile(path: path, tables: tables)
+        gaps = file.gaps
+        self.file = file
+    }
+
+    /// Adopts rows that were in the tables before they were captured, as if they were inserted now.
+    ///
+    /// Rows that were captured or synced are left as they are, so it may be repeated, also after an interruption. It writes in
+    /// short transactions, between which the app can write.
+    ///
+    /// - Parameter tables: some of the tables that were opened; all by default.
+    /// - Returns: how many rows were adopted.
+    @discardableResult
+    public func seed(_ tables: [String]? = nil) throws -> Int {
+        let file = try openFile
+        var chosen = file.tables
+        if let tables {
+            chosen = try tables.map { name in
+                guard let table = file.tables.first(where: { foldedName($0.name) == foldedName(name) }) else {
+                    throw WeirError.unsupportedTable(name: name, reason: "it is not among the tables of Weir.open")
+                }
+                return table
+            }
+        }
+        return try chosen.reduce(0) { try $0 + file.seed($1) }
+    }
+
+    /// How many rows have changes that the server has not acknowledged.
+    public func pendingRows() throws -> Int { try openFile.pendingRows() }
+
+    /// Closes the connection to the file, whose changes are still captured; may be repeated.
+    public func close() {
+        file?.database.close()
+        file = nil
+    }
+
+    private var openFile: ClientFile {
+        get throws {
+            guard let file else { throw WeirError.closed }
+            return file
+        }
+    }
+}
