@@ -41,6 +41,8 @@ final class SyncedApp {
         return app
     }
 
+    var path: String { folder.file() }
+
     @discardableResult
     func open(_ tables: String...) throws -> ClientFile {
         file?.database.close()

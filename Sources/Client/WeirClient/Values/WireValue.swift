@@ -89,9 +89,6 @@ enum WireValue {
 
     // MARK: Times
 
-    /// The years 1 to 9999, which the contract has, in seconds since 1970.
-    private static let times = -62_135_596_800.0..<253_402_300_800.0
-
     private static func writeTimestamp(_ value: SQLValue, to json: inout JSONWriter) throws {
         let text = try timestamp(value)
         json.value(text.span)
@@ -109,38 +106,13 @@ enum WireValue {
             if bytes.count == 16 { bytes += Array(":00".utf8) }
             let hasOffset = bytes.last == UInt8(ascii: "Z") || bytes[11...].contains { $0 == 43 || $0 == 45 }
             return hasOffset ? bytes : bytes + [UInt8(ascii: "Z")]
-        case .integer(let seconds) where times.contains(Double(seconds)):
-            return text(ofSeconds: seconds, microseconds: 0)
-        case .real(let time) where times.contains(time):
-            let seconds = time.rounded(.down)
-            let microseconds = Int64(((time - seconds) * 1_000_000).rounded())
-            return microseconds == 1_000_000
-                ? text(ofSeconds: Int64(seconds) + 1, microseconds: 0)
-                : text(ofSeconds: Int64(seconds), microseconds: microseconds)
-        default: throw unsendable(value, as: .timestamp)
+        case .integer(let seconds):
+            if let time = UTCTime(seconds: seconds) { return time.text }
+        case .real(let seconds):
+            if let time = UTCTime(seconds: seconds) { return time.text }
+        default: break
         }
-    }
-
-    private static func text(ofSeconds seconds: Int64, microseconds: Int64) -> [UInt8] {
-        // Days since 0000-03-01, in eras of 400 years; a year begins in March, so that a leap day is its last.
-        let days = (seconds - (seconds % 86_400 + 86_400) % 86_400) / 86_400 + 719_468
-        let second = (seconds % 86_400 + 86_400) % 86_400
-        let era = (days >= 0 ? days : days - 146_096) / 146_097
-        let dayOfEra = days - era * 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let march = (5 * dayOfYear + 2) / 153
-        let day = dayOfYear - (153 * march + 2) / 5 + 1
-        let month = march < 10 ? march + 3 : march - 9
-        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-        func digits(_ number: Int64, _ count: Int) -> String {
-            let text = String(number)
-            return String(repeating: "0", count: max(0, count - text.count)) + text
-        }
-        let fraction = microseconds == 0 ? "" : "." + digits(microseconds, 6)
-        return Array(
-            ("\(digits(year, 4))-\(digits(month, 2))-\(digits(day, 2))T\(digits(second / 3600, 2)):"
-                + "\(digits(second / 60 % 60, 2)):\(digits(second % 60, 2))\(fraction)Z").utf8)
+        throw unsendable(value, as: .timestamp)
     }
 
     /// A date, also with the midnight that follows it in GRDB's dates.

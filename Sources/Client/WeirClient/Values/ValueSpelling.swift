@@ -1,0 +1,148 @@
+import JSONText
+
+/// How an app spells the values of a column: a uuid as text or as a blob, a time as text, with a T or a space, or as a number.
+///
+/// The server has one canonical form of each value. A value that comes from it is written as the app would have written it.
+package struct ValueSpelling: Equatable, Sendable {
+    /// A value as the server sends it, in its type's canonical form.
+    package enum Canonical: Equatable, Sendable {
+        case null
+        case boolean(Bool)
+        case integer(Int64)
+        case real(Double)
+        case string([UInt8])
+        /// JSON of a column of type json.
+        case document([UInt8])
+    }
+
+    enum Form: Equatable, Sendable {
+        /// As the server sends it.
+        case canonical
+        /// An integer, or a real number where it is none.
+        case number
+        /// A uuid in 16 bytes.
+        case uuidBlob
+        case uuidInUpperCase
+        /// The character between date and time, how many decimals at least, and whether a Z ends it.
+        case time(separator: UInt8, decimals: Int, hasZone: Bool)
+        /// Seconds since 1970.
+        case seconds(isReal: Bool)
+        /// What follows the day in a date: a midnight.
+        case day(suffix: [UInt8])
+        /// Bytes as text.
+        case text
+        /// Text as a blob.
+        case blob
+    }
+
+    let type: ColumnType
+    let form: Form
+
+    /// The spelling of a value that the app has written; `nil` for NULL, which has none.
+    package init?(of value: SQLValue, type: ColumnType) {
+        self.type = type
+        switch (type, value) {
+        case (_, .null): return nil
+        case (.text, .blob), (.uuid, .blob): form = .uuidBlob
+        case (.text, .integer), (.uuid, .integer), (.decimal, .integer), (.decimal, .real): form = .number
+        case (.uuid, .text(let bytes)):
+            form = bytes.contains { (65...70).contains($0) } ? .uuidInUpperCase : .canonical
+        case (.timestamp, .text(let bytes)): form = Self.time(like: bytes)
+        case (.timestamp, .integer): form = .seconds(isReal: false)
+        case (.timestamp, .real): form = .seconds(isReal: true)
+        case (.date, .text(let bytes)): form = .day(suffix: Array(bytes.dropFirst(10)))
+        case (.bytes, .text): form = .text
+        case (.json, .blob): form = .blob
+        default: form = .canonical
+        }
+    }
+
+    /// The spelling that a column's declaration suggests, where no value of the app shows it.
+    package init(affinity: Affinity, type: ColumnType) {
+        self.type = type
+        form =
+            switch (type, affinity) {
+            case (.uuid, .none): .uuidBlob
+            case (.text, .integer), (.uuid, .integer), (.decimal, .integer), (.decimal, .real), (.decimal, .numeric):
+                .number
+            case (.timestamp, .integer): .seconds(isReal: false)
+            case (.timestamp, .real): .seconds(isReal: true)
+            // A column declared DATETIME, in the form of GRDB and of SQLite's functions.
+            case (.timestamp, .numeric): .time(separator: UInt8(ascii: " "), decimals: 3, hasZone: false)
+            case (.bytes, .text): .text
+            case (.json, .none): .blob
+            default: .canonical
+            }
+    }
+
+    private static func time(like bytes: [UInt8]) -> Form {
+        guard bytes.count > 10 else { return .canonical }
+        let time = bytes[11...]
+        let hasZone = bytes.last == UInt8(ascii: "Z")
+        // With another offset than Z it would not be the app's spelling, whatever is written.
+        if time.contains(where: { $0 == 43 || $0 == 45 }) { return .canonical }
+        let decimals = time.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).dropFirst().first
+        return .time(
+            separator: bytes[10], decimals: decimals?.prefix { (48...57).contains($0) }.count ?? 0, hasZone: hasZone)
+    }
+
+    // MARK: Values
+
+    /// A value of the server as the app spells it.
+    ///
+    /// A value that has no such spelling, such as a decimal that no real number holds exactly, is as near to it as it can be.
+    package func value(of canonical: Canonical) -> SQLValue {
+        switch canonical {
+        case .null: .null
+        case .boolean(let value): .integer(value ? 1 : 0)
+        case .integer(let number): type == .real ? .real(Double(number)) : .integer(number)
+        case .real(let number): .real(number)
+        case .string(let text): value(ofText: text)
+        case .document(let json): form == .blob ? .blob(json) : .text(json)
+        }
+    }
+
+    private func value(ofText text: [UInt8]) -> SQLValue {
+        if type == .bytes {
+            var bytes: [UInt8] = []
+            guard Base64.decode(text.span, into: &bytes) else { return .text(text) }
+            return form == .text ? .text(bytes) : .blob(bytes)
+        }
+        let string = String(decoding: text, as: UTF8.self)
+        // An integer that JSON's numbers do not hold exactly comes as text.
+        if type == .integer, let number = Int64(string) { return .integer(number) }
+        switch form {
+        case .uuidBlob:
+            return UUIDText.bytes(of: text).map { .blob($0) } ?? .text(text)
+        case .uuidInUpperCase:
+            return .text(text.map { (97...102).contains($0) ? $0 - 32 : $0 })
+        case .number:
+            if let number = Int64(string) { return .integer(number) }
+            guard let number = Double(string) else { return .text(text) }
+            // 12.00 is 12 for SQLite's numeric columns as well.
+            return Int64(exactly: number).map { .integer($0) } ?? .real(number)
+        case .time(let separator, let decimals, let hasZone):
+            return .text(Self.time(text, separator, decimals, hasZone))
+        case .seconds(let isReal):
+            guard let time = UTCTime(canonical: text) else { return .text(text) }
+            return isReal
+                ? .real(Double(time.seconds) + Double(time.microseconds) / 1_000_000) : .integer(time.seconds)
+        case .day(let suffix): return .text(text + suffix)
+        case .canonical, .text, .blob: return .text(text)
+        }
+    }
+
+    /// The canonical form has six decimals and a Z; those that are not 0 are kept.
+    private static func time(_ text: [UInt8], _ separator: UInt8, _ decimals: Int, _ hasZone: Bool) -> [UInt8] {
+        guard text.count == 27 else { return text }
+        let needed = text[20..<26].lastIndex { $0 != UInt8(ascii: "0") }.map { $0 - 19 } ?? 0
+        let count = max(needed, decimals)
+        var time = Array(text[..<19])
+        time[10] = separator
+        if count > 0 {
+            time += text[19..<(20 + min(count, 6))]
+            time += Array(repeating: UInt8(ascii: "0"), count: max(0, count - 6))
+        }
+        return hasZone ? time + [UInt8(ascii: "Z")] : time
+    }
+}

@@ -1,0 +1,87 @@
+import CSQLite
+import Foundation
+import Synchronization
+import Testing
+import WeirClient
+
+/// Capture does not depend on who writes: any connection, library or process.
+@Suite struct OtherWritersTests {
+    @Test func changesThroughTheCAPIAreCaptured() throws {
+        let app = try SyncedApp.withItem()
+        var connection: OpaquePointer?
+        #expect(sqlite3_open(app.path, &connection) == SQLITE_OK)
+        defer { sqlite3_close(connection) }
+        #expect(sqlite3_exec(connection, "UPDATE item SET title = 'by the C API'", nil, nil, nil) == SQLITE_OK)
+        #expect(try app.sync() == [#"{"table":"item","id":"a","values":{"title":"by the C API"},"base":101}"#])
+    }
+
+    /// Settings of a connection that could keep triggers from running or writing.
+    @Test(arguments: [
+        "PRAGMA trusted_schema = OFF", "PRAGMA foreign_keys = OFF", "PRAGMA recursive_triggers = ON",
+        "PRAGMA case_sensitive_like = ON", "PRAGMA ignore_check_constraints = ON",
+        "PRAGMA reverse_unordered_selects = ON",
+        "PRAGMA defer_foreign_keys = ON", "PRAGMA query_only = OFF", "PRAGMA journal_mode = WAL",
+        "PRAGMA journal_mode = TRUNCATE",
+    ]) func changesOfAConnectionWithThisSettingAreCaptured(pragma: String) throws {
+        let app = try SyncedApp.withItem()
+        let other = try Database(path: app.path)
+        try other.execute(pragma)
+        try other.execute("UPDATE item SET title = 'B'; INSERT OR REPLACE INTO item VALUES ('b', 'C', NULL)")
+        #expect(try app.sync().count == 2)
+    }
+
+    @Test func changesOfAnotherProcessAreCaptured() async throws {
+        let app = try SyncedApp.withItem()
+        let result = await #expect(processExitsWith: .success) { [path = app.path as String] in
+            let connection = try Database(path: path)
+            try connection.execute(
+                "UPDATE item SET title = 'by another process'; INSERT INTO item VALUES ('b', 'B', NULL)")
+        }
+        #expect(result != nil)
+        #expect(
+            try app.sync() == [
+                #"{"table":"item","id":"a","values":{"title":"by another process"},"base":101}"#,
+                #"{"table":"item","id":"b","values":{"title":"B","note":null},"base":0}"#,
+            ])
+    }
+
+    @Test func aProcessThatDiesWhileItAppliesChangesLeavesCaptureOn() async throws {
+        let app = try SyncedApp.withItem()
+        await #expect(processExitsWith: .failure) { [path = app.path as String] in
+            let file = try ClientFile(path: path, tables: ["item"])
+            try file.applying {
+                try $0.run("UPDATE item SET title = 'never committed'")
+                exit(1)
+            }
+        }
+        try app.run("UPDATE item SET note = 'm'")
+        #expect(try app.sync() == [#"{"table":"item","id":"a","values":{"note":"m"},"base":101}"#])
+    }
+
+    /// A writer that holds the lock is waited for, by the app and by Weir.
+    @Test func writersTakeTurns() throws {
+        let app = try SyncedApp.withItem()
+        let count = 200
+        let path = app.path
+        let failure = Mutex<(any Error)?>(nil)
+        let writing = DispatchGroup()
+        DispatchQueue.global().async(group: writing) {
+            do {
+                let connection = try Database(path: path)
+                for number in 1...count { try connection.execute("INSERT INTO item VALUES ('n\(number)', 'N', NULL)") }
+            } catch {
+                failure.withLock { $0 = error }
+            }
+        }
+        var changes: [String] = []
+        var isWriting = true
+        while isWriting {
+            isWriting = writing.wait(timeout: .now()) == .timedOut
+            changes += try app.sync(changes: 7)
+        }
+        #expect(failure.withLock { $0 } == nil)
+        #expect(changes.count == count)
+        #expect(Set(changes).count == count)
+        #expect(try app.opened.pendingRows() == 0)
+    }
+}
