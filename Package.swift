@@ -271,7 +271,7 @@ let package = Package(
             [
                 "CEventFD", "Commands", "CZlib", "Gateway", "HTTP", "JSONText", "Kafka", "LoadTools", "Ordering",
                 "Postgres", "ServiceLifecycle", "SQLite", "SQLiteChangeLog", "SQLiteRecordStore", "SyncModel",
-                "ThreadExecutor", "TokenKeys", "WebTokens",
+                "ThreadExecutor", "TokenKeys", "WebTokens", "WeirClient",
             ]),
         cLibrary("Assurance/CJobCapture"),
 

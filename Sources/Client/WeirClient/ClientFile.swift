@@ -9,6 +9,8 @@ package final class ClientFile {
     /// Opens the file and captures the changes of these tables from now on.
     package init(path: String, tables names: [String]) throws {
         let database = try Database(path: path)
+        // What a transaction of Weir's keeps aside is little, as its transactions are.
+        try database.run("PRAGMA temp_store = MEMORY")
         let registration = try database.transaction { try Registration(of: names, in: database) }
         self.database = database
         tables = registration.tables
@@ -58,7 +60,7 @@ package final class ClientFile {
     /// Ends the batch without outcome, all of whose changes the server has applied.
     package func acknowledge(_ number: Int64, timeStamps: [Int64]) throws {
         try database.transaction {
-            try Acknowledging(database: database, tables: tables).acknowledge(number, timeStamps: timeStamps)
+            try Acknowledging(database: database).acknowledge(number, timeStamps: timeStamps)
         }
     }
 

@@ -8,6 +8,10 @@ import Foundation
 ///
 /// Use one copy of SQLite in a process for one file. Two copies, such as the system's and one that a library brings,
 /// do not know of each other's locks and can damage the file (https://www.sqlite.org/howtocorrupt.html).
+///
+/// Weir's transactions are short, and the app's writes wait for them: give the app's connections a busy timeout of some
+/// seconds. `PRAGMA temp_store = MEMORY` makes large transactions of the app faster, as SQLite keeps more of them aside where
+/// tables have triggers.
 public actor Weir {
     private let queue: QueueExecutor
     private var file: ClientFile?

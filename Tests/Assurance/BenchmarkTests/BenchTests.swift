@@ -53,6 +53,9 @@ import Testing
         "rebuild": [
             "rows_per_second", "raw_copy_per_second", "ratio_to_raw_copy", "server_cpu_per_row", "server_memory",
         ],
+        "capture": ["uuid", "uuid_temp_store_memory", "integer"].flatMap { key in
+            ["insert_ratio", "update_ratio", "commit_ratio", "folded_per_second"].map { "\($0)_\(key)" }
+        },
         "soak": [
             "memory_highest", "memory_first", "memory_last", "memory_slope", "pairs", "changes_per_second",
         ],

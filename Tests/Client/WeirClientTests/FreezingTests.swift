@@ -102,6 +102,19 @@ import WeirClient
         #expect(try app.opened.pendingRows() == 1)
     }
 
+    @Test func aBatchWithRowsOfATableThatIsNoLongerNamedIsAcknowledged() throws {
+        let app = try SyncedApp.withItem("CREATE TABLE other (id INTEGER PRIMARY KEY)")
+        try app.run("UPDATE item SET title = 'B'")
+        _ = try app.frozen()
+        try app.open("other")
+        try app.acknowledge()
+        #expect(try app.freeze().batch == nil)
+        try app.open("item")
+        #expect(try app.opened.pendingRows() == 0)
+        try app.run("UPDATE item SET title = 'C'")
+        #expect(try app.sync() == [#"{"table":"item","id":"a","values":{"title":"C"},"base":102}"#])
+    }
+
     // MARK: Limits
 
     @Test func aBatchStaysWithinItsLimits() throws {
@@ -268,6 +281,7 @@ import WeirClient
     @Test func editsOfATableThatTheServerDoesNotHaveWait() throws {
         let app = try SyncedApp.withItem("CREATE TABLE other (id TEXT PRIMARY KEY)")
         try app.open("item", "other")
+        #expect(try app.freeze().unknownTables == [])
         try app.run("INSERT INTO other VALUES ('o')")
         let frozen = try app.freeze()
         #expect(frozen.batch == nil)

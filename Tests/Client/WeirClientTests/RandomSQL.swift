@@ -23,7 +23,7 @@ struct RandomSQL {
         CREATE TRIGGER twice AFTER UPDATE OF a ON note WHEN NEW.a = 3
         BEGIN UPDATE note SET a = 2, b = NULL WHERE id = NEW.id; END;
         CREATE TRIGGER undelete AFTER DELETE ON note WHEN OLD.a = 1
-        BEGIN INSERT INTO note VALUES (OLD.id, 4, OLD.b, NULL); UPDATE note SET b = NULL WHERE id = OLD.id; END;
+        BEGIN INSERT INTO note VALUES (OLD.id, 4, OLD.b, NULL); UPDATE note SET a = 0 WHERE id = OLD.id; END;
         CREATE TRIGGER counted AFTER INSERT ON item WHEN NEW.list IS NOT NULL
         BEGIN UPDATE list SET b = coalesce(b, '') || 'i' WHERE id = NEW.list; END;
         CREATE TRIGGER keep BEFORE DELETE ON list WHEN OLD.a = 4 BEGIN SELECT RAISE(IGNORE); END;

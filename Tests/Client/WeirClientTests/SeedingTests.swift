@@ -30,6 +30,9 @@ import WeirClient
             server: ["t": ["a": "integer", "b": "integer"]])
         try app.open("t")
         try app.run("UPDATE t SET a = 9 WHERE id = 'k'")
+        // These change nothing.
+        try app.run("INSERT OR IGNORE INTO t VALUES ('l', 5, 6); UPDATE t SET a = a WHERE id = 'l'")
         #expect(try app.sync() == [#"{"table":"t","id":"k","values":{"a":9,"b":2},"base":0}"#])
+        #expect(try app.opened.pendingRows() == 0)
     }
 }

@@ -1,7 +1,6 @@
 /// Ends a batch all of whose changes the server has applied.
 struct Acknowledging {
     let database: Database
-    let tables: [CapturedTable]
 
     /// Records what the server has now, and removes exactly what was frozen; later edits of the same rows stay pending.
     ///
@@ -13,23 +12,25 @@ struct Acknowledging {
         guard let batch, batch.number == number, batch.changes == timeStamps.count else {
             throw BatchMismatch(expected: batch?.number, changes: batch?.changes ?? 0)
         }
-        for table in tables {
-            let rows = try database.map("SELECT position, id, deleted FROM \(table.sent) ORDER BY position") { row in
+        // Also of tables that are no longer listed.
+        for table in try database.map("SELECT number FROM weir_table", [], { Int($0.integer(at: 0)) }) {
+            let (sent, state) = (CapturedTable.sent(table), CapturedTable.state(table))
+            let rows = try database.map("SELECT position, id, deleted FROM \(sent) ORDER BY position") { row in
                 (position: Int(row.integer(at: 0)), id: row.value(at: 1), deleted: row.value(at: 2))
             }
             for row in rows {
                 let timeStamp = timeStamps[row.position]
                 if timeStamp == 0 {
-                    try database.run("DELETE FROM \(table.state) WHERE id = ?1", [row.id])
+                    try database.run("DELETE FROM \(state) WHERE id = ?1", [row.id])
                     continue
                 }
                 try database.run(
                     """
-                    INSERT INTO \(table.state) (id, time_stamp, deleted) VALUES (?1, ?2, ?3) ON CONFLICT (id)
+                    INSERT INTO \(state) (id, time_stamp, deleted) VALUES (?1, ?2, ?3) ON CONFLICT (id)
                     DO UPDATE SET time_stamp = excluded.time_stamp, deleted = excluded.deleted
                     """, [row.id, .integer(timeStamp), row.deleted])
             }
-            if !rows.isEmpty { try database.run("DELETE FROM \(table.sent)") }
+            if !rows.isEmpty { try database.run("DELETE FROM \(sent)") }
         }
         try database.run("DELETE FROM weir_batch WHERE number = ?1", [.integer(number)])
     }

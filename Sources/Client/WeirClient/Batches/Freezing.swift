@@ -64,7 +64,9 @@ package struct Freezing {
     private mutating func addRows(_ kind: PendingKeys.Kind) throws {
         for table in kind == .written ? tables : tables.reversed() where !isFull {
             guard let server = schema.table(for: table.name) else {
-                result.unknownTables.insert(table.name)
+                if try database.value("SELECT 1 FROM \(table.edit) LIMIT 1") != nil {
+                    result.unknownTables.insert(table.name)
+                }
                 continue
             }
             // Edits are moved once all keys were read: a table is not changed while it is read.

@@ -46,9 +46,10 @@ struct PendingKeys {
     /// The edits, without those of rows whose keys changed, which are sent together.
     private var source: String {
         let row = "EXISTS (SELECT 1 FROM \(table.quotedName) AS t WHERE \(PendingRow.join(table)))"
+        // CROSS JOIN reads the edits first: without statistics, SQLite might read the whole table.
         let source =
             kind == .written
-            ? "\(table.edit) AS e JOIN \(table.quotedName) AS t ON \(PendingRow.join(table)) WHERE 1"
+            ? "\(table.edit) AS e CROSS JOIN \(table.quotedName) AS t ON \(PendingRow.join(table)) WHERE 1"
             : "\(table.edit) AS e WHERE NOT \(row)"
         return source
             + ["old", "new"].map {

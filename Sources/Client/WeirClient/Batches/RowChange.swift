@@ -37,10 +37,11 @@ struct PendingRow {
             (
                 exists: row.integer(at: 0) == 1, base: row.isNull(at: 1) ? nil : row.integer(at: 1),
                 isTombstone: row.integer(at: 2) == 1, isInserted: row.integer(at: 3) == -1,
+                isTouched: (0..<table.words).contains { row.integer(at: 5 + 2 * count + $0) != 0 },
                 updatedAt: row.string(at: 4),
                 values: (0..<count).map { row.value(at: 5 + $0) },
                 before: (0..<count).map { row.value(at: 5 + count + $0) },
-                isChanged: (0..<count).map { row.integer(at: 5 + 2 * count + $0) == 1 }
+                isChanged: table.columns.map { row.integer(at: 5 + 2 * count + $0.word) & $0.bit != 0 }
             )
         }.first
         guard let row else { return nil }
@@ -48,6 +49,8 @@ struct PendingRow {
         values = row.exists ? row.values : []
         updatedAt = row.updatedAt
         switch (row.exists, row.base) {
+        // A statement that could have replaced the row did not.
+        case (true, _) where !row.isTouched: change = nil
         case (true, nil): change = .create(base: 0)
         case (true, let base?) where row.isTombstone: change = .create(base: base)
         case (true, let base?) where row.isInserted: change = .rewrite(base: base)
@@ -67,7 +70,7 @@ struct PendingRow {
                 "t.\(table.quotedKey) IS NOT NULL", "coalesce(e.base, r.time_stamp)", "r.deleted", "e.m0",
                 "strftime('%Y-%m-%dT%H:%M:%fZ', e.at)",
             ] + table.columns.map { "t.\(quoted($0.name))" } + table.columns.map { "e.\($0.side)" }
-            + table.columns.map { "e.m\($0.word) & \($0.bit) <> 0" }
+            + (0..<table.words).map { "e.m\($0)" }
         return """
             SELECT \(columns.joined(separator: ", ")) FROM \(table.edit) AS e
             LEFT JOIN \(table.quotedName) AS t ON \(join(table))

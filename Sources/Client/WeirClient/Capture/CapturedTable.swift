@@ -46,7 +46,7 @@ package struct CapturedTable {
     /// The log folded: one row for each row of the table that has changed.
     package var edit: String { "weir_edit_\(number)" }
     /// The edits in the batch that is being sent.
-    package var sent: String { "weir_sent_\(number)" }
+    package var sent: String { Self.sent(number) }
     /// The columns of edits besides the key: time, base, masks and values before, also of columns that are gone.
     var folded: String {
         let masks = (0..<words).map { "m\($0)" } + (0..<words).map { "v\($0)" }
@@ -55,7 +55,11 @@ package struct CapturedTable {
     }
 
     /// The rows that the server has, and their newest timeStamps.
-    package var state: String { "weir_row_\(number)" }
+    package var state: String { Self.state(number) }
+
+    /// Those of a table that may not be listed any more.
+    static func sent(_ number: Int) -> String { "weir_sent_\(number)" }
+    static func state(_ number: Int) -> String { "weir_row_\(number)" }
 }
 
 /// What a row of the log records.

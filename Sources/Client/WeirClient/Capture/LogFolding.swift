@@ -6,7 +6,7 @@ struct LogFolding {
     let table: CapturedTable
 
     /// How many rows of the log are folded in one transaction: some milliseconds.
-    static let slice = 2000
+    static let slice = 500
 
     /// Folds the oldest rows of the log, as part of the open transaction.
     ///

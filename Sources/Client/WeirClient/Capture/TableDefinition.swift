@@ -81,6 +81,9 @@ extension Affinity {
 }
 
 extension TableDefinition {
+    /// SQLite's statements return 2000 columns at most by default, and freezing reads two values of each.
+    static let mostColumns = 900
+
     /// Reads a table's definition.
     ///
     /// - Throws: `WeirError.unsupportedTable` if there is no such table, or if it has no usable primary key.
@@ -118,6 +121,9 @@ extension TableDefinition {
         if keys.count > 1 {
             throw unsupported(
                 "its PRIMARY KEY has \(keys.count) columns; give it a key of one column, and these a UNIQUE constraint")
+        }
+        if columns.count > Self.mostColumns {
+            throw unsupported("it has \(columns.count) columns besides its key, and can have \(Self.mostColumns)")
         }
         guard let kind = KeyKind(affinity: key.column.affinity, declaredType: key.type) else {
             throw unsupported(
