@@ -25,16 +25,14 @@ package final class ClientFile {
         }
     }
 
-    /// Adopts the rows of a table that were neither captured nor received.
+    /// Adopts the next rows of a table that were neither captured nor received.
     ///
+    /// - Parameter last: `nil` at first; moved to the last key that was looked at, and to `nil` at the end.
     /// - Returns: how many.
-    package func seed(_ table: CapturedTable) throws -> Int {
-        let seeding = Seeding(table: table)
-        var last: SQLValue?
-        var count = 0
-        repeat {
-            count += try database.transaction { try seeding.adopt(after: &last, in: database) }
-        } while last != nil
+    package func seed(_ table: CapturedTable, after last: inout SQLValue?) throws -> Int {
+        var next = last
+        let count = try database.transaction { try Seeding(table: table).adopt(after: &next, in: database) }
+        last = next
         return count
     }
 

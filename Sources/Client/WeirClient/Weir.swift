@@ -55,19 +55,19 @@ public actor Weir {
     ///
     /// - Parameter tables: some of the tables that were opened; all by default.
     /// - Returns: how many rows were adopted.
+    /// - Throws: `WeirError`; `CancellationError`, after which the rows adopted so far stay so.
     @discardableResult
-    public func seed(_ tables: [String]? = nil) throws -> Int {
-        let file = try openFile
-        var chosen = file.tables
-        if let tables {
-            chosen = try tables.map { name in
-                guard let table = file.tables.first(where: { foldedName($0.name) == foldedName(name) }) else {
-                    throw WeirError.unsupportedTable(name: name, reason: "it is not among the tables of Weir.open")
-                }
-                return table
-            }
+    public func seed(_ tables: [String]? = nil) async throws -> Int {
+        var count = 0
+        for table in try captured(tables) {
+            var last: SQLValue?
+            repeat {
+                try Task.checkCancellation()
+                count += try openFile.seed(table, after: &last)
+                await Task.yield()
+            } while last != nil
         }
-        return try chosen.reduce(0) { try $0 + file.seed($1) }
+        return count
     }
 
     /// How many rows have changes that the server has not acknowledged.
@@ -77,6 +77,17 @@ public actor Weir {
     public func close() {
         file?.database.close()
         file = nil
+    }
+
+    /// The tables with these names; all of them by default.
+    private func captured(_ names: [String]?) throws -> [CapturedTable] {
+        let tables = try openFile.tables
+        return try names?.map { name in
+            guard let table = tables.first(where: { foldedName($0.name) == foldedName(name) }) else {
+                throw WeirError.unsupportedTable(name: name, reason: "it is not among the tables of Weir.open")
+            }
+            return table
+        } ?? tables
     }
 
     private var openFile: ClientFile {

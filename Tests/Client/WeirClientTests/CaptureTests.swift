@@ -193,7 +193,7 @@ import WeirClient
             INSERT INTO list VALUES ('l'), ('m'); INSERT INTO item VALUES ('i', 'l'), ('j', 'm'); INSERT INTO mark VALUES ('n', 'i');
             """, server: ["list": [:], "item": ["list": "text"], "mark": ["item": "text"]])
         let file = try app.open("mark", "item", "list")
-        for table in file.tables { _ = try file.seed(table) }
+        for table in file.tables.indices { try app.seed(table) }
         try app.sync()
         try app.run("DELETE FROM list WHERE id = 'l'")
         #expect(

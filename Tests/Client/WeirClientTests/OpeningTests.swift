@@ -149,7 +149,7 @@ import WeirClient
                 == [["item", "triggersMissing", "1", "2"]])
         try app.run("UPDATE item SET note = 'captured' WHERE id = 'a'")
         #expect(try app.sync() == [#"{"table":"item","id":"a","values":{"note":"captured"},"base":101}"#])
-        #expect(try file.seed(file.tables[0]) == 1)
+        #expect(try app.seed() == 1)
         #expect(try app.sync().count == 1)
         #expect(try app.open("item").gaps.isEmpty)
     }
@@ -215,6 +215,11 @@ import WeirClient
         let gaps = await weir.gaps
         #expect(gaps.map(\.cause) == [.new])
         #expect(gaps.map(\.unknownRows) == [2])
+        let cancelled = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await weir.seed()
+        }
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
         #expect(try await weir.seed(["ITEM"]) == 2)
         await #expect(throws: WeirError.self) { try await weir.seed(["other"]) }
         #expect(try await weir.seed() == 0)

@@ -13,14 +13,14 @@ import WeirClient
         #expect(file.gaps.map(\.unknownRows) == [2500])
         // Some are captured before they are adopted.
         try app.run("UPDATE t SET v = 0 WHERE id = 7; DELETE FROM t WHERE id = 8; INSERT INTO t VALUES (9999, 1)")
-        #expect(try file.seed(file.tables[0]) == 2498)
-        #expect(try file.seed(file.tables[0]) == 0)
+        #expect(try app.seed() == 2498)
+        #expect(try app.seed() == 0)
         let changes = try app.sync()
         #expect(changes.count == 2500)
         #expect(Set(changes).count == 2500)
         #expect(changes.contains(#"{"table":"t","id":"7","values":{"v":0},"base":0}"#))
         #expect(changes.contains(#"{"table":"t","id":"2500","values":{"v":5000},"base":0}"#))
-        #expect(try file.seed(file.tables[0]) == 0)
+        #expect(try app.seed() == 0)
         #expect(try app.opened.pendingRows() == 0)
     }
 

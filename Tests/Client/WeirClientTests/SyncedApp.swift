@@ -64,6 +64,15 @@ final class SyncedApp {
             BatchSession(knowledgeID: "k1", schema: schema, limits: BatchLimits(changes: changes, bytes: bytes)))
     }
 
+    /// Adopts the rows of a table that were there before.
+    @discardableResult
+    func seed(_ table: Int = 0) throws -> Int {
+        var count = 0
+        var last: SQLValue?
+        repeat { count += try opened.seed(opened.tables[table], after: &last) } while last != nil
+        return count
+    }
+
     /// The changes of the next batch as JSON, which stays without outcome.
     func frozen(changes: Int = 1000, bytes: Int = 1 << 20) throws -> [String] {
         try freeze(changes: changes, bytes: bytes).batch?.changeTexts ?? []
