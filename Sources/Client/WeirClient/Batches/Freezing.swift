@@ -12,10 +12,14 @@ package struct Freezing {
     var result: FrozenBatch
     var body: BatchBody
     private var isFull = false
+    /// The statement that reads an edit, by the number of its table.
+    private let queries: [Int: String]
 
     private init(_ file: ClientFile, _ session: BatchSession) throws {
         database = file.database
         tables = TableOrder.parentsFirst(file.tables)
+        queries = Dictionary(
+            tables.map { ($0.number, PendingRow.query($0)) }, uniquingKeysWith: { first, _ in first })
         schema = session.schema
         limits = session.limits
         let number = (try database.integer("SELECT value FROM weir_meta WHERE key = 'last_batch'") ?? 0) + 1
@@ -115,7 +119,9 @@ package struct Freezing {
     mutating func encode(
         _ key: SQLValue, of table: CapturedTable, as server: ServerSchema.Table
     ) throws -> Encoded {
-        guard let row = try PendingRow(key, of: table, in: database), let change = row.change else { return .nothing }
+        guard let query = queries[table.number],
+            let row = try PendingRow(key, of: table, query: query, in: database), let change = row.change
+        else { return .nothing }
         var columns = table.columns
         if case .update(_, let numbers) = change { columns = columns.filter { numbers.contains($0.number) } }
         if change.isDeletion { columns = [] }

@@ -30,10 +30,11 @@ struct PendingRow {
 
     /// Reads the edit of the row with this key.
     ///
+    /// - Parameter query: ``query(_:)`` of the table.
     /// - Returns: `nil` if it has none.
-    init?(_ key: SQLValue, of table: CapturedTable, in database: Database) throws {
+    init?(_ key: SQLValue, of table: CapturedTable, query: String, in database: Database) throws {
         let count = table.columns.count
-        let row = try database.map(Self.query(table), [key]) { row in
+        let row = try database.map(query, [key]) { row in
             (
                 exists: row.integer(at: 0) == 1, base: row.isNull(at: 1) ? nil : row.integer(at: 1),
                 isTombstone: row.integer(at: 2) == 1, isInserted: row.integer(at: 3) == -1,
@@ -63,8 +64,8 @@ struct PendingRow {
         }
     }
 
-    /// The edit `e`, the row `t` and the server's row `r`.
-    private static func query(_ table: CapturedTable) -> String {
+    /// The statement that reads an edit `e`, its row `t` and the server's row `r`.
+    static func query(_ table: CapturedTable) -> String {
         let columns =
             [
                 "t.\(table.quotedKey) IS NOT NULL", "coalesce(e.base, r.time_stamp)", "r.deleted", "e.m0",
