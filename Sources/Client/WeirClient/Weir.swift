@@ -6,6 +6,8 @@ import Foundation
 /// capture what is inserted, updated and deleted. The tables themselves stay as they are; what Weir keeps is in tables of
 /// the same file whose names begin with `weir_`.
 ///
+/// Not captured are writes that fire no triggers: `sqlite3_blob_write`, and those of connections whose triggers are disabled.
+///
 /// Use one copy of SQLite in a process for one file. Two copies, such as the system's and one that a library brings,
 /// do not know of each other's locks and can damage the file (https://www.sqlite.org/howtocorrupt.html).
 ///

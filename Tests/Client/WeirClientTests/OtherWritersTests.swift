@@ -15,6 +15,17 @@ import WeirClient
         #expect(try app.sync() == [#"{"table":"item","id":"a","values":{"title":"by the C API"},"base":101}"#])
     }
 
+    @Test func theAppsCountsAndRowidsAreThoseOfItsOwnStatements() throws {
+        let app = try SyncedApp.withItem()
+        try app.run("INSERT INTO item VALUES ('b', 'B', NULL)")
+        #expect(try app.query("SELECT last_insert_rowid()") == ["2"])
+        try app.run("UPDATE item SET note = 'm'")
+        #expect(try app.query("SELECT changes()") == ["2"])
+        #expect(try app.query("REPLACE INTO item VALUES ('c', 'C', NULL) RETURNING id") == ["'c'"])
+        #expect(try app.query("SELECT changes()") == ["1"])
+        #expect(try app.query("SELECT last_insert_rowid()") == ["3"])
+    }
+
     /// Settings of a connection that could keep triggers from running or writing.
     @Test(arguments: [
         "PRAGMA trusted_schema = OFF", "PRAGMA foreign_keys = OFF", "PRAGMA recursive_triggers = ON",
