@@ -2,6 +2,7 @@ import Seeded
 
 /// Random statements of an app on three tables, with keys and values so few that they meet all the time.
 struct RandomSQL {
+    /// The check keeps rows from referencing each other in a circle, where none can be first.
     static let schema = """
         CREATE TABLE note (id TEXT PRIMARY KEY, a INT, b TEXT COLLATE NOCASE UNIQUE, any);
         CREATE TABLE list (id INTEGER PRIMARY KEY, a INT, b TEXT);
@@ -9,7 +10,7 @@ struct RandomSQL {
             id TEXT PRIMARY KEY COLLATE NOCASE,
             list INTEGER REFERENCES list ON DELETE CASCADE ON UPDATE CASCADE DEFERRABLE INITIALLY DEFERRED,
             a INT, UNIQUE (list, a)) WITHOUT ROWID;
-        CREATE TABLE node (id TEXT PRIMARY KEY, up TEXT REFERENCES node ON DELETE SET NULL);
+        CREATE TABLE node (id TEXT PRIMARY KEY, up TEXT REFERENCES node ON DELETE SET NULL, CHECK (up < id));
         """
     static let server = [
         "note": ["a": "integer", "b": "text", "any": "json"], "list": ["a": "integer", "b": "text"],
