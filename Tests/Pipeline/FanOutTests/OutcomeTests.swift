@@ -146,6 +146,32 @@ import Testing
         }
     }
 
+    /// An outcome is in the file a moment before its stream's heads are published, and a pull must not be from before it.
+    @Test func theHeadCoversTheResultsFromTheFirstMomentOn() async throws {
+        let world = World()
+        let key = DeviceKey(owner: "abc", device: .first)
+        try await withFanOut(world) { service in
+            try await service.caughtUp(with: world)
+            for batch in Int64(1)...500 {
+                try world.upload([.person("p\(batch)"), .person("q")], batch: batch)
+                let head = world.head(of: "abc")
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<4 {
+                        group.addTask {
+                            var found: PartOutcome?
+                            while found == nil {
+                                found = try await service.fanOut.keptOutcome(
+                                    of: batch, for: key, rows: nil, within: .zero)
+                            }
+                            #expect(found?.results.count == 2 && found?.head == head, "batch \(batch)")
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+            }
+        }
+    }
+
     @Test func keepsTheNewestSixteenOfEachDeviceAndOwner() async throws {
         let world = World()
         for batch in 1...20 {

@@ -18,6 +18,14 @@ package struct ChangeResult: Sendable, Hashable {
             }
         }
 
+        /// The row's after the change; `nil` where the change was not stored.
+        package var timeStamp: TimeStamp? {
+            switch self {
+            case .applied(let timeStamp, _, _), .deleted(let timeStamp, _, _): timeStamp
+            case .conflict, .refused: nil
+            }
+        }
+
         /// Whether the change was refused for the rows before it, without a look at its own.
         package var isBatchRowsTooLarge: Bool {
             if case .refused(.batchRowsTooLarge, _) = self { true } else { false }

@@ -17,7 +17,8 @@ extension FanOut {
         case .decided(.ordered(let results, let summary, let timeStamp)):
             let rows = try await rows(of: results, after: timeStamp, window, part.key.owner, partition)
             return PartOutcome(
-                results: results, summary: summary, rows: rows, head: head(of: part.key.owner, in: partition))
+                results: results, summary: summary, rows: rows,
+                head: head(of: part.key.owner, in: partition, covering: results))
         case .decided(.refused(let refusal)):
             return PartOutcome(refusal: refusal)
         case .decided(.repeated):
@@ -96,11 +97,15 @@ extension FanOut {
         let rows = try await rows(of: outcome.results, after: outcome.timeStamp, window, owner, partition)
         return PartOutcome(
             isRepeat: isRepeat, results: outcome.results, summary: outcome.summary, rows: rows,
-            head: head(of: owner, in: partition))
+            head: head(of: owner, in: partition, covering: outcome.results))
     }
 
-    /// The newest timeStamp of an owner's stream, after the reads whose results it must cover.
-    private func head(of owner: SyncID, in partition: ServedPartition) -> TimeStamp {
-        partition.committedHeads(of: owner)?.head ?? .zero
+    /// The newest timeStamp of an owner's stream, after the reads of results that it must cover.
+    ///
+    /// A transaction is in the file a moment before its heads are published.
+    private func head(
+        of owner: SyncID, in partition: ServedPartition, covering results: [ChangeResult]
+    ) -> TimeStamp {
+        results.reduce(partition.committedHeads(of: owner)?.head ?? .zero) { max($0, $1.status.timeStamp ?? .zero) }
     }
 }
