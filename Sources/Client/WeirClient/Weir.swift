@@ -2,7 +2,7 @@ import Foundation
 
 /// An app's SQLite database whose tables are synced.
 ///
-/// The app goes on using its database as before, through any SQLite library and from any process: triggers in the file
+/// The app uses its database as before, through any SQLite library and from any process: triggers in the file
 /// capture what is inserted, updated and deleted. The tables themselves stay as they are; what Weir keeps is in tables of
 /// the same file whose names begin with `weir_`.
 ///

@@ -27,7 +27,7 @@ package struct JSONWriter: Sendable {
         return takePart()
     }
 
-    /// Returns what was written since the last part of a document that goes on.
+    /// Returns what was written since the last part of a document that is continued.
     package mutating func takePart() -> [UInt8] {
         var taken: [UInt8] = []
         swap(&taken, &bytes)

@@ -6,7 +6,7 @@ import JSONText
 /// |---|---|---|
 /// | exists | unknown | creation, with every column |
 /// | exists | live | update of the columns changed; every column, on condition of `base`, if it was inserted again |
-/// | exists | deleted | creation anew, with every column, based on the tombstone |
+/// | exists | deleted | creation again, with every column, based on the tombstone |
 /// | is gone | live | deletion |
 /// | is gone | unknown or deleted | none |
 enum RowChange: Equatable {
