@@ -92,9 +92,9 @@ struct CrudReferences: Sendable {
                 for row in page.rows where !row.isDeleted {
                     let rowID = try row.id
                     if child.table == parent.index, rowID == id { continue }
+                    let stored = row.values(in: table(child.table))
                     let positions = child.columns.indices.filter { position in
-                        let value = row.value(child.columns[position], in: table(child.table))
-                        return values[position].map(value.elementsEqual) ?? false
+                        values[position].map(stored[child.columns[position]].elementsEqual) ?? false
                     }
                     if positions.isEmpty { continue }
                     for position in positions { counts[position].rows += 1 }

@@ -17,16 +17,12 @@ struct RestDownload: Sendable {
         self.answers = answers
     }
 
-    private static let headers = [
-        HTTPField("Content-Type", "application/json"), HTTPField("Cache-Control", "no-store"),
-    ]
-
     /// Responds where the device has everything, and nothing was written since.
     func respondAtOnce(to request: FaceRequest) throws(Problem) -> HTTPResponse? {
         let (ts, _) = try Self.range(of: request)
         guard session.isDrained(at: ts), ts.rawValue <= session.knownPosition(table.watermark) ?? 0 else { return nil }
         answers.answered(session.device, table.index, upTo: ts)
-        return HTTPResponse(status: 200, headers: Self.headers, body: Array("[]".utf8))
+        return .uncached(200, Array("[]".utf8))
     }
 
     private static func range(of request: FaceRequest) throws(Problem) -> (ts: TimeStamp, limit: Int) {
@@ -36,7 +32,7 @@ struct RestDownload: Sendable {
 
     func respond(to request: FaceRequest) async throws -> HTTPResponse {
         let (ts, limit) = try Self.range(of: request)
-        let headers = Self.headers
+        let headers = [HTTPField("Content-Type", "application/json"), HTTPField("Cache-Control", "no-store")]
         // Nothing is sent that a device could have.
         if request.http.method == .head { return HTTPResponse(status: 200, headers: headers) }
         let from = try await RestWatermark(table, session, answers).start(ts)
