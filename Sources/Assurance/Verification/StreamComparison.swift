@@ -101,6 +101,9 @@ struct StreamComparison<Expected: RecordStore>: Sendable {
         if made.createdAt != row.createdAt {
             return Difference("\(item), created", expected: "\(made.createdAt)", found: "\(row.createdAt)")
         }
+        if made.values.count != row.columns {
+            return Difference("\(item), columns", expected: "\(made.values.count)", found: "\(row.columns)")
+        }
         for version in stride(from: ordinal, to: 0, by: -1) where rendering.json(of: made, ordinal: version) == row.json
         {
             return nil

@@ -20,11 +20,11 @@ struct CrudDownload: Sendable {
         let row = try await rows.row(table.index, id, leastHead: rows.written())
         guard let row, !row.isDeleted else { throw Problem(.notFound, "there is no record of this id") }
         var writer = JSONWriter(capacity: 256)
-        writer.record(row, table.table.columns, rows.synced)
+        writer.record(row, table.table, rows.synced)
         return .uncached(200, writer.take())
     }
 
-    /// All records by id, or those after an id.
+    /// All records, or some by id.
     func list(_ request: FaceRequest) async throws -> HTTPResponse {
         var after: RowID?
         if let text = try request.query("after"), !text.isEmpty {
@@ -59,7 +59,10 @@ private final class CrudPages: Sendable {
     init(_ table: FaceTable, _ rows: CrudRows, after: RowID?, limit: Int, leastHead: TimeStamp) {
         self.table = table
         self.rows = rows
-        state = Mutex(State(rest: .table(table.index, after: after), left: limit, leastHead: leastHead))
+        // Only one who continues somewhere needs an order.
+        let isWhole = after == nil && limit == .max
+        let selection = isWhole ? StreamSelection.whole(table.index) : .table(table.index, after: after)
+        state = Mutex(State(rest: selection, left: limit, leastHead: leastHead))
     }
 
     /// The next piece of the array.
@@ -83,7 +86,7 @@ private final class CrudPages: Sendable {
     private func append(_ found: [FaceRow], _ state: inout State) {
         state.array.reserve(rows: found.count)
         for row in found where !row.isDeleted {
-            state.array.add { $0.record(row, table.table.columns, rows.synced) }
+            state.array.add { $0.record(row, table.table, rows.synced) }
             state.left -= 1
         }
         // At most as many rows were asked for as may be sent.

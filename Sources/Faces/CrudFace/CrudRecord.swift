@@ -72,11 +72,11 @@ extension JSONWriter {
     /// Writes a row as a record.
     ///
     /// - Parameter synced: ``CrudRows/synced``.
-    mutating func record(_ row: FaceRow, _ columns: [Column], _ synced: [UInt8]) {
+    mutating func record(_ row: FaceRow, _ table: Table, _ synced: [UInt8]) {
         object { writer in
             writer.name("id")
             row.writeID(to: &writer)
-            row.writeColumns(columns, to: &writer)
+            row.writeColumns(of: table, to: &writer)
             writer.name("created_at")
             if let createdAt = row.createdAt { writer.time(createdAt, inMilliseconds: true) } else { writer.null() }
             writer.name("updated_at")

@@ -102,7 +102,7 @@ struct CrudUpload: Sendable {
 
     private func json(_ row: FaceRow) -> [UInt8] {
         var writer = JSONWriter(capacity: 256)
-        writer.record(row, table.table.columns, rows.synced)
+        writer.record(row, table.table, rows.synced)
         return writer.take()
     }
 }

@@ -118,7 +118,7 @@ private final class RestPages: Sendable {
                 state.left -= 1
                 last = row.timeStamp
             }
-            state.array.add { $0.record(row, table.table.columns) }
+            state.array.add { $0.record(row, table.table) }
         }
         if state.left == 0 {
             state.rest = nil

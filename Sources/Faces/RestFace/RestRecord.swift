@@ -87,11 +87,11 @@ struct RestRecord: Sendable {
 
 extension JSONWriter {
     /// Writes a row as a record.
-    mutating func record(_ row: FaceRow, _ columns: [Column]) {
+    mutating func record(_ row: FaceRow, _ table: Table) {
         object { writer in
             writer.name("id")
             row.writeID(to: &writer)
-            row.writeColumns(columns, to: &writer)
+            row.writeColumns(of: table, to: &writer)
             writer.name("Ts")
             row.writeTimeStamp(to: &writer)
             writer.member("Deleted", row.isDeleted)

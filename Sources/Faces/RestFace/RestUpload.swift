@@ -216,7 +216,7 @@ struct RestUpload: Sendable {
             switch verdicts[index] {
             case .stored(let ts):
                 records[index].write(of: table.table, ts: ts, over: rows[records[index].id], to: &writer)
-            case .repeated(let row): writer.record(row, table.table.columns)
+            case .repeated(let row): writer.record(row, table.table)
             case .open, .conflict, .refused: writer.null()
             }
         }
@@ -273,7 +273,7 @@ struct RestUpload: Sendable {
                     shown.object { writer in
                         writer.member("position", position)
                         writer.name("record")
-                        writer.record(row, table.table.columns)
+                        writer.record(row, table.table)
                     }
                 }
             }
@@ -290,7 +290,7 @@ struct RestUpload: Sendable {
         problem.members.append(("records", shown.take()))
         if !isArray, case .conflict(let row) = verdicts.first {
             var writer = JSONWriter()
-            writer.record(row, table.table.columns)
+            writer.record(row, table.table)
             problem.members = [("record", writer.take())]
         }
         return problem

@@ -45,22 +45,23 @@ struct SQLiteNowDownload: Sendable {
 
     func respondAtOnce(_ session: any FaceSession) -> HTTPResponse? {
         guard session.isDrained(at: after) else { return nil }
-        return answer([], session, position: after, hasMore: false, window: until ?? after)
+        var page = SQLiteNowPage(session.schema.schema, spelling)
+        return page.response(position: after, hasMore: false, window: until ?? after)
     }
 
     func respond(_ session: any FaceSession) async throws -> HTTPResponse {
-        var rows: [FaceRow] = []
+        var page = SQLiteNowPage(session.schema.schema, spelling)
         var position = after
         // What is written from now on is for the next window.
         var window = until
         var hasMore = true
-        for _ in 0..<Self.maximumReads where hasMore && rows.count < limit {
+        for _ in 0..<Self.maximumReads where hasMore && page.count < limit {
             let found = try await session.rows(
-                .changes(above: position, upTo: window ?? .maximum, table: nil), limit: limit - rows.count,
+                .changes(above: position, upTo: window ?? .maximum, table: nil), limit: limit - page.count,
                 leastHead: after)
             let end = min(window ?? found.head, found.head)
             window = window ?? found.head
-            rows += found.rows.filter { includesSelf || !$0.isKnown }
+            page.append(found.rows) { includesSelf || !$0.isKnown }
             if case .changes(let above, _, _) = found.rest, above < end {
                 position = above
             } else {
@@ -68,48 +69,54 @@ struct SQLiteNowDownload: Sendable {
                 hasMore = false
             }
         }
-        return answer(rows, session, position: position, hasMore: hasMore, window: window ?? after)
+        return page.response(position: position, hasMore: hasMore, window: window ?? after)
     }
+}
 
-    private func answer(
-        _ rows: [FaceRow], _ session: any FaceSession, position: TimeStamp, hasMore: Bool, window: TimeStamp
-    ) -> HTTPResponse {
-        let schema = session.schema.schema
-        let names = schema.tables.map { table in
+/// The JSON of one download, while rows are added to it.
+private struct SQLiteNowPage {
+    private(set) var count = 0
+    private let schema: Schema
+    private let spelling: SQLiteNowSpelling
+    /// The tables' names as JSON.
+    private let names: [[UInt8]]
+    private var writer = JSONWriter()
+
+    init(_ schema: Schema, _ spelling: SQLiteNowSpelling) {
+        (self.schema, self.spelling) = (schema, spelling)
+        names = schema.tables.map { table in
             var name = JSONWriter()
             name.value(table.name.lowercased())
             return name.take()
         }
-        var writer = JSONWriter(capacity: 512 * (rows.count + 1))
-        writer.object { writer in
-            writer.name("changes")
-            writer.array { writer in
-                for row in rows {
-                    writer.object { writer in
-                        let operation: StaticString =
-                            row.isDeleted ? "DELETE" : row.version == 1 ? "INSERT" : "UPDATE"
-                        writer.member("op", operation)
-                        writer.name(spelling.name("tableName", "table_name"))
-                        writer.raw(names[row.table])
-                        writer.name("pk")
-                        row.writeID(to: &writer)
-                        writer.name(spelling.name("serverVersion", "server_version"))
-                        row.writeTimeStamp(to: &writer)
-                        writer.name("payload")
-                        if row.isDeleted { writer.null() } else { writer.row(row, schema.tables[row.table].columns) }
-                        writer.name(spelling.name("sourceId", "source_id"))
-                        if mayLeaveOut(row) { row.writeWriter(to: &writer) } else { writer.value("") }
-                    }
-                }
-            }
-            writer.name(spelling.name("nextAfter", "next_after"))
-            writer.value(position.rawValue)
-            writer.name(spelling.name("hasMore", "has_more"))
-            writer.value(hasMore)
-            writer.name(spelling.name("windowUntil", "window_until"))
-            writer.value(window.rawValue)
+        writer.beginObject()
+        writer.name("changes")
+        writer.beginArray()
+    }
+
+    mutating func append(_ rows: [FaceRow], where isSent: (FaceRow) -> Bool) {
+        // Most rows have less than half a kilobyte.
+        writer.reserve(512 * rows.count)
+        for row in rows where isSent(row) {
+            append(row)
+            count += 1
         }
-        return .uncached(200, writer.take())
+    }
+
+    private mutating func append(_ row: FaceRow) {
+        writer.beginObject()
+        writer.member("op", row.isDeleted ? "DELETE" : row.version == 1 ? "INSERT" : "UPDATE" as StaticString)
+        writer.name(spelling.name("tableName", "table_name"))
+        writer.raw(names[row.table])
+        writer.name("pk")
+        row.writeID(to: &writer)
+        writer.name(spelling.name("serverVersion", "server_version"))
+        row.writeTimeStamp(to: &writer)
+        writer.name("payload")
+        if row.isDeleted { writer.null() } else { writer.row(row, schema) }
+        writer.name(spelling.name("sourceId", "source_id"))
+        if mayLeaveOut(row) { row.writeWriter(to: &writer) } else { writer.value("") }
+        writer.endObject()
     }
 
     /// Whether a client that leaves out the rows of its own source may leave out this one, if it is of that source.
@@ -119,5 +126,17 @@ struct SQLiteNowDownload: Sendable {
         case .namesake: false
         case .other: true
         }
+    }
+
+    mutating func response(position: TimeStamp, hasMore: Bool, window: TimeStamp) -> HTTPResponse {
+        writer.endArray()
+        writer.name(spelling.name("nextAfter", "next_after"))
+        writer.value(position.rawValue)
+        writer.name(spelling.name("hasMore", "has_more"))
+        writer.value(hasMore)
+        writer.name(spelling.name("windowUntil", "window_until"))
+        writer.value(window.rawValue)
+        writer.endObject()
+        return .uncached(200, writer.take())
     }
 }

@@ -120,7 +120,7 @@ struct SQLiteNowUpload: Sendable {
             guard let row = result.row else { return }
             version(row.timeStamp.rawValue)
             writer.name(spelling.name("serverRow", "server_row"))
-            writer.row(row, session.schema.schema.tables[change.table].columns)
+            writer.row(row, session.schema.schema)
         case .refused(let code, let message):
             let mayPassLater = code == .quotaExceeded || code == .batchRowsTooLarge
             writer.member("status", mayPassLater ? "materialize_error" : "invalid")
@@ -153,11 +153,11 @@ extension FaceRow {
 
 extension JSONWriter {
     /// Writes a row with its primary key and all columns.
-    mutating func row(_ row: FaceRow, _ columns: [Column]) {
+    mutating func row(_ row: FaceRow, _ schema: Schema) {
         object { writer in
             writer.name("id")
             row.writeID(to: &writer)
-            row.writeColumns(columns, to: &writer)
+            row.writeColumns(of: schema.tables[row.table], to: &writer)
         }
     }
 }

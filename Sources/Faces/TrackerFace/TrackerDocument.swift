@@ -75,11 +75,11 @@ struct TrackerDocument: Sendable {
 
 extension JSONWriter {
     /// Writes a row as a document.
-    mutating func document(_ row: FaceRow, _ columns: [Column]) {
+    mutating func document(_ row: FaceRow, _ table: Table) {
         object { writer in
             writer.name("serverId")
             row.writeID(to: &writer)
-            row.writeColumns(columns, to: &writer)
+            row.writeColumns(of: table, to: &writer)
             writer.name("createdOn")
             if let createdOn = row.withIDText(ServerID.createdOn) { writer.time(createdOn) } else { writer.null() }
             writer.name("updatedOn")

@@ -97,7 +97,7 @@ private final class TrackerPages: Sendable {
                 state.rest = found.rest
                 state.array.reserve(rows: found.rows.count)
                 for row in found.rows where row.isNews {
-                    state.array.add { $0.document(row, table.table.columns) }
+                    state.array.add { $0.document(row, table.table) }
                     state.newest = row.timeStamp
                 }
                 return state.array.hasMore && state.rest != nil ? state.array.piece() : nil

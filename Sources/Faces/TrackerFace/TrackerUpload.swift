@@ -62,7 +62,7 @@ struct TrackerUpload: Sendable {
             guard let row = result.row else { throw Self.isUnknown }
             var problem = Problem(.conflict, "the row was updated later than this document")
             var writer = JSONWriter()
-            writer.document(row, table.table.columns)
+            writer.document(row, table.table)
             problem.members.append(("record", writer.take()))
             throw problem
         case .refused(.rowGone, _): throw Self.isUnknown

@@ -97,12 +97,3 @@ package enum JSONRanges {
         return (difference &- 0x0101_0101_0101_0101) & ~difference & 0x8080_8080_8080_8080
     }
 }
-
-extension Span<UInt8> {
-    /// Whether the bytes of a range are a text.
-    @inlinable @inline(__always) package func has(_ text: StaticString, at range: Range<Int>) -> Bool {
-        guard range.count == text.utf8CodeUnitCount else { return false }
-        for index in 0..<range.count where self[range.lowerBound + index] != text.utf8Start[index] { return false }
-        return true
-    }
-}

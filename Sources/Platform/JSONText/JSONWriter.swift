@@ -130,6 +130,12 @@ package struct JSONWriter: Sendable {
         needsComma = true
     }
 
+    package mutating func value(_ number: Int64) {
+        comma()
+        bytes.appendJSONNumber(number)
+        needsComma = true
+    }
+
     /// In the form of ECMAScript and RFC 8785; traps for infinities and NaN.
     package mutating func value(_ number: Double) {
         comma()
@@ -182,11 +188,7 @@ package struct JSONWriter: Sendable {
         needsComma = true
     }
 
-    package mutating func raw(_ json: [UInt8]) {
-        comma()
-        bytes.append(contentsOf: json)
-        needsComma = true
-    }
+    @inlinable package mutating func raw(_ json: [UInt8]) { raw(json.span) }
 
     // MARK: Parts
 

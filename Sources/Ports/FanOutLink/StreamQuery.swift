@@ -6,6 +6,8 @@ package struct StreamQuery: Sendable, Hashable {
     package enum Selection: Sendable, Hashable {
         /// The rows of a table that have these ids, in this order; those that there are not are left out.
         case ids(table: Int, [RowID])
+        /// All rows of a table: in any order where one answer has them, else as ``table(_:after:)``.
+        case whole(Int)
         /// The rows of a table in the order of their ids' bytes, after one.
         case table(Int, after: RowID?)
         /// The rows above a timeStamp, up to another, by timeStamp; of one table or of all.
@@ -45,14 +47,17 @@ package struct StreamRow: Sendable, Hashable {
     package var createdAt: Int64
     /// ``SyncModel/OrderedRow/isExact``: whether its last writer has all its columns as they are.
     package var isExact: Bool
+    /// How many columns it has: those that its table had when it was written.
+    package var columns: Int
     /// Where it is in ``StreamRows/json``.
     package var json: Range<Int>
 
-    package init(table: Int, timeStamp: TimeStamp, createdAt: Int64, isExact: Bool, json: Range<Int>) {
+    package init(table: Int, timeStamp: TimeStamp, createdAt: Int64, isExact: Bool, columns: Int, json: Range<Int>) {
         self.table = table
         self.timeStamp = timeStamp
         self.createdAt = createdAt
         self.isExact = isExact
+        self.columns = columns
         self.json = json
     }
 }
@@ -79,11 +84,14 @@ package struct StreamRows: Sendable, Hashable {
     }
 
     /// Adds a row.
-    package mutating func append(table: Int, timeStamp: TimeStamp, createdAt: Int64, isExact: Bool, json row: RawSpan) {
+    package mutating func append(
+        table: Int, timeStamp: TimeStamp, createdAt: Int64, isExact: Bool, columns: Int, json row: RawSpan
+    ) {
         let start = json.count
         row.withUnsafeBytes { json.append(contentsOf: $0) }
         rows.append(
             StreamRow(
-                table: table, timeStamp: timeStamp, createdAt: createdAt, isExact: isExact, json: start..<json.count))
+                table: table, timeStamp: timeStamp, createdAt: createdAt, isExact: isExact, columns: columns,
+                json: start..<json.count))
     }
 }

@@ -44,7 +44,7 @@ import Testing
         let longest = RowID(unchecked: String(repeating: "i", count: 255))
         let selections: [StreamQuery.Selection] = [
             .ids(table: 0, []), .ids(table: 7, [longest, RowID(unchecked: "b")]),
-            .table(0, after: nil), .table(2, after: longest),
+            .table(0, after: nil), .table(2, after: longest), .whole(0), .whole(3),
             .changes(above: .zero, upTo: .maximum, table: nil), .changes(above: TimeStamp(3), upTo: .zero, table: 0),
         ]
         for (number, selection) in selections.enumerated() {
@@ -59,7 +59,7 @@ import Testing
                 let json = Array("{\"id\":\(row * 99)}".utf8)
                 answer.append(
                     table: row, timeStamp: TimeStamp(Int64(row)), createdAt: Int64(row) - 1, isExact: row % 2 == 0,
-                    json: json.span.bytes)
+                    columns: row * 7, json: json.span.bytes)
             }
             served.fanOut.set(answer, for: query)
             #expect(try await gateway.remote.rows(query, within: .zero) == answer)

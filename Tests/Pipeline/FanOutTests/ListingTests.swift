@@ -44,6 +44,27 @@ import Testing
         }
     }
 
+    @Test(arguments: [1, 7, 1000]) func aWholeTableComesAsItIsStoredWhereOneAnswerHasIt(limit: Int) async throws {
+        try await withListing { world, service in
+            for (owner, table) in [(SyncID("abc"), 0), ("abc", 1), ("def", 0), ("def", 1), ("abc", 9)] {
+                let stored = world.stream(of: owner).filter { $0.key.table == table }
+                let expected = stored.count <= limit ? stored : stored.sorted { $0.key.id < $1.key.id }
+                try await service.expect(expected, .whole(table), of: owner, limit: limit, world)
+            }
+        }
+    }
+
+    @Test func aWholeTableWithMoreBytesThanAnAnswerComesByItsIds() async throws {
+        try await withListing { world, service in
+            let expected = world.stream(of: "abc").filter { $0.key.table == 0 }.sorted { $0.key.id < $1.key.id }
+            let sizes = expected.map { world.json($0).utf8.count }
+            let query = StreamQuery(of: "abc", .whole(0), maximumBytes: sizes.reduce(0, +) - 1)
+            let found = try #require(try await service.fanOut.rows(query, within: .zero))
+            #expect(found.rows.map(\.timeStamp) == expected.dropLast().map(\.timeStamp))
+            #expect(found.rest == .table(0, after: expected[expected.count - 2].key.id))
+        }
+    }
+
     @Test(arguments: [1, 7, 1000]) func changesComeInTheOrderOfTheirTimeStamps(limit: Int) async throws {
         try await withListing { world, service in
             for table in [nil, 0, 1] {
@@ -82,6 +103,10 @@ import Testing
                         .changes(above: above, upTo: .maximum, table: table), of: "abc", limit: limit, world)
                 }
             }
+            // Beside many rows of another table.
+            let rare = all.filter { $0.key.table == 1 }
+            let whole = rare.count <= limit ? rare : rare.sorted { $0.key.id < $1.key.id }
+            try await service.expect(whole, .whole(1), of: "abc", limit: limit, world)
         }
     }
 
@@ -98,7 +123,8 @@ import Testing
     @Test func anOwnerWithoutRowsHasNone() async throws {
         try await withListing { world, service in
             for selection: StreamQuery.Selection in [
-                .table(0, after: nil), .ids(table: 0, ["p1"]), .changes(above: .zero, upTo: .maximum, table: nil),
+                .whole(0), .table(0, after: nil), .ids(table: 0, ["p1"]),
+                .changes(above: .zero, upTo: .maximum, table: nil),
             ] {
                 try await service.expect([], selection, of: "nobody", limit: 5, world)
             }
@@ -156,6 +182,7 @@ private struct Row: Equatable {
     let timeStamp: TimeStamp
     let createdAt: Int64
     let isExact: Bool
+    let columns: Int
     let json: String
 }
 
@@ -173,7 +200,7 @@ extension Service {
             found += answer.rows.map {
                 Row(
                     table: $0.table, timeStamp: $0.timeStamp, createdAt: $0.createdAt, isExact: $0.isExact,
-                    json: String(decoding: answer.json[$0.json], as: UTF8.self))
+                    columns: $0.columns, json: String(decoding: answer.json[$0.json], as: UTF8.self))
             }
             #expect(answer.rest != next)
             rest = answer.rest
@@ -181,7 +208,7 @@ extension Service {
         let rows = expected.map {
             Row(
                 table: $0.key.table, timeStamp: $0.timeStamp, createdAt: $0.createdAt, isExact: $0.isExact,
-                json: world.json($0))
+                columns: $0.values.count, json: world.json($0))
         }
         #expect(found == rows)
     }

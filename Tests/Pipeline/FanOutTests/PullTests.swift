@@ -15,10 +15,10 @@ import Testing
             #expect(
                 rows.text
                     == #"{"table":"person","id":"p1","syncId":"abc","knowledgeId":"k1","timeStamp":100,"version":1,"#
-                    + #""deleted":false,"values":{"name":"A","age":1},"writer":{"syncId":"abc","knowledgeId":"k1"}},"#
+                    + #""deleted":false,"writer":{"syncId":"abc","knowledgeId":"k1"},"values":{"name":"A","age":1}},"#
                     + #"{"table":"note","id":"n1","syncId":"abc","knowledgeId":"k1","timeStamp":101,"version":1,"#
-                    + #""deleted":false,"updatedAt":"2020-09-13T12:26:40.123456Z","values":{"body":"x"},"#
-                    + #""writer":{"syncId":"abc","knowledgeId":"k1"}}"#)
+                    + #""deleted":false,"updatedAt":"2020-09-13T12:26:40.123456Z","#
+                    + #""writer":{"syncId":"abc","knowledgeId":"k1"},"values":{"body":"x"}}"#)
             #expect(rows.count == 2)
             #expect(rows.head == TimeStamp(101))
             #expect(rows.knowledge == ["k1": TimeStamp(101)])

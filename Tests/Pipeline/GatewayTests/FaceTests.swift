@@ -71,7 +71,7 @@ import Testing
         try await withFace { gateway in
             let row =
                 #"{"table":"person","id":"r1","syncId":"abc","knowledgeId":"k1","timeStamp":7,"version":2,"deleted":false,"#
-                + #""values":{"name":"A"},"writer":{"syncId":"abc","knowledgeId":"k2"}}"#
+                + #""writer":{"syncId":"abc","knowledgeId":"k2"},"values":{"name":"A"}}"#
             gateway.link.set(
                 .results(
                     [(0, .applied(20), nil), (1, .conflict, nil), (2, .conflict, nil)],
@@ -100,7 +100,7 @@ import Testing
             let name = #""\\\",\"writer\":{\"syncId\":\"abc\"}, {[ \"""#
             let row =
                 #"{"table":"person","id":"\#(id)","syncId":"abc","knowledgeId":"k\"9","timeStamp":7,"version":2,"#
-                + #""deleted":false,"values":{"name":\#(name),"pay":"1.50"},"writer":\#(writer)}"#
+                + #""deleted":false,"writer":\#(writer),"values":{"name":\#(name),"pay":"1.50"}}"#
             gateway.link.set(
                 .results(
                     [(0, .conflict, nil)], summary: BatchSummary(changeCount: 1), rows: [0: row],
@@ -119,7 +119,7 @@ import Testing
         try await withFace { gateway in
             let row =
                 #"{"table":"person","id":"r1","syncId":"abc","knowledgeId":"k1","timeStamp":7,"version":2,"deleted":false,"#
-                + #""values":{"name":"A","pay":"1.50","new":1},"writer":{"syncId":"abc","knowledgeId":"k2"}}"#
+                + #""writer":{"syncId":"abc","knowledgeId":"k2"},"values":{"name":"A","pay":"1.50","new":1}}"#
             gateway.link.set(
                 .results(
                     [(0, .conflict, nil)], summary: BatchSummary(changeCount: 1), rows: [0: row], ids: [0: "r1"],
@@ -205,7 +205,7 @@ private struct EchoFace: Face {
                     if case .applied(let time, _) = result.status { writer.member("applied", time.rawValue) }
                     guard let row = result.row else { return }
                     writer.name("conflict")
-                    writer.object { row.writeColumns(table.columns, to: &$0) }
+                    writer.object { row.writeColumns(of: table, to: &$0) }
                     writer.name("id")
                     row.writeID(to: &writer)
                     writer.name("writer")

@@ -42,6 +42,7 @@ extension StreamQuery.Selection {
             case 1: selection = try reader.message(field) { (inner) throws(WireError) in try Self.ids(&inner) }
             case 2: selection = try reader.message(field) { (inner) throws(WireError) in try Self.table(&inner) }
             case 3: selection = try reader.message(field) { (inner) throws(WireError) in try Self.changes(&inner) }
+            case 4: selection = .whole(try reader.count(field))
             default: try reader.skip(field)
             }
         }
@@ -101,6 +102,7 @@ extension StreamQuery.Selection {
                 writer.number(1, table)
                 if let after { writer.id(2, after) }
             }
+        case .whole(let table): writer.present(4, Int64(table))
         case .changes(let above, let upTo, let table):
             writer.message(3) { writer in
                 writer.timeStamp(1, above)
@@ -137,6 +139,7 @@ extension StreamRows {
         var timeStamp = TimeStamp.zero
         var createdAt: Int64 = 0
         var isExact = false
+        var columns = 0
         var json: [UInt8] = []
         while let field = try reader.next() {
             switch field.number {
@@ -145,10 +148,13 @@ extension StreamRows {
             case 3: isExact = try reader.flag(field)
             case 4: json = try reader.bytes(field)
             case 5: createdAt = try reader.signed(field)
+            case 6: columns = try reader.count(field)
             default: try reader.skip(field)
             }
         }
-        append(table: table, timeStamp: timeStamp, createdAt: createdAt, isExact: isExact, json: json.span.bytes)
+        append(
+            table: table, timeStamp: timeStamp, createdAt: createdAt, isExact: isExact, columns: columns,
+            json: json.span.bytes)
     }
 
     private func write(_ row: StreamRow, to writer: inout WireWriter) {
@@ -157,5 +163,6 @@ extension StreamRows {
         writer.flag(3, row.isExact)
         writer.bytes(4, json.span.extracting(row.json))
         writer.signed(5, row.createdAt)
+        writer.number(6, row.columns)
     }
 }

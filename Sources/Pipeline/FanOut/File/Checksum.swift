@@ -53,11 +53,12 @@ extension Checksum {
     /// Numbers and byte counts are added first in one call, since this runs for every row written and read.
     static func row(
         owner: Int64, device: Int64, timeStamp: Int64, table: Int64, isExact: Int64, createdAt: Int64,
-        id: borrowing RawSpan, json: borrowing RawSpan
+        columns: Int64, id: borrowing RawSpan, json: borrowing RawSpan
     ) -> Int64 {
-        let head: InlineArray<9, Int64> = [
+        let head: InlineArray<10, Int64> = [
             Kind.row.rawValue.littleEndian, owner.littleEndian, device.littleEndian, timeStamp.littleEndian,
-            table.littleEndian, isExact.littleEndian, createdAt.littleEndian, Int64(id.byteCount).littleEndian,
+            table.littleEndian, isExact.littleEndian, createdAt.littleEndian, columns.littleEndian,
+            Int64(id.byteCount).littleEndian,
             Int64(json.byteCount).littleEndian,
         ]
         var checksum = Checksum()

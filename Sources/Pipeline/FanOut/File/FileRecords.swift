@@ -76,10 +76,11 @@ enum FileRecords {
         let table: Int64
         let isExact: Int64
         let createdAt: Int64
+        let columns: Int64
         let checksum: Int64
     }
 
-    /// The columns `owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at`.
+    /// The columns `owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at, columns`.
     ///
     /// - Returns: the row's verified checksum.
     static func checkRow(_ row: borrowing Statement) throws -> Int64 { try verifiedRow(row).checksum }
@@ -93,13 +94,13 @@ enum FileRecords {
         let record = Row(
             owner: try row.integer(at: 0), device: try row.integer(at: 1), timeStamp: try row.integer(at: 2),
             table: try row.integer(at: 3), isExact: try row.integer(at: 7), createdAt: try row.integer(at: 8),
-            checksum: try row.integer(at: 6))
+            columns: try row.integer(at: 9), checksum: try row.integer(at: 6))
         let content = try row.withBytes(at: 4) { id in
             body(id)
             return try row.withBytes(at: 5) { json in
                 Checksum.row(
                     owner: record.owner, device: record.device, timeStamp: record.timeStamp, table: record.table,
-                    isExact: record.isExact, createdAt: record.createdAt, id: id, json: json)
+                    isExact: record.isExact, createdAt: record.createdAt, columns: record.columns, id: id, json: json)
             }
         }
         guard content == record.checksum else {

@@ -14,7 +14,7 @@
 /// - devices, outcomes: the newest 16 outcomes of each device with each owner, in the pieces of their results.
 enum FileSchema {
     /// Incremented when the tables change; a file of another format is rebuilt.
-    static let format: Int32 = 4
+    static let format: Int32 = 5
 
     static let tables: [(name: String, sql: String)] = [
         (
@@ -53,7 +53,7 @@ enum FileSchema {
             """
             CREATE TABLE stream(owner_no INTEGER NOT NULL, device_no INTEGER NOT NULL, time_stamp INTEGER NOT NULL, \
             table_no INTEGER NOT NULL, row_id BLOB NOT NULL, json BLOB NOT NULL, checksum INTEGER NOT NULL, \
-            is_exact INTEGER NOT NULL, created_at INTEGER NOT NULL, \
+            is_exact INTEGER NOT NULL, created_at INTEGER NOT NULL, columns INTEGER NOT NULL, \
             PRIMARY KEY(owner_no, device_no, time_stamp)) STRICT, WITHOUT ROWID
             """
         ),

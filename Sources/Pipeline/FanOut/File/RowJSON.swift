@@ -31,8 +31,12 @@ struct RowJSON {
         }
     }
 
+    /// The values come last, so that a reader that knows how many there are can copy them unread.
+    ///
+    /// - Returns: how many columns the row has; those added to its table later are not among them.
     /// - Throws: ``LogFault/invalidRecord(_:)`` for a table or column that the version does not have.
-    func append(_ row: OrderedRow, to json: inout [UInt8]) throws(LogFault) {
+    @discardableResult
+    func append(_ row: OrderedRow, to json: inout [UInt8]) throws(LogFault) -> Int {
         guard tables.indices.contains(row.key.table) else {
             throw .invalidRecord("a row names table \(row.key.table) of \(tables.count)")
         }
@@ -53,19 +57,23 @@ struct RowJSON {
             json.appendTime(row.updatedAt)
             json.append(UInt8(ascii: "\""))
         }
-        json.append(contentsOf: #","values":{"#.utf8)
-        try appendValues(row.values, table, to: &json)
-        json.append(contentsOf: #"},"writer":{"syncId":"#.utf8)
+        json.append(contentsOf: #","writer":{"syncId":"#.utf8)
         json.appendString(row.writer.caller.text)
         json.append(contentsOf: #","knowledgeId":"#.utf8)
         json.appendString(row.writer.knowledgeID.text)
+        json.append(contentsOf: #"},"values":{"#.utf8)
+        let columns = try appendValues(row.values, table, to: &json)
         json.append(contentsOf: "}}".utf8)
+        return columns
     }
 
     /// Appends the row's columns.
     ///
     /// A row written under an older version lacks later columns.
-    private func appendValues(_ values: RowValues, _ table: TableParts, to json: inout [UInt8]) throws(LogFault) {
+    private func appendValues(
+        _ values: RowValues, _ table: TableParts, to json: inout [UInt8]
+    ) throws(LogFault) -> Int {
+        var count = 0
         try values.forEachColumn { (column, value) throws(LogFault) in
             guard column < table.columns.count, !value.isEmpty else {
                 throw .invalidRecord("a row's column \(column) is absent, or not one of \(table.columns.count)")
@@ -73,7 +81,9 @@ struct RowJSON {
             if column > 0 { json.append(UInt8(ascii: ",")) }
             json.append(contentsOf: table.columns[column])
             json.append(contentsOf: value)
+            count += 1
         }
+        return count
     }
 }
 

@@ -27,6 +27,8 @@ package final class StreamAudit: Sendable {
         package let isExact: Bool
         /// Microseconds since 1970.
         package let createdAt: Int64
+        /// How many columns the JSON has.
+        package let columns: Int
         package let json: [UInt8]
     }
 
@@ -95,7 +97,7 @@ package final class StreamAudit: Sendable {
                 """
                 SELECT owner_no, device_no, time_stamp, table_no, row_id, json, \
                 (SELECT sync_id FROM owners WHERE owners.owner_no = stream.owner_no), \
-                (SELECT knowledge_id FROM knowledge WHERE knowledge.device_no = stream.device_no), is_exact, created_at \
+                (SELECT knowledge_id FROM knowledge WHERE knowledge.device_no = stream.device_no), is_exact, created_at, columns \
                 FROM stream WHERE (owner_no, device_no, time_stamp) > (?1, ?2, ?3) \
                 ORDER BY owner_no, device_no, time_stamp LIMIT ?4
                 """)
@@ -121,7 +123,7 @@ package final class StreamAudit: Sendable {
                     Row(
                         key: key, knowledgeID: device, timeStamp: timeStamp,
                         isExact: try statement.integer(at: 8) != 0, createdAt: try statement.integer(at: 9),
-                        json: try statement.bytes(at: 5)))
+                        columns: Int(try statement.integer(at: 10)), json: try statement.bytes(at: 5)))
                 last = position
             }
             return (rows, last)

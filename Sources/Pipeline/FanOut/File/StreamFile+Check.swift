@@ -29,7 +29,7 @@ extension StreamFile {
         }
         try sum(
             """
-            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at FROM stream
+            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at, columns FROM stream
             """, into: &digest
         ) { try FileRecords.checkRow($0) }
         try sum("SELECT owner_no, time_stamp, device_no, checksum FROM time_index", into: &digest) {

@@ -13,7 +13,7 @@ extension StreamFile {
         swap(&json, &self.json)
         defer { swap(&json, &self.json) }
         json.removeAll(keepingCapacity: true)
-        try renderer.append(row, to: &json)
+        let columns = Int64(try renderer.append(row, to: &json))
         let numbers = transaction.move(row.knowledgeID, of: row.key.owner, to: row.timeStamp)
         let device = numbers.device.number
         if before > .zero {
@@ -28,13 +28,15 @@ extension StreamFile {
         let id = row.key.id.text
         let checksum = Checksum.row(
             owner: numbers.owner, device: device, timeStamp: row.timeStamp.rawValue,
-            table: Int64(row.key.table), isExact: row.isExact ? 1 : 0, createdAt: row.createdAt, id: id.utf8.span.bytes,
+            table: Int64(row.key.table), isExact: row.isExact ? 1 : 0, createdAt: row.createdAt,
+            columns: columns, id: id.utf8.span.bytes,
             json: json.span.bytes)
         transaction.state.add(checksum)
         var statement = try connection.statement(
             """
-            INSERT INTO stream(owner_no, device_no, time_stamp, table_no, row_id, checksum, json, is_exact, created_at) \
-            VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            INSERT INTO stream( \
+            owner_no, device_no, time_stamp, table_no, row_id, checksum, json, is_exact, created_at, columns) \
+            VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
             """)
         try statement.bind(integer: numbers.owner, at: 1)
         try statement.bind(integer: device, at: 2)
@@ -44,6 +46,7 @@ extension StreamFile {
         try statement.bind(integer: checksum, at: 6)
         try statement.bind(integer: row.isExact ? 1 : 0, at: 8)
         try statement.bind(integer: row.createdAt, at: 9)
+        try statement.bind(integer: columns, at: 10)
         try statement.run(borrowingBlob: json.span.bytes, at: 7)
     }
 

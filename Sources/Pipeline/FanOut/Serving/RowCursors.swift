@@ -13,7 +13,7 @@ final class RowCursor {
         self.count = count
         statement = try connection.prepare(
             """
-            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at FROM stream \
+            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at, columns FROM stream \
             WHERE owner_no = ?1 AND device_no = ?2 AND time_stamp > ?3 AND time_stamp <= ?4 ORDER BY time_stamp
             """)
     }
@@ -108,7 +108,7 @@ final class CursorSet {
         try cursor.check()
         var statement = try connection.statement(
             """
-            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at FROM stream \
+            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at, columns FROM stream \
             WHERE (owner_no, device_no, time_stamp) <= (?1, ?2, ?3) \
             ORDER BY owner_no DESC, device_no DESC, time_stamp DESC LIMIT 1
             """)

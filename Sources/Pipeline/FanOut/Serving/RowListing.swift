@@ -27,12 +27,9 @@ struct RowListing {
         if heads.number == 0 { return found }
         switch query.selection {
         case .ids(let table, let ids): try readIDs(ids, of: table)
+        case .whole(let table): try readWhole(table)
         case .table(let table, let after): try readTable(table, after: after)
-        case .changes(let above, let upTo, let table?):
-            if let passed = try scanChanges(of: table, above: above, upTo: upTo) {
-                try searchChanges(of: table, above: passed, upTo: upTo)
-            }
-        case .changes(let above, let upTo, nil): _ = try scanChanges(of: nil, above: above, upTo: upTo)
+        case .changes(let above, let upTo, let table): try readChanges(of: table, above: above, upTo: upTo)
         }
         return found
     }
@@ -48,7 +45,7 @@ struct RowListing {
             }
             var statement = try reader.connection.statement(
                 """
-                SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at \
+                SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at, columns \
                 FROM stream INDEXED BY stream_by_id WHERE (owner_no, table_no, row_id) >= (?1, ?2, ?3) \
                 ORDER BY owner_no, table_no, row_id LIMIT 1
                 """)
@@ -66,10 +63,37 @@ struct RowListing {
         }
     }
 
+    /// Reads a table that one answer has in the order in which it is stored, which costs a search less for each row.
+    private mutating func readWhole(_ table: Int) throws {
+        let count = try count(of: table, atMost: limit + 1)
+        if count <= limit {
+            try readChanges(of: table, above: .zero, upTo: .maximum)
+            if found.rest == nil {
+                guard found.rows.count == count else { throw disorder }
+                return
+            }
+            // It has more bytes than an answer may have.
+            found = StreamRows(head: heads.head)
+        }
+        try readTable(table, after: nil)
+    }
+
+    /// Counts by the index alone.
+    private func count(of table: Int, atMost most: Int) throws -> Int {
+        var statement = try reader.connection.statement(
+            """
+            SELECT count(*) FROM (SELECT 1 FROM stream INDEXED BY stream_by_table \
+            WHERE owner_no = ?1 AND table_no = ?2 LIMIT ?3)
+            """)
+        try bind(table, to: &statement)
+        try statement.bind(integer: Int64(most), at: 3)
+        return try statement.step() ? Int(statement.integer(at: 0)) : 0
+    }
+
     private mutating func readTable(_ table: Int, after: RowID?) throws {
         var statement = try reader.connection.statement(
             """
-            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at \
+            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at, columns \
             FROM stream INDEXED BY stream_by_id WHERE (owner_no, table_no, row_id) > (?1, ?2, ?3) \
             ORDER BY owner_no, table_no, row_id
             """)
@@ -95,11 +119,16 @@ struct RowListing {
 
     // MARK: By time
 
+    private mutating func readChanges(of table: Int?, above: TimeStamp, upTo: TimeStamp) throws {
+        let passed = try scanChanges(of: table, above: above, upTo: upTo)
+        if let table, let passed { try searchChanges(of: table, above: passed, upTo: upTo) }
+    }
+
     /// Reads the rows of a table by its index.
     private mutating func searchChanges(of table: Int, above: TimeStamp, upTo: TimeStamp) throws {
         var statement = try reader.connection.statement(
             """
-            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at \
+            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at, columns \
             FROM stream INDEXED BY stream_by_table WHERE (owner_no, table_no, time_stamp) > (?1, ?2, ?3) \
             ORDER BY owner_no, table_no, time_stamp
             """)
@@ -189,7 +218,7 @@ struct RowListing {
             guard found.rows.isEmpty || hasSpace else { return false }
             found.append(
                 table: Int(row.table), timeStamp: timeStamp, createdAt: row.createdAt, isExact: row.isExact != 0,
-                json: json)
+                columns: Int(row.columns), json: json)
             return true
         }
     }
@@ -198,7 +227,7 @@ struct RowListing {
     private func checkBefore(_ table: Int, id: RowID?) throws {
         var statement = try reader.connection.statement(
             """
-            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at \
+            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at, columns \
             FROM stream INDEXED BY stream_by_id WHERE (owner_no, table_no, row_id) <= (?1, ?2, ?3) \
             ORDER BY owner_no DESC, table_no DESC, row_id DESC LIMIT 1
             """)
@@ -211,7 +240,7 @@ struct RowListing {
     private func checkBefore(_ table: Int, timeStamp: TimeStamp) throws {
         var statement = try reader.connection.statement(
             """
-            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at \
+            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at, columns \
             FROM stream INDEXED BY stream_by_table WHERE (owner_no, table_no, time_stamp) <= (?1, ?2, ?3) \
             ORDER BY owner_no DESC, table_no DESC, time_stamp DESC LIMIT 1
             """)

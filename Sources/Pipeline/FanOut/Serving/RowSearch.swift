@@ -203,7 +203,7 @@ struct RowSearch: Sendable {
         let (range, timeStamp) = (position.range, position.timeStamp)
         var statement = try reader.connection.statement(
             """
-            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at FROM stream \
+            SELECT owner_no, device_no, time_stamp, table_no, row_id, json, checksum, is_exact, created_at, columns FROM stream \
             WHERE owner_no = ?1 AND device_no = ?2 AND time_stamp = ?3
             """)
         try statement.bind(integer: range.owner, at: 1)

@@ -1,3 +1,4 @@
+import FanOutLink
 import JSON
 import JSONText
 import SyncModel
@@ -28,41 +29,60 @@ package struct FaceRow: Sendable {
 
     /// The rows of an answer.
     private let json: [UInt8]
-    private let idJSON: Place
-    private let updatedAtJSON: Place?
-    private let writerJSON: Place
+    private let idJSON: RowPlaces.Place
+    private let timeStampJSON: RowPlaces.Place
+    private let updatedAtJSON: RowPlaces.Place?
+    private let writerJSON: RowPlaces.Place
     /// The object of the columns of the schema version in which the row was last written, in the schema's order.
-    private let valuesJSON: Place
+    private let valuesJSON: RowPlaces.Place
     private let valueCount: Int
+    /// Whether its table has columns that are newer than the row.
+    private let lacksColumns: Bool
 
+    /// Makes a view of a row of a stream.
+    ///
     /// - Parameters:
-    ///   - json: has the row at a range.
+    ///   - json: has the row.
     ///   - schema: the one in which the face shows it.
     ///   - device: the one that sends the request.
     init(
-        _ json: [UInt8], at range: Range<Int>, table: Int, createdAt: Int64? = nil, isExact: Bool? = nil,
-        in schema: Schema, for device: FaceDevice
+        _ row: StreamRow, _ json: borrowing [UInt8], in schema: borrowing Schema, for device: borrowing FaceDevice
     ) throws(Problem) {
-        var places = Places()
+        try self.init(
+            json, at: row.json, table: row.table, row.columns, createdAt: row.createdAt, isExact: row.isExact,
+            in: schema, for: device)
+    }
+
+    /// Makes a view of the row of a conflict or refusal.
+    init(
+        ofResult json: borrowing [UInt8], table: Int, in schema: borrowing Schema, for device: borrowing FaceDevice
+    ) throws(Problem) {
+        try self.init(
+            json, at: 0..<json.count, table: table, nil, createdAt: nil, isExact: nil, in: schema, for: device)
+    }
+
+    private init(
+        _ json: borrowing [UInt8], at range: Range<Int>, table: Int, _ columns: Int?, createdAt: Int64?, isExact: Bool?,
+        in schema: borrowing Schema, for device: borrowing FaceDevice
+    ) throws(Problem) {
         let bytes = json.span
-        let end = JSONRanges.forEachMember(in: bytes, objectAt: range.lowerBound) { name, start in
-            places.note(name, at: start, in: bytes)
-        }
-        guard end == range.upperBound, let id = places.id, let timeStamp = places.timeStamp,
-            let version = places.version, let values = places.values, let caller = places.caller,
-            let author = places.author, let isDeleted = places.isDeleted
+        guard let places = RowPlaces(bytes, at: range),
+            let timeStamp = TimeStamp(rawValue: places.timeStamp),
+            let valueCount = columns ?? places.values.memberCount(in: bytes)
         else { throw Self.fault }
         // A device that got a part of the row would never ask for the rest.
-        guard table < schema.tables.count, places.valueCount <= schema.tables[table].columns.count else {
+        guard table < schema.tables.count, valueCount <= schema.tables[table].columns.count else {
             throw Problem(.notReady, "a row was written under a schema version that this gateway is about to read")
         }
-        self.json = json
+        self.json = copy json
         (self.table, self.createdAt, self.isExact) = (table, createdAt, isExact)
-        (self.timeStamp, self.version, self.isDeleted) = (timeStamp, version, isDeleted)
-        (idJSON, updatedAtJSON, writerJSON, valuesJSON) = (id, places.updatedAt, author, values)
-        valueCount = places.valueCount
+        (self.timeStamp, version, isDeleted) = (timeStamp, places.version, places.isDeleted)
+        (idJSON, timeStampJSON, updatedAtJSON) = (places.id, places.timeStampPlace, places.updatedAt)
+        (writerJSON, valuesJSON) = (places.author, places.values)
+        self.valueCount = valueCount
+        lacksColumns = valueCount < schema.tables[table].columns.count
         writer = device.writer(
-            caller: bytes.extracting(caller.range), knowledgeID: bytes.extracting(author.range))
+            caller: bytes.extracting(places.caller.range), knowledgeID: bytes.extracting(places.author.range))
     }
 
     private static var fault: Problem { Problem(.notReady, "a row of the stream cannot be read") }
@@ -87,7 +107,7 @@ package struct FaceRow: Sendable {
     /// As the client contract has it; `nil` unless the table is under lastWriteWins.
     package var updatedAt: String? { updatedAtJSON.map { String(decoding: json[$0.content], as: UTF8.self) } }
 
-    private func text(_ place: Place) throws(Problem) -> String {
+    private func text(_ place: RowPlaces.Place) throws(Problem) -> String {
         let literal = json[place.range]
         if !literal.contains(UInt8(ascii: "\\")) { return String(decoding: json[place.content], as: UTF8.self) }
         do {
@@ -130,7 +150,9 @@ package struct FaceRow: Sendable {
 
     package func writeID(to writer: inout JSONWriter) { writer.raw(json.span.extracting(idJSON.range)) }
 
-    package func writeTimeStamp(to writer: inout JSONWriter) { writer.value(timeStamp.rawValue) }
+    package func writeTimeStamp(to writer: inout JSONWriter) {
+        writer.raw(json.span.extracting(timeStampJSON.range))
+    }
 
     /// Writes the knowledgeId of the device of its newest version.
     package func writeWriter(to writer: inout JSONWriter) { writer.raw(json.span.extracting(writerJSON.range)) }
@@ -144,92 +166,16 @@ package struct FaceRow: Sendable {
         }
     }
 
-    /// Writes every column of its table as a member, by its name.
-    package func writeColumns(_ columns: [Column], to writer: inout JSONWriter) {
+    /// Writes every column as a member, by its name.
+    ///
+    /// - Parameter table: the row's.
+    package func writeColumns(of table: @autoclosure () -> Table, to writer: inout JSONWriter) {
         if valueCount > 0 { writer.raw(json.span.extracting(valuesJSON.content)) }
-        if valueCount >= columns.count { return }
-        for column in columns[valueCount...] {
+        if !lacksColumns { return }
+        for column in table().columns[valueCount...] {
             writer.name(column.name)
             writer.raw(column.defaultJSON)
         }
-    }
-}
-
-/// Where a value is in a page.
-private struct Place {
-    private let start: UInt32
-    private let end: UInt32
-
-    init(_ start: Int, _ end: Int) { (self.start, self.end) = (UInt32(start), UInt32(end)) }
-
-    /// `nil` for what is not a string.
-    init?(string start: Int, _ end: Int?, in bytes: Span<UInt8>) {
-        guard let end, bytes[start] == UInt8(ascii: "\"") else { return nil }
-        self.init(start, end)
-    }
-
-    var range: Range<Int> { Int(start)..<Int(end) }
-
-    /// Without quotes or braces.
-    var content: Range<Int> { Int(start) + 1..<Int(end) - 1 }
-}
-
-/// Where the parts of a row are, noted while its members are read.
-private struct Places {
-    var id: Place?
-    var timeStamp: TimeStamp?
-    var version: Int64?
-    var isDeleted: Bool?
-    var updatedAt: Place?
-    var values: Place?
-    var valueCount = 0
-    var caller: Place?
-    var author: Place?
-
-    /// - Returns: the end of the member's value.
-    mutating func note(_ name: Range<Int>, at start: Int, in bytes: Span<UInt8>) -> Int? {
-        switch name.count {
-        case 6 where bytes.has("values", at: name): return noteValues(at: start, in: bytes)
-        case 6 where bytes.has("writer", at: name): return noteWriter(at: start, in: bytes)
-        default: break
-        }
-        guard let end = JSONRanges.end(ofValue: start, in: bytes) else { return nil }
-        switch name.count {
-        case 2 where bytes.has("id", at: name): id = Place(string: start, end, in: bytes)
-        case 7 where bytes.has("version", at: name): version = bytes.number(at: start..<end)
-        case 7 where bytes.has("deleted", at: name): isDeleted = bytes[start] == UInt8(ascii: "t")
-        case 9 where bytes.has("timeStamp", at: name):
-            timeStamp = bytes.number(at: start..<end).flatMap { TimeStamp(rawValue: $0) }
-        case 9 where bytes.has("updatedAt", at: name): updatedAt = Place(string: start, end, in: bytes)
-        default: break
-        }
-        return end
-    }
-
-    private mutating func noteValues(at start: Int, in bytes: Span<UInt8>) -> Int? {
-        var count = 0
-        let end = JSONRanges.forEachMember(in: bytes, objectAt: start) { _, start in
-            count += 1
-            return JSONRanges.end(ofValue: start, in: bytes)
-        }
-        valueCount = count
-        values = end.map { Place(start, $0) }
-        return end
-    }
-
-    private mutating func noteWriter(at start: Int, in bytes: Span<UInt8>) -> Int? {
-        var (caller, author): (Place?, Place?)
-        let end = JSONRanges.forEachMember(in: bytes, objectAt: start) { name, start in
-            let end = JSONRanges.end(ofValue: start, in: bytes)
-            switch name.count {
-            case 6 where bytes.has("syncId", at: name): caller = Place(string: start, end, in: bytes)
-            case 11 where bytes.has("knowledgeId", at: name): author = Place(string: start, end, in: bytes)
-            default: break
-            }
-            return end
-        }
-        (self.caller, self.author) = (caller, author)
-        return end
     }
 }
 
@@ -263,16 +209,5 @@ extension Span<UInt8> {
         guard count == bytes.count else { return false }
         for index in bytes.indices where self[index] != bytes[index] { return false }
         return true
-    }
-
-    /// The integer at a range; `nil` for other values.
-    fileprivate func number(at range: Range<Int>) -> Int64? {
-        guard range.count <= 18, !range.isEmpty else { return nil }
-        var number: Int64 = 0
-        for index in range {
-            guard case 0...9 = self[index] &- UInt8(ascii: "0") else { return nil }
-            number = number * 10 + Int64(self[index] &- UInt8(ascii: "0"))
-        }
-        return number
     }
 }

@@ -102,11 +102,10 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
             let found = try await handler.link.rows(query, within: handler.clock.remaining(until: deadline))
         else { throw Problem(.positionAhead, "the position is above everything that this server has: begin again") }
         let reader = FaceDevice(device)
-        let rows = try found.rows.map { row throws(Problem) in
-            try FaceRow(
-                found.json, at: row.json, table: row.table, createdAt: row.createdAt, isExact: row.isExact,
-                in: schema.schema, for: reader)
-        }
+        let shown = schema.schema
+        var rows: [FaceRow] = []
+        rows.reserveCapacity(found.rows.count)
+        for row in found.rows { rows.append(try FaceRow(row, found.json, in: shown, for: reader)) }
         return (rows, found.rest, found.head)
     }
 

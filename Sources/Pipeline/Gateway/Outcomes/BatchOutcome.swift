@@ -178,7 +178,7 @@ struct BatchOutcome: Sendable {
                 switch self.row(of: result, parts[part]) {
                 case .none: break
                 case .row(let json):
-                    shown = try FaceRow(json, at: 0..<json.count, table: result.table, in: schema, for: reader)
+                    shown = try FaceRow(ofResult: json, table: result.table, in: schema, for: reader)
                 case .sameAs(let index): shown = results[index].row
                 case .leftOut: shown = try await row(result.table, result.id)
                 }

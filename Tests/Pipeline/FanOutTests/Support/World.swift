@@ -176,8 +176,8 @@ final class World {
         let updatedAt = table.policy == .lastWriteWins ? ",\"updatedAt\":\"\(spell(row.updatedAt))\"" : ""
         return "{\"table\":\"\(table.name)\",\"id\":\"\(row.key.id)\",\"syncId\":\"\(row.key.owner)\","
             + "\"knowledgeId\":\"\(row.knowledgeID)\",\"timeStamp\":\(row.timeStamp),\"version\":\(row.version),"
-            + "\"deleted\":\(row.isDeleted)\(updatedAt),\"values\":{\(values.joined(separator: ","))},"
-            + "\"writer\":{\"syncId\":\"\(row.writer.caller)\",\"knowledgeId\":\"\(row.writer.knowledgeID)\"}}"
+            + "\"deleted\":\(row.isDeleted)\(updatedAt),\"writer\":{\"syncId\":\"\(row.writer.caller)\","
+            + "\"knowledgeId\":\"\(row.writer.knowledgeID)\"},\"values\":{\(values.joined(separator: ","))}}"
     }
 
     private func spell(_ microseconds: Int64) -> String {

@@ -115,7 +115,7 @@ enum FaceProtocol: String, Sendable, CaseIterable, CustomStringConvertible {
         case .tracker: requests.face("/tracker/note?after=\(Self.time(position))")
         case .sqliteNow:
             requests.face("/sync/download?after=\(position)&limit=\(limit)&includeSelf=false&schema=business")
-        case .crud: requests.face("/api/note?limit=\(limit)")
+        case .crud: requests.face("/api/note")
         }
     }
 

@@ -5,7 +5,7 @@ struct FaceHistory: Sendable {
     static let rowCount = 1000
 
     let owners: [String]
-    /// Above it are ``rowCount`` rows; one for each owner.
+    /// Above it are ``rowCount`` rows, all that there are; one for each owner.
     let positions: [Int]
     /// The newest row.
     let heads: [Int]
@@ -16,9 +16,11 @@ struct FaceHistory: Sendable {
             let connection = try LoadConnection(port: port)
             let requests = Requests(owner: owners[index], device: "writer")
             var rows = Workload.Rows(seed: 900 + UInt64(index))
+            // The first are written again, so that all rows are above their position: some protocols have only all.
+            let first = (0..<100).map { _ in rows.next() }
             return try (0...rowCount / 100).map { batch in
                 var changes: [UInt8] = []
-                Workload.write((0..<100).map { _ in rows.next() }, to: &changes)
+                Workload.write(batch < 2 ? first : (0..<100).map { _ in rows.next() }, to: &changes)
                 let upload = requests.upload(batch: batch + 1, changes: changes, waitSeconds: 30)
                 return try connection.exchange(upload) { status, body in
                     try LoadConnection.check(status, body, 200)
