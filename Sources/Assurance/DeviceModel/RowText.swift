@@ -9,8 +9,8 @@ package enum RowText {
             + #","timeStamp":\#(row.timeStamp),"version":\#(row.version),"deleted":\#(row.isDeleted)"#
         if table.policy == .lastWriteWins { text += #","updatedAt":"\#(moment(row.updatedAt))""# }
         let values = zip(table.columns, values(of: row)).map { #""\#($0.name)":\#($1)"# }
-        text += #","values":{\#(values.joined(separator: ","))}"#
-        text += #","writer":{"syncId":"\#(row.writer.caller)","knowledgeId":"\#(row.writer.knowledgeID)"}}"#
+        text += #","writer":{"syncId":"\#(row.writer.caller)","knowledgeId":"\#(row.writer.knowledgeID)"}"#
+        text += #","values":{\#(values.joined(separator: ","))}}"#
         return Array(text.utf8)
     }
 

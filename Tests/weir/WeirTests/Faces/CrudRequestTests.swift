@@ -215,6 +215,7 @@ import Testing
             #expect(head.status == 200 && head.body.isEmpty)
             let answer = try await phone.get("/api/category")
             #expect(answer.headers["transfer-encoding"] == "chunked")
+            // More than one answer of a fan-out has: by id.
             let all = try answer.json().array
             #expect(all.count == 2500)
             let ids = all.compactMap { $0["id"].string }

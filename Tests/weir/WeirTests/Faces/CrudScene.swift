@@ -37,11 +37,11 @@ struct CrudScene {
         DeviceClient(port: port ?? self.port, headers: ["X-Sync-Id": owner, "X-Device-Id": device])
     }
 
-    /// The server's records.
+    /// The server's records, by id.
     func records(_ table: String) async throws -> [JSON] {
         let answer = try await client("fresh-\(UUID().uuidString)").get("/api/\(table)")
         #expect(answer.status == 200)
-        return try answer.json().array
+        return try answer.json().array.sorted { $0["id"].description < $1["id"].description }
     }
 
     /// The caller's rows as a client of the client contract gets them, with their timeStamps.
