@@ -432,7 +432,9 @@ let package = Package(
         tests("Platform/ThreadExecutorTests", ["AsyncPrimitives", "CThreadName", "TestResources", "ThreadExecutor"]),
         tests("Platform/YAMLTests", ["Fuzzing", "YAML"]),
         tests("Platform/ZeroMQTests", ["ThreadExecutor", "ZeroMQ"]),
-        tests("Client/WeirClientTests", ["CSQLite", "Fuzzing", "Seeded", "TestResources", "WeirClient"]),
+        tests(
+            "Client/WeirClientTests",
+            ["CSQLite", "Fuzzing", "Seeded", "TestClocks", "TestResources", "TestSignals", "WeirClient"]),
         tests(
             "Assurance/BenchmarkTests",
             [

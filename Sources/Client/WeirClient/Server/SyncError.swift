@@ -22,6 +22,8 @@ public struct SyncError: Error, Equatable, Sendable {
         case rejected
         /// The token is of another account than the one to which the file was attached.
         case otherAccount
+        /// The app's file cannot be read or written at the moment: it is locked, or the disk is full.
+        case file
     }
 
     /// What kind of failure it was.
@@ -62,10 +64,19 @@ public struct SyncError: Error, Equatable, Sendable {
         retryAfter = response.headers["retry-after"].flatMap { Self.retryAfter($0, now: now) }
     }
 
+    /// Any error that ends a session.
+    package init(_ error: any Error) {
+        switch error {
+        case let error as SyncError: self = error
+        case let error as WeirError: self.init(.file, error.description)
+        default: self.init(.unreadable, "\(error)")
+        }
+    }
+
     /// Whether the same request can succeed later without anyone doing something.
     package var passes: Bool {
         switch kind {
-        case .unreachable, .unavailable, .unreadable, .noToken: true
+        case .unreachable, .unavailable, .unreadable, .noToken, .file: true
         case .unauthenticated, .forbidden, .rejected, .otherAccount: false
         }
     }

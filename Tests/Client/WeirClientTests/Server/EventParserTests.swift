@@ -4,10 +4,10 @@ import WeirClient
 @Suite struct EventParserTests {
     private static let stream =
         "\u{FEFF}event: head\ndata: {\"syncId\":\"abc\",\"head\":103}\n\n:\n\n: keep-alive\r\n\r\nevent:head\rdata:1\rdata: 2\r\r"
-        + "id: 7\nretry: 10\nevent: only\n\ndata\n\ndata: ü\r\n\r\ndata: not complete\n"
+        + "id: 7\nretry: 10\nevent: only\n\ndata\n\nevent: crlf\r\ndata: ü\r\n\r\ndata: not complete\n"
     private static let events = [
         ServerEvent(name: "head", data: "{\"syncId\":\"abc\",\"head\":103}"), ServerEvent(name: "head", data: "1\n2"),
-        ServerEvent(name: "message", data: ""), ServerEvent(name: "message", data: "ü"),
+        ServerEvent(name: "message", data: ""), ServerEvent(name: "crlf", data: "ü"),
     ]
 
     @Test func readsTheSameEventsInAnyPieces() throws {

@@ -1,0 +1,170 @@
+/// Runs sessions while the app runs: after writes, when the server has something, after failures, and from time to time.
+package actor Runner {
+    /// What a runner does, and is notified of.
+    package struct Work: Sendable {
+        /// Runs one session; whether something that could not be sent is left.
+        ///
+        /// - Throws: `SyncError`; `LeaseHeld`; `CancellationError`.
+        let sync: @Sendable () async throws -> Bool
+        /// Whether another connection has written something to be sent since the last call.
+        let hasWrites: @Sendable () async throws -> Bool
+        /// Reads the server's event stream until it ends, and passes whether an event names rows that the device lacks.
+        let watch: @Sendable (_ event: @escaping @Sendable (_ hasMoved: Bool) async -> Void) async throws -> Void
+        /// Is notified when the next session is due; `nil`: when there is a reason.
+        let isIdle: @Sendable (_ until: Duration?) async -> Void
+
+        package init(
+            sync: @escaping @Sendable () async throws -> Bool,
+            hasWrites: @escaping @Sendable () async throws -> Bool,
+            watch: @escaping @Sendable (@escaping @Sendable (Bool) async -> Void) async throws -> Void,
+            isIdle: @escaping @Sendable (Duration?) async -> Void
+        ) {
+            self.sync = sync
+            self.hasWrites = hasWrites
+            self.watch = watch
+            self.isIdle = isIdle
+        }
+    }
+
+    private let work: Work
+    private let clock: RunClock
+    /// How often the file is looked at for writes; `nil`: never.
+    private let writeCheck: Duration?
+    private var schedule: AttemptSchedule
+    private var watchBackoff: Backoff
+    /// Waits for the next session's time; cancelled when that changes.
+    private var sleeper: Task<Void, any Error>?
+
+    package init(
+        _ work: Work, settings: AttemptSchedule.Settings = .init(), writeCheck: Duration?, clock: RunClock,
+        random: any RandomNumberGenerator & Sendable
+    ) {
+        self.work = work
+        self.clock = clock
+        self.writeCheck = writeCheck
+        schedule = AttemptSchedule(settings, random: random)
+        watchBackoff = Backoff(random: random)
+    }
+
+    /// Runs until the task is cancelled.
+    package func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.attempt() }
+            group.addTask { await self.watch() }
+            if let writeCheck { group.addTask { await self.checkForWrites(every: writeCheck) } }
+        }
+    }
+
+    /// Something has happened.
+    package func record(_ event: AttemptSchedule.Event) {
+        schedule.record(event, at: clock.now())
+        sleeper?.cancel()
+    }
+
+    // MARK: Sessions
+
+    private func attempt() async {
+        while !Task.isCancelled {
+            let due = schedule.next
+            if let due, due <= clock.now() {
+                schedule.record(.began, at: clock.now())
+                guard let end = await session() else { return }
+                schedule.record(end, at: clock.now())
+            } else {
+                await work.isIdle(due)
+                // It may have changed meanwhile.
+                if schedule.next == due { await sleep(until: due) }
+            }
+        }
+    }
+
+    /// How a session has ended; `nil` if it was cancelled.
+    private func session() async -> AttemptSchedule.Event? {
+        do {
+            return .succeeded(isPending: try await work.sync())
+        } catch is CancellationError {
+            return nil
+        } catch is LeaseHeld {
+            return .leased
+        } catch {
+            return .failed(SyncError(error))
+        }
+    }
+
+    /// Waits until a time, or until the schedule changes.
+    private func sleep(until time: Duration?) async {
+        let clock = clock
+        let sleeper = Task {
+            guard let time else { return try await Self.never() }
+            try await clock.sleep(time)
+        }
+        self.sleeper = sleeper
+        await withTaskCancellationHandler {
+            // It ends by the time, or since it was cancelled: the schedule says what follows.
+            _ = await sleeper.result
+        } onCancel: {
+            sleeper.cancel()
+        }
+    }
+
+    /// Waits for the task's cancellation.
+    private static func never() async throws {
+        for await _ in AsyncStream<Never>.makeStream().stream {}
+    }
+
+    // MARK: Reasons
+
+    private func checkForWrites(every interval: Duration) async {
+        do {
+            while true {
+                try await clock.sleep(clock.now() + interval)
+                if try await hasWrites() { record(.localWrite) }
+            }
+        } catch {
+            // The task was cancelled.
+        }
+    }
+
+    private func hasWrites() async throws -> Bool {
+        do {
+            return try await work.hasWrites()
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            // The file could not be read. A session reports why, and repeats it at its own pace.
+            return true
+        }
+    }
+
+    private func watch() async {
+        var wasRejected = false
+        while !Task.isCancelled {
+            let error: SyncError
+            do {
+                try await work.watch { await self.received(hasMoved: $0) }
+                // A stream ends with its token, or with the server.
+                error = SyncError(.unreachable, "the event stream has ended")
+            } catch let other {
+                error = SyncError(other)
+            }
+            record(.watching(false))
+            // The next connection has another token.
+            if error.kind == .unauthenticated, !wasRejected {
+                wasRejected = true
+                continue
+            }
+            wasRejected = false
+            do {
+                try await clock.sleep(clock.now() + watchBackoff.pause(after: error))
+            } catch {
+                return
+            }
+        }
+    }
+
+    private func received(hasMoved: Bool) {
+        watchBackoff.reset()
+        record(.watching(true))
+        if hasMoved { record(.serverMoved) }
+    }
+}

@@ -1,0 +1,149 @@
+import Seeded
+import Synchronization
+import TestClocks
+import TestSignals
+import Testing
+import WeirClient
+
+@Suite struct RunnerTests {
+    /// A runner whose sessions, writes and event stream are a test's.
+    private final class Scene: Sendable {
+        let clock = ManualClock()
+        let begun = Signal<Void>()
+        let ends = Signal<Result<Bool, any Error>>()
+        let idle = Signal<Duration?>()
+        let connected = Signal<Void>()
+        let events = Signal<Result<Bool, any Error>>()
+        let hasWrites = Mutex(false)
+        let runner = Mutex<Runner?>(nil)
+
+        func start(watches: Bool = false) -> Task<Void, Never> {
+            let work = Runner.Work {
+                self.begun.send()
+                return try await self.ends.next().get()
+            } hasWrites: {
+                self.hasWrites.withLock { has in
+                    defer { has = false }
+                    return has
+                }
+            } watch: { event in
+                guard watches else { throw SyncError(.forbidden, "no events") }
+                self.connected.send()
+                while true {
+                    let moved: Bool
+                    switch await self.events.next() {
+                    case .success(let hasMoved): moved = hasMoved
+                    case .failure(is CancellationError): return
+                    case .failure(let error): throw error
+                    }
+                    await event(moved)
+                }
+            } isIdle: {
+                self.idle.send($0)
+            }
+            let runner = Runner(
+                work, writeCheck: .seconds(1), clock: RunClock(clock), random: SeededRandom(seed: 1))
+            self.runner.withLock { $0 = runner }
+            return Task { await runner.run() }
+        }
+
+        func record(_ event: AttemptSchedule.Event) async { await runner.withLock { $0 }?.record(event) }
+    }
+
+    @Test func aWriteOfAnotherConnectionIsSentWithoutAnyCall() async {
+        let scene = Scene()
+        let task = scene.start()
+        await scene.begun.next()
+        scene.ends.send(.success(false))
+        #expect(await scene.idle.next() == .seconds(300))
+        scene.hasWrites.withLock { $0 = true }
+        await scene.clock.sleeper(until: .seconds(1))
+        scene.clock.advance(by: .seconds(1))
+        #expect(await scene.idle.next() == .milliseconds(1100))
+        await scene.clock.sleeper(until: .milliseconds(1100))
+        scene.clock.advance(by: .milliseconds(100))
+        await scene.begun.next()
+        task.cancel()
+        scene.ends.send(.failure(CancellationError()))
+        await task.value
+    }
+
+    @Test func aFailedSessionIsRepeatedAndANudgeRepeatsItAtOnce() async {
+        let scene = Scene()
+        let task = scene.start()
+        for _ in 0..<20 {
+            await scene.begun.next()
+            scene.ends.send(.failure(SyncError(.unreachable, "lost")))
+            guard let due = await scene.idle.next() else {
+                Issue.record("no session is due")
+                break
+            }
+            let now = scene.clock.now.offset
+            #expect(due >= now && due <= now + .seconds(300))
+            await scene.clock.sleeper(until: due)
+            scene.clock.advance(by: due - now)
+        }
+        await scene.begun.next()
+        scene.ends.send(.failure(SyncError(.forbidden, "no")))
+        _ = await scene.idle.next()
+        await scene.record(.nudged)
+        await scene.begun.next()
+        task.cancel()
+        scene.ends.send(.failure(CancellationError()))
+        await task.value
+    }
+
+    @Test func anEventOfTheServerBeginsASessionAndAnOpenStreamNeedsNoTimer() async {
+        let scene = Scene()
+        let task = scene.start(watches: true)
+        await scene.begun.next()
+        await scene.connected.next()
+        scene.events.send(.success(false))
+        scene.ends.send(.success(false))
+        var due: Duration? = .zero
+        while due != nil { due = await scene.idle.next() }
+        scene.events.send(.success(true))
+        await scene.begun.next()
+        scene.ends.send(.success(false))
+        // The stream ends: the timer is needed again, and the stream is opened again after a pause.
+        while await scene.idle.next() != nil {}
+        scene.events.send(.failure(CancellationError()))
+        while due == nil { due = await scene.idle.next() }
+        #expect(due == .seconds(300))
+        // The looks at the file, the timer, and the pause before the next stream.
+        await scene.clock.sleepers(3)
+        scene.clock.advance(by: .seconds(1))
+        await scene.connected.next()
+        task.cancel()
+        scene.events.send(.failure(CancellationError()))
+        await task.value
+    }
+
+    @Test func aStreamWhoseTokenHasExpiredIsOpenedWithTheNextOneAtOnce() async {
+        let scene = Scene()
+        let task = scene.start(watches: true)
+        await scene.connected.next()
+        scene.events.send(.failure(SyncError(.unauthenticated, "expired")))
+        await scene.connected.next()
+        // And once only.
+        scene.events.send(.failure(SyncError(.unauthenticated, "expired")))
+        await scene.clock.sleepers(2)
+        task.cancel()
+        scene.ends.send(.failure(CancellationError()))
+        await task.value
+    }
+
+    @Test func aSessionOfAnotherProcessIsWaitedFor() async {
+        let scene = Scene()
+        let task = scene.start()
+        await scene.begun.next()
+        scene.ends.send(.failure(LeaseHeld()))
+        #expect(await scene.idle.next() == .seconds(5))
+        await scene.clock.sleeper(until: .seconds(5))
+        scene.clock.advance(by: .seconds(5))
+        await scene.begun.next()
+        task.cancel()
+        scene.ends.send(.failure(CancellationError()))
+        await task.value
+    }
+}
