@@ -434,7 +434,7 @@ let package = Package(
         tests("Platform/ZeroMQTests", ["ThreadExecutor", "ZeroMQ"]),
         tests(
             "Client/WeirClientTests",
-            ["CSQLite", "Fuzzing", "Seeded", "TestClocks", "TestResources", "TestSignals", "WeirClient"]),
+            ["CSQLite", "Fuzzing", "JSON", "Seeded", "TestClocks", "TestResources", "TestSignals", "WeirClient"]),
         tests(
             "Assurance/BenchmarkTests",
             [
@@ -462,7 +462,8 @@ let package = Package(
             [
                 "AsyncPrimitives", "ChangeLog", "CZlib", "Digest", "Fuzzing", "IndexDamage", "JSONText", "Kafka",
                 "KafkaChangeLog", "KafkaServer", "Postgres", "PostgresServer", "ProgramRun", "Seeded", "ServerShell",
-                "SQLite", "SQLiteChangeLog", "SyncModel", "SyncWire", "ThreadExecutor", "TopicAudit", "weir", "YAML",
+                "SQLite", "SQLiteChangeLog", "SyncModel", "SyncWire", "ThreadExecutor", "TopicAudit", "weir",
+                "WeirClient", "YAML",
             ]),
         support("Conformance/ChangeLogConformance", ["AsyncPrimitives", "ChangeLog"]),
         support("Conformance/DeviceRegistryConformance", ["DeviceRegistry", "SyncModel"]),

@@ -1,0 +1,161 @@
+/// The answer of `POST /v1/sync` and `POST /v1/pull`.
+package struct SyncAnswer: Sendable {
+    package private(set) var syncID = ""
+    package private(set) var epoch = ""
+    package private(set) var schemaVersion = ""
+    /// The owners that the account may read, itself included.
+    package private(set) var owners: [String] = []
+    /// What became of the request's batch.
+    package private(set) var batch: BatchOutcome?
+    /// In the order of their timeStamps within an owner.
+    package private(set) var changes: [ServerRow] = []
+    /// Replaces the vector's entries of the owners that it names.
+    package private(set) var knowledge: [KnowledgeEntry] = []
+    package private(set) var hasMore = false
+    /// The owners with rows left, and up to where their streams were read.
+    package private(set) var cutFrom: [CutOwner] = []
+    /// `cutFrom` as it came, for the next request.
+    package private(set) var cutFromJSON: [UInt8]?
+    /// Owners that are no longer granted.
+    package private(set) var revoked: [String] = []
+    /// Owners that are to be pulled from the start.
+    package private(set) var resync: [String] = []
+
+    package struct CutOwner: Equatable, Sendable {
+        package let syncID: String
+        package let head: Int64
+    }
+
+    private static let required: Set<String> = [
+        "syncId", "epoch", "schemaVersion", "changes", "knowledge", "hasMore", "revoked", "resync",
+    ]
+
+    /// Reads an answer's body.
+    ///
+    /// - Throws: `JSONReader.Malformed` for one that is not of the contract.
+    package init(json: [UInt8]) throws {
+        var reader = JSONReader(json)
+        var found: Set<String> = []
+        try reader.object { reader, name in
+            found.insert(name)
+            switch name {
+            case "syncId": syncID = try reader.string()
+            case "epoch": epoch = try reader.string()
+            case "schemaVersion": schemaVersion = try reader.string()
+            case "owners": try reader.array { owners.append(try Self.member("syncId", of: &$0)) }
+            case "batch": batch = try BatchOutcome(&reader)
+            case "changes": try reader.array { changes.append(try ServerRow(&$0)) }
+            case "knowledge": try reader.array { knowledge.append(try KnowledgeEntry(&$0)) }
+            case "hasMore": hasMore = try reader.boolean()
+            case "cutFrom": try readCut(&reader)
+            case "revoked": try reader.array { revoked.append(try $0.string()) }
+            case "resync": try reader.array { resync.append(try Self.member("syncId", of: &$0)) }
+            default: try reader.skip()
+            }
+        }
+        try reader.finish()
+        try reader.require(Self.required, in: found)
+    }
+
+    /// Adds the rows of conflicts that the answer left out, from an answer of `GET /v1/batches/{batch}`.
+    package mutating func addRows(_ json: [UInt8]) throws {
+        var reader = JSONReader(json)
+        var page: BatchOutcome?
+        try reader.object { reader, name in
+            if name == "batch" { page = try BatchOutcome(&reader) } else { try reader.skip() }
+        }
+        try reader.finish()
+        guard let page, batch?.add(page) == true else { throw reader.malformed("rows of the batch") }
+    }
+
+    private mutating func readCut(_ reader: inout JSONReader) throws {
+        if try reader.null() { return }
+        let text = Array(try reader.text())
+        cutFromJSON = text
+        var part = JSONReader(text)
+        try part.array { reader in
+            var (syncID, head): (String?, Int64?)
+            try reader.object { reader, name in
+                switch name {
+                case "syncId": syncID = try reader.string()
+                case "head": head = try reader.integer()
+                default: try reader.skip()
+                }
+            }
+            guard let syncID, let head else { throw reader.malformed("an owner and its head") }
+            cutFrom.append(CutOwner(syncID: syncID, head: head))
+        }
+    }
+
+    /// A member of an object that is a string.
+    private static func member(_ name: String, of reader: inout JSONReader) throws -> String {
+        var found: String?
+        try reader.object { reader, other in
+            if other == name { found = try reader.string() } else { try reader.skip() }
+        }
+        guard let found else { throw reader.malformed(name) }
+        return found
+    }
+}
+
+/// An entry of a device's vector: up to where it has the rows that a device has created.
+package struct KnowledgeEntry: Hashable, Sendable {
+    package let syncID: String
+    package let knowledgeID: String
+    package let lastTimeStamp: Int64
+
+    package init(syncID: String, knowledgeID: String, lastTimeStamp: Int64) {
+        self.syncID = syncID
+        self.knowledgeID = knowledgeID
+        self.lastTimeStamp = lastTimeStamp
+    }
+
+    init(_ reader: inout JSONReader) throws {
+        var (syncID, knowledgeID, lastTimeStamp): (String?, String?, Int64?)
+        try reader.object { reader, name in
+            switch name {
+            case "syncId": syncID = try reader.string()
+            case "knowledgeId": knowledgeID = try reader.string()
+            case "lastTimeStamp": lastTimeStamp = try reader.integer()
+            default: try reader.skip()
+            }
+        }
+        guard let syncID, let knowledgeID, let lastTimeStamp else { throw reader.malformed("an entry of a vector") }
+        self.init(syncID: syncID, knowledgeID: knowledgeID, lastTimeStamp: lastTimeStamp)
+    }
+}
+
+/// A row as the server has it.
+package struct ServerRow: Equatable, Sendable {
+    package private(set) var table = ""
+    package private(set) var id = ""
+    package private(set) var syncID = ""
+    package private(set) var timeStamp: Int64 = 0
+    package private(set) var isDeleted = false
+    /// A JSON object, part of the answer's bytes: it is read once, when it is written to the app's table.
+    package private(set) var values: ArraySlice<UInt8> = []
+    /// The row as it came.
+    package private(set) var json: ArraySlice<UInt8> = []
+
+    private static let required: Set<String> = ["table", "id", "syncId", "timeStamp", "deleted", "values"]
+
+    /// Reads a row.
+    package init(_ reader: inout JSONReader) throws {
+        var found: Set<String> = []
+        let start = reader.position
+        try reader.object { reader, name in
+            found.insert(name)
+            switch name {
+            case "table": table = try reader.string()
+            case "id": id = try reader.string()
+            case "syncId": syncID = try reader.string()
+            case "timeStamp": timeStamp = try reader.integer()
+            case "deleted": isDeleted = try reader.boolean()
+            case "values": values = try reader.text()
+            default: try reader.skip()
+            }
+        }
+        json = reader.bytes(from: start)
+        try reader.require(Self.required, in: found)
+    }
+}
