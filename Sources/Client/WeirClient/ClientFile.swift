@@ -62,6 +62,28 @@ package final class ClientFile {
         }
     }
 
+    // MARK: Answers
+
+    /// The vector, by owners.
+    package func knowledge() throws -> [KnowledgeEntry] { try Vector(database: database).entries }
+
+    /// Of the history to which the vector belongs.
+    package var epoch: String? { get throws { try Vector(database: database).epoch } }
+
+    /// Where the last page was cut, as the server said it.
+    package func cutFrom() throws -> [UInt8]? { try Vector(database: database).cutFrom }
+
+    /// Whether a batch has no outcome.
+    package var hasBatch: Bool { get throws { try database.value("SELECT 1 FROM weir_batch") != nil } }
+
+    /// Whether the app's tables have rows.
+    package func hasRows() throws -> Bool {
+        try tables.contains { try database.value("SELECT 1 FROM \($0.quotedName) LIMIT 1") != nil }
+    }
+
+    /// Makes the changes of the batch without outcome pending again.
+    package func thaw() throws { try database.transaction { try Thawing(database: database).thawBatch(tables) } }
+
     /// Runs a closure in a transaction whose changes of synced tables are not captured, also those of the app's triggers.
     @discardableResult
     package func applying<Result>(_ body: (Database) throws -> Result) throws -> Result {

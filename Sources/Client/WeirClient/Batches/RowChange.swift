@@ -27,6 +27,8 @@ struct PendingRow {
     let values: [SQLValue]
     /// When the row was last changed, in RFC 3339.
     let updatedAt: String
+    /// The row's owner, if it is not the account's.
+    let owner: String?
 
     /// Reads the edit of the row with this key.
     ///
@@ -38,22 +40,30 @@ struct PendingRow {
             (
                 exists: row.integer(at: 0) == 1, base: row.isNull(at: 1) ? nil : row.integer(at: 1),
                 isTombstone: row.integer(at: 2) == 1, isInserted: row.integer(at: 3) == -1,
-                isTouched: (0..<table.words).contains { row.integer(at: 5 + 2 * count + $0) != 0 },
-                updatedAt: row.string(at: 4),
-                values: (0..<count).map { row.value(at: 5 + $0) },
-                before: (0..<count).map { row.value(at: 5 + count + $0) },
-                isChanged: table.columns.map { row.integer(at: 5 + 2 * count + $0.word) & $0.bit != 0 }
+                isTouched: (0..<table.words).contains { row.integer(at: 6 + 2 * count + $0) != 0 },
+                updatedAt: row.string(at: 4), owner: row.isNull(at: 5) ? nil : row.string(at: 5),
+                values: (0..<count).map { row.value(at: 6 + $0) },
+                before: (0..<count).map { row.value(at: 6 + count + $0) },
+                isChanged: table.columns.map { row.integer(at: 6 + 2 * count + $0.word) & $0.bit != 0 },
+                // Set column by column where the server's row was pulled beneath the edit; a deletion sets all of them (-1).
+                isPulled: row.integer(at: 6 + 2 * count + table.words) != -1
+                    && table.columns.allSatisfy {
+                        row.integer(at: 6 + 2 * count + table.words + $0.word) & $0.bit != 0
+                    }
             )
         }.first
         guard let row else { return nil }
         self.key = key
         values = row.exists ? row.values : []
         updatedAt = row.updatedAt
+        owner = row.owner
         switch (row.exists, row.base) {
         // A statement that could have replaced the row did not.
         case (true, _) where !row.isTouched: change = nil
         case (true, nil): change = .create(base: 0)
         case (true, let base?) where row.isTombstone: change = .create(base: base)
+        // The server has received the insertion before, in a batch whose outcome is not known.
+        case (true, _?) where row.isInserted && row.isPulled && row.values == row.before: change = nil
         case (true, let base?) where row.isInserted: change = .rewrite(base: base)
         case (true, let base?):
             // A column may have its old value again, or have kept it since the statement was ignored.
@@ -69,9 +79,9 @@ struct PendingRow {
         let columns =
             [
                 "t.\(table.quotedKey) IS NOT NULL", "coalesce(e.base, r.time_stamp)", "r.deleted", "e.m0",
-                "strftime('%Y-%m-%dT%H:%M:%fZ', e.at)",
+                "strftime('%Y-%m-%dT%H:%M:%fZ', e.at)", "r.owner",
             ] + table.columns.map { "t.\(quoted($0.name))" } + table.columns.map { "e.\($0.side)" }
-            + (0..<table.words).map { "e.m\($0)" }
+            + (0..<table.words).map { "e.m\($0)" } + (0..<table.words).map { "e.v\($0)" }
         return """
             SELECT \(columns.joined(separator: ", ")) FROM \(table.edit) AS e
             LEFT JOIN \(table.quotedName) AS t ON \(join(table))
@@ -101,6 +111,7 @@ extension PendingRow {
         json.member("table", server.name)
         json.name("id")
         json.value(id.span)
+        if let owner { json.member("syncId", owner) }
         switch change {
         case .delete(let base):
             json.member("deleted", true)

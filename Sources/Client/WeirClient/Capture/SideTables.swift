@@ -22,6 +22,15 @@ enum SideTables {
                 CREATE INDEX weir_key_change_new ON weir_key_change (tbl, new);
                 CREATE TABLE weir_batch (number INTEGER PRIMARY KEY, changes INTEGER NOT NULL, body BLOB NOT NULL);
                 CREATE TABLE weir_applying (active INTEGER PRIMARY KEY);
+                CREATE TABLE weir_vector (
+                    sync_id TEXT NOT NULL, knowledge_id TEXT NOT NULL, last_time_stamp INTEGER NOT NULL,
+                    PRIMARY KEY (sync_id, knowledge_id)) WITHOUT ROWID;
+                CREATE TABLE weir_parked (
+                    name TEXT NOT NULL, id TEXT NOT NULL, sync_id TEXT NOT NULL, time_stamp INTEGER NOT NULL,
+                    reason TEXT NOT NULL, row BLOB NOT NULL, PRIMARY KEY (name, id, sync_id)) WITHOUT ROWID;
+                CREATE TABLE weir_aside (
+                    number INTEGER PRIMARY KEY, name TEXT NOT NULL, id, code TEXT NOT NULL, message TEXT NOT NULL,
+                    change BLOB NOT NULL, at TEXT NOT NULL);
                 """)
         }
         let found = try database.integer("SELECT value FROM weir_meta WHERE key = 'format'") ?? 0
@@ -45,7 +54,7 @@ enum SideTables {
             CREATE TABLE \(table.edit) (\(id) PRIMARY KEY, \(folded)) WITHOUT ROWID;
             CREATE TABLE \(table.sent) (position INTEGER PRIMARY KEY, deleted INTEGER NOT NULL, \(id) UNIQUE, \(folded));
             CREATE TABLE \(table.state) (
-                \(id) PRIMARY KEY, time_stamp INTEGER NOT NULL, deleted INTEGER NOT NULL) WITHOUT ROWID;
+                \(id) PRIMARY KEY, time_stamp INTEGER NOT NULL, deleted INTEGER NOT NULL, owner TEXT) WITHOUT ROWID;
             """)
     }
 

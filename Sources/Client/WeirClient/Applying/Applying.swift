@@ -1,0 +1,241 @@
+/// Applies an answer to the app's file: what became of the batch, the rows, and the vector.
+struct Applying {
+    let file: ClientFile
+    let schema: ServerSchema
+    /// The account's own syncId.
+    let account: String
+    private let writers: [String: RowWriter]
+
+    /// How many rows are written in one transaction: some milliseconds, which a write of the app may have to wait.
+    static let slice = 250
+
+    init(_ file: ClientFile, _ schema: ServerSchema, account: String) {
+        self.file = file
+        self.schema = schema
+        self.account = account
+        var writers: [String: RowWriter] = [:]
+        for table in file.tables {
+            guard let server = schema.table(for: table.name) else { continue }
+            writers[server.name] = RowWriter(table, server, account: account, in: file.database)
+        }
+        self.writers = writers
+    }
+
+    private var database: Database { file.database }
+
+    private func fold() throws {
+        for table in file.tables { try LogFolding(table: table).fold(in: database) }
+    }
+
+    // MARK: Rows
+
+    /// Writes rows, and keeps those that cannot be written now.
+    func write(_ rows: some Sequence<ServerRow>) throws {
+        try file.foldLogs()
+        try file.applying { _ in
+            try fold()
+            for row in rows { try write(row) }
+        }
+    }
+
+    private func write(_ row: ServerRow) throws {
+        let key: [SQLValue] = [.text(row.table), .text(row.id), .text(row.syncID)]
+        do {
+            guard let writer = writers[row.table] else {
+                throw RowWriter.Unwritable(reason: "the app does not sync such a table")
+            }
+            try writer.write(row)
+            try database.run("DELETE FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3", key)
+        } catch let error as RowWriter.Unwritable {
+            try database.run(
+                """
+                INSERT INTO weir_parked (name, id, sync_id, time_stamp, reason, row) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                ON CONFLICT (name, id, sync_id) DO UPDATE SET
+                time_stamp = excluded.time_stamp, reason = excluded.reason, row = excluded.row
+                WHERE excluded.time_stamp >= time_stamp
+                """, key + [.integer(row.timeStamp), .text(error.reason), .blob(Array(row.json))])
+        }
+    }
+
+    /// Tries again to write the rows that could not be written before.
+    private func writeParked() throws {
+        let parked = try database.map("SELECT row FROM weir_parked ORDER BY sync_id, time_stamp") { $0.bytes(at: 0) }
+        for json in parked {
+            var reader = JSONReader(json)
+            try write(try ServerRow(&reader))
+        }
+    }
+
+    // MARK: The end of an answer
+
+    /// Records what became of the batch.
+    func complete(_ outcome: BatchOutcome) throws {
+        try file.foldLogs()
+        try file.applying { _ in
+            try fold()
+            // Another process may have had the answer before.
+            guard let batch = try Freezing.pending(in: database), batch.number == outcome.batch else { return }
+            if outcome.refusal != nil { return try Thawing(database: database).thawBatch(file.tables) }
+            guard outcome.results.count == batch.changes else {
+                throw BatchMismatch(expected: batch.number, changes: batch.changes)
+            }
+            let changes = try SentChange.all(in: batch)
+            for table in file.tables {
+                for sent in try SentRow.all(of: table, in: database) {
+                    try complete(sent, of: table, outcome, changes[sent.position])
+                }
+            }
+            try database.run("DELETE FROM weir_batch")
+        }
+    }
+
+    private func complete(
+        _ sent: SentRow, of table: CapturedTable, _ outcome: BatchOutcome, _ change: ArraySlice<UInt8>
+    ) throws {
+        let result = outcome.results[sent.position]
+        let thawing = Thawing(database: database)
+        if ["batch_rows_too_large", "batch_aborted"].contains(result.code) { return try thawing.thaw(table, sent.key) }
+        try database.run("DELETE FROM \(table.sent) WHERE id = ?1", [sent.key])
+        let server = schema.table(for: table.name)
+        guard let writer = server.flatMap({ writers[$0.name] }) else { return }
+        let known = try database.map("SELECT time_stamp FROM \(table.state) WHERE id = ?1", [sent.key]) {
+            $0.integer(at: 0)
+        }.first
+        switch result.status {
+        case .applied, .deleted:
+            if let known, known >= result.timeStamp {
+                // The row was pulled at a later version, which the edit has covered until now.
+                try writer.restore(sent.key, sent.image, isDeletion: sent.isDeletion)
+            } else if result.timeStamp > 0 {
+                let isDeleted = sent.isDeletion || result.status == .deleted
+                try writer.record(
+                    sent.key, result.timeStamp, isDeleted: isDeleted, owner: try sent.owner(in: table, database))
+                if isDeleted, try !isEdited(sent.key, table) { try writer.delete(sent.key) }
+            } else {
+                try database.run("DELETE FROM \(table.state) WHERE id = ?1", [sent.key])
+            }
+        case .conflict, .refused:
+            try keepAside(sent, of: table, result, change)
+            if known != nil { try writer.restore(sent.key, sent.image, isDeletion: sent.isDeletion) }
+            if let row = outcome.row(of: sent.position) { try write(row) }
+        }
+    }
+
+    private func isEdited(_ key: SQLValue, _ table: CapturedTable) throws -> Bool {
+        try database.value("SELECT 1 FROM \(table.edit) WHERE id = ?1", [key]) != nil
+    }
+
+    private func keepAside(
+        _ sent: SentRow, of table: CapturedTable, _ result: ChangeResult, _ change: ArraySlice<UInt8>
+    ) throws {
+        try database.run(
+            """
+            INSERT INTO weir_aside (name, id, code, message, change, at)
+            VALUES (?1, ?2, ?3, ?4, ?5, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+            """,
+            [
+                .text(table.name), sent.key, .text(result.code ?? result.status.rawValue), .text(result.message ?? ""),
+                .blob(Array(change)),
+            ])
+    }
+
+    /// Ends an answer: owners that are gone or begin again, the rows that waited, and the vector.
+    func finish(_ answer: SyncAnswer) throws {
+        try file.applying { _ in
+            try fold()
+            for owner in answer.resync { try forget(owner) }
+            for owner in answer.revoked { try revoke(owner) }
+            try writeParked()
+            try Vector(database: database).update(answer)
+        }
+    }
+
+    /// The rows of an owner are no longer known: their timeStamps were those of another history.
+    private func forget(_ owner: String) throws {
+        for table in file.tables {
+            let condition = owner == account ? "owner IS NULL" : "owner = ?1"
+            let values: [SQLValue] = owner == account ? [] : [.text(owner)]
+            for side in [table.edit, table.sent] {
+                try database.run(
+                    """
+                    UPDATE \(side) SET base = NULL
+                    WHERE id IN (SELECT id FROM \(table.state) WHERE \(condition))
+                    """, values)
+            }
+            try database.run("DELETE FROM \(table.state) WHERE \(condition)", values)
+        }
+        try database.run("DELETE FROM weir_parked WHERE sync_id = ?1", [.text(owner)])
+    }
+
+    /// The rows of an owner are removed, and edits of them kept aside.
+    private func revoke(_ owner: String) throws {
+        for table in file.tables {
+            guard let server = schema.table(for: table.name), let writer = writers[server.name] else { continue }
+            let keys = try database.map("SELECT id FROM \(table.state) WHERE owner = ?1", [.text(owner)]) {
+                $0.value(at: 0)
+            }
+            for key in keys {
+                if let change = try PendingRow(key, of: table, query: PendingRow.query(table), in: database),
+                    let kind = change.change
+                {
+                    let json: [UInt8]
+                    do {
+                        json = try change.json(kind, of: table, as: server)
+                    } catch let error as WireValue.Unsendable {
+                        json = Array(error.reason.utf8)
+                    }
+                    try database.run(
+                        """
+                        INSERT INTO weir_aside (name, id, code, message, change, at)
+                        VALUES (?1, ?2, 'revoked', '', ?3, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+                        """, [.text(table.name), key, .blob(json)])
+                }
+                try writer.delete(key)
+                try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
+                try database.run("DELETE FROM \(table.state) WHERE id = ?1", [key])
+            }
+        }
+        try database.run("DELETE FROM weir_parked WHERE sync_id = ?1", [.text(owner)])
+    }
+}
+
+/// An edit of the batch.
+private struct SentRow {
+    let position: Int
+    let key: SQLValue
+    let isDeletion: Bool
+    /// The values before that are known, which pulled rows replace by the server's.
+    let image: [(column: CapturedTable.Column, value: SQLValue)]
+
+    static func all(of table: CapturedTable, in database: Database) throws -> [SentRow] {
+        let words = (0..<table.words).map { "v\($0)" }
+        let columns = ["position", "id", "deleted"] + words + table.columns.map(\.side)
+        return try database.map("SELECT \(columns.joined(separator: ", ")) FROM \(table.sent) ORDER BY position") {
+            row in
+            let known = RowWriter.Masks(words: words.indices.map { row.integer(at: 3 + $0) })
+            let image = table.columns.enumerated().filter { known.contains($0.element) }
+                .map { ($0.element, row.value(at: 3 + words.count + $0.offset)) }
+            return SentRow(
+                position: Int(row.integer(at: 0)), key: row.value(at: 1), isDeletion: row.integer(at: 2) == 1,
+                image: image)
+        }
+    }
+
+    func owner(in table: CapturedTable, _ database: Database) throws -> String? {
+        try database.map("SELECT owner FROM \(table.state) WHERE id = ?1 AND owner IS NOT NULL", [key]) {
+            $0.string(at: 0)
+        }.first
+    }
+}
+
+/// The changes of a batch as they were sent.
+private enum SentChange {
+    static func all(in batch: Batch) throws -> [ArraySlice<UInt8>] {
+        var changes: [ArraySlice<UInt8>] = []
+        var reader = JSONReader(batch.body)
+        try reader.object { reader, name in
+            if name == "changes" { try reader.array { changes.append(try $0.text()) } } else { try reader.skip() }
+        }
+        return changes
+    }
+}

@@ -1,0 +1,265 @@
+/// Writes rows of the server into one table of the app, beneath the edits that are pending.
+///
+/// A column without a pending edit takes the server's value. Where an edit is pending, the app's value stays, and the edit's value before
+/// becomes the server's: it is what the row had without the edit. All of it is part of a transaction whose changes are not captured.
+struct RowWriter {
+    let database: Database
+    let table: CapturedTable
+    /// The server's table; its columns' types.
+    let server: ServerSchema.Table
+    /// The account's own syncId.
+    let account: String
+    /// The columns that the server has, with their types.
+    private let columns: [(column: CapturedTable.Column, server: ServerSchema.Table.Column)]
+
+    /// Why a row cannot be written now.
+    struct Unwritable: Error {
+        let reason: String
+    }
+
+    init(_ table: CapturedTable, _ server: ServerSchema.Table, account: String, in database: Database) {
+        self.database = database
+        self.table = table
+        self.server = server
+        self.account = account
+        columns = table.columns.compactMap { column in
+            guard let found = server.column(for: column.name), found.type != .unknown else { return nil }
+            return (column, found)
+        }
+    }
+
+    /// What is known of a row.
+    private struct Known {
+        /// The newest version that was received.
+        var timeStamp: Int64?
+        var owner: String?
+        /// Which columns have an edit that is pending, or being sent.
+        var edit: Edit?
+        var sent: Edit?
+        /// The row's values; `nil` if it is not in the table.
+        var values: [SQLValue]?
+
+        func isPending(_ column: CapturedTable.Column) -> Bool {
+            edit?.masks.contains(column) == true || sent?.masks.contains(column) == true
+        }
+    }
+
+    struct Edit {
+        let masks: Masks
+        let isDeletion: Bool
+    }
+
+    /// The words of a mask.
+    struct Masks {
+        let words: [Int64]
+
+        func contains(_ column: CapturedTable.Column) -> Bool {
+            words[0] == -1 || words[column.word] & column.bit != 0
+        }
+
+        var isEmpty: Bool { words.allSatisfy { $0 == 0 } }
+    }
+
+    /// Writes a row, unless the file has it in a later version.
+    ///
+    /// - Throws: `Unwritable`; then nothing was changed.
+    func write(_ row: ServerRow) throws {
+        guard let key = table.definition.keyKind.key(ofID: row.id) else {
+            throw Unwritable(reason: "its id is no key of the table")
+        }
+        let known = try self.known(key)
+        let owner = row.syncID == account ? nil : row.syncID
+        if known.timeStamp != nil, known.owner != owner {
+            throw Unwritable(reason: "another owner has a row of this id")
+        }
+        // A result tells the version and not what else the row had: the row itself may follow at the same timeStamp.
+        if let timeStamp = known.timeStamp, timeStamp > row.timeStamp { return }
+        if row.isDeleted {
+            // An edit of a row that is deleted here or there is kept until its own outcome.
+            if known.edit == nil, known.sent == nil { try delete(key) }
+        } else {
+            try write(try values(row, known), key, known)
+        }
+        if let timeStamp = known.timeStamp, timeStamp < row.timeStamp {
+            // What the app has edited was this version.
+            for side in [table.edit, table.sent] {
+                try database.run(
+                    "UPDATE \(side) SET base = coalesce(base, ?2) WHERE id = ?1", [key, .integer(timeStamp)])
+            }
+        }
+        try record(key, row.timeStamp, isDeleted: row.isDeleted, owner: owner)
+    }
+
+    /// Records the version of a row that the file has.
+    func record(_ key: SQLValue, _ timeStamp: Int64, isDeleted: Bool, owner: String?) throws {
+        try database.run(
+            """
+            INSERT INTO \(table.state) (id, time_stamp, deleted, owner) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id)
+            DO UPDATE SET time_stamp = excluded.time_stamp, deleted = excluded.deleted, owner = excluded.owner
+            """,
+            [key, .integer(timeStamp), .integer(isDeleted ? 1 : 0), owner.map { .text($0) } ?? .null])
+    }
+
+    func delete(_ key: SQLValue) throws {
+        try database.run("DELETE FROM \(table.quotedName) WHERE \(isKey)", [key])
+    }
+
+    /// Whether a row has this key, and not one that is equal in its collation alone.
+    private var isKey: String { "\(table.quotedKey) = ?1 AND \(table.quotedKey) = ?1 COLLATE BINARY" }
+
+    // MARK: Reading
+
+    private func known(_ key: SQLValue) throws -> Known {
+        var known = Known()
+        try database.rows("SELECT time_stamp, owner FROM \(table.state) WHERE id = ?1", [key]) { row in
+            known.timeStamp = row.integer(at: 0)
+            known.owner = row.isNull(at: 1) ? nil : row.string(at: 1)
+        }
+        let masks = (0..<table.words).map { "m\($0)" }.joined(separator: ", ")
+        let names = ([table.quotedKey] + columns.map { quoted($0.column.name) }).joined(separator: ", ")
+        try database.rows("SELECT \(names) FROM \(table.quotedName) WHERE \(isKey)", [key]) { row in
+            known.values = columns.indices.map { row.value(at: 1 + $0) }
+        }
+        known.edit = try edit("SELECT \(masks) FROM \(table.edit) WHERE id = ?1", key, exists: known.values != nil)
+        known.sent = try edit("SELECT \(masks) FROM \(table.sent) WHERE id = ?1", key, exists: known.values != nil)
+        return known
+    }
+
+    private func edit(_ query: String, _ key: SQLValue, exists: Bool) throws -> Edit? {
+        try database.map(query, [key]) { row in
+            Edit(masks: Masks(words: (0..<table.words).map { row.integer(at: $0) }), isDeletion: !exists)
+        }.first
+    }
+
+    /// The values that a row has, by the table's columns; those that are absent have none.
+    private func values(_ row: ServerRow, _ known: Known) throws -> [(index: Int, value: SQLValue)] {
+        var values: [(index: Int, value: SQLValue)] = []
+        var reader = JSONReader(row.values)
+        try reader.object { reader, name in
+            guard let index = columns.firstIndex(where: { $0.server.name == name }) else { return try reader.skip() }
+            let (column, target) = columns[index]
+            let canonical = try ValueSpelling.Canonical(&reader, type: target.type)
+            let spelling =
+                known.values.flatMap { ValueSpelling(of: $0[index], type: target.type) }
+                ?? ValueSpelling(affinity: column.definition.affinity, type: target.type)
+            values.append((index, spelling.value(of: canonical)))
+        }
+        return values
+    }
+
+    // MARK: Writing
+
+    private func write(_ values: [(index: Int, value: SQLValue)], _ key: SQLValue, _ known: Known) throws {
+        let isEdited = known.edit != nil || known.sent != nil
+        if known.values != nil {
+            let written = values.filter { !isEdited || !known.isPending(columns[$0.index].column) }
+            if !written.isEmpty {
+                let set = written.enumerated().map { "\(quoted(columns[$1.index].column.name)) = ?\($0 + 2)" }
+                try run(
+                    "UPDATE \(table.quotedName) SET \(set.joined(separator: ", ")) WHERE \(isKey)",
+                    [key] + written.map(\.value))
+            }
+        } else if !isEdited {
+            let names = [table.quotedKey] + values.map { quoted(columns[$0.index].column.name) }
+            let places = (1...names.count).map { "?\($0)" }
+            try run(
+                """
+                INSERT INTO \(table.quotedName) (\(names.joined(separator: ", ")))
+                VALUES (\(places.joined(separator: ", ")))
+                """, [key] + values.map(\.value))
+        }
+        for (side, edit) in [(table.edit, known.edit), (table.sent, known.sent)] {
+            guard let edit else { continue }
+            for (index, value) in values {
+                let column = columns[index].column
+                // A deletion has all values before.
+                guard edit.isDeletion || edit.masks.contains(column) else { continue }
+                let bit =
+                    "v\(column.word) = CASE v0 WHEN -1 THEN v\(column.word) ELSE v\(column.word) | \(column.bit) END"
+                try database.run("UPDATE \(side) SET \(column.side) = ?2, \(bit) WHERE id = ?1", [key, value])
+            }
+        }
+    }
+
+    /// Runs a statement that a constraint of the app may refuse.
+    private func run(_ sql: String, _ values: [SQLValue]) throws {
+        do {
+            try database.run(sql, values)
+        } catch WeirError.database(let code, let message, _) where code & 0xFF == Self.constraint {
+            throw Unwritable(reason: message)
+        }
+    }
+
+    /// SQLITE_CONSTRAINT, of which the extended codes are kinds.
+    private static let constraint: Int32 = 19
+
+    /// Gives columns that were being sent the values that the server has instead.
+    ///
+    /// - Parameter sent: the edit's values, by the numbers of the columns whose values before are known.
+    func restore(_ key: SQLValue, _ image: [(column: CapturedTable.Column, value: SQLValue)], isDeletion: Bool) throws {
+        let known = try known(key)
+        if known.values == nil {
+            // Deleted again since.
+            guard isDeletion, known.edit == nil else { return }
+            let names = [table.quotedKey] + image.map { quoted($0.column.name) }
+            let places = (1...names.count).map { "?\($0)" }
+            try run(
+                """
+                INSERT INTO \(table.quotedName) (\(names.joined(separator: ", ")))
+                VALUES (\(places.joined(separator: ", ")))
+                """, [key] + image.map(\.value))
+            return
+        }
+        for (column, value) in image {
+            if known.edit?.masks.contains(column) == true {
+                try database.run(
+                    """
+                    UPDATE \(table.edit) SET \(column.side) = ?2,
+                    v\(column.word) = CASE v0 WHEN -1 THEN v\(column.word) ELSE v\(column.word) | \(column.bit) END
+                    WHERE id = ?1
+                    """, [key, value])
+            } else {
+                try run(
+                    "UPDATE \(table.quotedName) SET \(quoted(column.name)) = ?2 WHERE \(isKey)", [key, value])
+            }
+        }
+    }
+}
+
+extension KeyKind {
+    /// The key that an id of the contract is; `nil` if it can be none.
+    func key(ofID id: String) -> SQLValue? {
+        switch self {
+        case .integer: Int64(id).map { .integer($0) }
+        case .text: .text(id)
+        case .uuid: UUIDText.bytes(of: Array(id.utf8)).map { .blob($0) }
+        }
+    }
+}
+
+extension ValueSpelling.Canonical {
+    /// Reads a value of a column of this type.
+    init(_ reader: inout JSONReader, type: ColumnType) throws {
+        if type == .json {
+            // JSON's null is NULL: a column that is not set has no other.
+            self =
+                try reader.kind() == .null ? (try reader.null() ? .null : .null) : .document(Array(try reader.text()))
+            return
+        }
+        switch try reader.kind() {
+        case .null: self = try reader.null() ? .null : .null
+        case .boolean: self = .boolean(try reader.boolean())
+        case .string: self = .string(try reader.stringBytes())
+        case .number:
+            let text = String(decoding: try reader.numberText(), as: UTF8.self)
+            if let integer = Int64(text) {
+                self = .integer(integer)
+            } else if let real = Double(text) {
+                self = .real(real)
+            } else {
+                throw reader.malformed("a number")
+            }
+        case .object, .array: throw reader.malformed("a value of the column's type")
+        }
+    }
+}

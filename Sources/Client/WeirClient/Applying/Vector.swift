@@ -1,0 +1,47 @@
+/// What the file has of the server's rows: the vector, the epoch to which it belongs, and where the last page was cut.
+struct Vector {
+    let database: Database
+
+    var entries: [KnowledgeEntry] {
+        get throws {
+            try database.map(
+                "SELECT sync_id, knowledge_id, last_time_stamp FROM weir_vector ORDER BY sync_id, knowledge_id"
+            ) {
+                KnowledgeEntry(
+                    syncID: $0.string(at: 0), knowledgeID: $0.string(at: 1), lastTimeStamp: $0.integer(at: 2))
+            }
+        }
+    }
+
+    /// Of the history to which the entries belong; `nil` before the first answer.
+    var epoch: String? { get throws { try meta("epoch") { $0.string(at: 0) } } }
+
+    /// As the last answer had it, as JSON.
+    var cutFrom: [UInt8]? { get throws { try meta("cut_from") { $0.bytes(at: 0) } } }
+
+    private func meta<Value>(_ key: String, _ value: (Row) -> Value) throws -> Value? {
+        try database.map("SELECT value FROM weir_meta WHERE key = ?1", [.text(key)], value).first
+    }
+
+    private func set(_ key: String, _ value: SQLValue?) throws {
+        if let value {
+            try database.run("INSERT OR REPLACE INTO weir_meta (key, value) VALUES (?1, ?2)", [.text(key), value])
+        } else {
+            try database.run("DELETE FROM weir_meta WHERE key = ?1", [.text(key)])
+        }
+    }
+
+    /// Takes over an answer's, as part of the open transaction.
+    func update(_ answer: SyncAnswer) throws {
+        let named = Set(answer.knowledge.map(\.syncID)).union(answer.resync).union(answer.revoked)
+        for owner in named { try database.run("DELETE FROM weir_vector WHERE sync_id = ?1", [.text(owner)]) }
+        for entry in answer.knowledge where !answer.resync.contains(entry.syncID) {
+            try database.run(
+                "INSERT OR REPLACE INTO weir_vector (sync_id, knowledge_id, last_time_stamp) VALUES (?1, ?2, ?3)",
+                [.text(entry.syncID), .text(entry.knowledgeID), .integer(entry.lastTimeStamp)])
+        }
+        if try epoch != answer.epoch { try set("epoch", .text(answer.epoch)) }
+        let cut = try cutFrom
+        if cut != answer.cutFromJSON { try set("cut_from", answer.cutFromJSON.map { .text($0) }) }
+    }
+}
