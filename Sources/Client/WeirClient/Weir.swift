@@ -16,11 +16,33 @@ import Foundation
 /// tables have triggers.
 public actor Weir {
     private let queue: QueueExecutor
+    private let path: String
+    private let tableNames: [String]
     private var file: ClientFile?
     /// Changes that may not have been captured before this call of ``open(_:tables:)``.
     public private(set) var gaps: [CaptureGap] = []
 
-    private init(queue: QueueExecutor) { self.queue = queue }
+    // MARK: State of syncing
+    nonisolated let statuses = Broadcast(SyncStatus())
+    /// Counts changes of the file's tables, for queries that are observed.
+    nonisolated let changes = Broadcast(0)
+    var attachment: Attachment?
+    /// The session that is under way, which is the only one.
+    var currentSession: Task<Bool, any Error>?
+    var runner: (runner: Runner, task: Task<Void, Never>)?
+    /// Whether the app has called ``start()``, and not ``stop()``.
+    var isStarted = false
+    var isSuspended = false
+    private(set) var isClosed = false
+    /// What the file was like when it was last looked at for writes.
+    var dataVersion: Int64?
+    var pendingMark: PendingMark?
+
+    private init(path: String, tables: [String]) {
+        queue = QueueExecutor(label: "weir")
+        self.path = path
+        tableNames = tables
+    }
 
     /// SQLite's calls block, so they have a queue of their own.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
@@ -39,15 +61,23 @@ public actor Weir {
     ///   - tables: tables with a primary key of one column: INTEGER, TEXT or, for uuids in 16 bytes, BLOB.
     /// - Throws: `WeirError`; then nothing was changed in the file.
     public static func open(_ url: URL, tables: [String]) async throws -> Weir {
-        let weir = Weir(queue: QueueExecutor(label: "weir"))
-        try await weir.begin(path: url.path, tables: tables)
+        let weir = Weir(path: url.path, tables: tables)
+        try await weir.openTheFile()
         return weir
     }
 
-    private func begin(path: String, tables: [String]) throws {
-        let file = try ClientFile(path: path, tables: tables)
+    /// Opens the connection to the file, which must be closed.
+    func openTheFile() throws {
+        let file = try ClientFile(path: path, tables: tableNames)
         gaps = file.gaps
         self.file = file
+        (dataVersion, pendingMark) = (nil, nil)
+    }
+
+    /// Closes the connection to the file.
+    func closeTheFile() {
+        file?.database.close()
+        file = nil
     }
 
     /// Adopts rows that were in the tables before they were captured, as if they were inserted now.
@@ -75,10 +105,14 @@ public actor Weir {
     /// How many rows have changes that the server has not acknowledged.
     public func pendingRows() throws -> Int { try openFile.pendingRows() }
 
-    /// Closes the connection to the file, whose changes are still captured; may be repeated.
-    public func close() {
-        file?.database.close()
-        file = nil
+    /// Ends syncing and closes the connection to the file, whose changes are still captured; may be repeated.
+    public func close() async {
+        isClosed = true
+        await stop()
+        await endSession()
+        closeTheFile()
+        statuses.finish()
+        changes.finish()
     }
 
     /// The tables with these names; all of them by default.
@@ -92,10 +126,18 @@ public actor Weir {
         } ?? tables
     }
 
-    private var openFile: ClientFile {
+    var openFile: ClientFile {
         get throws {
-            guard let file else { throw WeirError.closed }
+            if isSuspended, !isClosed { throw WeirError.suspended }
+            guard let file, !isClosed else { throw WeirError.closed }
             return file
+        }
+    }
+
+    var attached: Attachment {
+        get throws {
+            guard let attachment else { throw WeirError.notAttached }
+            return attachment
         }
     }
 }

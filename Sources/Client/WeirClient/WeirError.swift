@@ -8,6 +8,12 @@ public enum WeirError: Error, Equatable, Sendable {
     case database(code: Int32, message: String, sql: String?)
     /// ``Weir/close()`` was called before.
     case closed
+    /// ``Weir/suspend()`` was called before, and not ``Weir/resume()``.
+    case suspended
+    /// ``Weir/attach(_:server:options:token:)`` was not called before.
+    case notAttached
+    /// The file is attached to another account, with this name.
+    case otherAccount(attached: String)
 }
 
 extension WeirError: CustomStringConvertible {
@@ -20,6 +26,9 @@ extension WeirError: CustomStringConvertible {
         case .database(let code, let message, let sql):
             "SQLite returned \(code): \(message)" + (sql.map { " (\($0))" } ?? "")
         case .closed: "this Weir was closed"
+        case .suspended: "this Weir is suspended: call resume before"
+        case .notAttached: "the file is not attached to an account: call attach before"
+        case .otherAccount(let account): "the file is attached to the account \(account): use a file for each account"
         }
     }
 }

@@ -150,6 +150,14 @@ package final class Database {
 package struct Row {
     fileprivate let statement: OpaquePointer
 
+    /// How many columns it has.
+    package var count: Int { Int(sqlite3_column_count(statement)) }
+
+    /// The name that the query gives a column.
+    package func name(at column: Int) -> String {
+        sqlite3_column_name(statement, Int32(column)).map { String(cString: $0) } ?? ""
+    }
+
     package func isNull(at column: Int) -> Bool { sqlite3_column_type(statement, Int32(column)) == SQLITE_NULL }
 
     /// SQLite converts another type, NULL to 0.

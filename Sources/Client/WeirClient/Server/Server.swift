@@ -89,7 +89,8 @@ package actor Server {
         }
     }
 
-    private static func encode(_ id: String) -> String {
+    /// An id as part of a URL or a header.
+    static func encode(_ id: String) -> String {
         // What RFC 3986 leaves unreserved.
         var unreserved = CharacterSet(charactersIn: "0123456789-._~")
         unreserved.insert(charactersIn: "a"..."z")

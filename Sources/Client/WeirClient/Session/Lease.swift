@@ -7,16 +7,23 @@ package struct LeaseHeld: Error, Equatable, Sendable {
 
 /// The right to sync a file, which one process at a time has.
 ///
-/// It is a row that runs out, and no lock: a process that was suspended or killed keeps others waiting for some time only. Two
-/// processes that sync at once would lose nothing, since batches are sent as they were frozen, and older rows never replace newer
-/// ones; the lease saves the second one the work.
+/// It is a row that runs out, and no lock: a process that was suspended keeps others waiting for some time only, and one that is gone
+/// not at all. Two processes that sync at once would lose nothing, since batches are sent as they were frozen, and older rows never
+/// replace newer ones; the lease saves the second one the work.
 package struct Lease {
     /// How long it is held without being renewed: more than the longest request takes.
     package static let duration: TimeInterval = 90
 
     private let holder: String
+    private let process: Int32
 
-    package init(holder: String) { self.holder = holder }
+    /// - Parameters:
+    ///   - holder: is different for each that may hold it.
+    ///   - process: the one in which the holder is.
+    package init(holder: String, process: Int32 = ProcessInfo.processInfo.processIdentifier) {
+        self.holder = holder
+        self.process = process
+    }
 
     /// Takes or renews the lease.
     ///
@@ -24,16 +31,28 @@ package struct Lease {
     package func take(in database: Database, now: Date) throws {
         let time = now.timeIntervalSince1970
         try database.transaction {
-            let other = try database.value(
-                "SELECT value FROM weir_meta WHERE key = 'lease_holder' AND value <> ?1", [.text(holder)])
-            let expiry = try database.value("SELECT value FROM weir_meta WHERE key = 'lease_expiry'")
+            let held = try database.map(
+                """
+                SELECT h.value, p.value, e.value FROM weir_meta AS h, weir_meta AS p, weir_meta AS e
+                WHERE h.key = 'lease_holder' AND p.key = 'lease_process' AND e.key = 'lease_expiry'
+                """
+            ) {
+                (
+                    holder: $0.string(at: 0), process: Int32(truncatingIfNeeded: $0.integer(at: 1)),
+                    expiry: $0.value(at: 2)
+                )
+            }
             // A time too far ahead was written before the clock was set back.
-            if other != nil, case .real(let expiry) = expiry, time < expiry, expiry <= time + Self.duration {
+            if let held = held.first, held.holder != holder, Self.exists(held.process),
+                case .real(let expiry) = held.expiry, time < expiry, expiry <= time + Self.duration
+            {
                 throw LeaseHeld()
             }
             try database.run(
-                "INSERT OR REPLACE INTO weir_meta (key, value) VALUES ('lease_holder', ?1), ('lease_expiry', ?2)",
-                [.text(holder), .real(time + Self.duration)])
+                """
+                INSERT OR REPLACE INTO weir_meta (key, value)
+                VALUES ('lease_holder', ?1), ('lease_process', ?2), ('lease_expiry', ?3)
+                """, [.text(holder), .integer(Int64(process)), .real(time + Self.duration)])
         }
     }
 
@@ -41,8 +60,11 @@ package struct Lease {
     package func release(in database: Database) throws {
         try database.run(
             """
-            DELETE FROM weir_meta WHERE key IN ('lease_holder', 'lease_expiry')
+            DELETE FROM weir_meta WHERE key IN ('lease_holder', 'lease_process', 'lease_expiry')
             AND (SELECT value FROM weir_meta WHERE key = 'lease_holder') = ?1
             """, [.text(holder)])
     }
+
+    /// Whether a process exists, as far as this one may know.
+    private static func exists(_ process: Int32) -> Bool { kill(process, 0) == 0 || errno != ESRCH }
 }

@@ -1,0 +1,76 @@
+import Foundation
+
+/// What a session does with an answer.
+extension Weir {
+    // MARK: Schema
+
+    /// The schema that the file has, or else the server's.
+    func cachedSchema(_ server: Server, _ caller: Server.Caller) async throws -> CachedSchema {
+        if let known = try SessionRecord(database: openFile.database).schema() { return known }
+        return try await fetchSchema(server, caller, known: nil)
+    }
+
+    /// Gets the server's newest schema, and keeps it in the file.
+    func fetchSchema(_ server: Server, _ caller: Server.Caller, known: CachedSchema?) async throws -> CachedSchema {
+        let response = try await server.send("GET", "v1/schema", as: caller)
+        let new = try Self.read(response) { try CachedSchema($0) }
+        if new != known { try SessionRecord(database: openFile.database).keep(new) }
+        return new
+    }
+
+    // MARK: Rows of conflicts
+
+    /// Adds the rows of conflicts that did not fit into the answer.
+    func addRows(
+        to answer: inout SyncAnswer, of request: SyncRequest, _ server: Server, _ caller: Server.Caller
+    ) async throws {
+        guard let batch = request.batch else { return }
+        while let first = answer.batch?.rowsFrom {
+            let path = "v1/batches/\(batch.number)?knowledgeId=\(Server.encode(request.knowledgeID))&rowsFrom=\(first)"
+            let response = try await server.send("GET", path, as: caller)
+            guard response.status == 200 else {
+                throw SyncError(.unavailable, "the outcome of the batch is not known at the moment")
+            }
+            try Self.read(response) { try answer.addRows($0) }
+            // Each page has at least its first row.
+            guard answer.batch?.rowsFrom.map({ $0 > first }) ?? true else {
+                throw SyncError(.unreadable, "a page of rows does not continue")
+            }
+        }
+    }
+
+    // MARK: Applying
+
+    /// Applies an answer.
+    func apply(
+        _ answer: SyncAnswer, of request: SyncRequest, _ schema: CachedSchema, _ attachment: Attachment
+    ) async throws {
+        let file = try openFile
+        let record = SessionRecord(database: file.database)
+        try attachment.lease.take(in: file.database, now: attachment.options.now())
+        let isRefused = answer.batch?.refusal != nil
+        // Before the edits are pending again, so that a process which is killed in between pulls first, too.
+        if isRefused || !answer.resync.isEmpty { try record.setMustDrain(true) }
+        let applying = Applying(file, schema.schema, account: answer.syncID)
+        if let batch = answer.batch { try applying.complete(batch) }
+        var rest = answer.changes[...]
+        while !rest.isEmpty {
+            try applying.write(rest.prefix(Applying.slice))
+            rest = rest.dropFirst(Applying.slice)
+            if !rest.isEmpty {
+                // The app's own writes, and the app's calls of Weir.
+                await Task.yield()
+                try Task.checkCancellation()
+                guard try openFile === file else { throw CancellationError() }
+                try attachment.lease.take(in: file.database, now: attachment.options.now())
+            }
+        }
+        try applying.finish(answer)
+        if answer.batch?.refusal == "batch_mismatch" { try record.renew() }
+        if !answer.hasMore, !isRefused, answer.resync.isEmpty, try record.mustDrain {
+            try record.setMustDrain(false)
+            // Rows that the server's history no longer has are the account's still.
+            try await seed()
+        }
+    }
+}

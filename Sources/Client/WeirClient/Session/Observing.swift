@@ -1,0 +1,66 @@
+/// A row of an observed query.
+public struct ObservedRow: Equatable, Sendable {
+    /// The names that the query gives its columns.
+    public let columns: [String]
+    /// The values, in the order of the columns.
+    public let values: [SQLValue]
+
+    /// The value of a column; `nil` if the query has none of this name.
+    public subscript(column: String) -> SQLValue? { columns.firstIndex(of: column).map { values[$0] } }
+}
+
+extension Weir {
+    /// The rows of a query, and again each time they have changed: by syncing at once, by the app's own connections as soon as
+    /// Weir notices it (``SyncOptions/writeCheck``, while it is started; ``nudge()``).
+    ///
+    /// The query runs on Weir's connection with each change, so it should be one that takes milliseconds.
+    ///
+    /// - Parameters:
+    ///   - sql: a query, which may not write.
+    ///   - arguments: the values of its parameters.
+    /// - Returns: a sequence that ends with ``close()``, and fails where the query does.
+    public nonisolated func observe(
+        _ sql: String, _ arguments: [SQLValue] = []
+    ) -> AsyncThrowingStream<[ObservedRow], any Error> {
+        let (rows, observer) = AsyncThrowingStream.makeStream(
+            of: [ObservedRow].self, bufferingPolicy: .bufferingNewest(1))
+        let changes = changes.stream()
+        let task = Task { [weak self] in
+            var last: [ObservedRow]?
+            do {
+                for await _ in changes {
+                    guard let found = try await self?.rows(of: sql, arguments) else { continue }
+                    if found != last { observer.yield(found) }
+                    last = found
+                }
+                observer.finish()
+            } catch {
+                observer.finish(throwing: error)
+            }
+        }
+        observer.onTermination = { _ in task.cancel() }
+        return rows
+    }
+
+    /// The rows of a query; `nil` while Weir is suspended.
+    private func rows(of sql: String, _ arguments: [SQLValue]) throws -> [ObservedRow]? {
+        if isSuspended { return nil }
+        let database = try openFile.database
+        try database.run("PRAGMA query_only = ON")
+        defer { allowWrites(database) }
+        var columns: [String] = []
+        return try database.map(sql, arguments) { row in
+            if columns.isEmpty { columns = (0..<row.count).map { row.name(at: $0) } }
+            return ObservedRow(columns: columns, values: (0..<row.count).map { row.value(at: $0) })
+        }
+    }
+
+    private func allowWrites(_ database: Database) {
+        do {
+            try database.run("PRAGMA query_only = OFF")
+        } catch {
+            // It changes a flag of the connection, for which nothing is read or written.
+            assertionFailure("\(error)")
+        }
+    }
+}

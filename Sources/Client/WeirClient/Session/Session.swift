@@ -1,0 +1,162 @@
+import Foundation
+
+/// One session: batches are sent and pages applied until nothing is pending and nothing is left to pull.
+extension Weir {
+    /// Runs a session as this process's, and keeps the status.
+    ///
+    /// - Returns: whether something that could not be sent is pending.
+    /// - Throws: `SyncError`, `LeaseHeld`, `CancellationError`.
+    func runSession() async throws -> Bool {
+        let attachment = try attached
+        let database = try openFile.database
+        do {
+            try attachment.lease.take(in: database, now: attachment.options.now())
+            defer { release(attachment.lease, in: database) }
+            let before = try openFile.pendingRows()
+            statuses.update { ($0.phase, $0.pendingRows) = (.syncing, before) }
+            let held = try await exchangeAll(attachment)
+            let pending = try openFile.pendingRows()
+            try SessionRecord(database: database).setComplete()
+            statuses.update { status in
+                status.succeed(at: attachment.options.now())
+                status.firstSync = 1
+                status.pendingRows = pending
+            }
+            return held
+        } catch {
+            // What a cancelled request throws is of no interest.
+            try Task.checkCancellation()
+            switch error {
+            case is LeaseHeld, is CancellationError, WeirError.suspended, WeirError.closed: throw error
+            default:
+                let failure = SyncError(error)
+                statuses.update { $0.fail(failure) }
+                throw failure
+            }
+        }
+    }
+
+    /// Gives the lease back, also of a session that was cancelled by ``suspend()``.
+    private func release(_ lease: Lease, in database: Database) {
+        do {
+            try lease.release(in: database)
+        } catch {
+            // The file cannot be written at the moment. The lease runs out, and the session's own outcome counts.
+        }
+    }
+
+    private func exchangeAll(_ attachment: Attachment) async throws -> Bool {
+        // A token may run out during a long session, but a new one is not asked for twice in a row.
+        var wasRejected = false
+        var exchange = Exchange()
+        while true {
+            try Task.checkCancellation()
+            do {
+                let isOver = try await exchangeOnce(attachment, &exchange)
+                if isOver { return exchange.held > 0 }
+                wasRejected = false
+            } catch let error as SyncError where error.kind == .unauthenticated && !wasRejected {
+                wasRejected = true
+            }
+        }
+    }
+
+    /// What a session carries from one request to the next.
+    private struct Exchange {
+        /// How many edits cannot be sent.
+        var held = 0
+        var progress = FirstSyncProgress()
+        /// Whether the last answer left nothing to pull.
+        var isDrained = false
+        /// Batches that the server found too large.
+        var tooLarge = 0
+        /// Requests in a row after which neither side had anything new.
+        var idle = 0
+    }
+
+    /// Answers without anything new, and with more to follow, that are taken for a fault of the server.
+    private static let mostIdle = 10
+
+    /// Sends one request, and applies its answer.
+    ///
+    /// - Returns: whether the session is over.
+    private func exchangeOnce(_ attachment: Attachment, _ exchange: inout Exchange) async throws -> Bool {
+        let server = attachment.server
+        let caller = try await server.caller()
+        var schema = try await cachedSchema(server, caller)
+        let file = try openFile
+        let record = SessionRecord(database: file.database)
+        try attachment.lease.take(in: file.database, now: attachment.options.now())
+
+        var request = SyncRequest(
+            knowledgeID: try record.knowledgeID(), epoch: try file.epoch,
+            limit: min(attachment.options.pageRows, schema.limits.maxLimit))
+        request.knowledge = try file.knowledge()
+        request.cutFrom = try file.cutFrom()
+        // The server takes what it receives for the token's account, and a batch's bases for those of its epoch.
+        let mayFreeze = try !record.mustDrain && schema.schema.epoch == file.epoch
+        if caller.isVerified, try mayFreeze || file.hasBatch {
+            // The vector may be longer when the batch is sent again.
+            let bytes = schema.limits.maxBatchBytes - request.overhead - schema.limits.maxBatchBytes / 8
+            let limits = BatchLimits(changes: schema.limits.maxChanges, bytes: bytes)
+            let frozen = try file.freeze(
+                BatchSession(knowledgeID: request.knowledgeID, schema: schema.schema, limits: limits))
+            exchange.held = frozen.heldCount
+            showHeld(frozen)
+            request.batch = frozen.batch
+        }
+        if mayFreeze, caller.isVerified, request.batch == nil, exchange.isDrained { return true }
+
+        let path = request.batch == nil ? "v1/pull" : "v1/sync"
+        let response: TransportResponse
+        do {
+            response = try await server.send("POST", path, body: request.json(), as: caller)
+        } catch let error as SyncError where error.status == 413 && request.batch != nil && exchange.tooLarge < 3 {
+            // The limits were lowered. A repeated batch may have been applied before.
+            exchange.tooLarge += 1
+            try record.setMustDrain(true)
+            try file.thaw()
+            _ = try await fetchSchema(server, caller, known: schema)
+            return false
+        }
+        var answer = try Self.read(response) { try SyncAnswer(json: $0) }
+        guard answer.syncID == (try record.account?.syncID) else {
+            throw SyncError(.otherAccount, "the token is of \(answer.syncID), and the file of another account")
+        }
+        await server.verify(caller)
+        guard answer.batch?.batch == request.batch?.number else {
+            throw SyncError(.unreadable, "the response has the outcome of another batch")
+        }
+        try await addRows(to: &answer, of: request, server, caller)
+        if answer.schemaVersion != schema.schema.schemaVersion || answer.epoch != schema.schema.epoch {
+            schema = try await fetchSchema(server, caller, known: schema)
+        }
+        try await apply(answer, of: request, schema, attachment)
+        if !answer.changes.isEmpty || answer.batch != nil || !answer.revoked.isEmpty { changes.update { $0 += 1 } }
+        showProgress(answer, &exchange.progress)
+        let isNew = request.batch != nil || !answer.changes.isEmpty || !answer.resync.isEmpty || !answer.revoked.isEmpty
+        exchange.idle = isNew ? 0 : exchange.idle + 1
+        if exchange.idle > Self.mostIdle {
+            throw SyncError(.unreadable, "the server has more, and does not send it")
+        }
+        exchange.isDrained = !answer.hasMore && answer.resync.isEmpty && answer.batch?.refusal == nil
+        return false
+    }
+
+    private func showProgress(_ answer: SyncAnswer, _ progress: inout FirstSyncProgress) {
+        progress.receive(answer)
+        statuses.update { status in
+            status.phase = answer.hasMore ? .catchingUp : .syncing
+            if status.firstSync != 1 { status.firstSync = max(status.firstSync ?? 0, progress.fraction) }
+        }
+    }
+
+    private func showHeld(_ frozen: FrozenBatch) {
+        statuses.update { status in
+            var attention = status.needsAttention.filter { !$0.isOfRows }
+            if frozen.heldCount > 0 { attention.insert(.unsendableRows(frozen.heldCount)) }
+            if !frozen.unknownTables.isEmpty { attention.insert(.unknownTables(frozen.unknownTables)) }
+            status.needsAttention = attention
+        }
+    }
+}

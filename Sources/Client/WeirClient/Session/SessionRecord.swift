@@ -1,0 +1,103 @@
+import Foundation
+
+/// What is kept in the file of the account and the server, in `weir_meta`.
+package struct SessionRecord {
+    let database: Database
+
+    package init(database: Database) { self.database = database }
+
+    private func text(_ key: String) throws -> String? {
+        guard case .text(let bytes) = try value(key) else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private func value(_ key: String) throws -> SQLValue? {
+        try database.value("SELECT value FROM weir_meta WHERE key = ?1", [.text(key)])
+    }
+
+    private func set(_ key: String, _ value: SQLValue) throws {
+        try database.run("INSERT OR REPLACE INTO weir_meta (key, value) VALUES (?1, ?2)", [.text(key), value])
+    }
+
+    // MARK: Account
+
+    /// The app's name of the account, and the server's.
+    package var account: (name: String, syncID: String)? {
+        get throws {
+            guard let name = try text("account"), let syncID = try text("sync_id") else { return nil }
+            return (name, syncID)
+        }
+    }
+
+    /// Attaches the file to an account, unless it was attached meanwhile.
+    package func attach(_ name: String, syncID: String) throws {
+        try database.transaction {
+            if try account == nil {
+                try set("account", .text(name))
+                try set("sync_id", .text(syncID))
+            }
+        }
+    }
+
+    /// The device: a name that is made once for the file, or given by the app.
+    package func knowledgeID(_ given: String? = nil) throws -> String {
+        if let known = try text("knowledge_id") { return known }
+        return try database.transaction {
+            if let known = try text("knowledge_id") { return known }
+            let new = given ?? UUID().uuidString.lowercased()
+            try set("knowledge_id", .text(new))
+            return new
+        }
+    }
+
+    /// Makes the file another device: the server knows the old one with other batches, as where the file is a copy.
+    func renew() throws { try set("knowledge_id", .text(UUID().uuidString.lowercased())) }
+
+    // MARK: Server
+
+    /// The server's schema as it was sent last.
+    func schema() throws -> CachedSchema? {
+        guard case .blob(let body) = try value("schema") else { return nil }
+        return try CachedSchema(body)
+    }
+
+    func keep(_ schema: CachedSchema) throws { try set("schema", .blob(schema.body)) }
+
+    // MARK: Progress
+
+    /// Whether everything must be pulled before another batch is frozen, since it is not known what became of the last one.
+    var mustDrain: Bool { get throws { try value("must_drain") == .integer(1) } }
+
+    func setMustDrain(_ isTrue: Bool) throws {
+        if try mustDrain != isTrue { try set("must_drain", .integer(isTrue ? 1 : 0)) }
+    }
+
+    /// Whether a session has come to its end since the file was attached.
+    var isComplete: Bool { get throws { try value("first_sync") == .integer(1) } }
+
+    func setComplete() throws {
+        if try !isComplete { try set("first_sync", .integer(1)) }
+    }
+}
+
+/// The answer of `GET /v1/schema`.
+struct CachedSchema: Equatable, Sendable {
+    let body: [UInt8]
+    let schema: ServerSchema
+    let limits: Limits
+
+    struct Limits: Equatable, Sendable, Decodable {
+        let maxBatchBytes: Int
+        let maxChanges: Int
+        let maxLimit: Int
+        let keepAlive: Int
+    }
+
+    private struct Envelope: Decodable { let limits: Limits }
+
+    init(_ body: [UInt8]) throws {
+        self.body = body
+        schema = try ServerSchema(answer: Data(body))
+        limits = try JSONDecoder().decode(Envelope.self, from: Data(body)).limits
+    }
+}

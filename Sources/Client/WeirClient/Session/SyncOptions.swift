@@ -1,0 +1,39 @@
+import Foundation
+
+/// How Weir syncs; the defaults are for apps.
+public struct SyncOptions: Sendable {
+    /// Sends the requests.
+    public var transport: any Transport
+    /// How often Weir looks whether another connection has written to the file: it reads SQLite's `data_version`.
+    ///
+    /// Such a look takes microseconds and no lock that an app could notice. Without it (`nil`) Weir learns of writes by ``Weir/nudge()``
+    /// alone.
+    public var writeCheck: Duration? = .milliseconds(500)
+    /// How long after a write a session begins, so that several writes are sent together.
+    public var debounce: Duration = .milliseconds(100)
+    /// The time between sessions without another reason, while the server's event stream cannot be read.
+    public var interval: Duration = .seconds(300)
+    /// This device's name at the server, for servers whose tokens are for one device.
+    ///
+    /// It is used when a file is attached for the first time; by default a new uuid.
+    public var knowledgeID: String?
+    /// The most rows of a page.
+    package var pageRows = 5000
+
+    package var clock = RunClock(ContinuousClock())
+    /// The time that is shown, and that leases of several processes go by.
+    package var now: @Sendable () -> Date = { Date() }
+    package var random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
+
+    /// Makes options with the defaults.
+    ///
+    /// - Parameter transport: by default requests are sent with `URLSession`.
+    public init(transport: any Transport = URLSessionTransport()) { self.transport = transport }
+
+    var schedule: AttemptSchedule.Settings {
+        var settings = AttemptSchedule.Settings()
+        settings.debounce = debounce
+        settings.interval = interval
+        return settings
+    }
+}

@@ -1,0 +1,36 @@
+import Foundation
+
+extension Weir {
+    /// Reads the server's event stream until it ends.
+    ///
+    /// - Parameter event: is called for each event, with whether it names rows that the file lacks.
+    func watch(_ event: @Sendable (_ hasMoved: Bool) async -> Void) async throws {
+        let server = try attached.server
+        let keepAlive = try SessionRecord(database: openFile.database).schema()?.limits.keepAlive ?? 15
+        // A server that is silent for three comments is gone.
+        let stream = try await server.open("v1/watch", timeout: 3 * TimeInterval(keepAlive), as: server.caller())
+        var parser = EventParser()
+        for try await piece in stream.pieces {
+            for message in try parser.read(piece) where message.name == "head" {
+                let head = try JSONDecoder().decode(Head.self, from: Data(message.data.utf8))
+                await event(try isNew(head))
+            }
+        }
+        try Task.checkCancellation()
+    }
+
+    /// The newest timeStamp of an owner's rows.
+    private struct Head: Decodable {
+        let syncId: String
+        let head: Int64
+    }
+
+    /// Whether an owner has rows that the file may lack.
+    ///
+    /// Pages are in the order of timeStamps, so a vector that has come as far has everything before; where a session has failed,
+    /// another one is due anyway.
+    private func isNew(_ head: Head) throws -> Bool {
+        let known = try openFile.knowledge().filter { $0.syncID == head.syncId }.map(\.lastTimeStamp).max()
+        return head.head > known ?? 0
+    }
+}

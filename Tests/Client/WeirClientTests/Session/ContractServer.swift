@@ -1,0 +1,262 @@
+import Foundation
+import Synchronization
+import WeirClient
+
+/// A server in memory that keeps the contract for one account: batches are applied once, pages are cut, conflicts are shown.
+final class ContractServer: Transport {
+    struct Row {
+        var table: String
+        var id: String
+        var creator: String
+        var timeStamp: Int64
+        var version: Int
+        var isDeleted: Bool
+        var values: [String: Any]
+    }
+
+    /// A batch that was applied, and its results.
+    fileprivate struct Outcome {
+        let content: Data
+        let results: [[String: Any]]
+    }
+
+    /// JSON objects are values here, of strings, numbers and the like, which are never changed.
+    struct State: @unchecked Sendable {
+        var syncID = "abc"
+        var epoch = "e1"
+        var schemaVersion = "s1"
+        var tables: [String: [String: String]]
+        var policy = "lastSyncWins"
+        var rows: [String: Row] = [:]
+        var timeStamp: Int64 = 100
+        var maxBatchBytes = 1 << 20
+        /// The most rows of a page.
+        var pageRows = 1000
+        /// The most rows that are shown with conflicts.
+        var shownRows = 100
+        /// A refusal of the next batch as a whole.
+        var refusal: String?
+        fileprivate var outcomes: [String: [Int64: Outcome]] = [:]
+        /// Batches that were applied.
+        var applied = 0
+    }
+
+    let state: Mutex<State>
+    private let received = Mutex<[TransportRequest]>([])
+
+    init(_ tables: [String: [String: String]]) { state = Mutex(State(tables: tables)) }
+
+    var requests: [TransportRequest] { received.withLock { $0 } }
+
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
+        received.withLock { $0.append(request) }
+        return try state.withLock { try $0.respond(request) }
+    }
+
+    func open(_ request: TransportRequest) async throws -> TransportStream {
+        TransportStream(status: 503, pieces: AsyncThrowingStream { $0.finish() })
+    }
+
+    /// The rows that are not deleted, as `table id {values} version`.
+    var live: [String] {
+        state.withLock { state in
+            state.rows.values.filter { !$0.isDeleted }
+                .map { "\($0.table) \($0.id) \(State.text($0.values)) \($0.version)" }.sorted()
+        }
+    }
+
+    /// A write of another device.
+    @discardableResult
+    func write(_ table: String, _ id: String, _ values: [String: String]?, device: String = "other") -> Int64 {
+        state.withLock { $0.write(table, id, values, device: device) }
+    }
+}
+
+extension ContractServer.State {
+    static func text(_ value: Any) -> String {
+        do {
+            return String(
+                decoding: try JSONSerialization.data(withJSONObject: value, options: [.sortedKeys]), as: UTF8.self)
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    @discardableResult
+    mutating func write(_ table: String, _ id: String, _ values: [String: Any]?, device: String) -> Int64 {
+        timeStamp += 1
+        let key = "\(table) \(id)"
+        var row =
+            rows[key]
+            ?? ContractServer.Row(
+                table: table, id: id, creator: device, timeStamp: 0, version: 0, isDeleted: false, values: [:])
+        row.timeStamp = timeStamp
+        row.version += 1
+        row.isDeleted = values == nil
+        row.values.merge(values ?? [:]) { $1 }
+        rows[key] = row
+        return timeStamp
+    }
+
+    // MARK: Requests
+
+    fileprivate mutating func respond(_ request: TransportRequest) throws -> TransportResponse {
+        switch (request.method, request.url.path) {
+        case ("GET", "/v1/schema"): return .json(Self.text(schema))
+        case ("POST", "/v1/pull"), ("POST", "/v1/sync"):
+            guard let body = try JSONSerialization.jsonObject(with: Data(request.body)) as? [String: Any],
+                let device = body["knowledgeId"] as? String
+            else { return .problem(422, "invalid_request") }
+            if request.body.count > maxBatchBytes { return .problem(413, "batch_too_large") }
+            var answer: [String: Any] = [:]
+            if let number = body["batch"] as? NSNumber {
+                answer["batch"] = try outcome(number.int64Value, body, device)
+            }
+            answer.merge(pull(body)) { $1 }
+            return .json(Self.text(answer))
+        case ("GET", let path) where path.hasPrefix("/v1/batches/"):
+            return rows(of: path, URLComponents(string: request.url.absoluteString)?.queryItems ?? [])
+        default: return .problem(404, "not_found")
+        }
+    }
+
+    private var schema: [String: Any] {
+        let tables = tables.map { name, columns -> [String: Any] in
+            [
+                "name": name, "policy": policy, "rank": 0,
+                "columns": columns.map { ["name": $0, "type": $1, "nullable": true] as [String: Any] },
+            ]
+        }
+        return [
+            "epoch": epoch, "schemaVersion": schemaVersion, "tables": tables,
+            "limits": [
+                "maxBatchBytes": maxBatchBytes, "maxChanges": 1000, "maxLimit": 10_000, "keepAlive": 15,
+            ],
+        ]
+    }
+
+    /// Begins another run of history: rows get new timeStamps, and outcomes are forgotten.
+    mutating func changeHistory(to epoch: String, losing lost: Set<String> = []) {
+        self.epoch = epoch
+        outcomes = [:]
+        timeStamp = 10
+        for key in rows.keys.sorted() {
+            timeStamp += 1
+            if lost.contains(key) { rows[key] = nil } else { rows[key]?.timeStamp = timeStamp }
+        }
+    }
+
+    // MARK: Batches
+
+    private mutating func outcome(_ number: Int64, _ body: [String: Any], _ device: String) throws -> [String: Any] {
+        let changes = body["changes"] as? [[String: Any]] ?? []
+        let content = try JSONSerialization.data(withJSONObject: changes, options: .sortedKeys)
+        let known = outcomes[device, default: [:]]
+        var code = refusal
+        refusal = nil
+        if let epoch = body["epoch"] as? String, epoch != self.epoch { code = "history_changed" }
+        if code == nil, let first = known[number] {
+            if first.content == content { return shown(first.results, number, from: 0) }
+            code = "batch_mismatch"
+        }
+        if code == nil, let newest = known.keys.max(), number < newest { code = "outcome_expired" }
+        if let code { return ["batch": number, "refused": ["code": code, "message": code]] }
+        applied += 1
+        let results = changes.map { apply($0, device) }
+        outcomes[device, default: [:]][number] = ContractServer.Outcome(content: content, results: results)
+        return shown(results, number, from: 0)
+    }
+
+    private mutating func apply(_ change: [String: Any], _ device: String) -> [String: Any] {
+        guard let table = change["table"] as? String, let id = change["id"] as? String, let columns = tables[table]
+        else { return ["status": "refused", "code": "unknown_table", "message": "no such table", "row": NSNull()] }
+        let row = rows["\(table) \(id)"]
+        let base = (change["base"] as? NSNumber)?.int64Value ?? 0
+        if policy == "checkBase" || change["ifBase"] as? Bool == true, base != row?.timeStamp ?? 0 {
+            return ["status": "conflict", "key": "\(table) \(id)"]
+        }
+        let values = change["values"] as? [String: Any] ?? [:]
+        if let unknown = values.keys.first(where: { columns[$0] == nil }) {
+            return ["status": "refused", "code": "unknown_column", "message": unknown, "key": "\(table) \(id)"]
+        }
+        let isDeletion = change["deleted"] as? Bool == true
+        let time = write(table, id, isDeletion ? nil : values, device: device)
+        let new = rows["\(table) \(id)"]
+        return [
+            "status": "applied", "timeStamp": time, "version": new?.version ?? 0, "knowledgeId": new?.creator ?? "",
+        ]
+    }
+
+    /// The results with the rows of conflicts, as many as are shown at once.
+    private func shown(_ results: [[String: Any]], _ number: Int64, from first: Int) -> [String: Any] {
+        var outcome: [String: Any] = ["batch": number]
+        var count = 0
+        var rows: [[String: Any]] = []
+        var results = results
+        for index in results.indices {
+            guard let key = results[index].removeValue(forKey: "key") as? String, index >= first else { continue }
+            if count == shownRows {
+                outcome["rowsFrom"] = index
+                break
+            }
+            count += 1
+            let row: Any = self.rows[key].map { json($0) } ?? NSNull()
+            results[index]["row"] = row
+            rows.append(["result": index, "row": row])
+        }
+        for index in results.indices { results[index]["key"] = nil }
+        outcome[first == 0 ? "results" : "rows"] = first == 0 ? results : rows
+        return outcome
+    }
+
+    private func rows(of path: String, _ query: [URLQueryItem]) -> TransportResponse {
+        let number = Int64(path.split(separator: "/").last ?? "") ?? 0
+        let device = query.first { $0.name == "knowledgeId" }?.value ?? ""
+        let first = query.first { $0.name == "rowsFrom" }.flatMap { Int($0.value ?? "") } ?? 0
+        guard let known = outcomes[device]?[number] else { return .problem(404, "not_found") }
+        return .json(Self.text(["batch": shown(known.results, number, from: first)]))
+    }
+
+    // MARK: Pull
+
+    private func pull(_ body: [String: Any]) -> [String: Any] {
+        var answer: [String: Any] = [
+            "syncId": syncID, "epoch": epoch, "schemaVersion": schemaVersion,
+            "owners": [["syncId": syncID, "access": "write"]], "revoked": [String](), "resync": [Any](),
+            "changes": [Any](), "knowledge": [Any](), "hasMore": false,
+        ]
+        let sent = body["knowledge"] as? [[String: Any]] ?? []
+        if let epoch = body["epoch"] as? String, epoch != self.epoch {
+            answer["resync"] = [["syncId": syncID, "reason": "history_changed"]]
+            return answer
+        }
+        var vector: [String: Int64] = [:]
+        for entry in sent where entry["syncId"] as? String == syncID {
+            vector[entry["knowledgeId"] as? String ?? ""] = (entry["lastTimeStamp"] as? NSNumber)?.int64Value
+        }
+        let floor = vector["*"] ?? 0
+        let all = rows.values.filter { $0.timeStamp > vector[$0.creator] ?? floor }
+            .sorted { $0.timeStamp < $1.timeStamp }
+        let limit = min(pageRows, (body["limit"] as? NSNumber)?.intValue ?? 1000)
+        let page = all.prefix(limit)
+        for row in page { vector[row.creator] = max(row.timeStamp, vector[row.creator] ?? 0) }
+        if body["compact"] as? Bool == true, page.count == all.count { vector = ["*": timeStamp] }
+        answer["changes"] = page.map { json($0) }
+        answer["knowledge"] = vector.map {
+            ["syncId": syncID, "knowledgeId": $0, "lastTimeStamp": $1] as [String: Any]
+        }
+        if page.count < all.count {
+            answer["hasMore"] = true
+            answer["cutFrom"] = [["syncId": syncID, "head": timeStamp]]
+        }
+        return answer
+    }
+
+    private func json(_ row: ContractServer.Row) -> [String: Any] {
+        [
+            "table": row.table, "id": row.id, "syncId": syncID, "knowledgeId": row.creator,
+            "timeStamp": row.timeStamp, "version": row.version, "deleted": row.isDeleted, "values": row.values,
+            "writer": ["syncId": syncID, "knowledgeId": row.creator],
+        ]
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import TestResources
+import WeirClient
+
+/// An app on one device: its database, to which it writes with a connection of its own, and Weir.
+final class Device {
+    static let schema = "CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, title TEXT, note TEXT)"
+    static let tables = ["item": ["title": "text", "note": "text"]]
+    static let url = URL(string: "http://weir.test")!
+
+    let folder: TemporaryFolder
+    /// The app's connection.
+    let database: Database
+    private(set) var weir: Weir
+    private let names: [String]
+
+    init(_ sql: String = Device.schema, tables: [String] = ["item"]) async throws {
+        folder = try TemporaryFolder()
+        try folder.write([], to: "test.sqlite")
+        database = try Database(path: folder.file())
+        // No test cuts the power.
+        try database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;" + sql)
+        names = tables
+        weir = try await Weir.open(URL(fileURLWithPath: folder.file()), tables: tables)
+    }
+
+    /// The app on a file that is there, after a new start.
+    init(copying write: (_ path: String) throws -> Void) async throws {
+        folder = try TemporaryFolder()
+        try write(folder.file())
+        database = try Database(path: folder.file())
+        try database.execute("PRAGMA synchronous = OFF")
+        names = ["item"]
+        weir = try await Weir.open(URL(fileURLWithPath: folder.file()), tables: names)
+    }
+
+    /// Ends the app's use of Weir as a new start does.
+    func restart() async throws {
+        await weir.close()
+        weir = try await Weir.open(URL(fileURLWithPath: folder.file()), tables: names)
+    }
+
+    /// Another Weir for the same file, as another process has.
+    func otherWeir() async throws -> Weir {
+        try await Weir.open(URL(fileURLWithPath: folder.file()), tables: names)
+    }
+
+    @discardableResult
+    func attach(_ transport: any Transport) async throws -> AttachOutcome {
+        try await weir.attach("abc", server: Self.url, options: Self.options(transport))
+    }
+
+    static func options(_ transport: any Transport) -> SyncOptions { SyncOptions(transport: transport) }
+
+    func run(_ sql: String) throws { try database.execute(sql) }
+
+    /// The rows of a query as text.
+    func rows(_ sql: String = "SELECT id || ' ' || title || ' ' || ifnull(note, '-') FROM item ORDER BY id") throws
+        -> [String]
+    {
+        try database.map(sql) { $0.string(at: 0) }
+    }
+
+    /// What Weir keeps of each row.
+    func states() throws -> [String] {
+        try database.map("SELECT id, time_stamp, deleted FROM weir_row_1 ORDER BY id") {
+            "\($0.string(at: 0)) \($0.integer(at: 1)) \($0.integer(at: 2))"
+        }
+    }
+}

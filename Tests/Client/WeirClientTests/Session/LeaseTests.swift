@@ -1,0 +1,45 @@
+import Foundation
+import Testing
+import WeirClient
+
+@Suite struct LeaseTests {
+    private let now = Date(timeIntervalSince1970: 1_000_000)
+
+    @Test func itIsOneHoldersUntilItRunsOutOrIsGivenBack() throws {
+        let app = try SyncedApp.withItem()
+        let database = app.opened.database
+        let (first, second) = (Lease(holder: "first"), Lease(holder: "second"))
+        try first.take(in: database, now: now)
+        #expect(throws: LeaseHeld()) { try second.take(in: database, now: now + 89) }
+        // Renewed.
+        try first.take(in: database, now: now + 60)
+        #expect(throws: LeaseHeld()) { try second.take(in: database, now: now + 100) }
+        try second.take(in: database, now: now + 151)
+        // The first one has lost it, and cannot give it back.
+        try first.release(in: database)
+        #expect(throws: LeaseHeld()) { try first.take(in: database, now: now + 152) }
+        try second.release(in: database)
+        try first.take(in: database, now: now + 153)
+    }
+
+    @Test func aProcessThatIsGoneKeepsNoneWaiting() throws {
+        let app = try SyncedApp.withItem()
+        let gone = Process()
+        gone.executableURL = URL(fileURLWithPath: "/bin/true")
+        try gone.run()
+        gone.waitUntilExit()
+        let database = app.opened.database
+        try Lease(holder: "gone", process: gone.processIdentifier).take(in: database, now: now)
+        try Lease(holder: "first").take(in: database, now: now)
+        // One of another user, which may not be asked, exists.
+        try app.run("UPDATE weir_meta SET value = 1 WHERE key = 'lease_process'")
+        #expect(throws: LeaseHeld()) { try Lease(holder: "second").take(in: database, now: now) }
+    }
+
+    @Test func aClockThatWasSetBackKeepsNoneWaitingForLong() throws {
+        let app = try SyncedApp.withItem()
+        let database = app.opened.database
+        try Lease(holder: "first").take(in: database, now: now + 86_400)
+        try Lease(holder: "second").take(in: database, now: now)
+    }
+}

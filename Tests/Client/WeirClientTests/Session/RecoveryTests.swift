@@ -1,0 +1,172 @@
+import Foundation
+import Synchronization
+import TestResources
+import Testing
+import WeirClient
+
+/// What a device does when the server does not go on from where it was.
+@Suite struct RecoveryTests {
+    private func synced(_ server: ContractServer) async throws -> Device {
+        let device = try await Device()
+        try await device.attach(server)
+        try device.run("INSERT INTO item VALUES ('a', 'A', NULL), ('b', 'B', NULL)")
+        try await device.weir.sync()
+        return device
+    }
+
+    @Test func afterAnotherHistoryEverythingIsPulledAndPendingEditsAreSentAgain() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        try device.run("UPDATE item SET note = 'edited' WHERE id = 'a'; INSERT INTO item VALUES ('c', 'C', NULL)")
+        server.state.withLock { $0.changeHistory(to: "e2") }
+        server.write("item", "d", ["title": "D"])
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a A edited", "b B -", "c C -", "d D -"])
+        #expect(server.live.count == 4)
+        #expect(server.live.contains { $0.hasPrefix("item a") && $0.contains("edited") })
+        #expect(try await device.weir.pendingRows() == 0)
+        // A frozen batch, too, whose epoch is the old one.
+        let transport = FaultyTransport(server, .lostRequest, at: 1)
+        try await device.attach(transport)
+        try device.run("UPDATE item SET note = 'again' WHERE id = 'b'")
+        try await device.weir.sync()
+        try device.run("UPDATE item SET note = 'frozen' WHERE id = 'b'")
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        server.state.withLock { $0.changeHistory(to: "e3") }
+        try await device.weir.sync()
+        #expect(server.live.contains { $0.hasPrefix("item b") && $0.contains("frozen") })
+        #expect(try await device.weir.pendingRows() == 0)
+        let fresh = try await Device()
+        try await fresh.attach(server)
+        try await fresh.weir.sync()
+        #expect(try fresh.rows() == device.rows())
+        #expect(try fresh.states() == device.states())
+    }
+
+    @Test func aBatchWhoseOutcomeIsNoLongerKnownIsNotAppliedTwice() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        for isApplied in [true, false] {
+            let applied = server.state.withLock { $0.applied }
+            try device.run("UPDATE item SET note = 'once \(isApplied)' WHERE id = 'a'")
+            let transport = FaultyTransport(server, isApplied ? .lostAnswer : .lostRequest, at: 0)
+            try await device.attach(transport)
+            await #expect(throws: SyncError.self) { try await device.weir.sync() }
+            server.state.withLock { $0.refusal = "outcome_expired" }
+            try await device.weir.sync()
+            #expect(server.state.withLock { $0.applied } == applied + 1)
+            #expect(server.live.contains { $0.hasPrefix("item a") && $0.contains("once \(isApplied)") })
+            #expect(try await device.weir.pendingRows() == 0)
+        }
+    }
+
+    /// It must pull before it decides what to send, also if it is killed in between.
+    @Test func afterAnOutcomeThatIsNotKnownNothingIsFrozenBeforeAllIsPulled() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        try device.run("UPDATE item SET note = 'mine' WHERE id = 'a'")
+        let transport = FaultyTransport(server, .lostAnswer, at: 0)
+        try await device.attach(transport)
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        // It was applied, and another device has changed it since.
+        server.write("item", "a", ["note": "newer"])
+        for id in 0..<20 { server.write("item", "\(id)", ["title": "t"]) }
+        server.state.withLock { ($0.refusal, $0.pageRows) = ("outcome_expired", 4) }
+        let batches = { server.requests.filter { $0.url.path == "/v1/sync" }.count }
+        let sent = batches()
+        let stopping = FaultyTransport(server, .lostRequest, at: 2)
+        try await device.attach(stopping)
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        try await device.restart()
+        try await device.attach(server)
+        try await device.weir.sync()
+        #expect(try await device.weir.pendingRows() == 0)
+        let requests = server.requests.map(\.url.path)
+        let again = try #require(requests.indices.filter { requests[$0] == "/v1/sync" }.dropFirst(sent).first)
+        // After the refusal come pulls alone, to the end.
+        #expect(requests[(again + 1)...].prefix(4).allSatisfy { $0 == "/v1/pull" }, "\(requests[again...])")
+    }
+
+    @Test func aCopyOfAFileBecomesAnotherDevice() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        let copy = try await Device()
+        await copy.weir.close()
+        let path = copy.folder.file()
+        try FileManager.default.removeItem(atPath: path)
+        try device.run("VACUUM INTO '\(path)'")
+        for (app, note) in [(device, "first"), (copy, "second")] {
+            if app === copy {
+                try await app.restart()
+                try await app.attach(server)
+            }
+            let database = try Database(path: app.folder.file())
+            try database.run("UPDATE item SET note = '\(note)' WHERE id = '\(note == "first" ? "a" : "b")'")
+            database.close()
+            try await app.weir.sync()
+            #expect(try await app.weir.pendingRows() == 0)
+        }
+        #expect(server.live.contains { $0.hasPrefix("item a") && $0.contains("first") })
+        #expect(server.live.contains { $0.hasPrefix("item b") && $0.contains("second") })
+        let devices = server.requests.filter { $0.url.path == "/v1/sync" }.map {
+            String(decoding: $0.body, as: UTF8.self).prefix { $0 != "," }
+        }
+        #expect(Set(devices).count == 2)
+    }
+
+    @Test func rowsOfConflictsThatComeInPagesAreAllFetched() async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { ($0.policy, $0.shownRows) = ("checkBase", 2) }
+        let device = try await Device()
+        try await device.attach(server)
+        let ids = (0..<7).map { "r\($0)" }
+        for id in ids { try device.run("INSERT INTO item VALUES ('\(id)', 'old', NULL)") }
+        try await device.weir.sync()
+        for id in ids { server.write("item", id, ["title": "theirs"]) }
+        try device.run("UPDATE item SET title = 'mine'")
+        try await device.weir.sync()
+        #expect(server.live.count == 7 && server.live.allSatisfy { $0.contains("theirs") })
+        let pages = server.requests.filter { $0.url.path.hasPrefix("/v1/batches/") }
+        #expect(pages.map { $0.url.query?.split(separator: "=").last } == ["2", "4", "6"])
+        try await device.weir.sync()
+        #expect(try device.states().map { $0.split(separator: " ")[1] } == (108...114).map { "\($0)" })
+    }
+
+    @Test func aNewSchemaOfTheServerIsFetchedBeforeAnythingElseIsSent() async throws {
+        let server = ContractServer(["item": ["title": "text"]])
+        let device = try await Device()
+        try await device.attach(server)
+        try device.run("INSERT INTO item VALUES ('a', 'A', 'kept here')")
+        try await device.weir.sync()
+        #expect(server.live == [#"item a {"title":"A"} 1"#])
+        server.state.withLock { ($0.schemaVersion, $0.tables) = ("s2", Device.tables) }
+        // The server's new version is known from its next answer.
+        try await device.weir.sync()
+        try device.run("UPDATE item SET note = 'sent'")
+        try await device.weir.sync()
+        #expect(server.live == [#"item a {"note":"sent","title":"A"} 2"#])
+        #expect(server.requests.filter { $0.url.path == "/v1/schema" }.count == 2)
+    }
+
+    @Test func aBatchThatTheServerFindsTooLargeIsSentInParts() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device()
+        try await device.attach(server)
+        try await device.weir.sync()
+        for id in 0..<40 {
+            try device.run("INSERT INTO item VALUES ('\(id)', '\(String(repeating: "t", count: 10_000))', NULL)")
+        }
+        let transport = FaultyTransport(server, .lostAnswer, at: 0)
+        try await device.attach(transport)
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        // Its limit is lowered while a batch is without outcome, which was applied.
+        server.state.withLock { $0.maxBatchBytes = 200_000 }
+        try await device.weir.sync()
+        #expect(try await device.weir.pendingRows() == 0)
+        #expect(server.live.count == 40)
+        #expect(server.live.allSatisfy { $0.hasSuffix(" 1") })
+        try device.run("UPDATE item SET note = 'n', title = title || 'x'")
+        try await device.weir.sync()
+        #expect(server.live.allSatisfy { $0.hasSuffix(" 2") })
+    }
+}

@@ -1,0 +1,288 @@
+import Foundation
+import Seeded
+import Synchronization
+import TestClocks
+import TestSignals
+import Testing
+import WeirClient
+
+/// Weir running in an app: with a clock of the test's, and a server in memory.
+@Suite struct RunningTests {
+    private final class Scene {
+        let device: Device
+        let clock = ManualClock()
+        let server: EventfulServer
+        private var statuses: AsyncStream<SyncStatus>.Iterator
+
+        init(_ server: ContractServer = ContractServer(Device.tables)) async throws {
+            device = try await Device()
+            self.server = EventfulServer(server)
+            statuses = device.weir.status.makeAsyncIterator()
+        }
+
+        var options: SyncOptions {
+            var options = SyncOptions(transport: server)
+            options.clock = RunClock(clock)
+            options.random = SeededRandom(seed: 1)
+            return options
+        }
+
+        func start() async throws {
+            try await device.weir.attach("abc", server: Device.url, options: options)
+            try await device.weir.start()
+        }
+
+        /// Waits for a status.
+        func status(_ isMet: (SyncStatus) -> Bool) async throws -> SyncStatus {
+            while let status = await statuses.next() {
+                if isMet(status) { return status }
+            }
+            throw WeirError.closed
+        }
+
+        /// Waits until Weir is idle, with its event stream open and nothing pending.
+        func idle() async throws {
+            _ = try await status { $0.phase == .idle && $0.lastSuccess != nil && $0.pendingRows == 0 }
+        }
+    }
+
+    @Test func theAppsWritesAreSentAndOthersArriveWithoutAnyCall() async throws {
+        let scene = try await Scene()
+        try await scene.start()
+        await scene.server.opened.next()
+        try await scene.device.weir.firstSync()
+        try await scene.idle()
+        try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
+        // A look at the file, then the pause in which more writes may come.
+        await scene.clock.sleeper(until: .milliseconds(500))
+        scene.clock.advance(by: .milliseconds(500))
+        let noticed = try await scene.status { $0.pendingRows == 1 }
+        #expect(noticed.isComplete)
+        await scene.clock.sleeper(until: .milliseconds(600))
+        scene.clock.advance(by: .milliseconds(100))
+        try await scene.idle()
+        #expect(scene.server.server.live.count == 1)
+        // Another device's write.
+        let head = scene.server.server.write("item", "b", ["title": "B"])
+        scene.server.event(head: head)
+        _ = try await scene.status { $0.phase == .syncing || $0.phase == .catchingUp }
+        try await scene.idle()
+        #expect(try scene.device.rows().count == 2)
+        await scene.device.weir.close()
+    }
+
+    @Test func anEventOfWhatTheFileHasBeginsNoSession() async throws {
+        let scene = try await Scene()
+        let head = scene.server.server.write("item", "a", ["title": "A"])
+        try await scene.start()
+        await scene.server.opened.next()
+        try await scene.device.weir.firstSync()
+        try await scene.idle()
+        let count = scene.server.server.requests.count
+        scene.server.event(head: head)
+        let next = scene.server.server.write("item", "b", ["title": "B"])
+        scene.server.event(head: next)
+        while try scene.device.rows().count < 2 { _ = try await scene.status { _ in true } }
+        // The second event alone: one pull.
+        #expect(scene.server.server.requests.count == count + 1)
+        await scene.device.weir.close()
+    }
+
+    @Test func aFailureIsShownAndRepeatedAndANudgeShortensThePause() async throws {
+        let scene = try await Scene()
+        try await scene.device.weir.attach("abc", server: Device.url, options: scene.options)
+        scene.server.refuse(.problem(503, "overloaded", retryAfter: "20"))
+        try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
+        try await scene.device.weir.start()
+        let failed = try await scene.status { $0.phase == .waiting }
+        #expect(failed.lastError?.code == "overloaded")
+        #expect(failed.pendingRows == 1)
+        // The server's time is respected.
+        await scene.device.weir.nudge()
+        scene.server.refuse(nil)
+        let count = scene.server.server.requests.count
+        await scene.clock.sleeper(until: .seconds(20))
+        #expect(scene.server.server.requests.count == count)
+        scene.clock.advance(by: .seconds(20))
+        try await scene.idle()
+        #expect(scene.server.server.live.count == 1)
+        await scene.device.weir.close()
+    }
+
+    @Test func aSessionAtATimeAndEachCallSendsWhatWasWrittenBefore() async throws {
+        let scene = try await Scene()
+        try await scene.device.weir.attach("abc", server: Device.url, options: scene.options)
+        try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
+        let held = scene.server.hold()
+        let weir = scene.device.weir
+        let first = Task { try await weir.sync() }
+        while await scene.server.arrived.next() != "GET /v1/schema" {}
+        try scene.device.run("INSERT INTO item VALUES ('b', 'B', NULL)")
+        let second = Task { try await weir.sync() }
+        let third = Task { try await weir.sync() }
+        held.finish()
+        for task in [first, second, third] { #expect(try await task.value) }
+        #expect(scene.server.server.live.count == 2)
+        #expect(scene.server.server.state.withLock { $0.applied } <= 2)
+    }
+
+    @Test func aSessionEndsAtItsDeadlineAndTheNextOneContinues() async throws {
+        let server = ContractServer(Device.tables)
+        for id in 0..<20 { server.write("item", "\(id)", ["title": "t"]) }
+        server.state.withLock { $0.pageRows = 5 }
+        let scene = try await Scene(server)
+        var options = scene.options
+        options.now = { Date(timeIntervalSince1970: 1000) }
+        try await scene.device.weir.attach("abc", server: Device.url, options: options)
+        while await scene.server.arrived.next() != "POST /v1/pull" {}
+        let weir = scene.device.weir
+        let session = Task { try await weir.sync(until: Date(timeIntervalSince1970: 1030)) }
+        // The schema and two pages; the third is held back.
+        for _ in 0..<2 { _ = await scene.server.arrived.next() }
+        let held = scene.server.hold()
+        while try scene.device.rows().count < 5 { _ = await scene.server.arrived.next() }
+        await scene.clock.sleeper(until: .seconds(30))
+        scene.clock.advance(by: .seconds(30))
+        let isOver = try await session.value
+        let count = try scene.device.rows().count
+        #expect(!isOver)
+        #expect(count >= 5 && count < 20)
+        #expect(!weir.currentStatus.isComplete)
+        held.finish()
+        #expect(try await weir.sync())
+        #expect(try scene.device.rows().count == 20)
+        let limits = server.requests.filter { $0.url.path == "/v1/pull" }.map {
+            String(decoding: $0.body, as: UTF8.self)
+        }
+        // Rows that were applied are not requested again.
+        #expect(limits.filter { $0.contains(#""knowledge":[]"#) }.count <= 3)
+    }
+
+    @Test func theFirstSyncShowsHowMuchHasCome() async throws {
+        let server = ContractServer(Device.tables)
+        for id in 0..<100 { server.write("item", "\(id)", ["title": "t"]) }
+        server.state.withLock { $0.pageRows = 10 }
+        let scene = try await Scene(server)
+        try await scene.device.weir.attach("abc", server: Device.url, options: scene.options)
+        #expect(scene.device.weir.currentStatus.firstSync == nil)
+        var shown: [Double] = []
+        let statuses = scene.device.weir.status
+        let weir = scene.device.weir
+        let session = Task { try await weir.sync() }
+        for await status in statuses {
+            if let fraction = status.firstSync, fraction != shown.last { shown.append(fraction) }
+            if let fraction = status.firstSync, fraction < 1, fraction > 0 { #expect(!status.isComplete) }
+            if status.isComplete { break }
+        }
+        #expect(try await session.value)
+        #expect(shown == shown.sorted() && shown.last == 1, "\(shown)")
+        try await scene.device.weir.firstSync()
+        // It is known in the next run of the app.
+        try await scene.device.restart()
+        try await scene.device.weir.attach("abc", server: Device.url, options: scene.options)
+        try await scene.device.weir.firstSync()
+    }
+
+    // MARK: Several processes
+
+    @Test func oneProcessSyncsAtATimeAndOneThatIsGoneKeepsOthersWaitingForAWhileOnly() async throws {
+        let scene = try await Scene()
+        var options = scene.options
+        let time = ManualClock()
+        options.now = { Date(timeIntervalSince1970: 1000 + time.now.offset / .seconds(1)) }
+        try await scene.device.weir.attach("abc", server: Device.url, options: options)
+        try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
+        let other = try await scene.device.otherWeir()
+        try await other.attach("abc", server: Device.url, options: options)
+        let held = scene.server.hold()
+        let weir = scene.device.weir
+        let first = Task { try await weir.sync() }
+        while await scene.server.arrived.next() != "GET /v1/schema" {}
+        // The second one waits.
+        let second = Task { try await other.sync() }
+        await scene.clock.sleeper(until: .seconds(5))
+        #expect(other.currentStatus.phase == .waiting)
+        // The first one does not answer for so long that its lease runs out.
+        time.advance(by: .seconds(91))
+        scene.clock.advance(by: .seconds(5))
+        #expect(try await second.value)
+        #expect(scene.server.server.live.count == 1)
+        held.finish()
+        _ = await first.result
+        #expect(scene.server.server.live == [#"item a {"note":null,"title":"A"} 1"#])
+        #expect(try await weir.sync())
+        #expect(try await weir.pendingRows() == 0)
+        await other.close()
+    }
+
+    @Test func aWriteThatAnotherProcessHasLookedAtIsStillNoticed() async throws {
+        let scene = try await Scene()
+        try await scene.start()
+        await scene.server.opened.next()
+        try await scene.device.weir.firstSync()
+        try await scene.idle()
+        let other = try await scene.device.otherWeir()
+        try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
+        // It makes an edit of what the triggers have recorded.
+        #expect(try await other.pendingRows() == 1)
+        await scene.clock.sleeper(until: .milliseconds(500))
+        scene.clock.advance(by: .milliseconds(500))
+        await scene.clock.sleeper(until: .milliseconds(600))
+        scene.clock.advance(by: .milliseconds(100))
+        try await scene.idle()
+        #expect(scene.server.server.live.count == 1)
+        await other.close()
+        await scene.device.weir.close()
+    }
+
+    // MARK: Suspension
+
+    @Test func aSuspendedWeirHoldsNoLockAndCapturesStill() async throws {
+        let scene = try await Scene()
+        try await scene.start()
+        await scene.server.opened.next()
+        try await scene.device.weir.firstSync()
+        // In the middle of a session.
+        let held = scene.server.hold()
+        try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
+        await scene.device.weir.nudge()
+        while await scene.server.arrived.next() != "POST /v1/sync" {}
+        await scene.device.weir.suspend()
+        #expect(scene.device.weir.currentStatus.phase == .suspended)
+        await #expect(throws: WeirError.suspended) { try await scene.device.weir.pendingRows() }
+        await #expect(throws: WeirError.suspended) { try await scene.device.weir.sync() }
+        // The app's connection has the file for itself.
+        try scene.device.run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE;")
+        try scene.device.run("INSERT INTO item VALUES ('b', 'B', NULL)")
+        try scene.device.run("PRAGMA locking_mode = NORMAL; PRAGMA journal_mode = WAL;")
+        _ = try scene.device.rows()
+        held.finish()
+        try await scene.device.weir.resume()
+        _ = try await scene.status { $0.phase == .syncing }
+        try await scene.idle()
+        #expect(scene.server.server.live.count == 2)
+        await scene.device.weir.close()
+    }
+
+    @Test func afterStopNothingIsSentUntilStart() async throws {
+        let scene = try await Scene()
+        try await scene.start()
+        try await scene.device.weir.firstSync()
+        await scene.device.weir.stop()
+        #expect(scene.device.weir.currentStatus.phase == .stopped)
+        let count = scene.server.server.requests.count
+        try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
+        await scene.device.weir.nudge()
+        scene.clock.advance(by: .seconds(1000))
+        #expect(scene.server.server.requests.count == count)
+        try await scene.device.weir.start()
+        _ = try await scene.status { $0.phase == .syncing }
+        try await scene.idle()
+        #expect(scene.server.server.live.count == 1)
+        await scene.device.weir.close()
+        var last: SyncStatus?
+        for await status in scene.device.weir.status { last = status }
+        #expect(last?.phase == .stopped)
+        await #expect(throws: WeirError.closed) { try await scene.device.weir.sync() }
+    }
+}
