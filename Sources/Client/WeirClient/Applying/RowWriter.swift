@@ -75,8 +75,11 @@ struct RowWriter {
         // A result tells the version and not what else the row had: the row itself may follow at the same timeStamp.
         if let timeStamp = known.timeStamp, timeStamp > row.timeStamp { return }
         if row.isDeleted {
-            // An edit of a row that is deleted here or there is kept until its own outcome.
-            if known.edit == nil, known.sent == nil { try delete(key) }
+            // An edit is kept until its own outcome. One that has changed nothing, as of a statement that ignored the row, is none.
+            if known.edit?.masks.isEmpty ?? true, known.sent == nil {
+                try delete(key)
+                try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
+            }
         } else {
             try write(try values(row, known), key, known)
         }

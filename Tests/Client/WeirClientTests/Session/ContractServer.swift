@@ -180,10 +180,14 @@ extension ContractServer.State {
             return ["status": "refused", "code": "unknown_column", "message": unknown, "key": "\(table) \(id)"]
         }
         let isDeletion = change["deleted"] as? Bool == true
+        // A tombstone is revived by a change that names it, and by no other.
+        let staysDeleted = row?.isDeleted == true && !isDeletion && base != row?.timeStamp
         let time = write(table, id, isDeletion ? nil : values, device: device)
+        if staysDeleted { rows["\(table) \(id)"]?.isDeleted = true }
         let new = rows["\(table) \(id)"]
         return [
-            "status": "applied", "timeStamp": time, "version": new?.version ?? 0, "knowledgeId": new?.creator ?? "",
+            "status": staysDeleted ? "deleted" : "applied", "timeStamp": time, "version": new?.version ?? 0,
+            "knowledgeId": new?.creator ?? "",
         ]
     }
 

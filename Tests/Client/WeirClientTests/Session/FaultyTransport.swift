@@ -1,3 +1,4 @@
+import Seeded
 import Synchronization
 import WeirClient
 
@@ -20,27 +21,34 @@ enum Fault: CaseIterable, Sendable {
 /// A transport to which one request's fault happens.
 final class FaultyTransport: Transport {
     private let server: ContractServer
-    private let fault: Fault
-    private let target: Int
     private let count = Mutex(0)
+    private let faultOf: @Sendable (_ number: Int) -> Fault?
 
     /// - Parameter number: of the request, from 0.
     init(_ server: ContractServer, _ fault: Fault, at number: Int) {
         self.server = server
-        self.fault = fault
-        target = number
+        faultOf = { $0 == number ? fault : nil }
     }
 
-    /// Whether as many requests were sent.
-    var hasFailed: Bool { count.withLock { $0 > target } }
+    /// Faults happen to so many of a hundred requests.
+    init(_ server: ContractServer, percent: Int, seed: UInt64) {
+        self.server = server
+        faultOf = { number in
+            var random = SeededRandom(seed: seed &* 0x9E37_79B9 &+ UInt64(number))
+            return random.chance(percent) ? Fault.allCases.randomElement(using: &random) : nil
+        }
+    }
+
+    /// Whether more requests were sent.
+    func hasSent(_ number: Int) -> Bool { count.withLock { $0 > number } }
 
     func send(_ request: TransportRequest) async throws -> TransportResponse {
         let number = count.withLock { count in
             count += 1
             return count - 1
         }
-        guard number == target else { return try await server.send(request) }
-        switch fault {
+        switch faultOf(number) {
+        case nil: return try await server.send(request)
         case .lostRequest: throw ScriptedTransport.Lost()
         case .lostAnswer:
             _ = try await server.send(request)
