@@ -34,17 +34,34 @@ struct Applying {
         try file.foldLogs()
         try file.applying { _ in
             try fold()
-            for row in rows { try write(row) }
+            let state = try WriteState(file)
+            for row in rows { try write(row, state) }
         }
     }
 
-    private func write(_ row: ServerRow) throws {
+    /// What rows need not be asked for one by one.
+    private struct WriteState {
+        /// The numbers of tables with edits.
+        var edited: Set<Int> = []
+        let hasParked: Bool
+
+        init(_ file: ClientFile) throws {
+            for table in file.tables {
+                let edits = "SELECT 1 FROM \(table.edit) UNION ALL SELECT 1 FROM \(table.sent) LIMIT 1"
+                if try file.database.value(edits) != nil { edited.insert(table.number) }
+            }
+            hasParked = try file.database.value("SELECT 1 FROM weir_parked LIMIT 1") != nil
+        }
+    }
+
+    private func write(_ row: ServerRow, _ state: WriteState) throws {
         let key: [SQLValue] = [.text(row.table), .text(row.id), .text(row.syncID)]
         do {
             guard let writer = writers[row.table] else {
                 throw RowWriter.Unwritable(reason: "the app does not sync such a table")
             }
-            try writer.write(row)
+            try writer.write(row, hasEdits: state.edited.contains(writer.table.number))
+            guard state.hasParked else { return }
             try database.run("DELETE FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3", key)
         } catch let error as RowWriter.Unwritable {
             try database.run(
@@ -60,9 +77,10 @@ struct Applying {
     /// Tries again to write the rows that could not be written before.
     private func writeParked() throws {
         let parked = try database.map("SELECT row FROM weir_parked ORDER BY sync_id, time_stamp") { $0.bytes(at: 0) }
+        let state = try WriteState(file)
         for json in parked {
             var reader = JSONReader(json)
-            try write(try ServerRow(&reader))
+            try write(try ServerRow(&reader), state)
         }
     }
 
@@ -98,14 +116,14 @@ struct Applying {
         try database.run("DELETE FROM \(table.sent) WHERE id = ?1", [sent.key])
         let server = schema.table(for: table.name)
         guard let writer = server.flatMap({ writers[$0.name] }) else { return }
-        let known = try database.map("SELECT time_stamp FROM \(table.state) WHERE id = ?1", [sent.key]) {
-            $0.integer(at: 0)
+        let known = try database.map("SELECT time_stamp, deleted FROM \(table.state) WHERE id = ?1", [sent.key]) {
+            (timeStamp: $0.integer(at: 0), isDeleted: $0.integer(at: 1) == 1)
         }.first
         switch result.status {
         case .applied, .deleted:
-            if let known, known >= result.timeStamp {
+            if let known, known.timeStamp >= result.timeStamp {
                 // The row was pulled at a later version, which the edit has covered until now.
-                try writer.restore(sent.key, sent.image, isDeletion: sent.isDeletion)
+                try restore(sent, of: table, isDeleted: known.isDeleted, writer)
             } else if result.timeStamp > 0 {
                 let isDeleted = sent.isDeletion || result.status == .deleted
                 try writer.record(
@@ -116,8 +134,23 @@ struct Applying {
             }
         case .conflict, .refused:
             try keepAside(sent, of: table, result, change)
-            if known != nil { try writer.restore(sent.key, sent.image, isDeletion: sent.isDeletion) }
-            if let row = outcome.row(of: sent.position) { try write(row) }
+            if let known { try restore(sent, of: table, isDeleted: known.isDeleted, writer) }
+            if let row = outcome.row(of: sent.position) { try write(row, try WriteState(file)) }
+        }
+    }
+
+    /// Gives a row the server's values in place of an edit that is over.
+    private func restore(_ sent: SentRow, of table: CapturedTable, isDeleted: Bool, _ writer: RowWriter) throws {
+        if isDeleted {
+            if try !isEdited(sent.key, table) { try writer.delete(sent.key) }
+            return
+        }
+        do {
+            try writer.restore(sent.key, sent.image, isDeletion: sent.isDeletion)
+        } catch is RowWriter.Unwritable {
+            // A value of it is taken by another row meanwhile. The rows are pulled again, and this one waits among those that
+            // cannot be written.
+            try database.run("DELETE FROM weir_vector")
         }
     }
 

@@ -62,12 +62,13 @@ struct RowWriter {
 
     /// Writes a row, unless the file has it in a later version.
     ///
+    /// - Parameter hasEdits: whether the table has edits, which are looked for then.
     /// - Throws: `Unwritable`; then nothing was changed.
-    func write(_ row: ServerRow) throws {
+    func write(_ row: ServerRow, hasEdits: Bool) throws {
         guard let key = table.definition.keyKind.key(ofID: row.id) else {
             throw Unwritable(reason: "its id is no key of the table")
         }
-        let known = try self.known(key)
+        let known = try self.known(key, hasEdits: hasEdits)
         let owner = row.syncID == account ? nil : row.syncID
         if known.timeStamp != nil, known.owner != owner {
             throw Unwritable(reason: "another owner has a row of this id")
@@ -78,12 +79,16 @@ struct RowWriter {
             // An edit is kept until its own outcome. One that has changed nothing, as of a statement that ignored the row, is none.
             if known.edit?.masks.isEmpty ?? true, known.sent == nil {
                 try delete(key)
-                try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
+                if known.edit != nil { try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key]) }
             }
         } else {
-            try write(try values(row, known), key, known)
+            do {
+                try write(try values(row, known), key, known)
+            } catch let error as JSONReader.Malformed {
+                throw Unwritable(reason: "its values are not those of the schema: \(error.expected) is expected")
+            }
         }
-        if let timeStamp = known.timeStamp, timeStamp < row.timeStamp {
+        if let timeStamp = known.timeStamp, timeStamp < row.timeStamp, known.edit != nil || known.sent != nil {
             // What the app has edited was this version.
             for side in [table.edit, table.sent] {
                 try database.run(
@@ -112,7 +117,7 @@ struct RowWriter {
 
     // MARK: Reading
 
-    private func known(_ key: SQLValue) throws -> Known {
+    private func known(_ key: SQLValue, hasEdits: Bool) throws -> Known {
         var known = Known()
         try database.rows("SELECT time_stamp, owner FROM \(table.state) WHERE id = ?1", [key]) { row in
             known.timeStamp = row.integer(at: 0)
@@ -123,6 +128,7 @@ struct RowWriter {
         try database.rows("SELECT \(names) FROM \(table.quotedName) WHERE \(isKey)", [key]) { row in
             known.values = columns.indices.map { row.value(at: 1 + $0) }
         }
+        guard hasEdits else { return known }
         known.edit = try edit("SELECT \(masks) FROM \(table.edit) WHERE id = ?1", key, exists: known.values != nil)
         known.sent = try edit("SELECT \(masks) FROM \(table.sent) WHERE id = ?1", key, exists: known.values != nil)
         return known
@@ -163,23 +169,14 @@ struct RowWriter {
                     [key] + written.map(\.value))
             }
         } else if !isEdited {
-            let names = [table.quotedKey] + values.map { quoted(columns[$0.index].column.name) }
-            let places = (1...names.count).map { "?\($0)" }
-            try run(
-                """
-                INSERT INTO \(table.quotedName) (\(names.joined(separator: ", ")))
-                VALUES (\(places.joined(separator: ", ")))
-                """, [key] + values.map(\.value))
+            try insert(key, values.map { (columns[$0.index].column, $0.value) })
         }
         for (side, edit) in [(table.edit, known.edit), (table.sent, known.sent)] {
             guard let edit else { continue }
             for (index, value) in values {
-                let column = columns[index].column
                 // A deletion has all values before.
-                guard edit.isDeletion || edit.masks.contains(column) else { continue }
-                let bit =
-                    "v\(column.word) = CASE v0 WHEN -1 THEN v\(column.word) ELSE v\(column.word) | \(column.bit) END"
-                try database.run("UPDATE \(side) SET \(column.side) = ?2, \(bit) WHERE id = ?1", [key, value])
+                guard edit.isDeletion || edit.masks.contains(columns[index].column) else { continue }
+                try setBefore(columns[index].column, value, of: key, in: side)
             }
         }
     }
@@ -196,36 +193,51 @@ struct RowWriter {
     /// SQLITE_CONSTRAINT, of which the extended codes are kinds.
     private static let constraint: Int32 = 19
 
-    /// Gives columns that were being sent the values that the server has instead.
+    /// Gives a row the values that the server has in place of an edit that is over.
     ///
-    /// - Parameter sent: the edit's values, by the numbers of the columns whose values before are known.
+    /// - Parameters:
+    ///   - image: the edit's values before, which are the server's.
+    ///   - isDeletion: whether the edit was the row's deletion, so that the row is inserted again.
+    /// - Throws: `Unwritable`; then nothing was changed.
     func restore(_ key: SQLValue, _ image: [(column: CapturedTable.Column, value: SQLValue)], isDeletion: Bool) throws {
-        let known = try known(key)
+        let known = try known(key, hasEdits: true)
         if known.values == nil {
-            // Deleted again since.
+            // Or the app has deleted it since.
             guard isDeletion, known.edit == nil else { return }
-            let names = [table.quotedKey] + image.map { quoted($0.column.name) }
-            let places = (1...names.count).map { "?\($0)" }
+            return try insert(key, image)
+        }
+        let written = image.filter { known.edit?.masks.contains($0.column) != true }
+        if !written.isEmpty {
+            let set = written.enumerated().map { "\(quoted($1.column.name)) = ?\($0 + 2)" }
             try run(
-                """
-                INSERT INTO \(table.quotedName) (\(names.joined(separator: ", ")))
-                VALUES (\(places.joined(separator: ", ")))
-                """, [key] + image.map(\.value))
-            return
+                "UPDATE \(table.quotedName) SET \(set.joined(separator: ", ")) WHERE \(isKey)",
+                [key] + written.map(\.value))
         }
-        for (column, value) in image {
-            if known.edit?.masks.contains(column) == true {
-                try database.run(
-                    """
-                    UPDATE \(table.edit) SET \(column.side) = ?2,
-                    v\(column.word) = CASE v0 WHEN -1 THEN v\(column.word) ELSE v\(column.word) | \(column.bit) END
-                    WHERE id = ?1
-                    """, [key, value])
-            } else {
-                try run(
-                    "UPDATE \(table.quotedName) SET \(quoted(column.name)) = ?2 WHERE \(isKey)", [key, value])
-            }
+        for (column, value) in image where known.edit?.masks.contains(column) == true {
+            try setBefore(column, value, of: key, in: table.edit)
         }
+    }
+
+    private func insert(_ key: SQLValue, _ values: [(column: CapturedTable.Column, value: SQLValue)]) throws {
+        let names = [table.quotedKey] + values.map { quoted($0.column.name) }
+        let places = (1...names.count).map { "?\($0)" }
+        try run(
+            """
+            INSERT INTO \(table.quotedName) (\(names.joined(separator: ", ")))
+            VALUES (\(places.joined(separator: ", ")))
+            """, [key] + values.map(\.value))
+    }
+
+    /// Makes a value the one that an edit's column had before.
+    private func setBefore(
+        _ column: CapturedTable.Column, _ value: SQLValue, of key: SQLValue, in side: String
+    ) throws {
+        let word = "v\(column.word)"
+        try database.run(
+            """
+            UPDATE \(side) SET \(column.side) = ?2,
+            \(word) = CASE v0 WHEN -1 THEN \(word) ELSE \(word) | \(column.bit) END WHERE id = ?1
+            """, [key, value])
     }
 }
 

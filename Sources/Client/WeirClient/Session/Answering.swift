@@ -66,6 +66,7 @@ extension Weir {
             }
         }
         try applying.finish(answer)
+        try showKept()
         if answer.batch?.refusal == "batch_mismatch" { try record.renew() }
         if !answer.hasMore, !isRefused, answer.resync.isEmpty, try record.mustDrain {
             try record.setMustDrain(false)

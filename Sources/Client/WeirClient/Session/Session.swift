@@ -153,7 +153,7 @@ extension Weir {
 
     private func showHeld(_ frozen: FrozenBatch) {
         statuses.update { status in
-            var attention = status.needsAttention.filter { !$0.isOfRows }
+            var attention = status.needsAttention.filter { !$0.isHeld }
             if frozen.heldCount > 0 { attention.insert(.unsendableRows(frozen.heldCount)) }
             if !frozen.unknownTables.isEmpty { attention.insert(.unknownTables(frozen.unknownTables)) }
             status.needsAttention = attention

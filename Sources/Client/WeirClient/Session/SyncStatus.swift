@@ -32,6 +32,10 @@ public struct SyncStatus: Equatable, Sendable {
         case unsendableRows(Int)
         /// The server has no such tables, whose changes stay pending.
         case unknownTables(Set<String>)
+        /// The server has not stored some changes, which are kept: ``Weir/keptEdits()``.
+        case keptEdits(Int)
+        /// Some rows of the server cannot be written into the app's tables: ``Weir/parkedRows()``.
+        case parkedRows(Int)
     }
 
     /// What Weir does at the moment.
@@ -77,8 +81,24 @@ extension SyncStatus.Attention {
     /// Whether it concerns rows, and not the account.
     var isOfRows: Bool {
         switch self {
-        case .unsendableRows, .unknownTables: true
+        case .unsendableRows, .unknownTables, .keptEdits, .parkedRows: true
         case .logIn, .forbidden, .otherAccount, .rejected: false
+        }
+    }
+
+    /// Whether it concerns rows that cannot be sent.
+    var isHeld: Bool {
+        switch self {
+        case .unsendableRows, .unknownTables: true
+        default: false
+        }
+    }
+
+    /// Whether it concerns what the server has refused, or the app's tables cannot have.
+    var isKept: Bool {
+        switch self {
+        case .keptEdits, .parkedRows: true
+        default: false
         }
     }
 }

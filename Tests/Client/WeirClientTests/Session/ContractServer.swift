@@ -2,12 +2,14 @@ import Foundation
 import Synchronization
 import WeirClient
 
-/// A server in memory that keeps the contract for one account: batches are applied once, pages are cut, conflicts are shown.
+/// A server in memory that keeps the contract for one account and its linked owners: batches are applied once, pages are cut, conflicts are shown.
 final class ContractServer: Transport {
     struct Row {
         var table: String
         var id: String
         var creator: String
+        /// `nil`: the account.
+        var owner: String?
         var timeStamp: Int64
         var version: Int
         var isDeleted: Bool
@@ -25,6 +27,8 @@ final class ContractServer: Transport {
         var syncID = "abc"
         var epoch = "e1"
         var schemaVersion = "s1"
+        /// Other owners whose rows the account may write.
+        var links: [String] = []
         var tables: [String: [String: String]]
         var policy = "lastSyncWins"
         var rows: [String: Row] = [:]
@@ -67,8 +71,10 @@ final class ContractServer: Transport {
 
     /// A write of another device.
     @discardableResult
-    func write(_ table: String, _ id: String, _ values: [String: String]?, device: String = "other") -> Int64 {
-        state.withLock { $0.write(table, id, values, device: device) }
+    func write(
+        _ table: String, _ id: String, _ values: [String: String]?, device: String = "other", owner: String? = nil
+    ) -> Int64 {
+        state.withLock { $0.write(table, id, values, device: device, owner: owner) }
     }
 }
 
@@ -83,13 +89,16 @@ extension ContractServer.State {
     }
 
     @discardableResult
-    mutating func write(_ table: String, _ id: String, _ values: [String: Any]?, device: String) -> Int64 {
+    mutating func write(
+        _ table: String, _ id: String, _ values: [String: Any]?, device: String, owner: String? = nil
+    ) -> Int64 {
         timeStamp += 1
         let key = "\(table) \(id)"
         var row =
             rows[key]
             ?? ContractServer.Row(
-                table: table, id: id, creator: device, timeStamp: 0, version: 0, isDeleted: false, values: [:])
+                table: table, id: id, creator: device, owner: owner, timeStamp: 0, version: 0, isDeleted: false,
+                values: [:])
         row.timeStamp = timeStamp
         row.version += 1
         row.isDeleted = values == nil
@@ -171,6 +180,10 @@ extension ContractServer.State {
         guard let table = change["table"] as? String, let id = change["id"] as? String, let columns = tables[table]
         else { return ["status": "refused", "code": "unknown_table", "message": "no such table", "row": NSNull()] }
         let row = rows["\(table) \(id)"]
+        // An id belongs to one owner here.
+        guard change["syncId"] as? String == row?.owner, row?.owner.map(links.contains) ?? true else {
+            return ["status": "refused", "code": "not_granted", "message": "not the owner", "row": NSNull()]
+        }
         let base = (change["base"] as? NSNumber)?.int64Value ?? 0
         if policy == "checkBase" || change["ifBase"] as? Bool == true, base != row?.timeStamp ?? 0 {
             return ["status": "conflict", "key": "\(table) \(id)"]
@@ -234,20 +247,30 @@ extension ContractServer.State {
             answer["resync"] = [["syncId": syncID, "reason": "history_changed"]]
             return answer
         }
-        var vector: [String: Int64] = [:]
-        for entry in sent where entry["syncId"] as? String == syncID {
-            vector[entry["knowledgeId"] as? String ?? ""] = (entry["lastTimeStamp"] as? NSNumber)?.int64Value
+        var vector: [[String]: Int64] = [:]
+        var revoked: Set<String> = []
+        for entry in sent {
+            let owner = entry["syncId"] as? String ?? ""
+            if owner != syncID, !links.contains(owner) { revoked.insert(owner) }
+            vector[[owner, entry["knowledgeId"] as? String ?? ""]] = (entry["lastTimeStamp"] as? NSNumber)?.int64Value
         }
-        let floor = vector["*"] ?? 0
-        let all = rows.values.filter { $0.timeStamp > vector[$0.creator] ?? floor }
-            .sorted { $0.timeStamp < $1.timeStamp }
+        answer["revoked"] = Array(revoked)
+        vector = vector.filter { !revoked.contains($0.key[0]) }
+        func pair(_ row: ContractServer.Row) -> [String] { [row.owner ?? syncID, row.creator] }
+        let all = rows.values.filter { row in
+            row.owner.map(links.contains) ?? true
+                && row.timeStamp > vector[pair(row)] ?? vector[[pair(row)[0], "*"]] ?? 0
+        }
+        .sorted { ($0.owner ?? "", $0.timeStamp) < ($1.owner ?? "", $1.timeStamp) }
         let limit = min(pageRows, (body["limit"] as? NSNumber)?.intValue ?? 1000)
         let page = all.prefix(limit)
-        for row in page { vector[row.creator] = max(row.timeStamp, vector[row.creator] ?? 0) }
-        if body["compact"] as? Bool == true, page.count == all.count { vector = ["*": timeStamp] }
+        for row in page { vector[pair(row)] = max(row.timeStamp, vector[pair(row)] ?? 0) }
+        if body["compact"] as? Bool == true, page.count == all.count {
+            vector = Dictionary(uniqueKeysWithValues: Set(vector.keys.map { $0[0] }).map { ([$0, "*"], timeStamp) })
+        }
         answer["changes"] = page.map { json($0) }
         answer["knowledge"] = vector.map {
-            ["syncId": syncID, "knowledgeId": $0, "lastTimeStamp": $1] as [String: Any]
+            ["syncId": $0[0], "knowledgeId": $0[1], "lastTimeStamp": $1] as [String: Any]
         }
         if page.count < all.count {
             answer["hasMore"] = true
@@ -258,7 +281,7 @@ extension ContractServer.State {
 
     private func json(_ row: ContractServer.Row) -> [String: Any] {
         [
-            "table": row.table, "id": row.id, "syncId": syncID, "knowledgeId": row.creator,
+            "table": row.table, "id": row.id, "syncId": row.owner ?? syncID, "knowledgeId": row.creator,
             "timeStamp": row.timeStamp, "version": row.version, "deleted": row.isDeleted, "values": row.values,
             "writer": ["syncId": syncID, "knowledgeId": row.creator],
         ]

@@ -1,0 +1,216 @@
+import Foundation
+import Synchronization
+import TestResources
+import Testing
+import WeirClient
+
+/// How answers are applied beneath what the app has written.
+@Suite struct ApplyingTests {
+    private func synced(_ server: ContractServer, _ sql: String = Device.schema) async throws -> Device {
+        let device = try await Device(sql)
+        try await device.attach(server)
+        try device.run("INSERT INTO item VALUES ('a', 'A', 'n')")
+        try await device.weir.sync()
+        return device
+    }
+
+    /// Pulls without sending what is pending, as after a new token.
+    private func pull(_ device: Device, _ server: ContractServer) async throws {
+        let transport = ScriptedTransport { request, _ in
+            if request.url.path == "/v1/sync" { throw ScriptedTransport.Lost() }
+            return try await server.send(request)
+        }
+        await device.weir.close()
+        try await device.restart()
+        try await device.weir.attach("abc", server: Device.url, options: Device.options(transport)) { "t" }
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        try await device.attach(server)
+    }
+
+    @Test func aPullDoesNotWaitForPendingEditsAndLeavesTheirColumns() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        try device.run("UPDATE item SET title = 'mine'; INSERT INTO item VALUES ('b', 'new', NULL)")
+        server.write("item", "a", ["title": "theirs", "note": "theirs"])
+        try await pull(device, server)
+        #expect(try device.rows() == ["a mine theirs", "b new -"])
+        try await device.weir.sync()
+        #expect(
+            server.live == [#"item a {"note":"theirs","title":"mine"} 3"#, #"item b {"note":null,"title":"new"} 1"#])
+        #expect(try device.rows() == ["a mine theirs", "b new -"])
+    }
+
+    @Test func whatIsWrittenWhileAPullIsUnderWayAndIsAsTheServerHasItIsNotSent() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        server.write("item", "a", ["title": "theirs"])
+        let path = device.folder.file()
+        let transport = ScriptedTransport { request, number in
+            let response = try await server.send(request)
+            if number == 0 {
+                let database = try Database(path: path)
+                try database.run("UPDATE item SET title = 'theirs'")
+                database.close()
+            }
+            return response
+        }
+        try await device.attach(transport)
+        try await device.weir.sync()
+        #expect(transport.requests.map(\.url.path) == ["/v1/pull"])
+        #expect(try device.rows() == ["a theirs n"])
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
+    @Test func aRepeatedOutcomeDoesNotCoverWhatWasWrittenSince() async throws {
+        for isDeleted in [false, true] {
+            let server = ContractServer(Device.tables)
+            let device = try await synced(server)
+            try device.run("UPDATE item SET title = 'first'")
+            try await device.attach(FaultyTransport(server, .lostAnswer, at: 0))
+            await #expect(throws: SyncError.self) { try await device.weir.sync() }
+            // Applied; then another device writes, and the pull comes before the repeated outcome.
+            server.write("item", "a", isDeleted ? nil : ["title": "second"])
+            try await pull(device, server)
+            #expect(try device.rows() == ["a first n"])
+            try await device.weir.sync()
+            #expect(try device.rows() == (isDeleted ? [] : ["a second n"]))
+            #expect(server.live == (isDeleted ? [] : [#"item a {"note":"n","title":"second"} 3"#]))
+            #expect(try await device.weir.pendingRows() == 0)
+        }
+    }
+
+    @Test func whatTheServerDoesNotStoreIsKeptAsideAndTheRowIsTheServers() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        try device.run("INSERT INTO item VALUES ('gone', 'G', NULL), ('c', 'C', NULL)")
+        try await device.weir.sync()
+        server.state.withLock { $0.policy = "checkBase" }
+        server.write("item", "a", ["title": "theirs"])
+        server.write("item", "gone", ["title": "changed"])
+        server.write("item", "c", nil)
+        try device.run(
+            """
+            UPDATE item SET title = 'mine', note = 'my note' WHERE id = 'a';
+            DELETE FROM item WHERE id = 'gone'; UPDATE item SET title = 'late' WHERE id = 'c'
+            """)
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a theirs n", "gone changed -"])
+        #expect(server.live.count == 2)
+        let kept = try await device.weir.keptEdits()
+        #expect(kept.map(\.code) == ["conflict", "conflict", "conflict"])
+        let edit = try #require(kept.first { $0.key == .text("a") })
+        #expect(edit.table == "item")
+        #expect(edit.change.contains(#""values":{"title":"mine","note":"my note"}"#))
+        #expect(device.weir.currentStatus.needsAttention == [.keptEdits(3)])
+        try await device.weir.removeKeptEdits(through: kept[0].number)
+        #expect(try await device.weir.keptEdits().count == 2)
+        try await device.weir.removeKeptEdits(through: kept[2].number)
+        #expect(device.weir.currentStatus.needsAttention.isEmpty)
+        // What the user writes then is based on the server's row.
+        try device.run("UPDATE item SET title = 'mine again' WHERE id = 'a'")
+        try await device.weir.sync()
+        #expect(server.live.contains(#"item a {"note":"n","title":"mine again"} 3"#))
+        #expect(try await device.weir.keptEdits().isEmpty)
+    }
+
+    @Test func anEditOfARowThatIsDeletedMeanwhileFollowsTheServersDecision() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        try device.run("UPDATE item SET title = 'late'")
+        server.write("item", "a", nil)
+        try await pull(device, server)
+        // Not before the outcome.
+        #expect(try device.rows() == ["a late n"])
+        try await device.weir.sync()
+        #expect(server.live.isEmpty)
+        #expect(try device.rows().isEmpty)
+        // An insertion that knows of the deletion revives the row.
+        try device.run("INSERT INTO item VALUES ('a', 'again', NULL)")
+        try await device.weir.sync()
+        #expect(server.live.count == 1)
+    }
+
+    @Test func aRowWhoseUniqueValueIsTakenWaitsAndFailsNothing() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(
+            server, "CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, title TEXT UNIQUE, note TEXT)")
+        server.write("item", "b", ["title": "A"])
+        server.write("item", "c", ["title": "C"])
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a A n", "c C -"])
+        let parked = try await device.weir.parkedRows()
+        #expect(parked.map(\.id) == ["b"])
+        #expect(parked.first?.reason.contains("UNIQUE") == true)
+        #expect(device.weir.currentStatus.needsAttention == [.parkedRows(1)])
+        // A newer version of it waits in its place.
+        server.write("item", "b", ["note": "newer"])
+        try await device.weir.sync()
+        #expect(try await device.weir.parkedRows().count == 1)
+        try device.run("UPDATE item SET title = 'free' WHERE id = 'a'")
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a free n", "b A newer", "c C -"])
+        #expect(device.weir.currentStatus.needsAttention.isEmpty)
+    }
+
+    @Test func aTableThatTheAppDoesNotHaveYetAppearsWhenItDoes() async throws {
+        let server = ContractServer(Device.tables.merging(["tag": ["name": "text"]]) { $1 })
+        let device = try await synced(server)
+        server.write("tag", "t", ["name": "old"])
+        server.write("tag", "t", ["name": "new"])
+        try await device.weir.sync()
+        #expect(try await device.weir.parkedRows().map(\.table) == ["tag"])
+        await device.weir.close()
+        try device.run("CREATE TABLE tag (id TEXT PRIMARY KEY, name TEXT)")
+        let updated = try await Weir.open(URL(fileURLWithPath: device.folder.file()), tables: ["item", "tag"])
+        try await updated.attach("abc", server: Device.url, options: Device.options(server))
+        try await updated.sync()
+        #expect(try device.rows("SELECT id || ' ' || name FROM tag") == ["t new"])
+        #expect(try await updated.parkedRows().isEmpty)
+        #expect(try await updated.pendingRows() == 0)
+    }
+
+    @Test func aRowOfAnotherTypeThanTheSchemaSaysWaits() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        let transport = ScriptedTransport { request, _ in
+            var response = try await server.send(request)
+            let text = String(decoding: response.body, as: UTF8.self)
+            response.body = Array(text.replacing(#""title":"B""#, with: #""title":{"is":"no text"}"#).utf8)
+            return response
+        }
+        try await device.attach(transport)
+        server.write("item", "b", ["title": "B"])
+        server.write("item", "c", ["title": "C"])
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a A n", "c C -"])
+        #expect(try await device.weir.parkedRows().map(\.id) == ["b"])
+    }
+
+    @Test func rowsOfALinkedOwnerAreChangedAsTheOwnersAndRemovedWhenItIsRevoked() async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.links = ["friend"] }
+        let device = try await synced(server)
+        server.write("item", "x", ["title": "theirs"], owner: "friend")
+        server.write("item", "y", ["title": "theirs"], owner: "friend")
+        try await device.weir.sync()
+        try device.run("UPDATE item SET title = 'edited' WHERE id = 'x'; DELETE FROM item WHERE id = 'y'")
+        try await device.weir.sync()
+        #expect(server.live.contains { $0.hasPrefix("item x") && $0.contains("edited") })
+        #expect(server.live.count == 2)
+        #expect(try await device.weir.keptEdits().isEmpty)
+        // The owner ends it while an edit is pending.
+        try device.run("UPDATE item SET note = 'unsent' WHERE id = 'x'")
+        server.state.withLock { $0.links = [] }
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a A n"])
+        let kept = try await device.weir.keptEdits()
+        #expect(kept.count == 1 && ["revoked", "not_granted"].contains(kept.first?.code))
+        #expect(kept.first?.change.contains("unsent") == true)
+        #expect(try await device.weir.pendingRows() == 0)
+        #expect(try device.states() == ["a 101 0"])
+        // And begins it again.
+        server.state.withLock { $0.links = ["friend"] }
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a A n", "x edited -"])
+    }
+}
