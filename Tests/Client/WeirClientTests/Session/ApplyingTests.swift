@@ -40,25 +40,42 @@ import WeirClient
         #expect(try device.rows() == ["a mine theirs", "b new -"])
     }
 
-    @Test func whatIsWrittenWhileAPullIsUnderWayAndIsAsTheServerHasItIsNotSent() async throws {
-        let server = ContractServer(Device.tables)
-        let device = try await synced(server)
-        server.write("item", "a", ["title": "theirs"])
+    /// Syncs, and writes with another connection before the first answer arrives.
+    private func sync(_ device: Device, _ server: ContractServer, writing sql: String) async throws -> [String] {
         let path = device.folder.file()
         let transport = ScriptedTransport { request, number in
             let response = try await server.send(request)
             if number == 0 {
                 let database = try Database(path: path)
-                try database.run("UPDATE item SET title = 'theirs'")
+                try database.run(sql)
                 database.close()
             }
             return response
         }
         try await device.attach(transport)
         try await device.weir.sync()
-        #expect(transport.requests.map(\.url.path) == ["/v1/pull"])
-        #expect(try device.rows() == ["a theirs n"])
         #expect(try await device.weir.pendingRows() == 0)
+        return transport.requests.map(\.url.path)
+    }
+
+    @Test func whatIsWrittenWhileAPullIsUnderWayAndIsAsTheServerHasItIsNotSent() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        server.write("item", "a", ["title": "theirs"])
+        let sent = try await sync(device, server, writing: "UPDATE item SET title = 'theirs'")
+        #expect(sent == ["/v1/pull"])
+        #expect(try device.rows() == ["a theirs n"])
+    }
+
+    @Test func aStatementThatHasIgnoredARowDoesNotKeepItFromBeingDeleted() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        server.write("item", "a", nil)
+        let sent = try await sync(
+            device, server, writing: "INSERT OR IGNORE INTO item VALUES ('a', 'ignored', NULL)")
+        #expect(sent == ["/v1/pull"])
+        #expect(try device.rows().isEmpty)
+        #expect(server.live.isEmpty)
     }
 
     @Test func aRepeatedOutcomeDoesNotCoverWhatWasWrittenSince() async throws {

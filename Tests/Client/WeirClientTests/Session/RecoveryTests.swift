@@ -60,6 +60,23 @@ import WeirClient
         }
     }
 
+    @Test func anEditThatWasTakenBackWhileItWasBeingSentIsNotSentAgain() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        try device.run("UPDATE item SET title = 'other' WHERE id = 'a'")
+        try await device.attach(FaultyTransport(server, .lostRequest, at: 0))
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        try device.run("UPDATE item SET title = 'A' WHERE id = 'a'")
+        let applied = server.state.withLock { state in
+            state.refusal = "outcome_expired"
+            return state.applied
+        }
+        try await device.weir.sync()
+        #expect(server.state.withLock { $0.applied } == applied)
+        #expect(try await device.weir.pendingRows() == 0)
+        #expect(try device.rows().first == "a A -")
+    }
+
     /// It must pull before it decides what to send, also if it is killed in between.
     @Test func afterAnOutcomeThatIsNotKnownNothingIsFrozenBeforeAllIsPulled() async throws {
         let server = ContractServer(Device.tables)
