@@ -4,7 +4,7 @@ extension Weir {
     /// Reads the server's event stream until it ends.
     ///
     /// - Parameter event: is called for each event, with whether it names rows that the file lacks.
-    func watch(_ event: @Sendable (_ hasMoved: Bool) async -> Void) async throws {
+    package func watch(_ event: @Sendable (_ hasMoved: Bool) async -> Void) async throws {
         let server = try attached.server
         let keepAlive = try SessionRecord(database: openFile.database).schema()?.limits.keepAlive ?? 15
         // A server that is silent for three comments is gone.

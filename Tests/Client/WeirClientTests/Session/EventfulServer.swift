@@ -33,6 +33,7 @@ final class EventfulServer: Transport {
             return gate
         }
         if let gate {
+            // It ends with the gate, or with the task.
             for await _ in gate {}
             try Task.checkCancellation()
         }

@@ -71,21 +71,25 @@ import WeirClient
         await scene.device.weir.close()
     }
 
-    @Test func anEventOfWhatTheFileHasBeginsNoSession() async throws {
+    @Test func anEventOfWhatTheFileHasIsNoReason() async throws {
         let scene = try await Scene()
-        let head = scene.server.server.write("item", "a", ["title": "A"])
-        try await scene.start()
+        let old = scene.server.server.write("item", "a", ["title": "A"])
+        let weir = scene.device.weir
+        try await weir.attach("abc", server: Device.url, options: scene.options)
+        try await weir.sync()
+        let moved = Signal<Bool>()
+        let watching = Task { try await weir.watch { moved.send($0) } }
         await scene.server.opened.next()
-        try await scene.device.weir.firstSync()
-        try await scene.idle()
-        let count = scene.server.server.requests.count
-        scene.server.event(head: head)
-        let next = scene.server.server.write("item", "b", ["title": "B"])
-        scene.server.event(head: next)
-        while try scene.device.rows().count < 2 { _ = try await scene.status { _ in true } }
-        // The second event alone: one pull.
-        #expect(scene.server.server.requests.count == count + 1)
-        await scene.device.weir.close()
+        scene.server.event(head: old)
+        #expect(await moved.next() == false)
+        let new = scene.server.server.write("item", "b", ["title": "B"])
+        scene.server.event(head: new)
+        #expect(await moved.next() == true)
+        try await weir.sync()
+        scene.server.event(head: new)
+        #expect(await moved.next() == false)
+        scene.server.endEvents()
+        try await watching.value
     }
 
     @Test func aFailureIsShownAndRepeatedAndANudgeShortensThePause() async throws {
@@ -262,6 +266,28 @@ import WeirClient
         try await scene.idle()
         #expect(scene.server.server.live.count == 2)
         await scene.device.weir.close()
+    }
+
+    @Test func aCallThatSyncsEndsWhenWeirIsSuspended() async throws {
+        let scene = try await Scene()
+        try await scene.start()
+        try await scene.device.weir.firstSync()
+        try await scene.idle()
+        let held = scene.server.hold()
+        try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
+        let weir = scene.device.weir
+        let call = Task { try await weir.sync() }
+        while await scene.server.arrived.next() != "POST /v1/sync" {}
+        await weir.suspend()
+        await #expect(throws: (any Error).self) { try await call.value }
+        held.finish()
+        // Nor is the lease held.
+        let other = try await scene.device.otherWeir()
+        try await other.attach("abc", server: Device.url, options: scene.options)
+        try await other.sync()
+        #expect(scene.server.server.live.count == 1)
+        await other.close()
+        await weir.close()
     }
 
     @Test func afterStopNothingIsSentUntilStart() async throws {
