@@ -12,6 +12,8 @@ public enum WeirError: Error, Equatable, Sendable {
     case suspended
     /// ``Weir/attach(_:server:options:token:)`` was not called before.
     case notAttached
+    /// A row cannot have its values again, since a constraint of the app's table does not allow it.
+    case taken(reason: String)
     /// The file is attached to another account, with this name.
     case otherAccount(attached: String)
 }
@@ -28,6 +30,7 @@ extension WeirError: CustomStringConvertible {
         case .closed: "this Weir was closed"
         case .suspended: "this Weir is suspended: call resume before"
         case .notAttached: "the file is not attached to an account: call attach before"
+        case .taken(let reason): "the row cannot have the server's values: \(reason)"
         case .otherAccount(let account): "the file is attached to the account \(account): use a file for each account"
         }
     }

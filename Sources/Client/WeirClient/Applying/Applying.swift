@@ -1,5 +1,5 @@
 /// Applies an answer to the app's file: what became of the batch, the rows, and the vector.
-struct Applying {
+package struct Applying {
     let file: ClientFile
     let schema: ServerSchema
     /// The account's own syncId.
@@ -9,7 +9,7 @@ struct Applying {
     /// How many rows are written in one transaction: some milliseconds, which a write of the app may have to wait.
     static let slice = 250
 
-    init(_ file: ClientFile, _ schema: ServerSchema, account: String) {
+    package init(_ file: ClientFile, _ schema: ServerSchema, account: String) {
         self.file = file
         self.schema = schema
         self.account = account
@@ -30,7 +30,7 @@ struct Applying {
     // MARK: Rows
 
     /// Writes rows, and keeps those that cannot be written now.
-    func write(_ rows: some Sequence<ServerRow>) throws {
+    package func write(_ rows: some Sequence<ServerRow>) throws {
         try file.foldLogs()
         try file.applying { _ in
             try fold()
@@ -173,7 +173,7 @@ struct Applying {
     }
 
     /// Ends an answer: owners that are gone or begin again, the rows that waited, and the vector.
-    func finish(_ answer: SyncAnswer) throws {
+    package func finish(_ answer: SyncAnswer) throws {
         try file.applying { _ in
             try fold()
             for owner in answer.resync { try forget(owner) }

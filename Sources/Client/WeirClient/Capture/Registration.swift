@@ -27,6 +27,8 @@ struct Registration {
         }
         let number = try known ?? addTable(definition.name)
         let (table, added) = try columns(of: definition, number: number, isNew: known == nil)
+        // The server may have values of the new columns, which come when all is pulled again.
+        if known != nil, !added.isEmpty { try database.run("DELETE FROM weir_vector") }
         let mended = try updateTriggers(of: table)
         let cause: CaptureGap.Cause? =
             switch wasListed {

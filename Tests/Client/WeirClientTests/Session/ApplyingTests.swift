@@ -78,6 +78,40 @@ import WeirClient
         #expect(server.live.isEmpty)
     }
 
+    @Test func whatIsDiscardedBecomesTheServersNewest() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        try device.run("INSERT INTO item VALUES ('b', 'B', 'n'), ('c', 'C', 'n'), ('d', 'D', 'n')")
+        try await device.weir.sync()
+        let newest = ["title": "newest"]
+        for id in ["a", "b", "c"] { server.write("item", id, newest) }
+        server.write("item", "d", nil)
+        // A page is applied beneath edits, and the session ends before it freezes them.
+        let path = device.folder.file()
+        let transport = ScriptedTransport { request, _ in
+            let database = try Database(path: path)
+            try database.execute(
+                """
+                UPDATE item SET title = 'mine', note = 'mine' WHERE id IN ('a', 'd'); DELETE FROM item WHERE id = 'b';
+                DELETE FROM item WHERE id = 'c'; INSERT INTO item VALUES ('c', 'again', NULL), ('new', 'new', NULL)
+                """)
+            database.close()
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await server.send(request)
+        }
+        try await device.attach(transport)
+        await #expect(throws: CancellationError.self) { try await device.weir.sync() }
+        #expect(try device.rows() == ["a mine mine", "c again -", "d mine mine", "new new -"])
+        try await device.attach(server)
+        for id in ["a", "b", "c", "d", "new"] { #expect(try await device.weir.discard("ITEM", .text(id)), "\(id)") }
+        #expect(try await device.weir.discard("item", .text("none")) == false)
+        #expect(try await device.weir.pendingRows() == 0)
+        #expect(try device.rows() == ["a newest n", "b newest n", "c newest n"])
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a newest n", "b newest n", "c newest n"])
+        #expect(server.live.count == 3)
+    }
+
     @Test func aRepeatedOutcomeDoesNotCoverWhatWasWrittenSince() async throws {
         for isDeleted in [false, true] {
             let server = ContractServer(Device.tables)
@@ -184,6 +218,23 @@ import WeirClient
         #expect(try device.rows("SELECT id || ' ' || name FROM tag") == ["t new"])
         #expect(try await updated.parkedRows().isEmpty)
         #expect(try await updated.pendingRows() == 0)
+    }
+
+    @Test func aColumnThatTheAppAddsTakesTheServersValues() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device("CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, title TEXT)")
+        try await device.attach(server)
+        for id in ["a", "b"] { server.write("item", id, ["title": id, "note": "n \(id)"]) }
+        try await device.weir.sync()
+        await device.weir.close()
+        try device.run("ALTER TABLE item ADD COLUMN note TEXT")
+        try await device.restart()
+        try device.run("UPDATE item SET note = 'mine' WHERE id = 'b'")
+        try await device.attach(server)
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a a n a", "b b mine"])
+        #expect(server.live.contains { $0.contains("mine") })
+        #expect(try await device.weir.pendingRows() == 0)
     }
 
     @Test func aRowOfAnotherTypeThanTheSchemaSaysWaits() async throws {
