@@ -11,6 +11,13 @@ struct RowWriter {
     let account: String
     /// The columns that the server has, with their types.
     private let columns: [(column: CapturedTable.Column, server: ServerSchema.Table.Column)]
+    /// The columns by the server's names.
+    private let indexes: [String: Int]
+    /// Statements that run for each row, which would take longer to write than to run.
+    private let selectState: String
+    private let selectRow: String
+    private let upsertState: String
+    private let insertWhole: String
 
     /// Why a row cannot be written now.
     struct Unwritable: Error {
@@ -26,6 +33,31 @@ struct RowWriter {
             guard let found = server.column(for: column.name), found.type != .unknown else { return nil }
             return (column, found)
         }
+        indexes = Dictionary(
+            columns.enumerated().map { ($1.server.name, $0) }, uniquingKeysWith: { first, _ in first })
+        let names = [table.quotedKey] + columns.map { quoted($0.column.name) }
+        selectState = "SELECT time_stamp, owner FROM \(table.state) WHERE id = ?1"
+        selectRow = "SELECT \(names.joined(separator: ", ")) FROM \(table.quotedName) WHERE \(Self.isKey(table))"
+        upsertState = """
+            INSERT INTO \(table.state) (id, time_stamp, deleted, owner) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id)
+            DO UPDATE SET time_stamp = excluded.time_stamp, deleted = excluded.deleted, owner = excluded.owner
+            """
+        insertWhole = Self.insertion(into: table, names)
+    }
+
+    /// Whether a row has this key, and not one that is equal in its collation alone.
+    private static func isKey(_ table: CapturedTable) -> String {
+        "\(table.quotedKey) = ?1 AND \(table.quotedKey) = ?1 COLLATE BINARY"
+    }
+
+    private var isKey: String { Self.isKey(table) }
+
+    private static func insertion(into table: CapturedTable, _ names: [String]) -> String {
+        let places = (1...names.count).map { "?\($0)" }
+        return """
+            INSERT INTO \(table.quotedName) (\(names.joined(separator: ", ")))
+            VALUES (\(places.joined(separator: ", ")))
+            """
     }
 
     /// What is known of a row.
@@ -101,34 +133,26 @@ struct RowWriter {
     /// Records the version of a row that the file has.
     func record(_ key: SQLValue, _ timeStamp: Int64, isDeleted: Bool, owner: String?) throws {
         try database.run(
-            """
-            INSERT INTO \(table.state) (id, time_stamp, deleted, owner) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id)
-            DO UPDATE SET time_stamp = excluded.time_stamp, deleted = excluded.deleted, owner = excluded.owner
-            """,
-            [key, .integer(timeStamp), .integer(isDeleted ? 1 : 0), owner.map { .text($0) } ?? .null])
+            upsertState, [key, .integer(timeStamp), .integer(isDeleted ? 1 : 0), owner.map { .text($0) } ?? .null])
     }
 
     func delete(_ key: SQLValue) throws {
         try database.run("DELETE FROM \(table.quotedName) WHERE \(isKey)", [key])
     }
 
-    /// Whether a row has this key, and not one that is equal in its collation alone.
-    private var isKey: String { "\(table.quotedKey) = ?1 AND \(table.quotedKey) = ?1 COLLATE BINARY" }
-
     // MARK: Reading
 
     private func known(_ key: SQLValue, hasEdits: Bool) throws -> Known {
         var known = Known()
-        try database.rows("SELECT time_stamp, owner FROM \(table.state) WHERE id = ?1", [key]) { row in
+        try database.rows(selectState, [key]) { row in
             known.timeStamp = row.integer(at: 0)
             known.owner = row.isNull(at: 1) ? nil : row.string(at: 1)
         }
-        let masks = (0..<table.words).map { "m\($0)" }.joined(separator: ", ")
-        let names = ([table.quotedKey] + columns.map { quoted($0.column.name) }).joined(separator: ", ")
-        try database.rows("SELECT \(names) FROM \(table.quotedName) WHERE \(isKey)", [key]) { row in
+        try database.rows(selectRow, [key]) { row in
             known.values = columns.indices.map { row.value(at: 1 + $0) }
         }
         guard hasEdits else { return known }
+        let masks = (0..<table.words).map { "m\($0)" }.joined(separator: ", ")
         known.edit = try edit("SELECT \(masks) FROM \(table.edit) WHERE id = ?1", key, exists: known.values != nil)
         known.sent = try edit("SELECT \(masks) FROM \(table.sent) WHERE id = ?1", key, exists: known.values != nil)
         return known
@@ -145,7 +169,7 @@ struct RowWriter {
         var values: [(index: Int, value: SQLValue)] = []
         var reader = JSONReader(row.values)
         try reader.object { reader, name in
-            guard let index = columns.firstIndex(where: { $0.server.name == name }) else { return try reader.skip() }
+            guard let index = indexes[name] else { return try reader.skip() }
             let (column, target) = columns[index]
             let canonical = try ValueSpelling.Canonical(&reader, type: target.type)
             let spelling =
@@ -169,7 +193,7 @@ struct RowWriter {
                     [key] + written.map(\.value))
             }
         } else if !isEdited {
-            try insert(key, values.map { (columns[$0.index].column, $0.value) })
+            try insert(key, values.sorted { $0.index < $1.index }.map { (columns[$0.index].column, $0.value) })
         }
         for (side, edit) in [(table.edit, known.edit), (table.sent, known.sent)] {
             guard let edit else { continue }
@@ -219,13 +243,14 @@ struct RowWriter {
     }
 
     private func insert(_ key: SQLValue, _ values: [(column: CapturedTable.Column, value: SQLValue)]) throws {
-        let names = [table.quotedKey] + values.map { quoted($0.column.name) }
-        let places = (1...names.count).map { "?\($0)" }
-        try run(
-            """
-            INSERT INTO \(table.quotedName) (\(names.joined(separator: ", ")))
-            VALUES (\(places.joined(separator: ", ")))
-            """, [key] + values.map(\.value))
+        // As the server sends rows: whole, and in the same order each time.
+        let isWhole =
+            values.count == columns.count && zip(values, columns).allSatisfy { $0.column.number == $1.column.number }
+        let sql =
+            isWhole
+            ? insertWhole
+            : Self.insertion(into: table, [table.quotedKey] + values.map { quoted($0.column.name) })
+        try run(sql, [key] + values.map(\.value))
     }
 
     /// Makes a value the one that an edit's column had before.
