@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -58,7 +57,7 @@ private final class Receiver: NSObject, URLSessionDataDelegate {
     /// Pieces that a reader has not taken yet: URLSession makes them of some 16 KiB, and a page has a few megabytes.
     private static let mostPieces = 8192
 
-    private let responses = Mutex<[Int: Response]>([:])
+    private let responses = Protected<[Int: Response]>([:])
 
     /// Starts a task.
     ///

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// A value that changes, and who observes it.
 final class Broadcast<Value: Equatable & Sendable>: Sendable {
     private struct State {
@@ -9,9 +7,9 @@ final class Broadcast<Value: Equatable & Sendable>: Sendable {
         var isFinished = false
     }
 
-    private let state: Mutex<State>
+    private let state: Protected<State>
 
-    init(_ value: Value) { state = Mutex(State(value: value)) }
+    init(_ value: Value) { state = Protected(State(value: value)) }
 
     var current: Value { state.withLock { $0.value } }
 

@@ -24,12 +24,9 @@ import WeirClient
 
     @Test func aProcessThatIsGoneKeepsNoneWaiting() throws {
         let app = try SyncedApp.withItem()
-        let gone = Process()
-        gone.executableURL = URL(fileURLWithPath: "/bin/true")
-        try gone.run()
-        gone.waitUntilExit()
         let database = app.opened.database
-        try Lease(holder: "gone", process: gone.processIdentifier).take(in: database, now: now)
+        // No system has so many.
+        try Lease(holder: "gone", process: .max).take(in: database, now: now)
         try Lease(holder: "first").take(in: database, now: now)
         // One of another user, which may not be asked, exists.
         try app.run("UPDATE weir_meta SET value = 1 WHERE key = 'lease_process'")

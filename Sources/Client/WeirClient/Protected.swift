@@ -1,0 +1,18 @@
+import Foundation
+
+/// A value that several threads use, one at a time.
+///
+/// Sendable, since the value is reached within the lock alone. (`Mutex` needs newer systems than apps support.)
+final class Protected<Value>: @unchecked Sendable {
+    private let lock = NSLock()
+    private var value: Value
+
+    init(_ value: sending Value) { self.value = value }
+
+    /// Runs a closure that must be short and may not wait.
+    func withLock<Result>(_ body: (inout Value) -> sending Result) -> sending Result {
+        lock.lock()
+        defer { lock.unlock() }
+        return body(&value)
+    }
+}
