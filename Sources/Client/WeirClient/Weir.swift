@@ -33,6 +33,8 @@ public actor Weir {
     /// Whether the app has called ``start()``, and not ``stop()``.
     var isStarted = false
     var isSuspended = false
+    /// Whether the last session did not begin since another process has the lease.
+    var isLeasedElsewhere = false
     private(set) var isClosed = false
     /// What the file was like when it was last looked at for writes.
     var dataVersion: Int64?
@@ -42,6 +44,12 @@ public actor Weir {
         queue = QueueExecutor(label: "weir")
         self.path = path
         tableNames = tables
+    }
+
+    deinit {
+        runner?.task.cancel()
+        statuses.finish()
+        changes.finish()
     }
 
     /// SQLite's calls block, so they have a queue of their own.

@@ -93,7 +93,8 @@ extension Weir {
         } hasWrites: { [weak self] in
             try await self?.hasNewWrites() ?? false
         } watch: { [weak self] event in
-            try await self?.watch(event)
+            let weir = { @Sendable [weak self] in self }
+            try await Weir.watch(weir, event)
         } isIdle: { [weak self] due in
             await self?.showIdle(due)
         }
@@ -153,7 +154,7 @@ extension Weir {
     }
 
     private func showIdle(_ due: Duration?) {
-        let hasFailed = statuses.current.lastError != nil
+        let hasFailed = statuses.current.lastError != nil || isLeasedElsewhere
         statuses.update { status in
             if status.phase != .suspended { status.phase = hasFailed && due != nil ? .waiting : .idle }
         }

@@ -12,6 +12,7 @@ extension Weir {
         do {
             try attachment.lease.take(in: database, now: attachment.options.now())
             defer { release(attachment.lease, in: database) }
+            isLeasedElsewhere = false
             let before = try openFile.pendingRows()
             statuses.update { ($0.phase, $0.pendingRows) = (.syncing, before) }
             let held = try await exchangeAll(attachment)
@@ -27,7 +28,10 @@ extension Weir {
             // What a cancelled request throws is of no interest.
             try Task.checkCancellation()
             switch error {
-            case is LeaseHeld, is CancellationError, WeirError.suspended, WeirError.closed: throw error
+            case is LeaseHeld:
+                isLeasedElsewhere = true
+                throw error
+            case is CancellationError, WeirError.suspended, WeirError.closed: throw error
             default:
                 let failure = SyncError(error)
                 statuses.update { $0.fail(failure) }

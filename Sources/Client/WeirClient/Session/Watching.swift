@@ -3,20 +3,30 @@ import Foundation
 extension Weir {
     /// Reads the server's event stream until it ends.
     ///
-    /// - Parameter event: is called for each event, with whether it names rows that the file lacks.
-    package func watch(_ event: @Sendable (_ hasMoved: Bool) async -> Void) async throws {
-        let server = try attached.server
-        let keepAlive = try SessionRecord(database: openFile.database).schema()?.limits.keepAlive ?? 15
-        // A server that is silent for three comments is gone.
-        let stream = try await server.open("v1/watch", timeout: 3 * TimeInterval(keepAlive), as: server.caller())
+    /// It does not keep the Weir, which an app ends with its last reference.
+    ///
+    /// - Parameters:
+    ///   - weir: the Weir, while there is one.
+    ///   - event: is called for each event, with whether it names rows that the file lacks.
+    package static func watch(
+        _ weir: @Sendable () -> Weir?, _ event: @Sendable (_ hasMoved: Bool) async -> Void
+    ) async throws {
+        guard let stream = try await weir()?.openEvents() else { throw CancellationError() }
         var parser = EventParser()
         for try await piece in stream.pieces {
             for message in try parser.read(piece) where message.name == "head" {
                 let head = try JSONDecoder().decode(Head.self, from: Data(message.data.utf8))
-                await event(try isNew(head))
+                await event(try await weir()?.isNew(head) ?? false)
             }
         }
         try Task.checkCancellation()
+    }
+
+    private func openEvents() async throws -> TransportStream {
+        let server = try attached.server
+        let keepAlive = try SessionRecord(database: openFile.database).schema()?.limits.keepAlive ?? 15
+        // A server that is silent for three comments is gone.
+        return try await server.open("v1/watch", timeout: 3 * TimeInterval(keepAlive), as: server.caller())
     }
 
     /// The newest timeStamp of an owner's rows.

@@ -2,6 +2,7 @@ import Foundation
 import Seeded
 import Synchronization
 import TestClocks
+import TestResources
 import TestSignals
 import Testing
 import WeirClient
@@ -78,7 +79,7 @@ import WeirClient
         try await weir.attach("abc", server: Device.url, options: scene.options)
         try await weir.sync()
         let moved = Signal<Bool>()
-        let watching = Task { try await weir.watch { moved.send($0) } }
+        let watching = Task { try await Weir.watch({ weir }) { moved.send($0) } }
         await scene.server.opened.next()
         scene.server.event(head: old)
         #expect(await moved.next() == false)
@@ -217,6 +218,27 @@ import WeirClient
         #expect(try await weir.sync())
         #expect(try await weir.pendingRows() == 0)
         await other.close()
+    }
+
+    @Test func aRunningWeirWaitsForAnotherProcessAndEndsWithItsLastReference() async throws {
+        let scene = try await Scene()
+        try await scene.device.weir.attach("abc", server: Device.url, options: scene.options)
+        let database = try Database(path: scene.device.folder.file())
+        try Lease(holder: "other", process: 1).take(in: database, now: Date())
+        var other: Weir? = try await scene.device.otherWeir()
+        let statuses = try #require(other?.status)
+        try await other?.attach("abc", server: Device.url, options: scene.options)
+        try await other?.start()
+        var phases: [SyncStatus.Phase] = []
+        for await status in statuses {
+            phases.append(status.phase)
+            if status.phase == .waiting { break }
+        }
+        #expect(phases.last == .waiting)
+        let last = try #require(other?.status)
+        other = nil
+        for await _ in last {}
+        database.close()
     }
 
     @Test func aWriteThatAnotherProcessHasLookedAtIsStillNoticed() async throws {
