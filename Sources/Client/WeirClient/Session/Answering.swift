@@ -53,13 +53,18 @@ extension Weir {
         if isRefused || !answer.resync.isEmpty { try record.setMustDrain(true) }
         let applying = Applying(file, schema.schema, account: answer.syncID)
         if let batch = answer.batch { try applying.complete(batch) }
+        let clock = attachment.options.clock
+        // A first sync is waited for; later the app's writes come first.
+        let pauses = try record.isComplete
         var rest = answer.changes[...]
         while !rest.isEmpty {
+            let began = clock.now()
             try applying.write(rest.prefix(Applying.slice))
             rest = rest.dropFirst(Applying.slice)
             if !rest.isEmpty {
-                // The app's own writes, and the app's calls of Weir.
+                // The app's writes and its calls of Weir have as long as the slice took.
                 await Task.yield()
+                if pauses { try await clock.sleep(clock.now() + (clock.now() - began)) }
                 try Task.checkCancellation()
                 guard try openFile === file else { throw CancellationError() }
                 try attachment.lease.take(in: file.database, now: attachment.options.now())
