@@ -5,6 +5,8 @@ package final class ClientFile {
     package let database: Database
     package let tables: [CapturedTable]
     package let gaps: [CaptureGap]
+    /// By the server's table, after which of the rows that could not be written the next ones are tried; `nil` to begin with the first.
+    var lastTried: [String: ParkedRows.Position] = [:]
 
     /// Opens the file and captures the changes of these tables from now on.
     package init(path: String, tables names: [String]) throws {

@@ -4,7 +4,7 @@ package struct Applying {
     let schema: ServerSchema
     /// The account's own syncId.
     let account: String
-    private let writers: [String: RowWriter]
+    let writers: [String: RowWriter]
 
     /// How many rows are written in one transaction: some milliseconds, which a write of the app may have to wait.
     static let slice = 250
@@ -21,9 +21,9 @@ package struct Applying {
         self.writers = writers
     }
 
-    private var database: Database { file.database }
+    var database: Database { file.database }
 
-    private func fold() throws {
+    func fold() throws {
         for table in file.tables { try LogFolding(table: table).fold(in: database) }
     }
 
@@ -40,7 +40,7 @@ package struct Applying {
     }
 
     /// What rows need not be asked for one by one.
-    private struct WriteState {
+    struct WriteState {
         /// The numbers of tables with edits.
         var edited: Set<Int> = []
         let hasParked: Bool
@@ -54,15 +54,18 @@ package struct Applying {
         }
     }
 
-    private func write(_ row: ServerRow, _ state: WriteState) throws {
+    /// - Returns: whether it was written, or was there already.
+    @discardableResult
+    func write(_ row: ServerRow, _ state: WriteState) throws -> Bool {
         let key: [SQLValue] = [.text(row.table), .text(row.id), .text(row.syncID)]
         do {
             guard let writer = writers[row.table] else {
                 throw RowWriter.Unwritable(reason: "the app does not sync such a table")
             }
             try writer.write(row, hasEdits: state.edited.contains(writer.table.number))
-            guard state.hasParked else { return }
+            guard state.hasParked else { return true }
             try database.run("DELETE FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3", key)
+            return true
         } catch let error as RowWriter.Unwritable {
             try database.run(
                 """
@@ -71,16 +74,7 @@ package struct Applying {
                 time_stamp = excluded.time_stamp, reason = excluded.reason, row = excluded.row
                 WHERE excluded.time_stamp >= time_stamp
                 """, key + [.integer(row.timeStamp), .text(error.reason), .blob(Array(row.json))])
-        }
-    }
-
-    /// Tries again to write the rows that could not be written before.
-    private func writeParked() throws {
-        let parked = try database.map("SELECT row FROM weir_parked ORDER BY sync_id, time_stamp") { $0.bytes(at: 0) }
-        let state = try WriteState(file)
-        for json in parked {
-            var reader = JSONReader(json)
-            try write(try ServerRow(&reader), state)
+            return false
         }
     }
 
@@ -172,13 +166,13 @@ package struct Applying {
             ])
     }
 
-    /// Ends an answer: owners that are gone or begin again, the rows that waited, and the vector.
+    /// Ends an answer: the rows that waited, owners that are gone or begin again, and the vector.
     package func finish(_ answer: SyncAnswer) throws {
+        try ParkedRows(applying: self).tryAgain()
         try file.applying { _ in
             try fold()
             for owner in answer.resync { try forget(owner) }
             for owner in answer.revoked { try revoke(owner) }
-            try writeParked()
             try Vector(database: database).update(answer)
         }
     }

@@ -94,9 +94,11 @@ struct RowWriter {
 
     /// Writes a row, unless the file has it in a later version.
     ///
-    /// - Parameter hasEdits: whether the table has edits, which are looked for then.
+    /// - Parameters:
+    ///   - hasEdits: whether the table has edits, which are looked for then.
+    ///   - removed: what the row had before it was removed to free its unique values.
     /// - Throws: `Unwritable`; then nothing was changed.
-    func write(_ row: ServerRow, hasEdits: Bool) throws {
+    func write(_ row: ServerRow, hasEdits: Bool, removed: RemovedRow? = nil) throws {
         guard let key = table.definition.keyKind.key(ofID: row.id) else {
             throw Unwritable(reason: "its id is no key of the table")
         }
@@ -115,7 +117,8 @@ struct RowWriter {
             }
         } else {
             do {
-                try write(try values(row, known), key, known)
+                let values = try values(row, like: known.values ?? removed.map(serverValues))
+                try write(values, key, known, removed)
             } catch let error as JSONReader.Malformed {
                 throw Unwritable(reason: "its values are not those of the schema: \(error.expected) is expected")
             }
@@ -165,7 +168,9 @@ struct RowWriter {
     }
 
     /// The values that a row has, by the table's columns; those that are absent have none.
-    private func values(_ row: ServerRow, _ known: Known) throws -> [(index: Int, value: SQLValue)] {
+    ///
+    /// - Parameter present: the values that the row has now, whose spelling is kept.
+    private func values(_ row: ServerRow, like present: [SQLValue]?) throws -> [(index: Int, value: SQLValue)] {
         var values: [(index: Int, value: SQLValue)] = []
         var reader = JSONReader(row.values)
         try reader.object { reader, name in
@@ -173,7 +178,7 @@ struct RowWriter {
             let (column, target) = columns[index]
             let canonical = try ValueSpelling.Canonical(&reader, type: target.type)
             let spelling =
-                known.values.flatMap { ValueSpelling(of: $0[index], type: target.type) }
+                present.flatMap { ValueSpelling(of: $0[index], type: target.type) }
                 ?? ValueSpelling(affinity: column.definition.affinity, type: target.type)
             values.append((index, spelling.value(of: canonical)))
         }
@@ -182,7 +187,9 @@ struct RowWriter {
 
     // MARK: Writing
 
-    private func write(_ values: [(index: Int, value: SQLValue)], _ key: SQLValue, _ known: Known) throws {
+    private func write(
+        _ values: [(index: Int, value: SQLValue)], _ key: SQLValue, _ known: Known, _ removed: RemovedRow?
+    ) throws {
         let isEdited = known.edit != nil || known.sent != nil
         if known.values != nil {
             let written = values.filter { !isEdited || !known.isPending(columns[$0.index].column) }
@@ -193,7 +200,11 @@ struct RowWriter {
                     [key] + written.map(\.value))
             }
         } else if !isEdited {
-            try insert(key, values.sorted { $0.index < $1.index }.map { (columns[$0.index].column, $0.value) })
+            let given = values.sorted { $0.index < $1.index }
+                .map { (column: columns[$0.index].column, value: $0.value) }
+            // What the server does not say stays as it was.
+            let others = removed?.values.filter { other in !given.contains { $0.column.number == other.column.number } }
+            try insert(key, given + (others ?? []))
         }
         for (side, edit) in [(table.edit, known.edit), (table.sent, known.sent)] {
             guard let edit else { continue }
@@ -263,6 +274,34 @@ struct RowWriter {
             UPDATE \(side) SET \(column.side) = ?2,
             \(word) = CASE v0 WHEN -1 THEN \(word) ELSE \(word) | \(column.bit) END WHERE id = ?1
             """, [key, value])
+    }
+}
+
+/// A row that was removed from its table for a moment, so that others can take its unique values.
+struct RemovedRow {
+    let values: [(column: CapturedTable.Column, value: SQLValue)]
+}
+
+extension RowWriter {
+    /// Removes a row that is about to be written again.
+    ///
+    /// - Returns: `nil`, with nothing removed, for a row that is not in the table, has an edit, or has a later version there.
+    func remove(_ row: ServerRow) throws -> RemovedRow? {
+        guard !row.isDeleted, let key = table.definition.keyKind.key(ofID: row.id) else { return nil }
+        let timeStamp = try database.integer("SELECT time_stamp FROM \(table.state) WHERE id = ?1", [key])
+        if let timeStamp, timeStamp > row.timeStamp { return nil }
+        let edits = "SELECT 1 FROM \(table.edit) WHERE id = ?1 UNION ALL SELECT 1 FROM \(table.sent) WHERE id = ?1"
+        if try database.value(edits, [key]) != nil { return nil }
+        let names = ([table.quotedKey] + table.columns.map { quoted($0.name) }).joined(separator: ", ")
+        let found = try database.map("SELECT \(names) FROM \(table.quotedName) WHERE \(isKey)", [key]) { values in
+            RemovedRow(values: table.columns.enumerated().map { ($1, values.value(at: 1 + $0)) })
+        }.first
+        if found != nil { try delete(key) }
+        return found
+    }
+
+    private func serverValues(_ removed: RemovedRow) -> [SQLValue] {
+        columns.map { column, _ in removed.values.first { $0.column.number == column.number }?.value ?? .null }
     }
 }
 

@@ -1,0 +1,136 @@
+import Synchronization
+import TestResources
+import Testing
+import WeirClient
+
+/// Rows of the server that the app's table cannot have as they are, or not yet.
+@Suite struct ParkedRowsTests {
+    private static let sql = """
+        CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, title TEXT UNIQUE, note TEXT, local TEXT);
+        CREATE TABLE child (id INTEGER PRIMARY KEY, item TEXT REFERENCES item ON DELETE CASCADE)
+        """
+
+    /// A device that has the rows `a` to `e`, whose titles are 1 to 5.
+    private func synced(_ server: ContractServer) async throws -> Device {
+        let device = try await Device(Self.sql)
+        for (number, id) in ["a", "b", "c", "d", "e"].enumerated() {
+            server.write("item", id, ["title": "\(number + 1)"])
+        }
+        try await device.attach(server)
+        try await device.weir.sync()
+        // What Weir knows nothing of.
+        try device.run(
+            """
+            UPDATE item SET local = 'of ' || id; INSERT INTO child VALUES (1, 'a'), (2, 'b');
+            """)
+        try await device.weir.sync()
+        #expect(try await device.weir.pendingRows() == 0)
+        return device
+    }
+
+    private func expect(
+        _ device: Device, _ rows: [String], _ parked: [String] = [], sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let found = try device.rows("SELECT id || title || ' ' || ifnull(local, '-') FROM item ORDER BY id")
+        #expect(found == rows, sourceLocation: sourceLocation)
+        #expect(try await device.weir.parkedRows().map(\.id) == parked, sourceLocation: sourceLocation)
+        #expect(try await device.weir.pendingRows() == 0, sourceLocation: sourceLocation)
+        #expect(try device.rows("SELECT count(*) FROM child") == ["2"], sourceLocation: sourceLocation)
+    }
+
+    @Test func rowsThatHaveExchangedUniqueValuesAreWrittenTogether() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        server.write("item", "a", ["title": "2"])
+        server.write("item", "b", ["title": "3"])
+        server.write("item", "c", ["title": "1"])
+        server.write("item", "d", ["title": "5"])
+        server.write("item", "e", ["title": "4"])
+        try await device.weir.sync()
+        try await expect(device, ["a2 of a", "b3 of b", "c1 of c", "d5 of d", "e4 of e"])
+        // And they are written to as before.
+        try device.run("UPDATE item SET note = 'n' WHERE id = 'a'")
+        try await device.weir.sync()
+        #expect(server.live.contains { $0.hasPrefix(#"item a {"note":"n","title":"2"}"#) })
+    }
+
+    @Test func rowsThatAreMovedByOnePlaceAreWritten() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        for (number, id) in ["a", "b", "c", "d", "e"].enumerated() {
+            server.write("item", id, ["title": "\(number + 2)"])
+        }
+        server.write("item", "new", ["title": "1"])
+        try await device.weir.sync()
+        try await expect(device, ["a2 of a", "b3 of b", "c4 of c", "d5 of d", "e6 of e", "new1 -"])
+    }
+
+    @Test func aRowThatCannotTakePartInAnExchangeHoldsUpNoOther() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        try device.run("INSERT INTO item (id, title) VALUES ('own', 'taken')")
+        server.write("item", "a", ["title": "2"])
+        server.write("item", "b", ["title": "1"])
+        server.write("item", "c", ["title": "taken"])
+        server.write("item", "d", ["title": "3"])
+        try await device.weir.sync()
+        // c keeps its title, which d waits for.
+        try await expect(
+            device, ["a2 of a", "b1 of b", "c3 of c", "d4 of d", "e5 of e", "owntaken -"], ["c", "d"])
+        try device.run("UPDATE item SET title = 'free' WHERE id = 'own'")
+        try await device.weir.sync()
+        try await expect(
+            device, ["a2 of a", "b1 of b", "ctaken of c", "d3 of d", "e5 of e", "ownfree -"])
+    }
+
+    @Test func aRowWithAnEditTakesNoPartInAnExchangeAndKeepsTheEdit() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        server.write("item", "a", ["title": "2"])
+        server.write("item", "b", ["title": "1"])
+        // Written while the pull is under way.
+        let path = device.folder.file()
+        try await device.attach(
+            ScriptedTransport { request, number in
+                let response = try await server.send(request)
+                if number == 0 {
+                    let database = try Database(path: path)
+                    try database.run("UPDATE item SET note = 'mine' WHERE id = 'a'")
+                    database.close()
+                }
+                return response
+            })
+        try await device.weir.sync()
+        #expect(server.live.contains { $0.hasPrefix(#"item a {"note":"mine","title":"2"}"#) })
+        try await device.weir.sync()
+        try await expect(device, ["a2 of a", "b1 of b", "c3 of c", "d4 of d", "e5 of e"])
+    }
+
+    @Test func manyRowsThatStayImpossibleAreTriedInTurns() async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.pageRows = 10_000 }
+        let device = try await Device(
+            "CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, title TEXT CHECK (title <> 'bad'), note TEXT)")
+        try await device.attach(server)
+        for number in 0..<2500 { server.write("item", "i\(number)", ["title": "bad"]) }
+        server.write("item", "a", ["title": "good"])
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a good -"])
+        #expect(try await device.weir.parkedRows().count == 2500)
+        // A constraint that the app gives up, by the twelve steps.
+        await device.weir.close()
+        try device.run(
+            """
+            CREATE TABLE other (id TEXT PRIMARY KEY NOT NULL, title TEXT, note TEXT);
+            INSERT INTO other SELECT * FROM item; DROP TABLE item; ALTER TABLE other RENAME TO item
+            """)
+        try await device.restart()
+        try await device.attach(server)
+        for number in 1...3 {
+            server.write("item", "a", ["title": "\(number)"])
+            try await device.weir.sync()
+        }
+        #expect(try await device.weir.parkedRows().isEmpty)
+        #expect(try device.rows("SELECT count(*) FROM item") == ["2501"])
+    }
+}
