@@ -7,7 +7,7 @@ package struct Applying {
     let writers: [String: RowWriter]
 
     /// How many rows are written in one transaction: some milliseconds, which a write of the app may have to wait.
-    static let slice = 250
+    package static let slice = 250
 
     package init(_ file: ClientFile, _ schema: ServerSchema, account: String) {
         self.file = file

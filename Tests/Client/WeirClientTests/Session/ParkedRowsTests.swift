@@ -86,7 +86,7 @@ import WeirClient
     @Test func aRowWithAnEditTakesNoPartInAnExchangeAndKeepsTheEdit() async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server)
-        server.write("item", "a", ["title": "2"])
+        server.write("item", "a", ["title": "2", "note": "theirs"])
         server.write("item", "b", ["title": "1"])
         // Written while the pull is under way.
         let path = device.folder.file()
@@ -106,31 +106,25 @@ import WeirClient
         try await expect(device, ["a2 of a", "b1 of b", "c3 of c", "d4 of d", "e5 of e"])
     }
 
-    @Test func manyRowsThatStayImpossibleAreTriedInTurns() async throws {
+    @Test func manyRowsThatStayImpossibleDelayNoOtherForLong() async throws {
         let server = ContractServer(Device.tables)
         server.state.withLock { $0.pageRows = 10_000 }
         let device = try await Device(
-            "CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, title TEXT CHECK (title <> 'bad'), note TEXT)")
+            "CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, title TEXT UNIQUE CHECK (title <> 'bad'), note TEXT)")
         try await device.attach(server)
         for number in 0..<2500 { server.write("item", "i\(number)", ["title": "bad"]) }
-        server.write("item", "a", ["title": "good"])
+        server.write("item", "a", ["title": "taken"])
+        server.write("item", "z", ["title": "taken"])
         try await device.weir.sync()
-        #expect(try device.rows() == ["a good -"])
-        #expect(try await device.weir.parkedRows().count == 2500)
-        // A constraint that the app gives up, by the twelve steps.
-        await device.weir.close()
-        try device.run(
-            """
-            CREATE TABLE other (id TEXT PRIMARY KEY NOT NULL, title TEXT, note TEXT);
-            INSERT INTO other SELECT * FROM item; DROP TABLE item; ALTER TABLE other RENAME TO item
-            """)
-        try await device.restart()
-        try await device.attach(server)
+        #expect(try device.rows() == ["a taken -"])
+        #expect(try await device.weir.parkedRows().count == 2501)
+        // What waits behind all of them is tried with one of the next answers.
+        try device.run("UPDATE item SET title = 'free'")
         for number in 1...3 {
-            server.write("item", "a", ["title": "\(number)"])
+            server.write("item", "a", ["note": "\(number)"])
             try await device.weir.sync()
         }
-        #expect(try await device.weir.parkedRows().isEmpty)
-        #expect(try device.rows("SELECT count(*) FROM item") == ["2501"])
+        #expect(try device.rows() == ["a free 3", "z taken -"])
+        #expect(try await device.weir.parkedRows().count == 2500)
     }
 }
