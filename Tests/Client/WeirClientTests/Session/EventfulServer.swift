@@ -11,7 +11,7 @@ final class EventfulServer: Transport {
     /// Is sent when an event stream is opened.
     let opened = Signal<Void>()
     private let events = Mutex<AsyncThrowingStream<[UInt8], any Error>.Continuation?>(nil)
-    private let gate = Mutex<AsyncStream<Void>?>(nil)
+    private let gate = Mutex<Gate?>(nil)
     private let refusal = Mutex<TransportResponse?>(nil)
 
     init(_ server: ContractServer) { self.server = server }
@@ -19,18 +19,37 @@ final class EventfulServer: Transport {
     /// Answers each request with this from now on; `nil`: as the server does.
     func refuse(_ response: TransportResponse?) { refusal.withLock { $0 = response } }
 
-    /// Holds the next response back until the continuation finishes.
-    func hold() -> AsyncStream<Void>.Continuation {
+    /// Where a response is held back.
+    private struct Gate {
+        let request: String?
+        /// How many such requests are answered before.
+        var passing: Int
+        let stream: AsyncStream<Void>
+    }
+
+    /// Holds a response back until the continuation finishes.
+    ///
+    /// - Parameters:
+    ///   - request: such as `POST /v1/pull`; any by default.
+    ///   - count: how many of these requests are answered before.
+    func hold(_ request: String? = nil, after count: Int = 0) -> AsyncStream<Void>.Continuation {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
-        gate.withLock { $0 = stream }
+        gate.withLock { $0 = Gate(request: request, passing: count, stream: stream) }
         return continuation
     }
 
     func send(_ request: TransportRequest) async throws -> TransportResponse {
-        arrived.send("\(request.method) \(request.url.path)")
-        let gate = gate.withLock { gate in
-            defer { gate = nil }
-            return gate
+        let name = "\(request.method) \(request.url.path)"
+        arrived.send(name)
+        let gate = gate.withLock { gate -> AsyncStream<Void>? in
+            guard var held = gate, held.request == nil || held.request == name else { return nil }
+            if held.passing == 0 {
+                gate = nil
+                return held.stream
+            }
+            held.passing -= 1
+            gate = held
+            return nil
         }
         if let gate {
             // It ends with the gate, or with the task.

@@ -141,17 +141,16 @@ import WeirClient
         try await scene.device.weir.attach("abc", server: Device.url, options: options)
         while await scene.server.arrived.next() != "POST /v1/pull" {}
         let weir = scene.device.weir
+        let held = scene.server.hold("POST /v1/pull", after: 2)
         let session = Task { try await weir.sync(until: Date(timeIntervalSince1970: 1030)) }
         // The schema and two pages; the third is held back.
-        for _ in 0..<2 { _ = await scene.server.arrived.next() }
-        let held = scene.server.hold()
-        while try scene.device.rows().count < 5 { _ = await scene.server.arrived.next() }
+        for _ in 0..<4 { _ = await scene.server.arrived.next() }
         await scene.clock.sleeper(until: .seconds(30))
         scene.clock.advance(by: .seconds(30))
         let isOver = try await session.value
         let count = try scene.device.rows().count
         #expect(!isOver)
-        #expect(count >= 5 && count < 20)
+        #expect(count == 10)
         #expect(!weir.currentStatus.isComplete)
         held.finish()
         #expect(try await weir.sync())
@@ -269,7 +268,7 @@ import WeirClient
         await scene.server.opened.next()
         try await scene.device.weir.firstSync()
         // In the middle of a session.
-        let held = scene.server.hold()
+        let held = scene.server.hold("POST /v1/sync")
         try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
         await scene.device.weir.nudge()
         while await scene.server.arrived.next() != "POST /v1/sync" {}
@@ -295,7 +294,7 @@ import WeirClient
         try await scene.start()
         try await scene.device.weir.firstSync()
         try await scene.idle()
-        let held = scene.server.hold()
+        let held = scene.server.hold("POST /v1/sync")
         try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
         let weir = scene.device.weir
         let call = Task { try await weir.sync() }
