@@ -94,7 +94,11 @@ package struct Applying {
             let changes = try SentChange.all(in: batch)
             for table in file.tables {
                 for sent in try SentRow.all(of: table, in: database) {
-                    try complete(sent, of: table, outcome, changes[sent.position])
+                    if outcome.isToBeRepeated(sent.position) {
+                        try Thawing(database: database).thaw(table, sent.key)
+                    } else {
+                        try complete(sent, of: table, outcome, changes[sent.position])
+                    }
                 }
             }
             try database.run("DELETE FROM weir_batch")
@@ -105,8 +109,6 @@ package struct Applying {
         _ sent: SentRow, of table: CapturedTable, _ outcome: BatchOutcome, _ change: ArraySlice<UInt8>
     ) throws {
         let result = outcome.results[sent.position]
-        let thawing = Thawing(database: database)
-        if ["batch_rows_too_large", "batch_aborted"].contains(result.code) { return try thawing.thaw(table, sent.key) }
         try database.run("DELETE FROM \(table.sent) WHERE id = ?1", [sent.key])
         let server = schema.table(for: table.name)
         guard let writer = server.flatMap({ writers[$0.name] }) else { return }
@@ -223,6 +225,27 @@ package struct Applying {
             }
         }
         try database.run("DELETE FROM weir_parked WHERE sync_id = ?1", [.text(owner)])
+    }
+}
+
+extension BatchOutcome {
+    /// Whether a change was not stored for reasons of its batch alone, and may be in another one.
+    ///
+    /// Where another change of an atomic batch was not stored for its own sake, none of them is repeated: the deletion under a row's
+    /// old key without the insertion under its new one would remove the row.
+    fileprivate func isToBeRepeated(_ position: Int) -> Bool {
+        switch results[position].code {
+        case "batch_rows_too_large": true
+        case "batch_aborted":
+            !results.contains { result in
+                switch result.status {
+                case .applied, .deleted: false
+                case .conflict: true
+                case .refused: result.code != "batch_aborted" && result.code != "batch_rows_too_large"
+                }
+            }
+        default: false
+        }
     }
 }
 

@@ -87,6 +87,8 @@ private final class Receiver: NSObject, URLSessionDataDelegate {
         for (name, value) in response.allHeaderFields {
             if let name = name as? String, let value = value as? String { headers[name.lowercased()] = value }
         }
+        // The reader has the head as soon as it is yielded, and lets go of the stream that it comes by: no reason to cancel the task.
+        found.head.onTermination = nil
         found.head.yield(TransportStream(status: response.statusCode, headers: headers, pieces: pieces))
         found.head.finish()
         completionHandler(.allow)

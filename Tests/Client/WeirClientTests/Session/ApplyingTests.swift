@@ -164,6 +164,22 @@ import WeirClient
         #expect(try await device.weir.keptEdits().isEmpty)
     }
 
+    /// A key change is an insertion and a deletion; the deletion alone would remove the row.
+    @Test func aRowWhoseNewKeyIsTakenStaysUnderItsOldOne() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        server.state.withLock { $0.policy = "checkBase" }
+        server.write("item", "z", ["title": "theirs", "note": "t"])
+        try device.run("UPDATE item SET id = 'z', title = 'mine' WHERE id = 'a'")
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a A n", "z theirs t"])
+        #expect(server.live == [#"item a {"note":"n","title":"A"} 1"#, #"item z {"note":"t","title":"theirs"} 1"#])
+        let kept = try await device.weir.keptEdits()
+        #expect(kept.map { "\($0.code) \($0.key)" }.sorted() == ["batch_aborted 'a'", "conflict 'z'"])
+        #expect(kept.contains { $0.change.contains("mine") })
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
     @Test func anEditOfARowThatIsDeletedMeanwhileFollowsTheServersDecision() async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server)

@@ -171,7 +171,19 @@ extension ContractServer.State {
         if code == nil, let newest = known.keys.max(), number < newest { code = "outcome_expired" }
         if let code { return ["batch": number, "refused": ["code": code, "message": code]] }
         applied += 1
-        let results = changes.map { apply($0, device) }
+        let before = self
+        var results = changes.map { apply($0, device) }
+        let isStored = results.map { ["applied", "deleted"].contains($0["status"] as? String) }
+        if body["atomic"] as? Bool == true, isStored.contains(false) {
+            self = before
+            for index in changes.indices where isStored[index] {
+                let change = changes[index]
+                results[index] = [
+                    "status": "refused", "code": "batch_aborted", "message": "another change was not stored",
+                    "key": "\(change["table"] ?? "") \(change["id"] ?? "")",
+                ]
+            }
+        }
         outcomes[device, default: [:]][number] = ContractServer.Outcome(content: content, results: results)
         return shown(results, number, from: 0)
     }
