@@ -307,12 +307,16 @@ extension RowWriter {
 
 extension KeyKind {
     /// The key that an id of the contract is; `nil` if it can be none.
+    ///
+    /// Ids are compared byte by byte: `007` and `7` are two rows of the server, and cannot both be the row 7.
     func key(ofID id: String) -> SQLValue? {
-        switch self {
-        case .integer: Int64(id).map { .integer($0) }
-        case .text: .text(id)
-        case .uuid: UUIDText.bytes(of: Array(id.utf8)).map { .blob($0) }
-        }
+        let key: SQLValue? =
+            switch self {
+            case .integer: Int64(id).map { .integer($0) }
+            case .text: .text(id)
+            case .uuid: UUIDText.bytes(of: Array(id.utf8)).map { .blob($0) }
+            }
+        return key.flatMap { self.id(of: $0) == Array(id.utf8) ? $0 : nil }
     }
 }
 

@@ -197,6 +197,26 @@ import WeirClient
         #expect(server.live.count == 1)
     }
 
+    @Test(arguments: [
+        ("INTEGER PRIMARY KEY", "7", ["007", "+7", "7.0", "seven"]),
+        (
+            "BLOB PRIMARY KEY", "0a112233-4455-6677-8899-aabbccddeeff",
+            ["0A112233-4455-6677-8899-AABBCCDDEEFF", "0a112233445566778899aabbccddeeff", "x"]
+        ),
+    ]) func aRowWhoseIdNoKeyIsSpelledLikeWaits(type: String, id: String, others: [String]) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device("CREATE TABLE item (id \(type), title TEXT, note TEXT)")
+        try await device.attach(server)
+        for other in [id] + others { server.write("item", other, ["title": other]) }
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT title FROM item") == [id])
+        #expect(try await device.weir.parkedRows().map(\.id).sorted() == others.sorted())
+        // An edit is one of the row that has this id.
+        try device.run("UPDATE item SET title = 'mine'")
+        try await device.weir.sync()
+        #expect(server.live.filter { $0.contains("mine") } == [#"item \#(id) {"title":"mine"} 2"#])
+    }
+
     @Test func aRowWhoseUniqueValueIsTakenWaitsAndFailsNothing() async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(
