@@ -9,14 +9,14 @@ package struct Applying {
     /// How many rows are written in one transaction: some milliseconds, which a write of the app may have to wait.
     package static let slice = 250
 
-    package init(_ file: ClientFile, _ schema: ServerSchema, account: String) {
+    package init(_ file: ClientFile, _ schema: ServerSchema, account: String) throws {
         self.file = file
         self.schema = schema
         self.account = account
         var writers: [String: RowWriter] = [:]
         for table in file.tables {
             guard let server = schema.table(for: table.name) else { continue }
-            writers[server.name] = RowWriter(table, server, account: account, in: file.database)
+            writers[server.name] = try RowWriter(table, server, account: account, in: file.database)
         }
         self.writers = writers
     }

@@ -13,6 +13,8 @@ struct RowWriter {
     private let columns: [(column: CapturedTable.Column, server: ServerSchema.Table.Column)]
     /// The columns by the server's names.
     private let indexes: [String: Int]
+    /// How the app spells new values of the columns.
+    private let spellings: [ValueSpelling]
     /// Statements that run for each row, which would take longer to write than to run.
     private let selectState: String
     private let selectRow: String
@@ -24,18 +26,20 @@ struct RowWriter {
         let reason: String
     }
 
-    init(_ table: CapturedTable, _ server: ServerSchema.Table, account: String, in database: Database) {
+    init(_ table: CapturedTable, _ server: ServerSchema.Table, account: String, in database: Database) throws {
         self.database = database
         self.table = table
         self.server = server
         self.account = account
-        columns = table.columns.compactMap { column in
+        let columns = table.columns.compactMap { column -> (CapturedTable.Column, ServerSchema.Table.Column)? in
             guard let found = server.column(for: column.name), found.type != .unknown else { return nil }
             return (column, found)
         }
+        self.columns = columns.map { (column: $0, server: $1) }
+        spellings = try columns.map { try Self.spelling(of: $0, type: $1.type, in: table, database) }
         indexes = Dictionary(
-            columns.enumerated().map { ($1.server.name, $0) }, uniquingKeysWith: { first, _ in first })
-        let names = [table.quotedKey] + columns.map { quoted($0.column.name) }
+            columns.enumerated().map { ($1.1.name, $0) }, uniquingKeysWith: { first, _ in first })
+        let names = [table.quotedKey] + columns.map { quoted($0.0.name) }
         selectState = "SELECT time_stamp, owner FROM \(table.state) WHERE id = ?1"
         selectRow = "SELECT \(names.joined(separator: ", ")) FROM \(table.quotedName) WHERE \(Self.isKey(table))"
         upsertState = """
@@ -43,6 +47,18 @@ struct RowWriter {
             DO UPDATE SET time_stamp = excluded.time_stamp, deleted = excluded.deleted, owner = excluded.owner
             """
         insertWhole = Self.insertion(into: table, names)
+    }
+
+    /// As in the first rows of the table that have a value, or else as its declaration suggests.
+    private static func spelling(
+        of column: CapturedTable.Column, type: ColumnType, in table: CapturedTable, _ database: Database
+    ) throws -> ValueSpelling {
+        let name = quoted(column.name)
+        // Not all rows are looked at, since none may have one.
+        let example = try database.value(
+            "SELECT \(name) FROM (SELECT \(name) FROM \(table.quotedName) LIMIT 100) WHERE \(name) IS NOT NULL LIMIT 1")
+        return example.flatMap { ValueSpelling(of: $0, type: type) }
+            ?? ValueSpelling(affinity: column.definition.affinity, type: type)
     }
 
     /// Whether a row has this key, and not one that is equal in its collation alone.
@@ -175,11 +191,11 @@ struct RowWriter {
         var reader = JSONReader(row.values)
         try reader.object { reader, name in
             guard let index = indexes[name] else { return try reader.skip() }
-            let (column, target) = columns[index]
+            let target = columns[index].server
             let canonical = try ValueSpelling.Canonical(&reader, type: target.type)
             let spelling =
                 present.flatMap { ValueSpelling(of: $0[index], type: target.type) }
-                ?? ValueSpelling(affinity: column.definition.affinity, type: target.type)
+                ?? spellings[index]
             values.append((index, spelling.value(of: canonical)))
         }
         return values

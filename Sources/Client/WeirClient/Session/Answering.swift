@@ -51,7 +51,7 @@ extension Weir {
         let isRefused = answer.batch?.refusal != nil
         // Before the edits are pending again, so that a process which is killed in between pulls first, too.
         if isRefused || !answer.resync.isEmpty { try record.setMustDrain(true) }
-        let applying = Applying(file, schema.schema, account: answer.syncID)
+        let applying = try Applying(file, schema.schema, account: answer.syncID)
         if let batch = answer.batch { try applying.complete(batch) }
         let clock = attachment.options.clock
         // A first sync is waited for; later the app's writes come first.

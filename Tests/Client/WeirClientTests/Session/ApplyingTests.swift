@@ -217,6 +217,28 @@ import WeirClient
         #expect(server.live.filter { $0.contains("mine") } == [#"item \#(id) {"title":"mine"} 2"#])
     }
 
+    @Test func newRowsAreSpelledAsTheAppSpellsItsRows() async throws {
+        let server = ContractServer(["item": ["title": "timestamp", "note": "uuid"]])
+        let device = try await Device("CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, title TEXT, note)")
+        try await device.attach(server)
+        let (time, uuid) = ("2026-02-03T04:05:06.789000Z", "0a112233-4455-6677-8899-aabbccddeeff")
+        server.write("item", "a", ["title": time, "note": uuid])
+        try await device.weir.sync()
+        // Without an example, as the columns are declared.
+        #expect(
+            try device.rows("SELECT title || ' ' || hex(note) FROM item") == [
+                "\(time) 0A11223344556677"
+                    + "8899AABBCCDDEEFF"
+            ])
+        try device.run(
+            "DELETE FROM item; INSERT INTO item VALUES ('b', NULL, NULL), ('c', '2026-01-01 00:00:00.000', 'X')")
+        try device.run("UPDATE item SET note = upper('\(uuid)') WHERE id = 'c'")
+        server.write("item", "d", ["title": time, "note": uuid])
+        try await device.weir.sync()
+        let shown = try device.rows("SELECT title || ' ' || note FROM item WHERE id = 'd'")
+        #expect(shown == ["2026-02-03 04:05:06.789 \(uuid.uppercased())"])
+    }
+
     @Test func aRowWhoseUniqueValueIsTakenWaitsAndFailsNothing() async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(
