@@ -56,6 +56,9 @@ import Testing
         "capture": ["uuid", "uuid_temp_store_memory", "integer"].flatMap { key in
             ["insert_ratio", "update_ratio", "commit_ratio", "folded_per_second"].map { "\($0)_\(key)" }
         },
+        "apply": ["uuid", "integer"].flatMap { key in
+            ["new", "again"].flatMap { ["\($0)_rows_per_second_\(key)", "\($0)_ratio_\(key)"] }
+        },
         "soak": [
             "memory_highest", "memory_first", "memory_last", "memory_slope", "pairs", "changes_per_second",
         ],
