@@ -71,7 +71,7 @@ struct RowWriter {
     private static func insertion(into table: CapturedTable, _ names: [String]) -> String {
         let places = (1...names.count).map { "?\($0)" }
         return """
-            INSERT INTO \(table.quotedName) (\(names.joined(separator: ", ")))
+            INSERT\(table.definition.conflictClause) INTO \(table.quotedName) (\(names.joined(separator: ", ")))
             VALUES (\(places.joined(separator: ", ")))
             """
     }
@@ -212,7 +212,7 @@ struct RowWriter {
             if !written.isEmpty {
                 let set = written.enumerated().map { "\(quoted(columns[$1.index].column.name)) = ?\($0 + 2)" }
                 try run(
-                    "UPDATE \(table.quotedName) SET \(set.joined(separator: ", ")) WHERE \(isKey)",
+                    "UPDATE\(table.definition.conflictClause) \(table.quotedName) SET \(set.joined(separator: ", ")) WHERE \(isKey)",
                     [key] + written.map(\.value))
             }
         } else if !isEdited {
@@ -236,7 +236,10 @@ struct RowWriter {
     private func run(_ sql: String, _ values: [SQLValue]) throws {
         do {
             try database.run(sql, values)
-        } catch WeirError.database(let code, let message, _) where code & 0xFF == Self.constraint {
+        } catch WeirError.database(let code, let message, _)
+            where code & 0xFF == Self.constraint && database.isInTransaction
+        {
+            // A trigger of the app's that rolls back has ended the transaction, and with it what turns capturing off.
             throw Unwritable(reason: message)
         }
     }
@@ -261,7 +264,7 @@ struct RowWriter {
         if !written.isEmpty {
             let set = written.enumerated().map { "\(quoted($1.column.name)) = ?\($0 + 2)" }
             try run(
-                "UPDATE \(table.quotedName) SET \(set.joined(separator: ", ")) WHERE \(isKey)",
+                "UPDATE\(table.definition.conflictClause) \(table.quotedName) SET \(set.joined(separator: ", ")) WHERE \(isKey)",
                 [key] + written.map(\.value))
         }
         for (column, value) in image where known.edit?.masks.contains(column) == true {
@@ -323,15 +326,14 @@ extension RowWriter {
 
 extension KeyKind {
     /// The key that an id of the contract is; `nil` if it can be none.
-    ///
-    /// Ids are compared byte by byte: `007` and `7` are two rows of the server, and cannot both be the row 7.
     func key(ofID id: String) -> SQLValue? {
-        let key: SQLValue? =
-            switch self {
-            case .integer: Int64(id).map { .integer($0) }
-            case .text: .text(id)
-            case .uuid: UUIDText.bytes(of: Array(id.utf8)).map { .blob($0) }
-            }
+        let key: SQLValue?
+        switch self {
+        case .integer: key = Int64(id).map { .integer($0) }
+        case .text: return .text(id)
+        case .uuid: key = UUIDText.bytes(of: Array(id.utf8)).map { .blob($0) }
+        }
+        // Ids are compared byte by byte: 007 is another row than 7, and would be sent as that one.
         return key.flatMap { self.id(of: $0) == Array(id.utf8) ? $0 : nil }
     }
 }

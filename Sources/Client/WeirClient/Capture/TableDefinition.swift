@@ -29,6 +29,11 @@ package struct TableDefinition: Equatable {
     package let columns: [Column]
     let uniqueKeys: [UniqueKey]
     let references: [Reference]
+    /// The conflict clause that Weir's own statements need.
+    ///
+    /// A constraint of the table may replace or ignore rows, which a statement's clause overrides. It overrides those in triggers of the
+    /// app as well, so other tables have none.
+    let conflictClause: String
 }
 
 /// What primary keys hold, and how they are spelled as ids of the contract.
@@ -133,6 +138,9 @@ extension TableDefinition {
         self.key = key.column
         keyKind = kind
         self.columns = columns
+        let words = table.sql.uppercased().split(whereSeparator: \.isWhitespace)
+        conflictClause =
+            zip(words, words.dropFirst()).contains { $0.hasSuffix("ON") && $1 == "CONFLICT" } ? " OR ABORT" : ""
         uniqueKeys = try Self.uniqueKeys(of: name, in: database)
         references = try database.map(
             #"SELECT max("from"), max("table") FROM pragma_foreign_key_list(?1) GROUP BY id HAVING count(*) = 1"#,

@@ -98,6 +98,9 @@ package final class Database {
         return number
     }
 
+    /// Whether a transaction is open, which some errors end.
+    var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+
     /// Runs a closure in a transaction that has the write lock from its beginning.
     ///
     /// It is committed when the closure returns, and rolled back when the closure or the commit throws.
@@ -109,7 +112,7 @@ package final class Database {
             return result
         } catch {
             // Some errors, such as a full disk, have rolled back already.
-            if sqlite3_get_autocommit(handle) == 0 { try run("ROLLBACK") }
+            if isInTransaction { try run("ROLLBACK") }
             throw error
         }
     }
