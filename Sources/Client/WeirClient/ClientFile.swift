@@ -84,7 +84,7 @@ package final class ClientFile {
     }
 
     /// Makes the changes of the batch without outcome pending again.
-    package func thaw() throws { try database.transaction { try Thawing(database: database).thawBatch(tables) } }
+    package func thaw() throws { try database.transaction { try Thawing(database: database).thawBatch() } }
 
     /// Runs a closure in a transaction whose changes of synced tables are not captured, also those of the app's triggers.
     @discardableResult

@@ -87,31 +87,71 @@ package struct Applying {
             try fold()
             // Another process may have had the answer before.
             guard let batch = try Freezing.pending(in: database), batch.number == outcome.batch else { return }
-            if outcome.refusal != nil { return try Thawing(database: database).thawBatch(file.tables) }
+            if outcome.refusal != nil { return try Thawing(database: database).thawBatch() }
             guard outcome.results.count == batch.changes else {
                 throw BatchMismatch(expected: batch.number, changes: batch.changes)
             }
             let changes = try SentChange.all(in: batch)
             for table in file.tables {
+                guard let server = schema.table(for: table.name), let writer = writers[server.name] else { continue }
                 for sent in try SentRow.all(of: table, in: database) {
                     if outcome.isToBeRepeated(sent.position) {
-                        try Thawing(database: database).thaw(table, sent.key)
+                        try Thawing(database: database).thaw(table.number, columns: table.columnNumbers, sent.key)
                     } else {
-                        try complete(sent, of: table, outcome, changes[sent.position])
+                        try complete(sent, of: table, outcome, changes[sent.position], writer)
                     }
                 }
             }
+            try completeOthers(outcome, changes)
             try database.run("DELETE FROM weir_batch")
         }
     }
 
+    /// Records what became of rows whose tables are no longer listed, or have been retired by the server: their rows are not written.
+    private func completeOthers(_ outcome: BatchOutcome, _ changes: [ArraySlice<UInt8>]) throws {
+        let tables = try database.map("SELECT number, columns, name FROM weir_table") {
+            (number: Int($0.integer(at: 0)), columns: Int($0.integer(at: 1)), name: $0.string(at: 2))
+        }
+        for table in tables {
+            let (sent, state) = (CapturedTable.sent(table.number), CapturedTable.state(table.number))
+            let rows = try database.map("SELECT position, id, deleted FROM \(sent)") {
+                (position: Int($0.integer(at: 0)), key: $0.value(at: 1), isDeletion: $0.integer(at: 2) == 1)
+            }
+            for row in rows {
+                let result = outcome.results[row.position]
+                if outcome.isToBeRepeated(row.position) {
+                    try Thawing(database: database).thaw(table.number, columns: table.columns, row.key)
+                    continue
+                }
+                switch result.status {
+                case .applied, .deleted:
+                    if result.timeStamp == 0 {
+                        try database.run("DELETE FROM \(state) WHERE id = ?1", [row.key])
+                        break
+                    }
+                    let isDeleted = row.isDeletion || result.status == .deleted
+                    try database.run(
+                        """
+                        INSERT INTO \(state) (id, time_stamp, deleted) VALUES (?1, ?2, ?3) ON CONFLICT (id)
+                        DO UPDATE SET time_stamp = excluded.time_stamp, deleted = excluded.deleted
+                        WHERE excluded.time_stamp > time_stamp
+                        """, [row.key, .integer(result.timeStamp), .integer(isDeleted ? 1 : 0)])
+                case .conflict, .refused:
+                    try keepAside(row.key, of: table.name, result, changes[row.position])
+                    // It waits until the table is listed again.
+                    if let row = outcome.row(of: row.position) { try write(row, try WriteState(file)) }
+                }
+                try database.run("DELETE FROM \(sent) WHERE id = ?1", [row.key])
+            }
+        }
+    }
+
     private func complete(
-        _ sent: SentRow, of table: CapturedTable, _ outcome: BatchOutcome, _ change: ArraySlice<UInt8>
+        _ sent: SentRow, of table: CapturedTable, _ outcome: BatchOutcome, _ change: ArraySlice<UInt8>,
+        _ writer: RowWriter
     ) throws {
         let result = outcome.results[sent.position]
         try database.run("DELETE FROM \(table.sent) WHERE id = ?1", [sent.key])
-        let server = schema.table(for: table.name)
-        guard let writer = server.flatMap({ writers[$0.name] }) else { return }
         let known = try database.map("SELECT time_stamp, deleted FROM \(table.state) WHERE id = ?1", [sent.key]) {
             (timeStamp: $0.integer(at: 0), isDeleted: $0.integer(at: 1) == 1)
         }.first
@@ -129,7 +169,7 @@ package struct Applying {
                 try database.run("DELETE FROM \(table.state) WHERE id = ?1", [sent.key])
             }
         case .conflict, .refused:
-            try keepAside(sent, of: table, result, change)
+            try keepAside(sent.key, of: table.name, result, change)
             if let known { try restore(sent, of: table, isDeleted: known.isDeleted, writer) }
             if let row = outcome.row(of: sent.position) { try write(row, try WriteState(file)) }
         }
@@ -146,7 +186,7 @@ package struct Applying {
         } catch is RowWriter.Unwritable {
             // A value of it is taken by another row meanwhile. The rows are pulled again, and this one waits among those that
             // cannot be written.
-            try database.run("DELETE FROM weir_vector")
+            try Vector(database: database).setIncomplete()
         }
     }
 
@@ -155,7 +195,7 @@ package struct Applying {
     }
 
     private func keepAside(
-        _ sent: SentRow, of table: CapturedTable, _ result: ChangeResult, _ change: ArraySlice<UInt8>
+        _ key: SQLValue, of table: String, _ result: ChangeResult, _ change: ArraySlice<UInt8>
     ) throws {
         try database.run(
             """
@@ -163,19 +203,21 @@ package struct Applying {
             VALUES (?1, ?2, ?3, ?4, ?5, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
             """,
             [
-                .text(table.name), sent.key, .text(result.code ?? result.status.rawValue), .text(result.message ?? ""),
+                .text(table), key, .text(result.code ?? result.status.rawValue), .text(result.message ?? ""),
                 .blob(Array(change)),
             ])
     }
 
     /// Ends an answer: the rows that waited, owners that are gone or begin again, and the vector.
-    package func finish(_ answer: SyncAnswer) throws {
+    ///
+    /// - Returns: whether everything must be pulled again.
+    package func finish(_ answer: SyncAnswer) throws -> Bool {
         try ParkedRows(applying: self).tryAgain()
-        try file.applying { _ in
+        return try file.applying { _ in
             try fold()
             for owner in answer.resync { try forget(owner) }
             for owner in answer.revoked { try revoke(owner) }
-            try Vector(database: database).update(answer)
+            return try Vector(database: database).update(answer)
         }
     }
 
@@ -225,27 +267,6 @@ package struct Applying {
             }
         }
         try database.run("DELETE FROM weir_parked WHERE sync_id = ?1", [.text(owner)])
-    }
-}
-
-extension BatchOutcome {
-    /// Whether a change was not stored for reasons of its batch alone, and may be in another one.
-    ///
-    /// Where another change of an atomic batch was not stored for its own sake, none of them is repeated: the deletion under a row's
-    /// old key without the insertion under its new one would remove the row.
-    fileprivate func isToBeRepeated(_ position: Int) -> Bool {
-        switch results[position].code {
-        case "batch_rows_too_large": true
-        case "batch_aborted":
-            !results.contains { result in
-                switch result.status {
-                case .applied, .deleted: false
-                case .conflict: true
-                case .refused: result.code != "batch_aborted" && result.code != "batch_rows_too_large"
-                }
-            }
-        default: false
-        }
     }
 }
 

@@ -31,8 +31,21 @@ struct Vector {
         }
     }
 
+    /// Makes the next update an empty vector: the file does not have a row as the server has it.
+    func setIncomplete() throws { try set("pull_again", .integer(1)) }
+
     /// Takes over an answer's, as part of the open transaction.
-    func update(_ answer: SyncAnswer) throws {
+    ///
+    /// - Returns: whether it was made empty instead, so that everything is pulled again.
+    func update(_ answer: SyncAnswer) throws -> Bool {
+        let isIncomplete = try meta("pull_again") { _ in true } == true
+        if isIncomplete {
+            try database.run("DELETE FROM weir_vector")
+            try set("pull_again", nil)
+            try set("cut_from", nil)
+            if try epoch != answer.epoch { try set("epoch", .text(answer.epoch)) }
+            return true
+        }
         let named = Set(answer.knowledge.map(\.syncID)).union(answer.resync).union(answer.revoked)
         for owner in named { try database.run("DELETE FROM weir_vector WHERE sync_id = ?1", [.text(owner)]) }
         for entry in answer.knowledge where !answer.resync.contains(entry.syncID) {
@@ -43,5 +56,6 @@ struct Vector {
         if try epoch != answer.epoch { try set("epoch", .text(answer.epoch)) }
         let cut = try cutFrom
         if cut != answer.cutFromJSON { try set("cut_from", answer.cutFromJSON.map { .text($0) }) }
+        return false
     }
 }

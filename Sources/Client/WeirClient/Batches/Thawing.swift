@@ -3,28 +3,38 @@ struct Thawing {
     let database: Database
 
     /// Makes one row's edit, or all of a table, pending again, as part of the open transaction.
-    func thaw(_ table: CapturedTable, _ key: SQLValue? = nil) throws {
-        let words = 0..<table.words
+    ///
+    /// - Parameters:
+    ///   - number: the table's, which need not be listed any more.
+    ///   - columns: how many numbers of columns were given.
+    func thaw(_ number: Int, columns: Int, _ key: SQLValue? = nil) throws {
+        let (edit, sent) = (CapturedTable.edit(number), CapturedTable.sent(number))
+        let words = 0..<CapturedTable.words(forColumns: columns)
         let unions =
-            words.map { "m\($0) = \(table.edit).m\($0) | excluded.m\($0)" }
-            + words.map { "v\($0) = \(table.edit).v\($0) | excluded.v\($0)" }
+            words.map { "m\($0) = \(edit).m\($0) | excluded.m\($0)" }
+            + words.map { "v\($0) = \(edit).v\($0) | excluded.v\($0)" }
         // The value before both edits is that before the first one.
-        let values = table.columns.map {
-            "\($0.side) = CASE WHEN \(LogFolding.isKnown("excluded", $0)) THEN excluded.\($0.side) ELSE \(table.edit).\($0.side) END"
+        let values = (0..<columns).map { index in
+            let (side, isKnown) = ("c\(index + 1)", LogFolding.isKnown("excluded", column: index + 1))
+            return "\(side) = CASE WHEN \(isKnown) THEN excluded.\(side) ELSE \(edit).\(side) END"
         }
+        let folded = CapturedTable.folded(columns: columns)
         let condition = key == nil ? "1" : "id = ?1"
         try database.run(
             """
-            INSERT INTO \(table.edit) (id, \(table.folded)) SELECT id, \(table.folded) FROM \(table.sent) WHERE \(condition)
+            INSERT INTO \(edit) (id, \(folded)) SELECT id, \(folded) FROM \(sent) WHERE \(condition)
             ON CONFLICT (id) DO UPDATE SET
-            \((["base = coalesce(excluded.base, \(table.edit).base)"] + unions + values).joined(separator: ", "))
+            \((["base = coalesce(excluded.base, \(edit).base)"] + unions + values).joined(separator: ", "))
             """, key.map { [$0] } ?? [])
-        try database.run("DELETE FROM \(table.sent) WHERE \(condition)", key.map { [$0] } ?? [])
+        try database.run("DELETE FROM \(sent) WHERE \(condition)", key.map { [$0] } ?? [])
     }
 
-    /// Makes the whole batch pending again; its number is not used again.
-    func thawBatch(_ tables: [CapturedTable]) throws {
-        for table in tables { try thaw(table) }
+    /// Makes the whole batch pending again, also of tables that are no longer listed; its number is not used again.
+    func thawBatch() throws {
+        let tables = try database.map("SELECT number, columns FROM weir_table") {
+            (number: Int($0.integer(at: 0)), columns: Int($0.integer(at: 1)))
+        }
+        for table in tables { try thaw(table.number, columns: table.columns) }
         try database.run("DELETE FROM weir_batch")
     }
 }

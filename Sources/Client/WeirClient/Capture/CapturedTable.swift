@@ -8,8 +8,8 @@ package struct CapturedTable {
 
         package var name: String { definition.name }
         /// The word of the mask that has this column's bit.
-        var word: Int { (number - 1) / CapturedTable.bitsOfWord }
-        var bit: Int64 { 1 << Int64((number - 1) % CapturedTable.bitsOfWord) }
+        var word: Int { CapturedTable.word(ofColumn: number) }
+        var bit: Int64 { CapturedTable.bit(ofColumn: number) }
         /// The column of the side tables that holds this column's values.
         var side: String { "c\(number)" }
     }
@@ -30,6 +30,9 @@ package struct CapturedTable {
         self.columnNumbers = columnNumbers
     }
 
+    static func word(ofColumn number: Int) -> Int { (number - 1) / bitsOfWord }
+    static func bit(ofColumn number: Int) -> Int64 { 1 << Int64((number - 1) % bitsOfWord) }
+
     /// The words of the masks.
     var words: Int { Self.words(forColumns: columnNumbers) }
 
@@ -44,13 +47,16 @@ package struct CapturedTable {
     /// What triggers write: one row for each statement and row, in order.
     package var log: String { "weir_log_\(number)" }
     /// The log folded: one row for each row of the table that has changed.
-    package var edit: String { "weir_edit_\(number)" }
+    package var edit: String { Self.edit(number) }
     /// The edits in the batch that is being sent.
     package var sent: String { Self.sent(number) }
     /// The columns of edits besides the key: time, base, masks and values before, also of columns that are gone.
-    var folded: String {
-        let masks = (0..<words).map { "m\($0)" } + (0..<words).map { "v\($0)" }
-        let values = columnNumbers == 0 ? [] : (1...columnNumbers).map { "c\($0)" }
+    var folded: String { Self.folded(columns: columnNumbers) }
+
+    static func folded(columns count: Int) -> String {
+        let words = 0..<words(forColumns: count)
+        let masks = words.map { "m\($0)" } + words.map { "v\($0)" }
+        let values = count == 0 ? [] : (1...count).map { "c\($0)" }
         return (["at", "base"] + masks + values).joined(separator: ", ")
     }
 
@@ -58,6 +64,7 @@ package struct CapturedTable {
     package var state: String { Self.state(number) }
 
     /// Those of a table that may not be listed any more.
+    static func edit(_ number: Int) -> String { "weir_edit_\(number)" }
     static func sent(_ number: Int) -> String { "weir_sent_\(number)" }
     static func state(_ number: Int) -> String { "weir_row_\(number)" }
 }

@@ -26,7 +26,11 @@ struct LogFolding {
 
     /// Whether a column's value before is known: all are, or its bit is set.
     static func isKnown(_ row: String, _ column: CapturedTable.Column) -> String {
-        "(\(row).v0 = -1 OR \(row).v\(column.word) & \(column.bit))"
+        isKnown(row, column: column.number)
+    }
+
+    static func isKnown(_ row: String, column number: Int) -> String {
+        "(\(row).v0 = -1 OR \(row).v\(CapturedTable.word(ofColumn: number)) & \(CapturedTable.bit(ofColumn: number)))"
     }
 
     private var upsert: String {

@@ -42,9 +42,11 @@ extension Weir {
     // MARK: Applying
 
     /// Applies an answer.
+    ///
+    /// - Returns: whether everything must be pulled again.
     func apply(
         _ answer: SyncAnswer, of request: SyncRequest, _ schema: CachedSchema, _ attachment: Attachment
-    ) async throws {
+    ) async throws -> Bool {
         let file = try openFile
         let record = SessionRecord(database: file.database)
         try attachment.lease.take(in: file.database, now: attachment.options.now())
@@ -70,13 +72,14 @@ extension Weir {
                 try attachment.lease.take(in: file.database, now: attachment.options.now())
             }
         }
-        try applying.finish(answer)
+        let isIncomplete = try applying.finish(answer)
         try showKept()
         if answer.batch?.refusal == "batch_mismatch" { try record.renew() }
-        if !answer.hasMore, !isRefused, answer.resync.isEmpty, try record.mustDrain {
-            try record.setMustDrain(false)
-            // Rows that the server's history no longer has are the account's still.
+        if !answer.hasMore, !isRefused, !isIncomplete, answer.resync.isEmpty, try record.mustDrain {
+            // Rows that the server's history no longer has are the account's still. A process that is killed meanwhile begins again.
             try await seed()
+            try record.setMustDrain(false)
         }
+        return isIncomplete
     }
 }

@@ -74,6 +74,8 @@ extension Weir {
         var isDrained = false
         /// Batches that the server found too large.
         var tooLarge = 0
+        /// Why batches cannot be sent in this session, in which everything is pulled all the same.
+        var rejection: SyncError?
         /// Requests in a row after which neither side had anything new.
         var idle = 0
     }
@@ -99,7 +101,7 @@ extension Weir {
         request.cutFrom = try file.cutFrom()
         // The server takes what it receives for the token's account, and a batch's bases for those of its epoch.
         let mayFreeze = try !record.mustDrain && schema.schema.epoch == file.epoch
-        if caller.isVerified, try mayFreeze || file.hasBatch {
+        if exchange.rejection == nil, caller.isVerified, try mayFreeze || file.hasBatch {
             // The vector may be longer when the batch is sent again.
             let bytes = schema.limits.maxBatchBytes - request.overhead - schema.limits.maxBatchBytes / 8
             let limits = BatchLimits(changes: schema.limits.maxChanges, bytes: bytes)
@@ -109,6 +111,7 @@ extension Weir {
             showHeld(frozen)
             request.batch = frozen.batch
         }
+        if exchange.isDrained, let rejection = exchange.rejection { throw rejection }
         if mayFreeze, caller.isVerified, request.batch == nil, exchange.isDrained { return true }
 
         let path = request.batch == nil ? "v1/pull" : "v1/sync"
@@ -121,6 +124,10 @@ extension Weir {
             try record.setMustDrain(true)
             try file.thaw()
             _ = try await fetchSchema(server, caller, known: schema)
+            return false
+        } catch let error as SyncError where request.batch != nil && Self.concernsBatch(error) {
+            exchange.rejection = error
+            exchange.isDrained = false
             return false
         }
         var answer = try Self.read(response) { try SyncAnswer(json: $0) }
@@ -135,16 +142,28 @@ extension Weir {
         if answer.schemaVersion != schema.schema.schemaVersion || answer.epoch != schema.schema.epoch {
             schema = try await fetchSchema(server, caller, known: schema)
         }
-        try await apply(answer, of: request, schema, attachment)
+        let isIncomplete = try await apply(answer, of: request, schema, attachment)
         if !answer.changes.isEmpty || answer.batch != nil || !answer.revoked.isEmpty { changes.update { $0 += 1 } }
         showProgress(answer, &exchange.progress)
-        let isNew = request.batch != nil || !answer.changes.isEmpty || !answer.resync.isEmpty || !answer.revoked.isEmpty
+        let isSettled = request.batch != nil && answer.batch?.refusal == nil
+        let isNew = isSettled || !answer.changes.isEmpty || !answer.revoked.isEmpty
         exchange.idle = isNew ? 0 : exchange.idle + 1
         if exchange.idle > Self.mostIdle {
-            throw SyncError(.unreadable, "the server has more, and does not send it")
+            throw SyncError(
+                .unreadable, "the server has more, or refuses each batch, and nothing follows from its answers")
         }
-        exchange.isDrained = !answer.hasMore && answer.resync.isEmpty && answer.batch?.refusal == nil
+        exchange.isDrained = !answer.hasMore && !isIncomplete && answer.resync.isEmpty && answer.batch?.refusal == nil
         return false
+    }
+
+    /// Whether a failure is that of sending a batch, which pulling need not wait for: of a device that may only read, of a server that has
+    /// no space or no outcome yet.
+    private static func concernsBatch(_ error: SyncError) -> Bool {
+        switch error.kind {
+        case .forbidden, .rejected: true
+        case .unavailable: ["storage_full", "outcome_pending"].contains(error.code)
+        default: false
+        }
     }
 
     private func showProgress(_ answer: SyncAnswer, _ progress: inout FirstSyncProgress) {
