@@ -82,6 +82,8 @@ public actor Weir {
         (dataVersion, pendingMark) = (nil, nil)
     }
 
+    var isFileOpen: Bool { file != nil }
+
     /// Closes the connection to the file.
     func closeTheFile() {
         file?.database.close()

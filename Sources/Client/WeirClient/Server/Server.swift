@@ -79,7 +79,7 @@ package actor Server {
         let task = renewal ?? Task { try await closure() }
         renewal = task
         do {
-            let new = try await task.value
+            let new = try await valueOrCancellation(of: task)
             if renewal == task { (token, renewal) = (new, nil) }
             return new
         } catch {

@@ -83,7 +83,8 @@ package actor Runner {
         do {
             return .succeeded(isPending: try await work.sync())
         } catch is CancellationError {
-            return nil
+            // Attaching again, for instance, ends a session and not the runner.
+            return Task.isCancelled ? nil : .failed(SyncError(.unreachable, "the session was ended"))
         } catch is LeaseHeld {
             return .leased
         } catch {

@@ -46,7 +46,10 @@ extension Weir {
 
     /// Runs a session after the one that is under way.
     private func session() async throws -> Bool {
-        while let session = currentSession { _ = await session.result }
+        while let session = currentSession {
+            // However it has ended, the next one may begin.
+            do { _ = try await valueOrCancellation(of: session) } catch { try Task.checkCancellation() }
+        }
         try Task.checkCancellation()
         let session = Task {
             defer { endedSession() }
@@ -84,9 +87,14 @@ extension Weir {
     ///
     /// - Throws: `WeirError` if the file is not attached to an account.
     public func start() throws {
-        let options = try attached.options
+        _ = try attached
         isStarted = true
-        guard runner == nil, !isSuspended else { return }
+        startRunner()
+    }
+
+    /// Begins what ``start()`` has asked for, if nothing keeps it from it.
+    private func startRunner() {
+        guard isStarted, runner == nil, !isSuspended, !isClosed, let options = attachment?.options else { return }
         let work = Runner.Work { [weak self] in
             guard let self else { throw CancellationError() }
             return try await self.session()
@@ -109,12 +117,16 @@ extension Weir {
     public func stop() async {
         isStarted = false
         await stopRunner()
+        // The app may have started it again meanwhile.
+        startRunner()
     }
 
     func stopRunner() async {
         guard let runner else { return }
         runner.task.cancel()
         await runner.task.value
+        // Another call may have ended it before, after which the app has started another one.
+        guard self.runner?.runner === runner.runner else { return }
         self.runner = nil
         statuses.update { $0.phase = .stopped }
     }
@@ -137,6 +149,8 @@ extension Weir {
         runner?.task.cancel()
         await endSession()
         await stopRunner()
+        // The app may have been resumed meanwhile.
+        guard isSuspended else { return startRunner() }
         closeTheFile()
         statuses.update { $0.phase = .suspended }
     }
@@ -146,11 +160,12 @@ extension Weir {
     /// - Throws: `WeirError`; then the call can be repeated.
     public func resume() throws {
         guard isSuspended else { return }
-        try openTheFile()
+        // A suspension that is still under way has not closed it, and does not any more.
+        if !isFileOpen { try openTheFile() }
         isSuspended = false
         changes.update { $0 += 1 }
         statuses.update { $0.phase = .stopped }
-        if isStarted { try start() }
+        startRunner()
     }
 
     private func showIdle(_ due: Duration?) {
