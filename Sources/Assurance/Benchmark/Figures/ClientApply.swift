@@ -136,7 +136,7 @@ struct ClientApply: Figure {
                     try applying.write(rest.prefix(Applying.slice))
                     rest = rest.dropFirst(Applying.slice)
                 }
-                try applying.finish(answer)
+                _ = try applying.finish(answer)
             }
             return SystemCall.seconds(since: start)
         }
