@@ -18,7 +18,7 @@ public struct SyncStatus: Equatable, Sendable {
         case suspended
     }
 
-    /// What somebody has to do something about; syncing goes on with everything else.
+    /// What somebody has to do something about; everything else is synced.
     public enum Attention: Hashable, Sendable {
         /// The user has to log in again.
         case logIn
