@@ -197,15 +197,19 @@ package struct Applying {
     private func keepAside(
         _ key: SQLValue, of table: String, _ result: ChangeResult, _ change: ArraySlice<UInt8>
     ) throws {
+        try keepAside(
+            key, of: table, code: result.code ?? result.status.rawValue, message: result.message ?? "", change)
+    }
+
+    private func keepAside(
+        _ key: SQLValue, of table: String, code: String, message: String, _ change: ArraySlice<UInt8>
+    ) throws {
         try database.run(
             """
             INSERT INTO weir_aside (name, id, code, message, change, at)
             VALUES (?1, ?2, ?3, ?4, ?5, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
             """,
-            [
-                .text(table), key, .text(result.code ?? result.status.rawValue), .text(result.message ?? ""),
-                .blob(Array(change)),
-            ])
+            [.text(table), key, .text(code), .text(message), .blob(Array(change))])
     }
 
     /// Ends an answer: the rows that waited, owners that are gone or begin again, and the vector.
@@ -255,11 +259,7 @@ package struct Applying {
                     } catch let error as WireValue.Unsendable {
                         json = Array(error.reason.utf8)
                     }
-                    try database.run(
-                        """
-                        INSERT INTO weir_aside (name, id, code, message, change, at)
-                        VALUES (?1, ?2, 'revoked', '', ?3, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
-                        """, [.text(table.name), key, .blob(json)])
+                    try keepAside(key, of: table.name, code: "revoked", message: "", json[...])
                 }
                 try writer.delete(key)
                 try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
