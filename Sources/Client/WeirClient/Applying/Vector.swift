@@ -14,36 +14,25 @@ struct Vector {
     }
 
     /// Of the history to which the entries belong; `nil` before the first answer.
-    var epoch: String? { get throws { try meta("epoch") { $0.string(at: 0) } } }
+    var epoch: String? {
+        get throws { try database.metaText("epoch").map { String(decoding: $0, as: UTF8.self) } }
+    }
 
     /// As the last answer had it, as JSON.
-    var cutFrom: [UInt8]? { get throws { try meta("cut_from") { $0.bytes(at: 0) } } }
-
-    private func meta<Value>(_ key: String, _ value: (Row) -> Value) throws -> Value? {
-        try database.map("SELECT value FROM weir_meta WHERE key = ?1", [.text(key)], value).first
-    }
-
-    private func set(_ key: String, _ value: SQLValue?) throws {
-        if let value {
-            try database.run("INSERT OR REPLACE INTO weir_meta (key, value) VALUES (?1, ?2)", [.text(key), value])
-        } else {
-            try database.run("DELETE FROM weir_meta WHERE key = ?1", [.text(key)])
-        }
-    }
+    var cutFrom: [UInt8]? { get throws { try database.metaText("cut_from") } }
 
     /// Makes the next update an empty vector: the file does not have a row as the server has it.
-    func setIncomplete() throws { try set("pull_again", .integer(1)) }
+    func setIncomplete() throws { try database.setMeta("pull_again", .integer(1)) }
 
     /// Takes over an answer's, as part of the open transaction.
     ///
     /// - Returns: whether it was made empty instead, so that everything is pulled again.
     func update(_ answer: SyncAnswer) throws -> Bool {
-        let isIncomplete = try meta("pull_again") { _ in true } == true
-        if isIncomplete {
+        if try epoch != answer.epoch { try database.setMeta("epoch", .text(answer.epoch)) }
+        if try database.meta("pull_again") != nil {
             try database.run("DELETE FROM weir_vector")
-            try set("pull_again", nil)
-            try set("cut_from", nil)
-            if try epoch != answer.epoch { try set("epoch", .text(answer.epoch)) }
+            try database.setMeta("pull_again", nil)
+            try database.setMeta("cut_from", nil)
             return true
         }
         let named = Set(answer.knowledge.map(\.syncID)).union(answer.resync).union(answer.revoked)
@@ -53,9 +42,9 @@ struct Vector {
                 "INSERT OR REPLACE INTO weir_vector (sync_id, knowledge_id, last_time_stamp) VALUES (?1, ?2, ?3)",
                 [.text(entry.syncID), .text(entry.knowledgeID), .integer(entry.lastTimeStamp)])
         }
-        if try epoch != answer.epoch { try set("epoch", .text(answer.epoch)) }
-        let cut = try cutFrom
-        if cut != answer.cutFromJSON { try set("cut_from", answer.cutFromJSON.map { .text($0) }) }
+        if try cutFrom != answer.cutFromJSON {
+            try database.setMeta("cut_from", answer.cutFromJSON.map { .text($0) })
+        }
         return false
     }
 }

@@ -72,3 +72,25 @@ enum SideTables {
         }
     }
 }
+
+/// Values of `weir_meta`.
+extension Database {
+    func meta(_ key: String) throws -> SQLValue? {
+        try value("SELECT value FROM weir_meta WHERE key = ?1", [.text(key)])
+    }
+
+    /// - Parameter value: `nil` removes it.
+    func setMeta(_ key: String, _ value: SQLValue?) throws {
+        if let value {
+            try run("INSERT OR REPLACE INTO weir_meta (key, value) VALUES (?1, ?2)", [.text(key), value])
+        } else {
+            try run("DELETE FROM weir_meta WHERE key = ?1", [.text(key)])
+        }
+    }
+
+    /// A value of `weir_meta` as UTF-8; `nil` unless it is text.
+    func metaText(_ key: String) throws -> [UInt8]? {
+        guard case .text(let bytes) = try meta(key) else { return nil }
+        return bytes
+    }
+}

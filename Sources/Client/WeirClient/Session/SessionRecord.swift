@@ -7,16 +7,7 @@ package struct SessionRecord {
     package init(database: Database) { self.database = database }
 
     private func text(_ key: String) throws -> String? {
-        guard case .text(let bytes) = try value(key) else { return nil }
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    private func value(_ key: String) throws -> SQLValue? {
-        try database.value("SELECT value FROM weir_meta WHERE key = ?1", [.text(key)])
-    }
-
-    private func set(_ key: String, _ value: SQLValue) throws {
-        try database.run("INSERT OR REPLACE INTO weir_meta (key, value) VALUES (?1, ?2)", [.text(key), value])
+        try database.metaText(key).map { String(decoding: $0, as: UTF8.self) }
     }
 
     // MARK: Account
@@ -33,8 +24,8 @@ package struct SessionRecord {
     package func attach(_ name: String, syncID: String) throws {
         try database.transaction {
             if try account == nil {
-                try set("account", .text(name))
-                try set("sync_id", .text(syncID))
+                try database.setMeta("account", .text(name))
+                try database.setMeta("sync_id", .text(syncID))
             }
         }
     }
@@ -45,38 +36,38 @@ package struct SessionRecord {
         return try database.transaction {
             if let known = try text("knowledge_id") { return known }
             let new = given ?? UUID().uuidString.lowercased()
-            try set("knowledge_id", .text(new))
+            try database.setMeta("knowledge_id", .text(new))
             return new
         }
     }
 
     /// Makes the file another device: the server knows the old one with other batches, as where the file is a copy.
-    func renew() throws { try set("knowledge_id", .text(UUID().uuidString.lowercased())) }
+    func renew() throws { try database.setMeta("knowledge_id", .text(UUID().uuidString.lowercased())) }
 
     // MARK: Server
 
     /// The server's schema as it was sent last.
     func schema() throws -> CachedSchema? {
-        guard case .blob(let body) = try value("schema") else { return nil }
+        guard case .blob(let body) = try database.meta("schema") else { return nil }
         return try CachedSchema(body)
     }
 
-    func keep(_ schema: CachedSchema) throws { try set("schema", .blob(schema.body)) }
+    func keep(_ schema: CachedSchema) throws { try database.setMeta("schema", .blob(schema.body)) }
 
     // MARK: Progress
 
     /// Whether everything must be pulled before another batch is frozen, since it is not known what became of the last one.
-    var mustDrain: Bool { get throws { try value("must_drain") == .integer(1) } }
+    var mustDrain: Bool { get throws { try database.meta("must_drain") == .integer(1) } }
 
     func setMustDrain(_ isTrue: Bool) throws {
-        if try mustDrain != isTrue { try set("must_drain", .integer(isTrue ? 1 : 0)) }
+        if try mustDrain != isTrue { try database.setMeta("must_drain", .integer(isTrue ? 1 : 0)) }
     }
 
     /// Whether a session has come to its end since the file was attached.
-    var isComplete: Bool { get throws { try value("first_sync") == .integer(1) } }
+    var isComplete: Bool { get throws { try database.meta("first_sync") == .integer(1) } }
 
     func setComplete() throws {
-        if try !isComplete { try set("first_sync", .integer(1)) }
+        if try !isComplete { try database.setMeta("first_sync", .integer(1)) }
     }
 }
 
