@@ -1,6 +1,7 @@
 /// A change that the server has not stored, kept for the user.
 ///
-/// The row has the server's values. What the app had written is in ``change``.
+/// The row has the server's values, and what the app had written is in ``change``. A row that the server does not have stays in the table
+/// for the user to correct: its next change is sent as a creation.
 public struct KeptEdit: Equatable, Sendable {
     /// Names it; greater than those of earlier ones.
     public let number: Int64

@@ -18,11 +18,17 @@ import WeirClient
         "pic": ["name": "text", "taken": "timestamp"],
     ]
     private static let queries = [
-        "SELECT 'list ' || id || ' ' || ifnull(name, '-') FROM list ORDER BY id",
+        "SELECT 'list ' || id || ' ' || ifnull(name, '-') FROM list AS t WHERE \(isStored(1)) ORDER BY id",
         "SELECT 'item ' || id || ' ' || ifnull(title, '-') || ' ' || ifnull(note, '-') || ' ' || ifnull(list, '-') "
-            + "FROM item ORDER BY id",
-        "SELECT 'pic ' || hex(id) || ' ' || ifnull(name, '-') || ' ' || ifnull(taken, '-') FROM pic ORDER BY id",
+            + "FROM item AS t WHERE \(isStored(2)) ORDER BY id",
+        "SELECT 'pic ' || hex(id) || ' ' || ifnull(name, '-') || ' ' || ifnull(taken, '-') FROM pic AS t "
+            + "WHERE \(isStored(3)) ORDER BY id",
     ]
+
+    /// Whether the server has a row `t` of the table with this number.
+    private static func isStored(_ table: Int) -> String {
+        "EXISTS (SELECT 1 FROM weir_row_\(table) AS r WHERE r.id = t.id)"
+    }
 
     /// A device and its random choices.
     private final class Writer {
@@ -38,7 +44,20 @@ import WeirClient
             if number > 0 { try device.run("PRAGMA foreign_keys = ON") }
         }
 
+        /// The rows that the server has.
         func rows() throws -> [String] { try ConvergencePropertyTests.queries.flatMap { try device.rows($0) } }
+
+        /// Rows that the server does not have, and that no kept edit names: the insertion of a row under a new key is aborted where the
+        /// deletion under the old one is a conflict, and stays in the table.
+        func unexplained() throws -> [String] {
+            try ["list", "item", "pic"].enumerated().flatMap {
+                try device.rows(
+                    """
+                    SELECT '\($1) ' || hex(id) FROM \($1) AS t WHERE NOT \(ConvergencePropertyTests.isStored($0 + 1))
+                    AND NOT EXISTS (SELECT 1 FROM weir_aside AS k WHERE k.name = '\($1)' AND k.id = t.id)
+                    """)
+            }
+        }
 
         /// Those that no other device writes.
         func own() throws -> [String] {
@@ -124,6 +143,7 @@ import WeirClient
         for (writer, own) in zip(writers, own) {
             #expect(try await writer.device.weir.pendingRows() == 0, comment)
             #expect(try writer.rows() == fresh.rows(), comment)
+            #expect(try writer.unexplained().isEmpty, comment)
             #expect(try writer.states() == fresh.states(), comment)
             #expect(try writer.own() == own, comment)
             #expect(try writer.device.rows("SELECT reason FROM weir_parked").isEmpty, comment)
