@@ -127,24 +127,22 @@ package struct KnowledgeEntry: Hashable, Sendable {
 
 /// A row as the server has it.
 package struct ServerRow: Equatable, Sendable {
-    package private(set) var table = ""
-    package private(set) var id = ""
-    package private(set) var syncID = ""
-    package private(set) var timeStamp: Int64 = 0
-    package private(set) var isDeleted = false
+    package let table: String
+    package let id: String
+    package let syncID: String
+    package let timeStamp: Int64
+    package let isDeleted: Bool
     /// A JSON object, part of the answer's bytes: it is read once, when it is written to the app's table.
-    package private(set) var values: ArraySlice<UInt8> = []
+    package let values: ArraySlice<UInt8>
     /// The row as it came.
-    package private(set) var json: ArraySlice<UInt8> = []
-
-    private static let required: Set<String> = ["table", "id", "syncId", "timeStamp", "deleted", "values"]
+    package let json: ArraySlice<UInt8>
 
     /// Reads a row.
     package init(_ reader: inout JSONReader) throws {
-        var found: Set<String> = []
+        var (table, id, syncID): (String?, String?, String?)
+        var (timeStamp, isDeleted, values): (Int64?, Bool?, ArraySlice<UInt8>?)
         let start = reader.position
         try reader.object { reader, name in
-            found.insert(name)
             switch name {
             case "table": table = try reader.string()
             case "id": id = try reader.string()
@@ -155,7 +153,11 @@ package struct ServerRow: Equatable, Sendable {
             default: try reader.skip()
             }
         }
+        guard let table, let id, let syncID, let timeStamp, let isDeleted, let values else {
+            throw reader.malformed("a row with table, id, syncId, timeStamp, deleted and values")
+        }
+        (self.table, self.id, self.syncID) = (table, id, syncID)
+        (self.timeStamp, self.isDeleted, self.values) = (timeStamp, isDeleted, values)
         json = reader.bytes(from: start)
-        try reader.require(Self.required, in: found)
     }
 }

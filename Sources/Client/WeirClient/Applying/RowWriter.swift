@@ -15,11 +15,17 @@ struct RowWriter {
     private let indexes: [String: Int]
     /// How the app spells new values of the columns.
     private let spellings: [ValueSpelling]
-    /// Statements that run for each row, which would take longer to write than to run.
-    private let selectState: String
-    private let selectRow: String
-    private let upsertState: String
-    private let insertWhole: String
+    /// Statements that run for each row: to look their texts up would take as long as to run them.
+    private let selectState: Statement
+    private let selectRow: Statement
+    private let selectEdit: Statement
+    private let selectSent: Statement
+    private let upsertState: Statement
+    /// With every column that the server has.
+    private let insertWhole: Statement
+    private let updateWhole: Statement
+
+    typealias NamedValue = (column: CapturedTable.Column, value: SQLValue)
 
     /// Why a row cannot be written now.
     struct Unwritable: Error {
@@ -39,14 +45,20 @@ struct RowWriter {
         spellings = try columns.map { try Self.spelling(of: $0, type: $1.type, in: table, database) }
         indexes = Dictionary(
             columns.enumerated().map { ($1.1.name, $0) }, uniquingKeysWith: { first, _ in first })
-        let names = [table.quotedKey] + columns.map { quoted($0.0.name) }
-        selectState = "SELECT time_stamp, owner FROM \(table.state) WHERE id = ?1"
-        selectRow = "SELECT \(names.joined(separator: ", ")) FROM \(table.quotedName) WHERE \(Self.isKey(table))"
-        upsertState = """
+        let names = columns.map { quoted($0.0.name) }
+        let selected = ([table.quotedKey] + names).joined(separator: ", ")
+        let masks = (0..<table.words).map { "m\($0)" }.joined(separator: ", ")
+        selectState = try database.statement("SELECT time_stamp, owner FROM \(table.state) WHERE id = ?1")
+        selectRow = try database.statement("SELECT \(selected) FROM \(table.quotedName) WHERE \(Self.isKey(table))")
+        selectEdit = try database.statement("SELECT \(masks) FROM \(table.edit) WHERE id = ?1")
+        selectSent = try database.statement("SELECT \(masks) FROM \(table.sent) WHERE id = ?1")
+        upsertState = try database.statement(
+            """
             INSERT INTO \(table.state) (id, time_stamp, deleted, owner) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id)
             DO UPDATE SET time_stamp = excluded.time_stamp, deleted = excluded.deleted, owner = excluded.owner
-            """
-        insertWhole = Self.insertion(into: table, names)
+            """)
+        insertWhole = try database.statement(Self.insertion(into: table, names))
+        updateWhole = try database.statement(Self.update(of: table, names))
     }
 
     /// As in the first rows of the table that have a value, or else as its declaration suggests.
@@ -68,11 +80,22 @@ struct RowWriter {
 
     private var isKey: String { Self.isKey(table) }
 
+    /// - Parameter names: the columns that follow the key, quoted.
     private static func insertion(into table: CapturedTable, _ names: [String]) -> String {
-        let places = (1...names.count).map { "?\($0)" }
+        let places = (1...(names.count + 1)).map { "?\($0)" }
         return """
-            INSERT\(table.definition.conflictClause) INTO \(table.quotedName) (\(names.joined(separator: ", ")))
-            VALUES (\(places.joined(separator: ", ")))
+            INSERT\(table.definition.conflictClause) INTO \(table.quotedName)
+            (\(([table.quotedKey] + names).joined(separator: ", "))) VALUES (\(places.joined(separator: ", ")))
+            """
+    }
+
+    /// - Parameter names: the columns, quoted; their values follow the key.
+    private static func update(of table: CapturedTable, _ names: [String]) -> String {
+        // A table without columns has nothing to update.
+        let set = names.isEmpty ? ["\(table.quotedKey) = ?1"] : names.enumerated().map { "\($1) = ?\($0 + 2)" }
+        return """
+            UPDATE\(table.definition.conflictClause) \(table.quotedName) SET \(set.joined(separator: ", "))
+            WHERE \(isKey(table))
             """
     }
 
@@ -82,19 +105,13 @@ struct RowWriter {
         var timeStamp: Int64?
         var owner: String?
         /// Which columns have an edit that is pending, or being sent.
-        var edit: Edit?
-        var sent: Edit?
-        /// The row's values; `nil` if it is not in the table.
-        var values: [SQLValue]?
+        var edit: Masks?
+        var sent: Masks?
+        var isEdited: Bool { edit != nil || sent != nil }
 
         func isPending(_ column: CapturedTable.Column) -> Bool {
-            edit?.masks.contains(column) == true || sent?.masks.contains(column) == true
+            edit?.contains(column) == true || sent?.contains(column) == true
         }
-    }
-
-    struct Edit {
-        let masks: Masks
-        let isDeletion: Bool
     }
 
     /// The words of a mask.
@@ -127,14 +144,17 @@ struct RowWriter {
         if let timeStamp = known.timeStamp, timeStamp > row.timeStamp { return }
         if row.isDeleted {
             // An edit is kept until its own outcome. One that has changed nothing, as of a statement that ignored the row, is none.
-            if known.edit?.masks.isEmpty ?? true, known.sent == nil {
+            if known.edit?.isEmpty ?? true, known.sent == nil {
                 try delete(key)
                 if known.edit != nil { try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key]) }
             }
         } else {
             do {
-                let values = try values(row, like: known.values ?? removed.map(serverValues))
-                try write(values, key, known, removed)
+                if try !insertNew(row, key, known, removed) {
+                    let present = try spellings(ofRow: key)
+                    let values = try values(row, like: present ?? removed.map(spellings))
+                    try write(values, key, known, isPresent: present != nil, removed)
+                }
             } catch let error as JSONReader.Malformed {
                 throw Unwritable(reason: "its values are not those of the schema: \(error.expected) is expected")
             }
@@ -151,8 +171,7 @@ struct RowWriter {
 
     /// Records the version of a row that the file has.
     func record(_ key: SQLValue, _ timeStamp: Int64, isDeleted: Bool, owner: String?) throws {
-        try database.run(
-            upsertState, [key, .integer(timeStamp), .integer(isDeleted ? 1 : 0), owner.map { .text($0) } ?? .null])
+        try upsertState.run([key, .integer(timeStamp), .integer(isDeleted ? 1 : 0), owner.map { .text($0) } ?? .null])
     }
 
     func delete(_ key: SQLValue) throws {
@@ -163,79 +182,89 @@ struct RowWriter {
 
     private func known(_ key: SQLValue, hasEdits: Bool) throws -> Known {
         var known = Known()
-        try database.rows(selectState, [key]) { row in
+        try selectState.rows([key]) { row in
             known.timeStamp = row.integer(at: 0)
             known.owner = row.isNull(at: 1) ? nil : row.string(at: 1)
         }
-        try database.rows(selectRow, [key]) { row in
-            known.values = columns.indices.map { row.value(at: 1 + $0) }
-        }
         guard hasEdits else { return known }
-        let masks = (0..<table.words).map { "m\($0)" }.joined(separator: ", ")
-        known.edit = try edit("SELECT \(masks) FROM \(table.edit) WHERE id = ?1", key, exists: known.values != nil)
-        known.sent = try edit("SELECT \(masks) FROM \(table.sent) WHERE id = ?1", key, exists: known.values != nil)
+        known.edit = try masks(selectEdit, key)
+        known.sent = try masks(selectSent, key)
         return known
     }
 
-    private func edit(_ query: String, _ key: SQLValue, exists: Bool) throws -> Edit? {
-        try database.map(query, [key]) { row in
-            Edit(masks: Masks(words: (0..<table.words).map { row.integer(at: $0) }), isDeletion: !exists)
-        }.first
+    private func masks(_ query: Statement, _ key: SQLValue) throws -> Masks? {
+        var masks: Masks?
+        try query.rows([key]) { row in masks = Masks(words: (0..<table.words).map { row.integer(at: $0) }) }
+        return masks
     }
 
-    /// The values that a row has, by the table's columns; those that are absent have none.
+    /// How the row that is in the table spells its values, by the columns; `nil` if it is not there.
+    private func spellings(ofRow key: SQLValue) throws -> [ValueSpelling?]? {
+        var found: [ValueSpelling?]?
+        try selectRow.rows([key]) { row in
+            found = columns.indices.map { ValueSpelling(of: row, at: 1 + $0, type: columns[$0].server.type) }
+        }
+        return found
+    }
+
+    /// The values that a row has, by the columns; `nil` where it has none.
     ///
-    /// - Parameter present: the values that the row has now, whose spelling is kept.
-    private func values(_ row: ServerRow, like present: [SQLValue]?) throws -> [(index: Int, value: SQLValue)] {
-        var values: [(index: Int, value: SQLValue)] = []
+    /// - Parameter present: how the row spells its values now, which is kept.
+    private func values(_ row: ServerRow, like present: [ValueSpelling?]?) throws -> [SQLValue?] {
+        var values: [SQLValue?] = Array(repeating: nil, count: columns.count)
         var reader = JSONReader(row.values)
         try reader.object { reader, name in
             guard let index = indexes[name] else { return try reader.skip() }
-            let target = columns[index].server
-            let canonical = try ValueSpelling.Canonical(&reader, type: target.type)
-            let spelling =
-                present.flatMap { ValueSpelling(of: $0[index], type: target.type) }
-                ?? spellings[index]
-            values.append((index, spelling.value(of: canonical)))
+            let canonical = try ValueSpelling.Canonical(&reader, type: columns[index].server.type)
+            values[index] = (present?[index] ?? spellings[index]).value(of: canonical)
         }
         return values
     }
 
     // MARK: Writing
 
+    /// Writes a row that the file does not know, as most of a first sync, without looking for it in the table.
+    ///
+    /// - Returns: whether it was written; the app may have a row of this key, too.
+    private func insertNew(_ row: ServerRow, _ key: SQLValue, _ known: Known, _ removed: RemovedRow?) throws -> Bool {
+        guard known.timeStamp == nil, !known.isEdited, removed == nil else { return false }
+        do {
+            try insert(key, named(try values(row, like: nil)))
+            return true
+        } catch is Unwritable {
+            return false
+        }
+    }
+
     private func write(
-        _ values: [(index: Int, value: SQLValue)], _ key: SQLValue, _ known: Known, _ removed: RemovedRow?
+        _ values: [SQLValue?], _ key: SQLValue, _ known: Known, isPresent: Bool, _ removed: RemovedRow?
     ) throws {
-        let isEdited = known.edit != nil || known.sent != nil
-        if known.values != nil {
-            let written = values.filter { !isEdited || !known.isPending(columns[$0.index].column) }
-            if !written.isEmpty {
-                let set = written.enumerated().map { "\(quoted(columns[$1.index].column.name)) = ?\($0 + 2)" }
-                try run(
-                    "UPDATE\(table.definition.conflictClause) \(table.quotedName) SET \(set.joined(separator: ", ")) WHERE \(isKey)",
-                    [key] + written.map(\.value))
-            }
-        } else if !isEdited {
-            let given = values.sorted { $0.index < $1.index }
-                .map { (column: columns[$0.index].column, value: $0.value) }
+        let given = named(values)
+        if isPresent {
+            try update(key, known.isEdited ? given.filter { !known.isPending($0.column) } : given)
+        } else if !known.isEdited {
             // What the server does not say stays as it was.
             let others = removed?.values.filter { other in !given.contains { $0.column.number == other.column.number } }
             try insert(key, given + (others ?? []))
         }
         for (side, edit) in [(table.edit, known.edit), (table.sent, known.sent)] {
             guard let edit else { continue }
-            for (index, value) in values {
-                // A deletion has all values before.
-                guard edit.isDeletion || edit.masks.contains(columns[index].column) else { continue }
-                try setBefore(columns[index].column, value, of: key, in: side)
+            // A deletion has all values before.
+            for (column, value) in given where !isPresent || edit.contains(column) {
+                try setBefore(column, value, of: key, in: side)
             }
         }
     }
 
+    /// The values that there are, with their columns.
+    private func named(_ values: [SQLValue?]) -> [NamedValue] {
+        values.indices.compactMap { index in values[index].map { (columns[index].column, $0) } }
+    }
+
     /// Runs a statement that a constraint of the app may refuse.
-    private func run(_ sql: String, _ values: [SQLValue]) throws {
+    private func run(_ statement: Statement, _ values: [SQLValue]) throws {
         do {
-            try database.run(sql, values)
+            try statement.run(values)
         } catch WeirError.database(let code, let message, _)
             where code & 0xFF == Self.constraint && database.isInTransaction
         {
@@ -253,34 +282,38 @@ struct RowWriter {
     ///   - image: the edit's values before, which are the server's.
     ///   - isDeletion: whether the edit was the row's deletion, so that the row is inserted again.
     /// - Throws: `Unwritable`; then nothing was changed.
-    func restore(_ key: SQLValue, _ image: [(column: CapturedTable.Column, value: SQLValue)], isDeletion: Bool) throws {
-        let known = try known(key, hasEdits: true)
-        if known.values == nil {
+    func restore(_ key: SQLValue, _ image: [NamedValue], isDeletion: Bool) throws {
+        let edit = try masks(selectEdit, key)
+        if try spellings(ofRow: key) == nil {
             // Or the app has deleted it since.
-            guard isDeletion, known.edit == nil else { return }
+            guard isDeletion, edit == nil else { return }
             return try insert(key, image)
         }
-        let written = image.filter { known.edit?.masks.contains($0.column) != true }
-        if !written.isEmpty {
-            let set = written.enumerated().map { "\(quoted($1.column.name)) = ?\($0 + 2)" }
-            try run(
-                "UPDATE\(table.definition.conflictClause) \(table.quotedName) SET \(set.joined(separator: ", ")) WHERE \(isKey)",
-                [key] + written.map(\.value))
-        }
-        for (column, value) in image where known.edit?.masks.contains(column) == true {
+        try update(key, image.filter { edit?.contains($0.column) != true })
+        for (column, value) in image where edit?.contains(column) == true {
             try setBefore(column, value, of: key, in: table.edit)
         }
     }
 
-    private func insert(_ key: SQLValue, _ values: [(column: CapturedTable.Column, value: SQLValue)]) throws {
-        // As the server sends rows: whole, and in the same order each time.
-        let isWhole =
-            values.count == columns.count && zip(values, columns).allSatisfy { $0.column.number == $1.column.number }
-        let sql =
-            isWhole
+    private func insert(_ key: SQLValue, _ values: [NamedValue]) throws {
+        let statement =
+            isWhole(values)
             ? insertWhole
-            : Self.insertion(into: table, [table.quotedKey] + values.map { quoted($0.column.name) })
-        try run(sql, [key] + values.map(\.value))
+            : try database.statement(Self.insertion(into: table, values.map { quoted($0.column.name) }))
+        try run(statement, [key] + values.map(\.value))
+    }
+
+    private func update(_ key: SQLValue, _ values: [NamedValue]) throws {
+        if values.isEmpty { return }
+        let statement =
+            isWhole(values)
+            ? updateWhole : try database.statement(Self.update(of: table, values.map { quoted($0.column.name) }))
+        try run(statement, [key] + values.map(\.value))
+    }
+
+    /// Whether these are all columns, in their order, as the server sends rows.
+    private func isWhole(_ values: [NamedValue]) -> Bool {
+        values.count == columns.count && zip(values, columns).allSatisfy { $0.column.number == $1.column.number }
     }
 
     /// Makes a value the one that an edit's column had before.
@@ -298,7 +331,7 @@ struct RowWriter {
 
 /// A row that was removed from its table for a moment, so that others can take its unique values.
 struct RemovedRow {
-    let values: [(column: CapturedTable.Column, value: SQLValue)]
+    let values: [RowWriter.NamedValue]
 }
 
 extension RowWriter {
@@ -319,8 +352,11 @@ extension RowWriter {
         return found
     }
 
-    private func serverValues(_ removed: RemovedRow) -> [SQLValue] {
-        columns.map { column, _ in removed.values.first { $0.column.number == column.number }?.value ?? .null }
+    private func spellings(_ removed: RemovedRow) -> [ValueSpelling?] {
+        columns.map { column, server in
+            removed.values.first { $0.column.number == column.number }
+                .flatMap { ValueSpelling(of: $0.value, type: server.type) }
+        }
     }
 }
 
@@ -352,10 +388,10 @@ extension ValueSpelling.Canonical {
         case .boolean: self = .boolean(try reader.boolean())
         case .string: self = .string(try reader.stringBytes())
         case .number:
-            let text = String(decoding: try reader.numberText(), as: UTF8.self)
-            if let integer = Int64(text) {
+            let text = try reader.numberText()
+            if let integer = JSONReader.integer(text) {
                 self = .integer(integer)
-            } else if let real = Double(text) {
+            } else if let real = Double(String(decoding: text, as: UTF8.self)) {
                 self = .real(real)
             } else {
                 throw reader.malformed("a number")

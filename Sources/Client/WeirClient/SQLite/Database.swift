@@ -6,8 +6,8 @@ import CSQLite
 /// as the app chose them.
 package final class Database {
     private var handle: OpaquePointer?
-    /// Compiled statements that are not in use, by their text.
-    private var idle: [String: OpaquePointer] = [:]
+    /// Compiled statements, by their text.
+    private var statements: [String: Statement] = [:]
 
     /// How long a statement waits for another connection's lock.
     private static let busyTimeoutMilliseconds: Int32 = 5000
@@ -32,22 +32,18 @@ package final class Database {
 
     /// May be repeated.
     package func close() {
-        for statement in idle.values { sqlite3_finalize(statement) }
-        idle = [:]
+        for statement in statements.values { statement.finalize() }
+        statements = [:]
         sqlite3_close_v2(handle)
         handle = nil
     }
-
-    /// The rows that the last INSERT, UPDATE or DELETE changed, without those that triggers changed.
-    package var changes: Int { Int(sqlite3_changes(handle)) }
 
     /// Runs one statement to its end and ignores its rows.
     ///
     /// - Returns: the rows that it changed.
     @discardableResult
     package func run(_ sql: String, _ values: [SQLValue] = []) throws -> Int {
-        try rows(sql, values) { _ in }
-        return changes
+        try statement(sql).run(values)
     }
 
     /// Runs all statements of a text, which are not cached.
@@ -58,24 +54,19 @@ package final class Database {
 
     /// Runs one statement and passes each of its rows to a closure, which may run others.
     package func rows(_ sql: String, _ values: [SQLValue] = [], _ body: (Row) throws -> Void) throws {
-        let statement = try idle.removeValue(forKey: sql) ?? compile(sql)
-        defer {
-            // Both return the error of the last step, which was thrown.
-            sqlite3_reset(statement)
-            sqlite3_clear_bindings(statement)
-            if let other = idle.updateValue(statement, forKey: sql) { sqlite3_finalize(other) }
-        }
-        for (index, value) in values.enumerated() {
-            let code = bind(value, to: statement, at: Int32(index + 1))
-            if code != SQLITE_OK { throw failure(code, sql: sql) }
-        }
-        while true {
-            switch sqlite3_step(statement) {
-            case SQLITE_ROW: try body(Row(statement: statement))
-            case SQLITE_DONE: return
-            case let code: throw failure(code, sql: sql)
-            }
-        }
+        try statement(sql).rows(values, body)
+    }
+
+    /// A statement that runs for each of many rows, so that its text is looked up once.
+    func statement(_ sql: String) throws -> Statement {
+        // One that is running, or whose text is not cached yet, is compiled.
+        if let known = statements[sql], !known.isRunning { return known }
+        var handle: OpaquePointer?
+        let code = sqlite3_prepare_v3(self.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, nil)
+        guard code == SQLITE_OK, let handle else { throw failure(code, sql: sql) }
+        let statement = Statement(handle, sql: sql)
+        if statements[sql] == nil { statements[sql] = statement }
+        return statement
     }
 
     /// What a closure makes of each row.
@@ -117,80 +108,8 @@ package final class Database {
         }
     }
 
-    private func compile(_ sql: String) throws -> OpaquePointer {
-        var statement: OpaquePointer?
-        let code = sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
-        guard code == SQLITE_OK, let statement else { throw failure(code, sql: sql) }
-        return statement
-    }
-
-    private func bind(_ value: SQLValue, to statement: OpaquePointer, at index: Int32) -> Int32 {
-        switch value {
-        case .null: sqlite3_bind_null(statement, index)
-        case .integer(let number): sqlite3_bind_int64(statement, index, number)
-        case .real(let number): sqlite3_bind_double(statement, index, number)
-        case .text(let bytes):
-            bytes.withUnsafeBytes {
-                csqlite_bind_text_copied(statement, index, $0.baseAddress ?? empty, UInt64($0.count))
-            }
-        case .blob(let bytes):
-            bytes.withUnsafeBytes {
-                csqlite_bind_blob_copied(statement, index, $0.baseAddress ?? empty, UInt64($0.count))
-            }
-        }
-    }
-
-    /// An address for values without bytes: SQLite would bind NULL for a null pointer.
-    private let empty = UnsafeRawPointer(bitPattern: 1)!
-
     private func failure(_ code: Int32, sql: String? = nil) -> WeirError {
-        let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
-        return .database(code: code, message: message, sql: sql)
-    }
-}
-
-/// The current row of a statement, valid until the next one.
-package struct Row {
-    fileprivate let statement: OpaquePointer
-
-    /// How many columns it has.
-    package var count: Int { Int(sqlite3_column_count(statement)) }
-
-    /// The name that the query gives a column.
-    package func name(at column: Int) -> String {
-        sqlite3_column_name(statement, Int32(column)).map { String(cString: $0) } ?? ""
-    }
-
-    package func isNull(at column: Int) -> Bool { sqlite3_column_type(statement, Int32(column)) == SQLITE_NULL }
-
-    /// SQLite converts another type, NULL to 0.
-    package func integer(at column: Int) -> Int64 { sqlite3_column_int64(statement, Int32(column)) }
-
-    /// SQLite converts another type, NULL to the empty string.
-    package func string(at column: Int) -> String {
-        sqlite3_column_text(statement, Int32(column)).map { String(cString: $0) } ?? ""
-    }
-
-    package func value(at column: Int) -> SQLValue {
-        let index = Int32(column)
-        switch sqlite3_column_type(statement, index) {
-        case SQLITE_INTEGER: return .integer(sqlite3_column_int64(statement, index))
-        case SQLITE_FLOAT: return .real(sqlite3_column_double(statement, index))
-        case SQLITE_TEXT: return .text(bytes(sqlite3_column_text(statement, index), index))
-        case SQLITE_BLOB: return .blob(bytes(sqlite3_column_blob(statement, index), index))
-        default: return .null
-        }
-    }
-
-    /// The bytes of a blob or text; SQLite converts another type.
-    package func bytes(at column: Int) -> [UInt8] {
-        bytes(sqlite3_column_blob(statement, Int32(column)), Int32(column))
-    }
-
-    /// The address is null for an empty value.
-    private func bytes(_ address: UnsafeRawPointer?, _ index: Int32) -> [UInt8] {
-        guard let address else { return [] }
-        return Array(UnsafeRawBufferPointer(start: address, count: Int(sqlite3_column_bytes(statement, index))))
+        WeirError(code: code, of: handle, sql: sql)
     }
 }
 

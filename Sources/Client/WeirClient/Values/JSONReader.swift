@@ -21,16 +21,20 @@ package struct JSONReader {
         package let expected: String
     }
 
-    private let bytes: [UInt8]
-    package private(set) var position = 0
+    private let bytes: ArraySlice<UInt8>
+    package private(set) var position: Int
     private var depth = 0
 
     /// As deep as the server's values are, and its answer around them.
     private static let maximumDepth = 128
 
-    package init(_ bytes: [UInt8]) { self.bytes = bytes }
+    package init(_ bytes: [UInt8]) { self.init(bytes[...]) }
 
-    init(_ bytes: ArraySlice<UInt8>) { self.bytes = Array(bytes) }
+    /// Reads a part of another text, whose positions it has.
+    init(_ bytes: ArraySlice<UInt8>) {
+        self.bytes = bytes
+        position = bytes.startIndex
+    }
 
     /// The error that something else was expected here.
     func malformed(_ expected: String) -> Malformed { Malformed(position: position, expected: expected) }
@@ -70,7 +74,7 @@ package struct JSONReader {
     /// Nothing but white space follows.
     package mutating func finish() throws {
         skipSpace()
-        guard position == bytes.count else { throw malformed("the end") }
+        guard position == bytes.endIndex else { throw malformed("the end") }
     }
 
     private mutating func enter(_ bracket: UInt8, _ expected: String) throws {
@@ -83,7 +87,7 @@ package struct JSONReader {
 
     package mutating func kind() throws -> Kind {
         skipSpace()
-        guard position < bytes.count else { throw malformed("a value") }
+        guard position < bytes.endIndex else { throw malformed("a value") }
         switch bytes[position] {
         case UInt8(ascii: "{"): return .object
         case UInt8(ascii: "["): return .array
@@ -95,16 +99,52 @@ package struct JSONReader {
     }
 
     package mutating func string() throws -> String {
-        let text = try stringBytes()
-        return String(decoding: text, as: UTF8.self)
+        if let range = try plainString() { return String(decoding: bytes[range], as: UTF8.self) }
+        return String(decoding: try escapedString(), as: UTF8.self)
     }
 
     /// Reads a string as UTF-8.
     package mutating func stringBytes() throws -> [UInt8] {
+        if let range = try plainString() { return Array(bytes[range]) }
+        return try escapedString()
+    }
+
+    /// Reads a string without escapes, as most are.
+    ///
+    /// - Returns: where its characters are; `nil`, with nothing read, for one with escapes.
+    private mutating func plainString() throws -> Range<Int>? {
+        guard take(UInt8(ascii: "\"")) else { throw malformed("a string") }
+        var all: UInt8 = 0
+        for index in position..<bytes.endIndex {
+            let byte = bytes[index]
+            all |= byte
+            if byte == UInt8(ascii: "\"") {
+                let range = position..<index
+                // ASCII alone is UTF-8.
+                guard all < 0x80 || String(validating: bytes[range], as: UTF8.self) != nil else {
+                    throw malformed("UTF-8")
+                }
+                position = index + 1
+                return range
+            }
+            if byte == UInt8(ascii: "\\") {
+                position -= 1
+                return nil
+            }
+            if byte < 0x20 {
+                position = index
+                throw malformed("a character that is not a control character")
+            }
+        }
+        position = bytes.endIndex
+        throw malformed("the end of a string")
+    }
+
+    private mutating func escapedString() throws -> [UInt8] {
         guard take(UInt8(ascii: "\"")) else { throw malformed("a string") }
         var text: [UInt8] = []
         var start = position
-        while position < bytes.count {
+        while position < bytes.endIndex {
             let byte = bytes[position]
             switch byte {
             case UInt8(ascii: "\""):
@@ -125,8 +165,24 @@ package struct JSONReader {
     }
 
     package mutating func integer() throws -> Int64 {
-        let text = try numberText()
-        guard let number = Int64(String(decoding: text, as: UTF8.self)) else { throw malformed("an integer") }
+        guard let number = Self.integer(try numberText()) else { throw malformed("an integer") }
+        return number
+    }
+
+    /// The integer that a number's text is; `nil` for one with a fraction or an exponent, or beyond 64 bits.
+    static func integer(_ text: ArraySlice<UInt8>) -> Int64? {
+        var number: Int64 = 0
+        let isNegative = text.first == UInt8(ascii: "-")
+        for byte in isNegative ? text.dropFirst() : text {
+            guard case 48...57 = byte else { return nil }
+            let (tens, isTooLarge) = number.multipliedReportingOverflow(by: 10)
+            let digit = Int64(byte - 48)
+            // Below zero there is one number more.
+            let (sum, isSumTooLarge) =
+                isNegative ? tens.subtractingReportingOverflow(digit) : tens.addingReportingOverflow(digit)
+            if isTooLarge || isSumTooLarge { return nil }
+            number = sum
+        }
         return number
     }
 
@@ -164,7 +220,7 @@ package struct JSONReader {
         switch try kind() {
         case .object: try object { reader, _ in try reader.skip() }
         case .array: try array { try $0.skip() }
-        case .string: _ = try stringBytes()
+        case .string: if try plainString() == nil { _ = try escapedString() }
         case .number: _ = try numberText()
         case .boolean: _ = try boolean()
         case .null: _ = try null()
@@ -225,7 +281,7 @@ package struct JSONReader {
     }
 
     private mutating func codeUnit() throws -> UInt16 {
-        guard position + 4 <= bytes.count else { throw malformed("four hexadecimal digits") }
+        guard position + 4 <= bytes.endIndex else { throw malformed("four hexadecimal digits") }
         var unit: UInt16 = 0
         for _ in 0..<4 {
             guard bytes[position] < 0x80, let digit = Character(Unicode.Scalar(bytes[position])).hexDigitValue else {
@@ -237,7 +293,7 @@ package struct JSONReader {
         return unit
     }
 
-    private var peek: UInt8? { position < bytes.count ? bytes[position] : nil }
+    private var peek: UInt8? { position < bytes.endIndex ? bytes[position] : nil }
 
     private mutating func skipSpace() {
         while let byte = peek, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { position += 1 }
@@ -253,7 +309,7 @@ package struct JSONReader {
     private mutating func takeWord(_ word: StaticString) -> Bool {
         skipSpace()
         let count = word.utf8CodeUnitCount
-        guard position + count <= bytes.count else { return false }
+        guard position + count <= bytes.endIndex else { return false }
         for index in 0..<count where bytes[position + index] != word.utf8Start[index] { return false }
         position += count
         return true

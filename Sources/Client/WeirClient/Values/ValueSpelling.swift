@@ -57,6 +57,13 @@ package struct ValueSpelling: Equatable, Sendable {
         }
     }
 
+    /// The spelling of a column of a row.
+    init?(of row: Row, at column: Int, type: ColumnType) {
+        // Most texts are as the server has them, whatever they say: these are not read.
+        let isAnyText = type == .text || type == .json || type == .decimal
+        self.init(of: isAnyText && row.isText(at: column) ? .text([]) : row.value(at: column), type: type)
+    }
+
     /// The spelling that a column's declaration suggests, where no value of the app shows it.
     package init(affinity: Affinity, type: ColumnType) {
         self.type = type
@@ -78,12 +85,12 @@ package struct ValueSpelling: Equatable, Sendable {
     private static func time(like bytes: [UInt8]) -> Form {
         guard bytes.count > 10 else { return .canonical }
         let time = bytes[11...]
-        let hasZone = bytes.last == UInt8(ascii: "Z")
         // With another offset than Z it would not be the app's spelling, whatever is written.
-        if time.contains(where: { $0 == 43 || $0 == 45 }) { return .canonical }
-        let decimals = time.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).dropFirst().first
+        if time.contains(where: { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-") }) { return .canonical }
+        let point = time.firstIndex(of: UInt8(ascii: ".")) ?? time.endIndex
         return .time(
-            separator: bytes[10], decimals: decimals?.prefix { (48...57).contains($0) }.count ?? 0, hasZone: hasZone)
+            separator: bytes[10], decimals: time[point...].dropFirst().prefix { (48...57).contains($0) }.count,
+            hasZone: time.last == UInt8(ascii: "Z"))
     }
 
     // MARK: Values
@@ -108,15 +115,15 @@ package struct ValueSpelling: Equatable, Sendable {
             guard Base64.decode(text.span, into: &bytes) else { return .text(text) }
             return form == .text ? .text(bytes) : .blob(bytes)
         }
-        let string = String(decoding: text, as: UTF8.self)
         // An integer that JSON's numbers do not hold exactly comes as text.
-        if type == .integer, let number = Int64(string) { return .integer(number) }
+        if type == .integer, let number = Int64(String(decoding: text, as: UTF8.self)) { return .integer(number) }
         switch form {
         case .uuidBlob:
             return UUIDText.bytes(of: text).map { .blob($0) } ?? .text(text)
         case .uuidInUpperCase:
             return .text(text.map { (97...102).contains($0) ? $0 - 32 : $0 })
         case .number:
+            let string = String(decoding: text, as: UTF8.self)
             if let number = Int64(string) { return .integer(number) }
             guard let number = Double(string) else { return .text(text) }
             // 12.00 is 12 for SQLite's numeric columns as well.
