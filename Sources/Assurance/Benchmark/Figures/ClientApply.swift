@@ -58,6 +58,7 @@ struct ClientApply: Figure {
             let time: String
         }
 
+        let isFirst: Bool
         let rows: [Row]
         /// The bodies of the server's answers.
         let answers: [[UInt8]]
@@ -70,6 +71,7 @@ struct ClientApply: Figure {
                     isDone: row % 2 == 0, position: Double(row) + 0.5, time: "2026-01-0\(number)T03:04:05.678000Z")
             }
             self.rows = rows
+            isFirst = number == 1
             answers = stride(from: 0, to: count, by: ClientApply.page).map { start in
                 let changes = rows[start..<min(start + ClientApply.page, count)].enumerated().map { index, row in
                     Self.json(row, timeStamp: first + start + index, version: number)
@@ -127,6 +129,8 @@ struct ClientApply: Figure {
         let schema = try ServerSchema(answer: Data(schema.utf8))
         let seconds = try passes.map { pass in
             try app.run("PRAGMA wal_checkpoint(TRUNCATE)")
+            // As a session has it: the first pass is a first sync.
+            try file.database.setCheckpointDistance(pass.isFirst ? .long : .short)
             let start = SystemCall.nanoseconds()
             for body in pass.answers {
                 let answer = try SyncAnswer(json: body)

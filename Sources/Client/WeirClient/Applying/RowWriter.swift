@@ -2,7 +2,7 @@
 ///
 /// A column without a pending edit takes the server's value. Where an edit is pending, the app's value stays, and the edit's value before
 /// becomes the server's: it is what the row had without the edit. All of it is part of a transaction whose changes are not captured.
-struct RowWriter {
+final class RowWriter {
     let database: Database
     let table: CapturedTable
     /// The server's table; its columns' types.
@@ -21,6 +21,7 @@ struct RowWriter {
     private let selectEdit: Statement
     private let selectSent: Statement
     private let upsertState: Statement
+    private let updateState: Statement
     /// With every column that the server has.
     private let insertWhole: Statement
     private let updateWhole: Statement
@@ -48,7 +49,7 @@ struct RowWriter {
         let names = columns.map { quoted($0.0.name) }
         let selected = ([table.quotedKey] + names).joined(separator: ", ")
         let masks = (0..<table.words).map { "m\($0)" }.joined(separator: ", ")
-        selectState = try database.statement("SELECT time_stamp, owner FROM \(table.state) WHERE id = ?1")
+        selectState = try database.statement("SELECT rowid, time_stamp, owner FROM \(table.state) WHERE id = ?1")
         selectRow = try database.statement("SELECT \(selected) FROM \(table.quotedName) WHERE \(Self.isKey(table))")
         selectEdit = try database.statement("SELECT \(masks) FROM \(table.edit) WHERE id = ?1")
         selectSent = try database.statement("SELECT \(masks) FROM \(table.sent) WHERE id = ?1")
@@ -57,6 +58,8 @@ struct RowWriter {
             INSERT INTO \(table.state) (id, time_stamp, deleted, owner) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id)
             DO UPDATE SET time_stamp = excluded.time_stamp, deleted = excluded.deleted, owner = excluded.owner
             """)
+        updateState = try database.statement(
+            "UPDATE \(table.state) SET time_stamp = ?2, deleted = ?3 WHERE rowid = ?1")
         insertWhole = try database.statement(Self.insertion(into: table, names))
         updateWhole = try database.statement(Self.update(of: table, names))
     }
@@ -101,6 +104,8 @@ struct RowWriter {
 
     /// What is known of a row.
     private struct Known {
+        /// Where its version is recorded.
+        var place: Int64?
         /// The newest version that was received.
         var timeStamp: Int64?
         var owner: String?
@@ -166,7 +171,11 @@ struct RowWriter {
                     "UPDATE \(side) SET base = coalesce(base, ?2) WHERE id = ?1", [key, .integer(timeStamp)])
             }
         }
-        try record(key, row.timeStamp, isDeleted: row.isDeleted, owner: owner)
+        if let place = known.place {
+            try updateState.run([.integer(place), .integer(row.timeStamp), .integer(row.isDeleted ? 1 : 0)])
+        } else {
+            try record(key, row.timeStamp, isDeleted: row.isDeleted, owner: owner)
+        }
     }
 
     /// Records the version of a row that the file has.
@@ -183,8 +192,9 @@ struct RowWriter {
     private func known(_ key: SQLValue, hasEdits: Bool) throws -> Known {
         var known = Known()
         try selectState.rows([key]) { row in
-            known.timeStamp = row.integer(at: 0)
-            known.owner = row.isNull(at: 1) ? nil : row.string(at: 1)
+            known.place = row.integer(at: 0)
+            known.timeStamp = row.integer(at: 1)
+            known.owner = row.isNull(at: 2) ? nil : row.string(at: 2)
         }
         guard hasEdits else { return known }
         known.edit = try masks(selectEdit, key)

@@ -54,7 +54,7 @@ enum SideTables {
             CREATE TABLE \(table.edit) (\(id) PRIMARY KEY, \(folded)) WITHOUT ROWID;
             CREATE TABLE \(table.sent) (position INTEGER PRIMARY KEY, deleted INTEGER NOT NULL, \(id) UNIQUE, \(folded));
             CREATE TABLE \(table.state) (
-                \(id) PRIMARY KEY, time_stamp INTEGER NOT NULL, deleted INTEGER NOT NULL, owner TEXT) WITHOUT ROWID;
+                \(id) PRIMARY KEY, time_stamp INTEGER NOT NULL, deleted INTEGER NOT NULL, owner TEXT);
             """)
     }
 

@@ -14,7 +14,7 @@ final class Statement {
 
     deinit { finalize() }
 
-    /// May be repeated. The statement fails afterwards.
+    /// The statement fails afterwards. May be repeated, and is.
     func finalize() {
         sqlite3_finalize(handle)
         handle = nil

@@ -58,6 +58,7 @@ extension Weir {
         let clock = attachment.options.clock
         // A first sync is waited for; later the app's writes come first.
         let pauses = try record.isComplete
+        if !pauses { try file.database.setCheckpointDistance(.long) }
         var rest = answer.changes[...]
         while !rest.isEmpty {
             let began = clock.now()

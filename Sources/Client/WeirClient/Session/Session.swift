@@ -18,6 +18,7 @@ extension Weir {
             let held = try await exchangeAll(attachment)
             let pending = try openFile.pendingRows()
             try SessionRecord(database: database).setComplete()
+            try database.setCheckpointDistance(.short)
             statuses.update { status in
                 status.succeed(at: attachment.options.now())
                 status.firstSync = 1
