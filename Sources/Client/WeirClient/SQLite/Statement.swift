@@ -14,7 +14,7 @@ final class Statement {
 
     deinit { finalize() }
 
-    /// The statement fails afterwards. May be repeated, and is.
+    /// Ends the statement, which fails afterwards; may be repeated.
     func finalize() {
         sqlite3_finalize(handle)
         handle = nil
