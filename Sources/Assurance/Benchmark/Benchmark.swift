@@ -30,7 +30,7 @@ enum Benchmark {
         return throughput + latency
             + [
                 LongStream(), IdlePulls(), TokenChecks(), TokenRequests(), KnownDevices(), EventStreams(), FaceWork(),
-                OwnerCount(), StreamRebuild(), ClientCapture(), ClientApply(), Soak(), Abuse(),
+                OwnerCount(), StreamRebuild(), ClientCapture(), ClientApply(), ClientFirstSync(), Soak(), Abuse(),
             ]
     }
 

@@ -59,6 +59,7 @@ import Testing
         "apply": ["uuid", "integer"].flatMap { key in
             ["new", "again"].flatMap { ["\($0)_rows_per_second_\(key)", "\($0)_ratio_\(key)"] }
         },
+        "first-sync": ["rows_per_second_growing_ids", "rows_per_second_random_ids"],
         "soak": [
             "memory_highest", "memory_first", "memory_last", "memory_slope", "pairs", "changes_per_second",
         ],

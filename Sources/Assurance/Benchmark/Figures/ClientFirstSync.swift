@@ -1,0 +1,61 @@
+import Foundation
+import LoadTools
+import WeirClient
+
+/// How fast a new device of the client library has all rows of its account in the app's table.
+struct ClientFirstSync: Figure {
+    let name = "first-sync"
+    let title = "a new device pulls an account's rows over loopback and writes them into the app's table"
+
+    func measure(_ bench: Bench) async throws -> FigureResult {
+        let batches = bench.scale.pick(2, 100, 500)
+        let rows = batches * 1000
+        return try await bench.withServer(name) { server in
+            var measures: [Measure] = []
+            var checks: [Check] = []
+            let accounts = zip(Owners.spread(2), [("growing", Workload.IDs.growing), ("random", .random)])
+            for (account, (label, ids)) in accounts {
+                var devices = Devices(owners: [account], batchSize: 1000, ids: ids)
+                try await bench.showing("\(name): loading", total: rows, unit: "changes") { bar in
+                    let (plans, _) = try await devices.plan(batches: batches)
+                    _ = try await Upload.run(plans, to: server, bar)
+                }
+                // The rows are in the stream.
+                _ = try await Drain.count(of: account, on: server)
+                var rates: [Double] = []
+                // The first repetition warms up.
+                for number in 0...bench.scale.repetitions {
+                    let path = try bench.folder.write("", to: "first-sync-\(label)-\(number)")
+                    let (seconds, found) = try await sync(path, account, server)
+                    checks.append(Check(name: "rows with \(label) ids", expected: rows, found: found))
+                    if number > 0 { rates.append(Double(rows) / seconds) }
+                }
+                let target: Measure.Target? = ids == .growing ? .atLeast(60_000) : nil
+                measures.append(Measure("rows_per_second_\(label)_ids", Samples(rates), "/s", target: target))
+            }
+            return FigureResult(measures: measures, checks: checks)
+        }
+    }
+
+    /// - Returns: how long the first sync took, and how many rows the table has then.
+    private func sync(_ path: String, _ account: String, _ server: ServerProcess) async throws -> (Double, Int) {
+        let app = try Database(path: path)
+        try app.execute(
+            """
+            PRAGMA journal_mode = WAL;
+            CREATE TABLE note (id TEXT PRIMARY KEY NOT NULL, list TEXT NOT NULL, title TEXT NOT NULL, body TEXT,
+                done INTEGER NOT NULL, position REAL NOT NULL, due TEXT);
+            """)
+        app.close()
+        guard let url = URL(string: "http://127.0.0.1:\(server.port)/") else { preconditionFailure("a port is a number") }
+        let weir = try await Weir.open(URL(fileURLWithPath: path), tables: ["note"])
+        try await weir.attach(account, server: url)
+        let start = SystemCall.nanoseconds()
+        try await weir.sync()
+        let seconds = SystemCall.seconds(since: start)
+        await weir.close()
+        let synced = try Database(path: path)
+        defer { synced.close() }
+        return (seconds, Int(try synced.integer("SELECT count(*) FROM note") ?? 0))
+    }
+}
