@@ -9,11 +9,13 @@ package final class ClientFile {
     var lastTried: [String: ParkedRows.Position] = [:]
 
     /// Opens the file and captures the changes of these tables from now on.
-    package init(path: String, tables names: [String]) throws {
+    ///
+    /// - Parameter isMigrated: whether a migration of the app's has just ended.
+    package init(path: String, tables names: [String], isMigrated: Bool = false) throws {
         let database = try Database(path: path)
         // What a transaction of Weir's keeps aside is little, as its transactions are.
         try database.run("PRAGMA temp_store = MEMORY")
-        let registration = try database.transaction { try Registration(of: names, in: database) }
+        let registration = try database.transaction { try Registration(of: names, isMigrated: isMigrated, in: database) }
         self.database = database
         tables = registration.tables
         gaps = registration.gaps

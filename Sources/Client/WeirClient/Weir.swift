@@ -16,7 +16,7 @@ import Foundation
 /// tables have triggers.
 public actor Weir {
     private let queue: QueueExecutor
-    private let path: String
+    let path: String
     private let tableNames: [String]
     private var file: ClientFile?
     /// Changes that may not have been captured before this call of ``open(_:tables:)``.
@@ -40,7 +40,7 @@ public actor Weir {
     var dataVersion: Int64?
     var pendingMark: PendingMark?
 
-    private init(path: String, tables: [String]) {
+    init(path: String, tables: [String]) {
         queue = QueueExecutor(label: "weir")
         self.path = path
         tableNames = tables
@@ -61,8 +61,7 @@ public actor Weir {
     /// migration has removed; ``gaps`` then says what may have been missed. Tables that were captured before and are not
     /// named any more are no longer captured; edits of them that are pending stay.
     ///
-    /// `ALTER TABLE … DROP COLUMN` fails on a captured table, since SQLite refuses to drop columns that triggers name. Create
-    /// the table again without the column instead (https://www.sqlite.org/lang_altertable.html#otheralter).
+    /// Migrations of captured tables are made with ``migrate(_:tables:backfill:_:)``.
     ///
     /// - Parameters:
     ///   - url: an existing SQLite database.
@@ -75,8 +74,8 @@ public actor Weir {
     }
 
     /// Opens the connection to the file, which must be closed.
-    func openTheFile() throws {
-        let file = try ClientFile(path: path, tables: tableNames)
+    func openTheFile(isMigrated: Bool = false) throws {
+        let file = try ClientFile(path: path, tables: tableNames, isMigrated: isMigrated)
         gaps = file.gaps
         self.file = file
         (dataVersion, pendingMark) = (nil, nil)

@@ -47,7 +47,9 @@ struct ClientFirstSync: Figure {
                 done INTEGER NOT NULL, position REAL NOT NULL, due TEXT);
             """)
         app.close()
-        guard let url = URL(string: "http://127.0.0.1:\(server.port)/") else { preconditionFailure("a port is a number") }
+        guard let url = URL(string: "http://127.0.0.1:\(server.port)/") else {
+            preconditionFailure("a port is a number")
+        }
         let weir = try await Weir.open(URL(fileURLWithPath: path), tables: ["note"])
         try await weir.attach(account, server: url)
         let start = SystemCall.nanoseconds()

@@ -24,15 +24,20 @@ struct Vector {
     /// Makes the next update an empty vector: the file does not have a row as the server has it.
     func setIncomplete() throws { try database.setMeta("pull_again", .integer(1)) }
 
+    /// Makes it empty, so that everything is pulled again.
+    func removeAll() throws {
+        try database.run("DELETE FROM weir_vector")
+        try database.setMeta("cut_from", nil)
+    }
+
     /// Takes over an answer's, as part of the open transaction.
     ///
     /// - Returns: whether it was made empty instead, so that everything is pulled again.
     func update(_ answer: SyncAnswer) throws -> Bool {
         if try epoch != answer.epoch { try database.setMeta("epoch", .text(answer.epoch)) }
         if try database.meta("pull_again") != nil {
-            try database.run("DELETE FROM weir_vector")
+            try removeAll()
             try database.setMeta("pull_again", nil)
-            try database.setMeta("cut_from", nil)
             return true
         }
         let named = Set(answer.knowledge.map(\.syncID)).union(answer.resync).union(answer.revoked)

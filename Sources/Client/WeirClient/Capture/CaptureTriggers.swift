@@ -26,6 +26,17 @@ struct CaptureTriggers {
     /// The prefix of the names of all triggers of a table.
     static func prefix(ofTable number: Int) -> String { "weir_\(number)_" }
 
+    /// The triggers that are in the file, under this number.
+    static func present(
+        ofTable number: Int, in database: Database
+    ) throws -> [(name: String, table: String, sql: String)] {
+        let prefix = prefix(ofTable: number)
+        return try database.map(
+            "SELECT name, tbl_name, sql FROM sqlite_schema WHERE type = 'trigger' AND substr(name, 1, ?1) = ?2",
+            [.integer(Int64(prefix.utf8.count)), .text(prefix)]
+        ) { ($0.string(at: 0), $0.string(at: 1), $0.string(at: 2)) }
+    }
+
     private func trigger(
         _ suffix: String, _ event: String, _ body: [String], if condition: String? = nil
     ) -> (name: String, sql: String) {

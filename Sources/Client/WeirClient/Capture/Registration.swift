@@ -4,11 +4,14 @@
 /// that has not changed changes nothing. All of it runs in one transaction.
 struct Registration {
     let database: Database
+    /// Whether a migration of the app's has just ended.
+    let isMigrated: Bool
     private(set) var tables: [CapturedTable] = []
     private(set) var gaps: [CaptureGap] = []
 
-    init(of names: [String], in database: Database) throws {
+    init(of names: [String], isMigrated: Bool = false, in database: Database) throws {
         self.database = database
+        self.isMigrated = isMigrated
         try SideTables.create(in: database)
         for name in names {
             let definition = try TableDefinition(named: name, in: database)
@@ -16,6 +19,7 @@ struct Registration {
             try register(definition)
         }
         try stopCapturingOthers()
+        if try database.meta("backfill") != nil { try database.setMeta("backfill", nil) }
     }
 
     // MARK: One table
@@ -28,19 +32,26 @@ struct Registration {
         let number = try known ?? addTable(definition.name)
         let (table, added) = try columns(of: definition, number: number, isNew: known == nil)
         // The server may have values of the new columns, which come when all is pulled again.
-        if known != nil, !added.isEmpty { try database.run("DELETE FROM weir_vector") }
+        if known != nil, !added.isEmpty {
+            try Vector(database: database).removeAll()
+            try Migration(database: database).captureBackfill(of: added, in: table)
+        }
         let mended = try updateTriggers(of: table)
         let cause: CaptureGap.Cause? =
             switch wasListed {
             case nil: .new
             case false: .notListed
-            default: mended ? .triggersMissing : added.isEmpty ? nil : .columnsAdded(added)
+            default: mended ? .triggersMissing : added.isEmpty ? nil : .columnsAdded(added.map(\.name))
             }
         try database.run(
             "UPDATE weir_table SET name = ?2, listed = 1 WHERE number = ?1 AND (name <> ?2 OR NOT listed)",
             [.integer(Int64(number)), .text(definition.name)])
         tables.append(table)
-        if let cause { try recordGap(cause, of: table) }
+        if isMigrated, wasListed == true {
+            try recordGap(.migrated, of: table)
+        } else if let cause {
+            try recordGap(cause, of: table)
+        }
     }
 
     /// The number of a table that was registered before, under its name, or under another one before it was renamed.
@@ -67,7 +78,7 @@ struct Registration {
     /// Gives numbers to columns that have none, and marks those that are gone.
     private func columns(
         of definition: TableDefinition, number: Int, isNew: Bool
-    ) throws -> (table: CapturedTable, added: [String]) {
+    ) throws -> (table: CapturedTable, added: [CapturedTable.Column]) {
         let key: SQLValue = .integer(Int64(number))
         let before = Int(try database.integer("SELECT columns FROM weir_table WHERE number = ?1", [key]) ?? 0)
         var numbers = Dictionary(
@@ -75,17 +86,17 @@ struct Registration {
                 (foldedName($0.string(at: 0)), Int($0.integer(at: 1)))
             }, uniquingKeysWith: { first, _ in first })
         var count = before
-        var added: [String] = []
+        var added: [CapturedTable.Column] = []
         let columns = try definition.columns.map { column in
             if let number = numbers.removeValue(forKey: foldedName(column.name)) {
                 return CapturedTable.Column(number: number, definition: column)
             }
             count += 1
-            added.append(column.name)
+            added.append(CapturedTable.Column(number: count, definition: column))
             try database.run(
                 "INSERT INTO weir_column (tbl, number, name, dropped) VALUES (?1, ?2, ?3, 0)",
                 [key, .integer(Int64(count)), .text(column.name)])
-            return CapturedTable.Column(number: count, definition: column)
+            return added[added.count - 1]
         }
         for dropped in numbers.values {
             try database.run(
@@ -110,7 +121,7 @@ struct Registration {
     /// - Returns: whether any was missing.
     private func updateTriggers(of table: CapturedTable) throws -> Bool {
         let expected = CaptureTriggers(table: table).statements
-        let present = try triggers(ofTable: table.number)
+        let present = try CaptureTriggers.present(ofTable: table.number, in: database)
         let onTable = present.filter { $0.table == table.name }
         if onTable.count == present.count, onTable.count == expected.count,
             expected.allSatisfy({ trigger in onTable.contains { $0.name == trigger.name && $0.sql == trigger.sql } })
@@ -122,19 +133,11 @@ struct Registration {
         return !expected.allSatisfy { trigger in onTable.contains { $0.name == trigger.name } }
     }
 
-    private func triggers(ofTable number: Int) throws -> [(name: String, table: String, sql: String)] {
-        let prefix = CaptureTriggers.prefix(ofTable: number)
-        return try database.map(
-            "SELECT name, tbl_name, sql FROM sqlite_schema WHERE type = 'trigger' AND substr(name, 1, ?1) = ?2",
-            [.integer(Int64(prefix.utf8.count)), .text(prefix)]
-        ) { ($0.string(at: 0), $0.string(at: 1), $0.string(at: 2)) }
-    }
-
     /// What was captured of tables that are no longer listed stays, and waits until they are listed again.
     private func stopCapturingOthers() throws {
         let listed = try database.map("SELECT number FROM weir_table WHERE listed") { Int($0.integer(at: 0)) }
         for number in listed where !tables.contains(where: { $0.number == number }) {
-            for trigger in try triggers(ofTable: number) {
+            for trigger in try CaptureTriggers.present(ofTable: number, in: database) {
                 try database.execute("DROP TRIGGER \(quoted(trigger.name))")
             }
             try database.run("UPDATE weir_table SET listed = 0 WHERE number = ?1", [.integer(Int64(number))])
@@ -156,12 +159,14 @@ struct Registration {
             """)
         let gap = CaptureGap(
             table: table.name, cause: cause, unknownRows: Int(unknown ?? 0), absentRows: Int(absent ?? 0))
-        // A new table without rows has missed nothing.
-        if cause != .new || gap.unknownRows > 0 { gaps.append(gap) }
+        // A new table without rows has missed nothing, and a migration that has left all rows neither.
+        let isCounted = cause == .new || cause == .migrated
+        if !isCounted || gap.unknownRows + gap.absentRows > 0 { gaps.append(gap) }
     }
 }
 
-/// Changes of a table that may not have been captured before ``Weir/open(_:tables:)`` was called.
+/// Changes of a table that may not have been captured before ``Weir/open(_:tables:)`` or
+/// ``Weir/migrate(_:tables:backfill:_:)`` was called.
 public struct CaptureGap: Equatable, Sendable {
     /// Why they may have been missed.
     public enum Cause: Equatable, Sendable {
@@ -173,6 +178,8 @@ public struct CaptureGap: Equatable, Sendable {
         case triggersMissing
         /// Columns were added; what was written to them since then was not captured.
         case columnsAdded([String])
+        /// A migration with ``Weir/migrate(_:tables:backfill:_:)`` has inserted or deleted rows.
+        case migrated
     }
 
     /// The table's name.

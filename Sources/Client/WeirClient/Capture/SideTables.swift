@@ -17,6 +17,8 @@ enum SideTables {
                 CREATE TABLE weir_column (
                     tbl INTEGER NOT NULL, number INTEGER NOT NULL, name TEXT NOT NULL, dropped INTEGER NOT NULL,
                     PRIMARY KEY (tbl, number)) WITHOUT ROWID;
+                CREATE TABLE weir_backfill (
+                    tbl INTEGER NOT NULL, number INTEGER NOT NULL, at NOT NULL, PRIMARY KEY (tbl, number)) WITHOUT ROWID;
                 CREATE TABLE weir_key_change (number INTEGER PRIMARY KEY, tbl INTEGER NOT NULL, old, new);
                 CREATE INDEX weir_key_change_old ON weir_key_change (tbl, old);
                 CREATE INDEX weir_key_change_new ON weir_key_change (tbl, new);

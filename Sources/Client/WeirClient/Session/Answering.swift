@@ -78,6 +78,7 @@ extension Weir {
         if answer.batch?.refusal == "batch_mismatch" { try record.renew() }
         if !answer.hasMore, !isRefused, !isIncomplete, answer.resync.isEmpty, try record.mustDrain {
             // Rows that the server's history no longer has are the account's still. A process that is killed meanwhile begins again.
+            try file.settleBackfills()
             try await seed()
             try record.setMustDrain(false)
         }

@@ -25,9 +25,9 @@ final class Device {
     }
 
     /// The app on a file that is there, after a new start.
-    init(copying write: (_ path: String) throws -> Void) async throws {
+    init(copying write: (_ path: String) async throws -> Void) async throws {
         folder = try TemporaryFolder()
-        try write(folder.file())
+        try await write(folder.file())
         database = try Database(path: folder.file())
         try database.execute("PRAGMA synchronous = OFF")
         names = ["item"]

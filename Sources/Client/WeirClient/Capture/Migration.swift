@@ -1,0 +1,168 @@
+import Foundation
+
+/// A change of the schema of synced tables by the app.
+///
+/// Capturing triggers name the columns of their tables, so SQLite refuses to drop one, and the twelve steps by which a table is created
+/// again remove the triggers. While a migration runs, each table has one trigger instead that does nothing and names no column, by which
+/// a table that is renamed is found again.
+struct Migration {
+    let database: Database
+
+    /// Whether the file has Weir's tables; a migration of one that has none is none of Weir's concern.
+    var concernsWeir: Bool {
+        get throws {
+            try database.value("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'weir_table'") != nil
+        }
+    }
+
+    /// Ends capturing until the file is opened again, as part of the open transaction.
+    ///
+    /// - Parameter backfill: whether values of added columns are to be captured then, also if the process is killed meanwhile.
+    func begin(backfill: Bool) throws {
+        if backfill { try database.setMeta("backfill", .integer(1)) }
+        let listed = try database.map("SELECT number FROM weir_table WHERE listed") { Int($0.integer(at: 0)) }
+        for number in listed {
+            let triggers = try CaptureTriggers.present(ofTable: number, in: database)
+            for trigger in triggers { try database.execute("DROP TRIGGER \(quoted(trigger.name))") }
+            guard let table = triggers.first?.table else { continue }
+            try database.execute(
+                """
+                CREATE TRIGGER \(CaptureTriggers.prefix(ofTable: number))insert AFTER INSERT ON \(quoted(table)) WHEN 0
+                BEGIN SELECT 1; END
+                """)
+        }
+    }
+
+    /// Captures the values of added columns, of rows that the server has, as if they were set now.
+    ///
+    /// Another device may have set them before. So nothing is sent until all rows were pulled, and then only values of columns that the
+    /// server has no value of (``ClientFile/settleBackfills()``).
+    func captureBackfill(of columns: [CapturedTable.Column], in table: CapturedTable) throws {
+        guard try database.meta("backfill") != nil else { return }
+        let words = 0..<table.words
+        let masks = words.map { word in
+            let bits = columns.filter { $0.word == word }.map { "((t.\(quoted($0.name)) IS NOT NULL) * \($0.bit))" }
+            return bits.isEmpty ? "0" : bits.joined(separator: " | ")
+        }
+        let anyValue = columns.map { "t.\(quoted($0.name)) IS NOT NULL" }.joined(separator: " OR ")
+        let now = try database.value("SELECT julianday('now')") ?? .null
+        // The log's columns of values before stay NULL: the server had none.
+        let captured = try database.run(
+            """
+            INSERT INTO \(table.log) (id, kind, at, \(words.map { "m\($0)" }.joined(separator: ", ")))
+            SELECT r.id, \(LogKind.update.rawValue), ?1, \(masks.joined(separator: ", "))
+            FROM \(table.state) AS r JOIN \(table.quotedName) AS t ON t.\(table.quotedKey) = r.id
+            WHERE NOT r.deleted AND (\(anyValue))
+            """, [now])
+        guard captured > 0 else { return }
+        for column in columns {
+            try database.run(
+                "INSERT INTO weir_backfill (tbl, number, at) VALUES (?1, ?2, ?3)",
+                [.integer(Int64(table.number)), .integer(Int64(column.number)), now])
+        }
+        try SessionRecord(database: database).setMustDrain(true)
+    }
+}
+
+extension ClientFile {
+    /// Gives up values of a backfill that the server has others of, and of which the app has changed nothing since; all rows were pulled.
+    func settleBackfills() throws {
+        let backfills = try database.map("SELECT tbl, number, at FROM weir_backfill") {
+            (table: Int($0.integer(at: 0)), column: Int($0.integer(at: 1)), at: $0.value(at: 2))
+        }
+        if backfills.isEmpty { return }
+        try foldLogs()
+        for backfill in backfills {
+            if let table = tables.first(where: { $0.number == backfill.table }),
+                let column = table.columns.first(where: { $0.number == backfill.column })
+            {
+                var last: SQLValue?
+                repeat {
+                    try applying { _ in
+                        try LogFolding(table: table).fold(in: database)
+                        try settle(column, of: table, at: backfill.at, after: &last)
+                    }
+                } while last != nil
+            }
+            try database.run(
+                "DELETE FROM weir_backfill WHERE tbl = ?1 AND number = ?2",
+                [.integer(Int64(backfill.table)), .integer(Int64(backfill.column))])
+        }
+    }
+
+    private func settle(
+        _ column: CapturedTable.Column, of table: CapturedTable, at: SQLValue, after last: inout SQLValue?
+    ) throws {
+        let (word, name) = ("m\(column.word)", quoted(column.name))
+        let rows = try database.map(
+            """
+            SELECT id, \(column.side) FROM \(table.edit) AS e
+            WHERE e.m0 <> -1 AND e.\(word) & \(column.bit) AND \(LogFolding.isKnown("e", column)) AND e.\(column.side) IS NOT NULL
+            AND e.at <= ?1 \(last == nil ? "" : "AND e.id > ?2") ORDER BY e.id LIMIT \(LogFolding.slice)
+            """, [at] + (last.map { [$0] } ?? [])
+        ) { (key: $0.value(at: 0), value: $0.value(at: 1)) }
+        for row in rows {
+            // A value that the table cannot have leaves the app's, which is sent.
+            let isTaken = try database.run(
+                "UPDATE OR IGNORE \(table.quotedName) SET \(name) = ?2 WHERE \(table.quotedKey) = ?1", [row.key, row.value])
+            if isTaken == 0 { continue }
+            try database.run("UPDATE \(table.edit) SET \(word) = \(word) & ~\(column.bit) WHERE id = ?1", [row.key])
+        }
+        last = rows.count < LogFolding.slice ? nil : rows.last?.key
+    }
+}
+
+extension Weir {
+    /// Runs the app's migrations of synced tables, and opens the database as ``open(_:tables:)`` does.
+    ///
+    /// Call it instead of ``open(_:tables:)`` when there are migrations to run, with no other ``Weir`` open on the file: GRDB's migrator
+    /// says so with `hasCompletedMigrations`. All that SQLite permits is possible: adding, renaming and dropping columns, renaming tables,
+    /// creating a table again in twelve steps. A renamed column is a new one to the server. What the migrations write is not captured, since
+    /// each device runs them; rows that they insert or delete are in ``gaps``. What other connections write meanwhile is not captured either.
+    ///
+    /// - Parameters:
+    ///   - url: an existing SQLite database.
+    ///   - tables: the synced tables, as they are called after the migrations.
+    ///   - backfill: whether values that the migrations give to new columns are changes to be sent, for columns that are filled on the devices.
+    ///     Rows of which the server has a value get that one with the next pull.
+    ///   - isolation: the caller's, in which the migrations run.
+    ///   - migration: runs the migrations, with connections of the app's own.
+    /// - Throws: what the migrations throw, after which changes are captured as before; `WeirError`.
+    public static func migrate(
+        _ url: URL, tables: [String], backfill: Bool = false, isolation: isolated (any Actor)? = #isolation,
+        _ migration: () async throws -> Void
+    ) async throws -> Weir {
+        let weir = Weir(path: url.path, tables: tables)
+        let before = try await weir.beginMigration(backfill: backfill)
+        do {
+            try await migration()
+        } catch {
+            await weir.undoMigration(of: before)
+            throw error
+        }
+        try await weir.openTheFile(isMigrated: true)
+        return weir
+    }
+
+    /// - Returns: the tables that were captured.
+    private func beginMigration(backfill: Bool) throws -> [String] {
+        let database = try Database(path: path)
+        defer { database.close() }
+        return try database.transaction {
+            let migration = Migration(database: database)
+            guard try migration.concernsWeir else { return [] }
+            try migration.begin(backfill: backfill)
+            return try database.map("SELECT name FROM weir_table WHERE listed") { $0.string(at: 0) }
+        }
+    }
+
+    /// Captures changes of the tables as before.
+    private func undoMigration(of tables: [String]) {
+        do {
+            try ClientFile(path: path, tables: tables, isMigrated: true).database.close()
+        } catch {
+            // A part of the migrations was committed, and a table is not what it was. The next call that opens the file captures again,
+            // and says in ``gaps`` what may have been missed.
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import Foundation
+import TestResources
+import Testing
+import WeirClient
+
+/// Migrations of synced tables by the app.
+@Suite struct MigrationTests {
+    private static let tables = ["item": ["title": "text", "note": "text", "state": "text"], "thing": ["title": "text"]]
+
+    private func url(_ device: Device) -> URL { URL(fileURLWithPath: device.folder.file()) }
+
+    /// A device with rows a, b and c that the server has, and its Weir closed.
+    private func synced(_ server: ContractServer) async throws -> Device {
+        let device = try await Device()
+        try device.run("INSERT INTO item VALUES ('a', 'A', 'n'), ('b', 'B', 'n'), ('c', 'C', 'n')")
+        try await device.attach(server)
+        try await device.weir.sync()
+        await device.weir.close()
+        return device
+    }
+
+    private func attach(_ weir: Weir, _ server: ContractServer) async throws {
+        try await weir.attach("abc", server: Device.url, options: Device.options(server))
+    }
+
+    @Test func aColumnIsDroppedAndATableRenamedWithoutLosingEdits() async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await synced(server)
+        try device.run("UPDATE item SET title = 'edited' WHERE id = 'b'")
+        #expect(throws: WeirError.self) { try device.run("ALTER TABLE item DROP COLUMN note") }
+        let weir = try await Weir.migrate(url(device), tables: ["thing"]) {
+            try device.run("ALTER TABLE item DROP COLUMN note; ALTER TABLE item RENAME TO thing")
+        }
+        #expect(await weir.gaps.isEmpty)
+        try device.run("UPDATE thing SET title = 'renamed' WHERE id = 'a'")
+        #expect(try await weir.pendingRows() == 2)
+        try await attach(weir, server)
+        try await weir.sync()
+        #expect(
+            server.live.filter { $0.hasPrefix("thing") }
+                == [#"thing a {"title":"renamed"} 1"#, #"thing b {"title":"edited"} 1"#])
+    }
+
+    @Test func aTableIsCreatedAgainAndRowsThatWereWrittenMeanwhileAreNamed() async throws {
+        let device = try await synced(ContractServer(Self.tables))
+        let weir = try await Weir.migrate(url(device), tables: ["item"]) {
+            try device.run(
+                """
+                CREATE TABLE new_item (id TEXT PRIMARY KEY NOT NULL, title TEXT NOT NULL DEFAULT '');
+                INSERT INTO new_item SELECT id, title FROM item WHERE id <> 'c';
+                INSERT INTO new_item VALUES ('d', 'D'), ('e', 'E');
+                DROP TABLE item;
+                ALTER TABLE new_item RENAME TO item;
+                """)
+        }
+        let gaps = await weir.gaps
+        #expect(gaps.map(\.cause) == [.migrated])
+        #expect(gaps.map(\.unknownRows) == [2])
+        #expect(gaps.map(\.absentRows) == [1])
+        try device.run("UPDATE item SET title = 'captured' WHERE id = 'a'")
+        #expect(try await weir.pendingRows() == 1)
+        await weir.close()
+    }
+
+    @Test func aMigrationThatFailsLeavesTheTablesCaptured() async throws {
+        struct Failed: Error {}
+        let device = try await synced(ContractServer(Self.tables))
+        await #expect(throws: Failed.self) {
+            _ = try await Weir.migrate(url(device), tables: ["item"]) {
+                try device.run("UPDATE item SET title = 'not captured' WHERE id = 'a'")
+                throw Failed()
+            }
+        }
+        try device.run("UPDATE item SET title = 'captured' WHERE id = 'b'")
+        let weir = try await Weir.open(url(device), tables: ["item"])
+        #expect(try await weir.pendingRows() == 1)
+        #expect(await weir.gaps.isEmpty)
+        await weir.close()
+    }
+
+    @Test func aProcessThatIsKilledInAMigrationIsNamedByTheNextOpening() async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await synced(server)
+        let killed = try await Device(copying: { path in
+            try await Weir.migrate(url(device), tables: ["item"], backfill: true) {
+                try device.run("ALTER TABLE item ADD COLUMN state TEXT; UPDATE item SET state = 'filled'")
+                try device.database.run("VACUUM INTO ?1", [.text(path)])
+            }
+            .close()
+        })
+        let gaps = await killed.weir.gaps
+        #expect(gaps.map(\.cause) == [.triggersMissing])
+        try await killed.attach(server)
+        try await killed.weir.sync()
+        #expect(server.live.first == #"item a {"note":"n","state":"filled","title":"A"} 2"#)
+    }
+
+    @Test func aBackfillIsSentWhereTheServerHasNoValue() async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await synced(server)
+        // Another device has the column already. It has written b, and c with NULL.
+        server.write("item", "b", ["state": "of the other"])
+        server.write("item", "c", ["title": "C2"])
+        let weir = try await Weir.migrate(url(device), tables: ["item"], backfill: true) {
+            try device.run(
+                "ALTER TABLE item ADD COLUMN state TEXT; UPDATE item SET state = 'filled ' || id WHERE id <> 'a'")
+        }
+        try device.run("UPDATE item SET note = 'edited' WHERE id = 'a'; INSERT INTO item VALUES ('d', 'D', 'n', 'new')")
+        #expect(try await weir.pendingRows() == 4)
+        try await attach(weir, server)
+        try await weir.sync()
+        #expect(
+            try device.rows("SELECT id || ' ' || ifnull(state, '-') FROM item ORDER BY id")
+                == ["a -", "b of the other", "c filled c", "d new"])
+        #expect(
+            server.live.filter { $0.hasPrefix("item") } == [
+                #"item a {"note":"edited","title":"A"} 2"#, #"item b {"note":"n","state":"of the other","title":"B"} 2"#,
+                #"item c {"note":"n","state":"filled c","title":"C2"} 3"#, #"item d {"note":"n","state":"new","title":"D"} 1"#,
+            ])
+        #expect(try await weir.pendingRows() == 0)
+        await weir.close()
+    }
+
+    @Test func aValueThatTheUserHasGivenSinceTheMigrationIsNoBackfill() async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await synced(server)
+        server.write("item", "b", ["state": "of the other"])
+        let weir = try await Weir.migrate(url(device), tables: ["item"], backfill: true) {
+            try device.run("ALTER TABLE item ADD COLUMN state TEXT; UPDATE item SET state = 'filled'")
+        }
+        // SQLite's clock has milliseconds, by which the user is later.
+        let migrated = try device.rows("SELECT strftime('%f', 'now')")
+        while try device.rows("SELECT strftime('%f', 'now')") == migrated {}
+        try device.run("UPDATE item SET state = 'of the user' WHERE id = 'b'")
+        try await attach(weir, server)
+        try await weir.sync()
+        #expect(
+            try device.rows("SELECT id || ' ' || state FROM item ORDER BY id")
+                == ["a filled", "b of the user", "c filled"])
+        await weir.close()
+    }
+}
