@@ -15,7 +15,9 @@ package final class ClientFile {
         let database = try Database(path: path)
         // What a transaction of Weir's keeps aside is little, as its transactions are.
         try database.run("PRAGMA temp_store = MEMORY")
-        let registration = try database.transaction { try Registration(of: names, isMigrated: isMigrated, in: database) }
+        let registration = try database.transaction {
+            try Registration(of: names, isMigrated: isMigrated, in: database)
+        }
         self.database = database
         tables = registration.tables
         gaps = registration.gaps

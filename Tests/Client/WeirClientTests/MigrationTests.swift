@@ -5,7 +5,9 @@ import WeirClient
 
 /// Migrations of synced tables by the app.
 @Suite struct MigrationTests {
-    private static let tables = ["item": ["title": "text", "note": "text", "state": "text"], "thing": ["title": "text"]]
+    private static let tables = [
+        "item": ["title": "text", "note": "text", "state": "text"], "thing": ["title": "text"],
+    ]
 
     private func url(_ device: Device) -> URL { URL(fileURLWithPath: device.folder.file()) }
 
@@ -114,8 +116,10 @@ import WeirClient
                 == ["a -", "b of the other", "c filled c", "d new"])
         #expect(
             server.live.filter { $0.hasPrefix("item") } == [
-                #"item a {"note":"edited","title":"A"} 2"#, #"item b {"note":"n","state":"of the other","title":"B"} 2"#,
-                #"item c {"note":"n","state":"filled c","title":"C2"} 3"#, #"item d {"note":"n","state":"new","title":"D"} 1"#,
+                #"item a {"note":"edited","title":"A"} 2"#,
+                #"item b {"note":"n","state":"of the other","title":"B"} 2"#,
+                #"item c {"note":"n","state":"filled c","title":"C2"} 3"#,
+                #"item d {"note":"n","state":"new","title":"D"} 1"#,
             ])
         #expect(try await weir.pendingRows() == 0)
         await weir.close()

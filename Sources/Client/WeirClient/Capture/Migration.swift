@@ -104,7 +104,8 @@ extension ClientFile {
         for row in rows {
             // A value that the table cannot have leaves the app's, which is sent.
             let isTaken = try database.run(
-                "UPDATE OR IGNORE \(table.quotedName) SET \(name) = ?2 WHERE \(table.quotedKey) = ?1", [row.key, row.value])
+                "UPDATE OR IGNORE \(table.quotedName) SET \(name) = ?2 WHERE \(table.quotedKey) = ?1",
+                [row.key, row.value])
             if isTaken == 0 { continue }
             try database.run("UPDATE \(table.edit) SET \(word) = \(word) & ~\(column.bit) WHERE id = ?1", [row.key])
         }
