@@ -261,6 +261,37 @@ import WeirClient
         #expect(changes.last == #"{"table":"t","id":"1","deleted":true,"base":101}"#)
     }
 
+    @Test func aBatchLooksAtNoMoreChangedKeysThanItCanHave() async throws {
+        let app = try SyncedApp("CREATE TABLE t (id INTEGER PRIMARY KEY, v INT)", server: ["t": ["v": "integer"]])
+        let statements = StatementCount(path: app.path)
+        defer { statements.stop() }
+        try app.open("t")
+        try app.run(
+            """
+            WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 600)
+            INSERT INTO t SELECT i, i FROM n
+            """)
+        try app.sync()
+        // Pairs of rows first, and then rows that are all connected.
+        try app.run("UPDATE t SET id = id + 10000 WHERE id <= 500; UPDATE t SET id = -id WHERE id < 10000 AND id > 500")
+        try app.run("UPDATE t SET id = 1 - id WHERE id < 0")
+        try app.opened.foldLogs()
+        var batches: [[String]] = []
+        while true {
+            var batch: Batch?
+            let count = try await statements.during { batch = try app.freeze(changes: 20).batch }
+            guard let batch else { break }
+            #expect(count < 600, "batch \(batches.count)")
+            batches.append(batch.changeTexts)
+            try app.acknowledge()
+        }
+        #expect(try app.opened.pendingRows() == 0)
+        // Each row that has a new key, and each key that is gone.
+        #expect(batches.joined().count >= 1000 + 101)
+        #expect(Set(batches.joined()).count == batches.joined().count)
+        #expect(try app.query("SELECT count(*) FROM weir_row_1 WHERE NOT deleted") == ["600"])
+    }
+
     // MARK: The server's schema
 
     @Test func columnsThatTheServerDoesNotHaveAreLeftOutAndNamed() throws {

@@ -1,49 +1,40 @@
 /// An atomic batch of rows whose keys were changed.
 extension Freezing {
-    /// The changes of rows that are connected by changes of keys.
-    struct EncodedGroup {
-        let rows: [(table: CapturedTable, key: SQLValue, json: [UInt8], isDeletion: Bool)]
-        let source: KeyChanges.Group
-    }
+    private typealias EncodedRow = (table: CapturedTable, key: SQLValue, json: [UInt8], isDeletion: Bool)
 
-    /// The groups whose changes can all be sent and fit into one batch.
+    /// Makes the batch, which is empty, one of as many groups as fit.
     ///
-    /// Where fewer than two changes are left of a group, or more than a batch may have, its edits become ordinary ones.
-    mutating func sendableGroups() throws -> [EncodedGroup] {
-        var groups: [EncodedGroup] = []
-        next: for group in try KeyChanges.groups(in: database) {
-            var rows: [(table: CapturedTable, key: SQLValue, json: [UInt8], isDeletion: Bool)] = []
-            for member in group.members {
-                guard let table = tables.first(where: { $0.number == member.table }),
-                    let server = schema.table(for: table.name)
-                else { continue next }
-                switch try encode(member.key, of: table, as: server) {
-                case .held: continue next
-                case .nothing: break
-                case .change(let json, let isDeletion): rows.append((table, member.key, json, isDeletion))
-                }
+    /// Where fewer than two changes are left of a group, or more than a batch may have, its edits become ordinary ones. No more groups
+    /// are looked at than a batch may have changes, since all of it is one transaction.
+    ///
+    /// - Returns: whether edits became ordinary ones, and nothing was added.
+    mutating func addGroups() throws -> Bool {
+        var groups = KeyChanges(mostMembers: limits.changes, in: database)
+        var rows: [EncodedRow] = []
+        var bytes = body.bytes(of: [])
+        var released = 0
+        while released <= limits.changes, let group = try groups.next() {
+            if group.isTooLarge {
+                try groups.remove(group)
+                released += group.members.count
+                continue
             }
-            if rows.count < 2 || rows.count > limits.changes || body.bytes(of: rows.map(\.json)) > limits.bytes {
-                try KeyChanges.remove(group, in: database)
-            } else {
-                groups.append(EncodedGroup(rows: rows, source: group))
+            guard let encoded = try encode(group) else { continue }
+            let more = body.bytes(of: encoded.map(\.json))
+            if encoded.count < 2 || encoded.count > limits.changes || more > limits.bytes {
+                try groups.remove(group)
+                released += group.members.count
+                continue
             }
+            bytes += more - body.bytes(of: [])
+            if rows.count + encoded.count > limits.changes || bytes > limits.bytes { break }
+            rows += encoded
+            try groups.remove(group)
         }
-        return groups
-    }
-
-    /// Makes the batch one of as many groups as fit.
-    mutating func add(_ groups: [EncodedGroup]) throws {
-        var rows: [(table: CapturedTable, key: SQLValue, json: [UInt8], isDeletion: Bool)] = []
-        for group in groups {
-            let more = rows + group.rows
-            if more.count > limits.changes || body.bytes(of: more.map(\.json)) > limits.bytes { break }
-            rows = more
-            try KeyChanges.remove(group.source, in: database)
-        }
+        if rows.isEmpty { return released > 0 }
         let ranks = Dictionary(
             tables.enumerated().map { ($1.number, $0) }, uniquingKeysWith: { first, _ in first })
-        func order(_ row: (table: CapturedTable, key: SQLValue, json: [UInt8], isDeletion: Bool)) -> Int {
+        func order(_ row: EncodedRow) -> Int {
             let rank = ranks[row.table.number] ?? 0
             return row.isDeletion ? 2 * tables.count - rank : rank
         }
@@ -52,5 +43,22 @@ extension Freezing {
             try move(row.key, of: row.table, to: body.changes, isDeletion: row.isDeletion)
             body.append(row.json)
         }
+        return false
+    }
+
+    /// The changes of a group's rows; `nil` if one of them cannot be sent.
+    private mutating func encode(_ group: KeyChanges.Group) throws -> [EncodedRow]? {
+        var rows: [EncodedRow] = []
+        for member in group.members {
+            guard let table = tables.first(where: { $0.number == member.table }),
+                let server = schema.table(for: table.name)
+            else { return nil }
+            switch try encode(member.key, of: table, as: server) {
+            case .held: return nil
+            case .nothing: break
+            case .change(let json, let isDeletion): rows.append((table, member.key, json, isDeletion))
+            }
+        }
+        return rows
     }
 }

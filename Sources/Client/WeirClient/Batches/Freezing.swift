@@ -44,16 +44,15 @@ package struct Freezing {
     }
 
     private mutating func freeze() throws {
-        try holdRowsWithoutKey()
-        let groups = try sendableGroups()
-        try addRows(.written)
-        // Other devices park a row whose parent has not come, but a parent that is gone takes its children with it. So rows
-        // under new keys follow the rows that name them, and deletions come last.
-        if groups.isEmpty {
-            try addRows(.deleted)
-        } else if body.changes == 0 {
-            try add(groups)
-        }
+        repeat {
+            // What could not be sent is counted with the last time.
+            result = FrozenBatch()
+            try holdRowsWithoutKey()
+            try addRows(.written)
+            // Other devices park a row whose parent has not come, but a parent that is gone takes its children with it. So rows
+            // under new keys follow the rows that name them, and deletions come last.
+        } while try body.changes == 0 && addGroups()
+        if try body.changes == 0 || !body.isAtomic && !KeyChanges.exist(in: database) { try addRows(.deleted) }
         guard body.changes > 0 else { return }
         let batch = body.finish()
         try database.run(

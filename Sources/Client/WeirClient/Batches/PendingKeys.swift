@@ -51,9 +51,10 @@ struct PendingKeys {
             kind == .written
             ? "\(table.edit) AS e CROSS JOIN \(table.quotedName) AS t ON \(PendingRow.join(table)) WHERE 1"
             : "\(table.edit) AS e WHERE NOT \(row)"
+        // Without the plus, the key's affinity keeps SQLite from using the indexes.
         return source
             + ["old", "new"].map {
-                " AND NOT EXISTS (SELECT 1 FROM weir_key_change AS k WHERE k.tbl = \(table.number) AND k.\($0) = e.id)"
+                " AND NOT EXISTS (SELECT 1 FROM weir_key_change AS k WHERE k.tbl = \(table.number) AND k.\($0) = +e.id)"
             }.joined()
     }
 }

@@ -1,4 +1,3 @@
-import CSQLite
 import Foundation
 import Synchronization
 
@@ -13,21 +12,6 @@ final class StatementSnapshots: Sendable {
         var snapshots: [[String: Data]] = []
     }
 
-    private static let recorders = Mutex<[String: StatementSnapshots]>([:])
-    private static let isRegistered: Bool = {
-        // SQLite calls it for each new connection, with other parameters than its type says.
-        let entry: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?, UnsafeRawPointer?) -> Int32 = {
-            database, _, _ in
-            sqlite3_trace_v2(
-                database, UInt32(SQLITE_TRACE_STMT),
-                { _, _, statement, _ in
-                    StatementSnapshots.willRun(sqlite3_db_handle(statement.map { OpaquePointer($0) }))
-                    return 0
-                }, nil)
-        }
-        return sqlite3_auto_extension(unsafeBitCast(entry, to: (@convention(c) () -> Void).self)) == SQLITE_OK
-    }()
-
     private let path: String
     /// Is called with each snapshot, on the connection's thread.
     private let taken: @Sendable () -> Void
@@ -37,14 +21,11 @@ final class StatementSnapshots: Sendable {
     init(path: String, taken: @escaping @Sendable () -> Void) {
         self.path = path
         self.taken = taken
-        precondition(Self.isRegistered)
-        // SQLite names a file by its real path.
-        let real = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
-        Self.recorders.withLock { $0[real] = self }
+        StatementTrace.begin(path) { [self] in take() }
     }
 
     /// Ends recording.
-    func stop() { Self.recorders.withLock { $0 = $0.filter { $0.value !== self } } }
+    func stop() { StatementTrace.end(path) }
 
     var count: Int { state.withLock { $0.snapshots.count } }
 
@@ -53,11 +34,6 @@ final class StatementSnapshots: Sendable {
         for (suffix, bytes) in state.withLock({ $0.snapshots[number] }) {
             try bytes.write(to: URL(fileURLWithPath: path + suffix))
         }
-    }
-
-    private static func willRun(_ database: OpaquePointer?) {
-        guard let name = sqlite3_db_filename(database, "main") else { return }
-        recorders.withLock { $0[String(cString: name)] }?.take()
     }
 
     private func take() {
