@@ -7,6 +7,8 @@ package final class ClientFile {
     package let gaps: [CaptureGap]
     /// By the server's table, after which of the rows that could not be written the next ones are tried; `nil` to begin with the first.
     var lastTried: [String: ParkedRows.Position] = [:]
+    /// The schema of the server as it was read last.
+    var serverSchema: CachedSchema?
 
     /// Opens the file and captures the changes of these tables from now on.
     ///
@@ -25,10 +27,7 @@ package final class ClientFile {
 
     /// Folds what triggers have recorded, in slices, so that a transaction that needs all of it is short.
     package func foldLogs() throws {
-        for table in tables {
-            let folding = LogFolding(table: table)
-            while try database.transaction({ try folding.fold(in: database, limit: LogFolding.slice) }) {}
-        }
+        for table in tables { try LogFolding(table: table).foldInSlices(in: database) }
     }
 
     /// Adopts the next rows of a table that were neither captured nor received.

@@ -134,13 +134,8 @@ struct ClientApply: Figure {
             let start = SystemCall.nanoseconds()
             for body in pass.answers {
                 let answer = try SyncAnswer(json: body)
-                let applying = try Applying(file, schema, account: answer.syncID)
-                var rest = answer.changes[...]
-                while !rest.isEmpty {
-                    try applying.write(rest.prefix(Applying.slice))
-                    rest = rest.dropFirst(Applying.slice)
-                }
-                _ = try applying.finish(answer)
+                var steps = AnswerSteps(answer, try Applying(file, schema, account: answer.syncID))
+                while try steps.next() {}
             }
             return SystemCall.seconds(since: start)
         }

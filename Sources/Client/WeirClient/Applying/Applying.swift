@@ -8,11 +8,15 @@ package struct Applying {
 
     /// How many rows are written in one transaction: some milliseconds, which a write of the app may have to wait.
     package static let slice = 250
+    let slice: Int
 
-    package init(_ file: ClientFile, _ schema: ServerSchema, account: String) throws {
+    package init(
+        _ file: ClientFile, _ schema: ServerSchema, account: String, slice: Int = Applying.slice
+    ) throws {
         self.file = file
         self.schema = schema
         self.account = account
+        self.slice = slice
         var writers: [String: RowWriter] = [:]
         for table in file.tables {
             guard let server = schema.table(for: table.name) else { continue }
@@ -29,14 +33,10 @@ package struct Applying {
 
     // MARK: Rows
 
-    /// Writes rows, and keeps those that cannot be written now.
-    package func write(_ rows: some Sequence<ServerRow>) throws {
-        try file.foldLogs()
-        try file.applying { _ in
-            try fold()
-            let state = try WriteState(file)
-            for row in rows { try write(row, state) }
-        }
+    /// Writes rows, and keeps those that cannot be written now, as part of the open transaction.
+    func write(_ rows: some Sequence<ServerRow>) throws {
+        let state = try WriteState(file)
+        for row in rows { try write(row, state) }
     }
 
     /// What rows need not be asked for one by one.
@@ -78,33 +78,29 @@ package struct Applying {
         }
     }
 
-    // MARK: The end of an answer
+    // MARK: The batch
 
-    /// Records what became of the batch.
+    /// Records what became of the batch, as part of the open transaction.
     func complete(_ outcome: BatchOutcome) throws {
-        try file.foldLogs()
-        try file.applying { _ in
-            try fold()
-            // Another process may have had the answer before.
-            guard let batch = try Freezing.pending(in: database), batch.number == outcome.batch else { return }
-            if outcome.refusal != nil { return try Thawing(database: database).thawBatch() }
-            guard outcome.results.count == batch.changes else {
-                throw BatchMismatch(expected: batch.number, changes: batch.changes)
-            }
-            let changes = try SentChange.all(in: batch)
-            for table in file.tables {
-                guard let server = schema.table(for: table.name), let writer = writers[server.name] else { continue }
-                for sent in try SentRow.all(of: table, in: database) {
-                    if outcome.isToBeRepeated(sent.position) {
-                        try Thawing(database: database).thaw(table.number, columns: table.columnNumbers, sent.key)
-                    } else {
-                        try complete(sent, of: table, outcome, changes[sent.position], writer)
-                    }
+        // Another process may have had the answer before.
+        guard let batch = try Freezing.pending(in: database), batch.number == outcome.batch else { return }
+        if outcome.refusal != nil { return try Thawing(database: database).thawBatch() }
+        guard outcome.results.count == batch.changes else {
+            throw BatchMismatch(expected: batch.number, changes: batch.changes)
+        }
+        let changes = try SentChange.all(in: batch)
+        for table in file.tables {
+            guard let server = schema.table(for: table.name), let writer = writers[server.name] else { continue }
+            for sent in try SentRow.all(of: table, in: database) {
+                if outcome.isToBeRepeated(sent.position) {
+                    try Thawing(database: database).thaw(table.number, columns: table.columnNumbers, sent.key)
+                } else {
+                    try complete(sent, of: table, outcome, changes[sent.position], writer)
                 }
             }
-            try completeOthers(outcome, changes)
-            try database.run("DELETE FROM weir_batch")
         }
+        try completeOthers(outcome, changes)
+        try database.run("DELETE FROM weir_batch")
     }
 
     /// Records what became of rows whose tables are no longer listed, or have been retired by the server: their rows are not written.
@@ -201,7 +197,8 @@ package struct Applying {
             key, of: table, code: result.code ?? result.status.rawValue, message: result.message ?? "", change)
     }
 
-    private func keepAside(
+    /// Keeps a change that is not to be sent, for the user.
+    func keepAside(
         _ key: SQLValue, of table: String, code: String, message: String, _ change: ArraySlice<UInt8>
     ) throws {
         try database.run(
@@ -210,63 +207,6 @@ package struct Applying {
             VALUES (?1, ?2, ?3, ?4, ?5, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
             """,
             [.text(table), key, .text(code), .text(message), .blob(Array(change))])
-    }
-
-    /// Ends an answer: the rows that waited, owners that are gone or begin again, and the vector.
-    ///
-    /// - Returns: whether everything must be pulled again.
-    package func finish(_ answer: SyncAnswer) throws -> Bool {
-        try ParkedRows(applying: self).tryAgain()
-        return try file.applying { _ in
-            try fold()
-            for owner in answer.resync { try forget(owner) }
-            for owner in answer.revoked { try revoke(owner) }
-            return try Vector(database: database).update(answer)
-        }
-    }
-
-    /// The rows of an owner are no longer known: their timeStamps were those of another history.
-    private func forget(_ owner: String) throws {
-        for table in file.tables {
-            let condition = owner == account ? "owner IS NULL" : "owner = ?1"
-            let values: [SQLValue] = owner == account ? [] : [.text(owner)]
-            for side in [table.edit, table.sent] {
-                try database.run(
-                    """
-                    UPDATE \(side) SET base = NULL
-                    WHERE id IN (SELECT id FROM \(table.state) WHERE \(condition))
-                    """, values)
-            }
-            try database.run("DELETE FROM \(table.state) WHERE \(condition)", values)
-        }
-        try database.run("DELETE FROM weir_parked WHERE sync_id = ?1", [.text(owner)])
-    }
-
-    /// The rows of an owner are removed, and edits of them kept aside.
-    private func revoke(_ owner: String) throws {
-        for table in file.tables {
-            guard let server = schema.table(for: table.name), let writer = writers[server.name] else { continue }
-            let keys = try database.map("SELECT id FROM \(table.state) WHERE owner = ?1", [.text(owner)]) {
-                $0.value(at: 0)
-            }
-            for key in keys {
-                if let change = try PendingRow(key, of: table, query: PendingRow.query(table), in: database),
-                    let kind = change.change
-                {
-                    let json: [UInt8]
-                    do {
-                        json = try change.json(kind, of: table, as: server)
-                    } catch let error as WireValue.Unsendable {
-                        json = Array(error.reason.utf8)
-                    }
-                    try keepAside(key, of: table.name, code: "revoked", message: "", json[...])
-                }
-                try writer.delete(key)
-                try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
-                try database.run("DELETE FROM \(table.state) WHERE id = ?1", [key])
-            }
-        }
-        try database.run("DELETE FROM weir_parked WHERE sync_id = ?1", [.text(owner)])
     }
 }
 

@@ -77,7 +77,7 @@ final class RowWriter {
     }
 
     /// Whether a row has this key, and not one that is equal in its collation alone.
-    private static func isKey(_ table: CapturedTable) -> String {
+    static func isKey(_ table: CapturedTable) -> String {
         "\(table.quotedKey) = ?1 AND \(table.quotedKey) = ?1 COLLATE BINARY"
     }
 
@@ -305,7 +305,7 @@ final class RowWriter {
         }
     }
 
-    private func insert(_ key: SQLValue, _ values: [NamedValue]) throws {
+    func insert(_ key: SQLValue, _ values: [NamedValue]) throws {
         let statement =
             isWhole(values)
             ? insertWhole

@@ -8,6 +8,14 @@ struct LogFolding {
     /// How many rows of the log are folded in one transaction: some milliseconds.
     static let slice = 500
 
+    /// Folds all of the log, in transactions of a slice each.
+    func foldInSlices(in database: Database) throws {
+        // Most logs are empty, which is seen without the write lock.
+        while try database.value("SELECT 1 FROM \(table.log) LIMIT 1") != nil {
+            _ = try database.transaction { try fold(in: database, limit: Self.slice) }
+        }
+    }
+
     /// Folds the oldest rows of the log, as part of the open transaction.
     ///
     /// - Parameter limit: how many; all by default.

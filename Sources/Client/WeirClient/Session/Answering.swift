@@ -2,17 +2,41 @@ import Foundation
 
 /// What a session does with an answer.
 extension Weir {
+    // MARK: Requests
+
+    /// Sends a request of a session, and keeps the lease until the response has come.
+    func send(
+        _ method: String, _ path: String, body: [UInt8] = [], to server: Server, as caller: Server.Caller
+    ) async throws -> TransportResponse {
+        let attachment = try attached
+        let (lease, options) = (attachment.lease, attachment.options)
+        // If it cannot be renewed, the session ends where it takes the lease itself, before it changes anything.
+        let renewal = Task {
+            while true {
+                try await options.clock.sleep(options.clock.now() + Lease.renewal)
+                try Task.checkCancellation()
+                try lease.take(in: openFile.database, now: options.now())
+            }
+        }
+        defer { renewal.cancel() }
+        return try await server.send(method, path, body: body, as: caller)
+    }
+
     // MARK: Schema
 
     /// The schema that the file has, or else the server's.
     func cachedSchema(_ server: Server, _ caller: Server.Caller) async throws -> CachedSchema {
-        if let known = try SessionRecord(database: openFile.database).schema() { return known }
+        let file = try openFile
+        if let known = try SessionRecord(database: file.database).schema(known: file.serverSchema) {
+            file.serverSchema = known
+            return known
+        }
         return try await fetchSchema(server, caller, known: nil)
     }
 
     /// Gets the server's newest schema, and keeps it in the file.
     func fetchSchema(_ server: Server, _ caller: Server.Caller, known: CachedSchema?) async throws -> CachedSchema {
-        let response = try await server.send("GET", "v1/schema", as: caller)
+        let response = try await send("GET", "v1/schema", to: server, as: caller)
         let new = try Self.read(response) { try CachedSchema($0) }
         if new != known { try SessionRecord(database: openFile.database).keep(new) }
         return new
@@ -27,7 +51,7 @@ extension Weir {
         guard let batch = request.batch else { return }
         while let first = answer.batch?.rowsFrom {
             let path = "v1/batches/\(batch.number)?knowledgeId=\(Server.encode(request.knowledgeID))&rowsFrom=\(first)"
-            let response = try await server.send("GET", path, as: caller)
+            let response = try await send("GET", path, to: server, as: caller)
             guard response.status == 200 else {
                 throw SyncError(.unavailable, "the outcome of the batch is not known at the moment")
             }
@@ -53,27 +77,24 @@ extension Weir {
         let isRefused = answer.batch?.refusal != nil
         // Before the edits are pending again, so that a process which is killed in between pulls first, too.
         if isRefused || !answer.resync.isEmpty { try record.setMustDrain(true) }
-        let applying = try Applying(file, schema.schema, account: answer.syncID)
-        if let batch = answer.batch { try applying.complete(batch) }
+        let applying = try Applying(
+            file, schema.schema, account: answer.syncID, slice: attachment.options.slice)
+        var steps = AnswerSteps(answer, applying)
         let clock = attachment.options.clock
         // A first sync is waited for; later the app's writes come first.
         let pauses = try record.isComplete
         if !pauses { try file.database.setCheckpointDistance(.long) }
-        var rest = answer.changes[...]
-        while !rest.isEmpty {
+        while true {
             let began = clock.now()
-            try applying.write(rest.prefix(Applying.slice))
-            rest = rest.dropFirst(Applying.slice)
-            if !rest.isEmpty {
-                // The app's writes and its calls of Weir have as long as the slice took.
-                await Task.yield()
-                if pauses { try await clock.sleep(clock.now() + (clock.now() - began)) }
-                try Task.checkCancellation()
-                guard try openFile === file else { throw CancellationError() }
-                try attachment.lease.take(in: file.database, now: attachment.options.now())
-            }
+            guard try steps.next() else { break }
+            // The app's writes and its calls of Weir have as long as the transaction took.
+            await Task.yield()
+            if pauses { try await clock.sleep(clock.now() + (clock.now() - began)) }
+            try Task.checkCancellation()
+            guard try openFile === file else { throw CancellationError() }
+            try attachment.lease.take(in: file.database, now: attachment.options.now())
         }
-        let isIncomplete = try applying.finish(answer)
+        let isIncomplete = steps.isIncomplete
         try showKept()
         if answer.batch?.refusal == "batch_mismatch" { try record.renew() }
         if !answer.hasMore, !isRefused, !isIncomplete, answer.resync.isEmpty, try record.mustDrain {

@@ -11,8 +11,10 @@ package struct LeaseHeld: Error, Equatable, Sendable {
 /// not at all. Two processes that sync at once would lose nothing, since batches are sent as they were frozen, and older rows never
 /// replace newer ones; the lease saves the second one the work.
 package struct Lease {
-    /// How long it is held without being renewed: more than the longest request takes.
+    /// How long it is held without being renewed.
     package static let duration: TimeInterval = 90
+    /// How often it is renewed while a response is waited for.
+    package static let renewal: Duration = .seconds(30)
 
     private let holder: String
     private let process: Int32
@@ -25,26 +27,20 @@ package struct Lease {
         self.process = process
     }
 
-    /// Takes or renews the lease.
+    /// Takes the lease, or renews it if a third of its time is over.
     ///
     /// - Throws: `LeaseHeld`.
     package func take(in database: Database, now: Date) throws {
         let time = now.timeIntervalSince1970
+        if let held = try held(in: database), held.holder == holder, let expiry = held.expiry,
+            time + Self.duration * 2 / 3 < expiry, expiry <= time + Self.duration
+        {
+            return
+        }
         try database.transaction {
-            let held = try database.map(
-                """
-                SELECT h.value, p.value, e.value FROM weir_meta AS h, weir_meta AS p, weir_meta AS e
-                WHERE h.key = 'lease_holder' AND p.key = 'lease_process' AND e.key = 'lease_expiry'
-                """
-            ) {
-                (
-                    holder: $0.string(at: 0), process: Int32(truncatingIfNeeded: $0.integer(at: 1)),
-                    expiry: $0.value(at: 2)
-                )
-            }
             // A time too far ahead was written before the clock was set back.
-            if let held = held.first, held.holder != holder, Self.exists(held.process),
-                case .real(let expiry) = held.expiry, time < expiry, expiry <= time + Self.duration
+            if let held = try held(in: database), held.holder != holder, Self.exists(held.process),
+                let expiry = held.expiry, time < expiry, expiry <= time + Self.duration
             {
                 throw LeaseHeld()
             }
@@ -54,6 +50,21 @@ package struct Lease {
                 VALUES ('lease_holder', ?1), ('lease_process', ?2), ('lease_expiry', ?3)
                 """, [.text(holder), .integer(Int64(process)), .real(time + Self.duration)])
         }
+    }
+
+    private func held(in database: Database) throws -> (holder: String, process: Int32, expiry: TimeInterval?)? {
+        try database.map(
+            """
+            SELECT h.value, p.value, e.value FROM weir_meta AS h, weir_meta AS p, weir_meta AS e
+            WHERE h.key = 'lease_holder' AND p.key = 'lease_process' AND e.key = 'lease_expiry'
+            """
+        ) { row in
+            var expiry: TimeInterval?
+            if case .real(let time) = row.value(at: 2) { expiry = time }
+            return (
+                holder: row.string(at: 0), process: Int32(truncatingIfNeeded: row.integer(at: 1)), expiry: expiry
+            )
+        }.first
     }
 
     /// Gives the lease back, if it is this holder's.

@@ -118,7 +118,7 @@ extension Weir {
         let path = request.batch == nil ? "v1/pull" : "v1/sync"
         let response: TransportResponse
         do {
-            response = try await server.send("POST", path, body: request.json(), as: caller)
+            response = try await send("POST", path, body: request.json(), to: server, as: caller)
         } catch let error as SyncError where error.status == 413 && request.batch != nil && exchange.tooLarge < 3 {
             // The limits were lowered. A repeated batch may have been applied before.
             exchange.tooLarge += 1

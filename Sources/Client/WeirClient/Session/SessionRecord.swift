@@ -47,9 +47,11 @@ package struct SessionRecord {
     // MARK: Server
 
     /// The server's schema as it was sent last.
-    func schema() throws -> CachedSchema? {
+    ///
+    /// - Parameter known: as it was read before, which is returned if it is the same: large ones take long to read.
+    func schema(known: CachedSchema? = nil) throws -> CachedSchema? {
         guard case .blob(let body) = try database.meta("schema") else { return nil }
-        return try CachedSchema(body)
+        return try known?.body == body ? known : CachedSchema(body)
     }
 
     func keep(_ schema: CachedSchema) throws { try database.setMeta("schema", .blob(schema.body)) }

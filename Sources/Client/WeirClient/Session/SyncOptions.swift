@@ -19,6 +19,8 @@ public struct SyncOptions: Sendable {
     public var knowledgeID: String?
     /// The most rows of a page.
     package var pageRows = 5000
+    /// How many rows are written in one transaction.
+    package var slice = Applying.slice
 
     package var clock = RunClock(ContinuousClock())
     /// The time that is shown, and that leases of several processes go by.

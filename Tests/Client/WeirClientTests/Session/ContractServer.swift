@@ -16,6 +16,18 @@ final class ContractServer: Transport {
         var values: [String: Any]
     }
 
+    /// The rows of an owner that one device has made.
+    fileprivate struct Stream: Hashable {
+        let owner: String?
+        let creator: String
+    }
+
+    /// A row at one time; it may have been written again since.
+    fileprivate struct Version {
+        let timeStamp: Int64
+        let key: String
+    }
+
     /// A batch that was applied, and its results.
     fileprivate struct Outcome {
         let content: Data
@@ -31,7 +43,8 @@ final class ContractServer: Transport {
         var links: [String] = []
         var tables: [String: [String: String]]
         var policy = "lastSyncWins"
-        var rows: [String: Row] = [:]
+        fileprivate(set) var rows: [String: Row] = [:]
+        fileprivate var streams: [Stream: [Version]] = [:]
         var timeStamp: Int64 = 100
         var maxBatchBytes = 1 << 20
         /// The most rows of a page.
@@ -104,7 +117,13 @@ extension ContractServer.State {
         row.isDeleted = values == nil
         row.values.merge(values ?? [:]) { $1 }
         rows[key] = row
+        append(row, key)
         return timeStamp
+    }
+
+    private mutating func append(_ row: ContractServer.Row, _ key: String) {
+        let stream = ContractServer.Stream(owner: row.owner, creator: row.creator)
+        streams[stream, default: []].append(ContractServer.Version(timeStamp: row.timeStamp, key: key))
     }
 
     // MARK: Requests
@@ -149,9 +168,11 @@ extension ContractServer.State {
         self.epoch = epoch
         outcomes = [:]
         timeStamp = 10
+        streams = [:]
         for key in rows.keys.sorted() {
             timeStamp += 1
             if lost.contains(key) { rows[key] = nil } else { rows[key]?.timeStamp = timeStamp }
+            if let row = rows[key] { append(row, key) }
         }
     }
 
@@ -171,10 +192,11 @@ extension ContractServer.State {
         if code == nil, let newest = known.keys.max(), number < newest { code = "outcome_expired" }
         if let code { return ["batch": number, "refused": ["code": code, "message": code]] }
         applied += 1
-        let before = self
+        // Rows of an atomic batch, as they were.
+        let before = body["atomic"] as? Bool == true ? self : nil
         var results = changes.map { apply($0, device) }
         let isStored = results.map { ["applied", "deleted"].contains($0["status"] as? String) }
-        if body["atomic"] as? Bool == true, isStored.contains(false) {
+        if let before, isStored.contains(false) {
             self = before
             for index in changes.indices where isStored[index] {
                 let change = changes[index]
@@ -268,27 +290,56 @@ extension ContractServer.State {
         }
         answer["revoked"] = Array(revoked)
         vector = vector.filter { !revoked.contains($0.key[0]) }
-        func pair(_ row: ContractServer.Row) -> [String] { [row.owner ?? syncID, row.creator] }
-        let all = rows.values.filter { row in
-            row.owner.map(links.contains) ?? true
-                && row.timeStamp > vector[pair(row)] ?? vector[[pair(row)[0], "*"]] ?? 0
-        }
-        .sorted { ($0.owner ?? "", $0.timeStamp) < ($1.owner ?? "", $1.timeStamp) }
         let limit = min(pageRows, (body["limit"] as? NSNumber)?.intValue ?? 1000)
-        let page = all.prefix(limit)
-        for row in page { vector[pair(row)] = max(row.timeStamp, vector[pair(row)] ?? 0) }
-        if body["compact"] as? Bool == true, page.count == all.count {
+        let (page, hasMore) = page(after: vector, limit)
+        for row in page {
+            let pair = [row.owner ?? syncID, row.creator]
+            vector[pair] = max(row.timeStamp, vector[pair] ?? 0)
+        }
+        if body["compact"] as? Bool == true, !hasMore {
             vector = Dictionary(uniqueKeysWithValues: Set(vector.keys.map { $0[0] }).map { ([$0, "*"], timeStamp) })
         }
         answer["changes"] = page.map { json($0) }
         answer["knowledge"] = vector.map {
             ["syncId": $0[0], "knowledgeId": $0[1], "lastTimeStamp": $1] as [String: Any]
         }
-        if page.count < all.count {
+        if hasMore {
             answer["hasMore"] = true
             answer["cutFrom"] = [["syncId": syncID, "head": timeStamp]]
         }
         return answer
+    }
+
+    /// The next rows, one owner after the other, in the order of their timeStamps.
+    private func page(after vector: [[String]: Int64], _ limit: Int) -> (rows: [ContractServer.Row], hasMore: Bool) {
+        var page: [ContractServer.Row] = []
+        let granted = streams.keys.filter { $0.owner.map(links.contains) ?? true }
+        for owner in Set(granted.map(\.owner)).sorted(by: { $0 ?? "" < $1 ?? "" }) {
+            var rest = granted.filter { $0.owner == owner }.map { stream -> ArraySlice<ContractServer.Version> in
+                let name = owner ?? syncID
+                let last = vector[[name, stream.creator]] ?? vector[[name, "*"]] ?? 0
+                let versions = streams[stream] ?? []
+                return versions[Self.first(in: versions, after: last)...]
+            }
+            while let next = rest.indices.filter({ !rest[$0].isEmpty })
+                .min(by: { rest[$0][rest[$0].startIndex].timeStamp < rest[$1][rest[$1].startIndex].timeStamp })
+            {
+                let version = rest[next].removeFirst()
+                guard let row = rows[version.key], row.timeStamp == version.timeStamp else { continue }
+                if page.count == limit { return (page, true) }
+                page.append(row)
+            }
+        }
+        return (page, false)
+    }
+
+    private static func first(in versions: [ContractServer.Version], after timeStamp: Int64) -> Int {
+        var (low, high) = (0, versions.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if versions[middle].timeStamp > timeStamp { high = middle } else { low = middle + 1 }
+        }
+        return low
     }
 
     private func json(_ row: ContractServer.Row) -> [String: Any] {

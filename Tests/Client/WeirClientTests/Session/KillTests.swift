@@ -6,7 +6,10 @@ import WeirClient
 
 /// A device that is killed between any two statements of its sessions.
 @Suite struct KillTests {
-    @Test func aDeviceThatIsKilledAtAnyStatementLosesNothingAndDoublesNothing() async throws {
+    @Test(arguments: [(rowsOfATransaction: Applying.slice, states: 12), (1, 20)])
+    func aDeviceThatIsKilledAtAnyStatementLosesNothingAndDoublesNothing(
+        rowsOfATransaction: Int, states leastStates: Int
+    ) async throws {
         let server = ContractServer(Device.tables)
         for id in 0..<6 { server.write("item", "old\(id)", ["title": "T"]) }
         server.state.withLock { ($0.pageRows, $0.shownRows) = (4, 1) }
@@ -19,7 +22,9 @@ import WeirClient
         // The connection of a Weir that is opened from now on is recorded.
         try await device.restart()
         try device.run("INSERT INTO item VALUES ('a', 'A', NULL), ('b', 'B', NULL)")
-        try await device.attach(server)
+        var options = Device.options(server)
+        options.slice = rowsOfATransaction
+        try await device.weir.attach("abc", server: Device.url, options: options)
         try await device.weir.sync()
         try device.run("UPDATE item SET note = 'n' WHERE id IN ('a', 'old1'); DELETE FROM item WHERE id = 'old2'")
         server.write("item", "old3", ["title": "other"])
@@ -27,7 +32,7 @@ import WeirClient
         await device.weir.close()
         snapshots.stop()
 
-        #expect(snapshots.count > 20)
+        #expect(snapshots.count > leastStates)
         for number in 0..<snapshots.count {
             // The server is as it was when the device was killed.
             let restored = ContractServer(Device.tables)
@@ -36,7 +41,7 @@ import WeirClient
             let killed = try await Device(copying: { try snapshots.write(number, to: $0) })
             let before = try killed.rows()
             // The lease of the killed process, which is this one, would be waited for.
-            var options = Device.options(restored)
+            options.transport = restored
             options.now = { Date(timeIntervalSinceNow: 2 * Lease.duration) }
             try await killed.weir.attach("abc", server: Device.url, options: options)
             try await killed.weir.sync()

@@ -127,4 +127,24 @@ import WeirClient
         #expect(try device.rows() == ["a free 3", "z taken -"])
         #expect(try await device.weir.parkedRows().count == 2500)
     }
+
+    @Test(arguments: [true, false]) func manyRowsThatAreMovedByOnePlaceAreWritten(isForward: Bool) async throws {
+        let rows = 1000
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.pageRows = 10_000 }
+        let device = try await Device(Self.sql)
+        for number in 0..<rows { server.write("item", "i\(1000 + number)", ["title": "\(number)"]) }
+        let statements = StatementCount(path: device.folder.file())
+        defer { statements.stop() }
+        try await device.restart()
+        try await device.attach(server)
+        try await device.weir.sync()
+        let numbers = isForward ? Array(0..<rows) : (0..<rows).reversed()
+        for number in numbers { server.write("item", "i\(1000 + number)", ["title": "\(number + 1)"]) }
+        let count = try await statements.during { try await device.weir.sync() }
+        #expect(count < 100 * rows)
+        #expect(try await device.weir.parkedRows().isEmpty)
+        #expect(
+            try device.rows("SELECT count(*) FROM item WHERE title = substr(id, 2) - 999") == ["\(rows)"])
+    }
 }

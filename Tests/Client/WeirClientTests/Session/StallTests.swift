@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestClocks
 import TestSignals
 import Testing
 import WeirClient
@@ -132,5 +133,29 @@ import WeirClient
         }
         #expect(server.live.count == 2)
         await device.weir.close()
+    }
+
+    @Test func theLeaseIsKeptWhileAResponseIsWaitedFor() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        let (began, clock) = (Signal<Void>(), ManualClock())
+        let start = Date()
+        let now = { @Sendable in start.addingTimeInterval(Double(clock.now.offset.components.seconds)) }
+        var options = Device.options(hanging(began))
+        options.clock = RunClock(clock)
+        options.now = now
+        try await device.weir.attach("abc", server: Device.url, options: options)
+        let weir = device.weir
+        let sync = Task { try await weir.sync() }
+        await began.next()
+        let other = Lease(holder: "other")
+        for _ in 0..<6 {
+            await clock.sleeper(for: Lease.renewal)
+            #expect(throws: LeaseHeld()) { try other.take(in: device.database, now: now()) }
+            clock.advance(by: Lease.renewal)
+        }
+        await device.weir.close()
+        await #expect(throws: (any Error).self) { try await sync.value }
+        try other.take(in: device.database, now: now())
     }
 }

@@ -1,0 +1,74 @@
+/// Applies an answer in transactions of some milliseconds, between which the app can write.
+///
+/// What became of the batch comes first, then the rows, those that waited, and owners that are gone or begin again; the vector follows
+/// with the last transaction, and a small answer is one transaction alone. A process that is killed in between receives the answer again,
+/// in which every row is found to be there.
+package struct AnswerSteps {
+    private let applying: Applying
+    private let answer: SyncAnswer
+    /// The outcome that was not recorded yet.
+    private var batch: BatchOutcome?
+    private var rows: ArraySlice<ServerRow>
+    private var areRowsWritten = false
+    private var parked: ParkedRows
+    private var owners: [OwnerRows]
+    /// Whether everything must be pulled again; known at the end.
+    package private(set) var isIncomplete = false
+
+    package init(_ answer: SyncAnswer, _ applying: Applying) {
+        self.applying = applying
+        self.answer = answer
+        batch = answer.batch
+        rows = answer.changes[...]
+        parked = ParkedRows(applying: applying)
+        owners =
+            answer.resync.map { OwnerRows(applying: applying, owner: $0, end: .resync) }
+            + answer.revoked.map { OwnerRows(applying: applying, owner: $0, end: .revoked) }
+    }
+
+    /// Runs the next transaction.
+    ///
+    /// - Returns: whether others follow.
+    package mutating func next() throws -> Bool {
+        if let batch, batch.results.count + rows.count > applying.slice {
+            try applyingFolded { try $0.complete(batch) }
+            self.batch = nil
+            return true
+        }
+        if !areRowsWritten { return try !writeNextRows() }
+        if try parked.next() { return true }
+        if !owners.isEmpty {
+            if try !owners[0].next() { owners.removeFirst() }
+            return true
+        }
+        isIncomplete = try applyingFolded { try Vector(database: $0.database).update(answer) }
+        return false
+    }
+
+    /// - Returns: whether that was all.
+    private mutating func writeNextRows() throws -> Bool {
+        let slice = rows.prefix(applying.slice)
+        let rest = rows.dropFirst(applying.slice)
+        let updated: Bool? = try applyingFolded { applying in
+            if let batch { try applying.complete(batch) }
+            try applying.write(slice)
+            guard rest.isEmpty, owners.isEmpty, try !parked.exist else { return nil }
+            return try Vector(database: applying.database).update(answer)
+        }
+        batch = nil
+        rows = rest
+        areRowsWritten = rest.isEmpty
+        guard let updated else { return false }
+        isIncomplete = updated
+        return true
+    }
+
+    /// Runs a closure in a transaction that knows all edits, and captures none.
+    private func applyingFolded<Result>(_ body: (Applying) throws -> Result) throws -> Result {
+        try applying.file.foldLogs()
+        return try applying.file.applying { _ in
+            try applying.fold()
+            return try body(applying)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+/// What happens to all rows of an owner: those of one that is no longer granted are removed, and edits of them kept aside; of one whose
+/// history begins again, the versions are forgotten.
+///
+/// It is done in slices. A process that is killed in between receives the same answer again, since the vector still names the owner.
+struct OwnerRows {
+    enum End {
+        case revoked
+        case resync
+    }
+
+    let applying: Applying
+    let owner: String
+    let end: End
+    /// The tables that are left; `nil` before the first slice.
+    private var tables: [(number: Int, table: CapturedTable?)]?
+    /// The key after which the table is continued.
+    private var last: SQLValue?
+
+    init(applying: Applying, owner: String, end: End) {
+        self.applying = applying
+        self.owner = owner
+        self.end = end
+    }
+
+    private var file: ClientFile { applying.file }
+    private var database: Database { applying.database }
+    /// Rows of the account itself name no owner.
+    private var recordedOwner: SQLValue { end == .resync && owner == applying.account ? .null : .text(owner) }
+
+    /// Handles the next rows, in one transaction of some milliseconds.
+    ///
+    /// - Returns: whether others follow.
+    mutating func next() throws -> Bool {
+        // Also of tables that are no longer listed.
+        var left = try tables ?? CapturedTable.registered(in: database)
+        defer { tables = left }
+        while let (number, table) = left.last {
+            // That of a table which is no longer listed has not been folded.
+            if let table, last == nil { try LogFolding(table: table).foldInSlices(in: database) }
+            // Read before the transaction: rows of this table are written by sessions alone.
+            let keys = try database.map(
+                """
+                SELECT id FROM \(CapturedTable.state(number)) WHERE owner IS ?1 \(last == nil ? "" : "AND id > ?2")
+                ORDER BY id LIMIT \(applying.slice)
+                """, [recordedOwner] + (last.map { [$0] } ?? [])
+            ) { $0.value(at: 0) }
+            last = keys.last
+            if keys.isEmpty {
+                left.removeLast()
+                continue
+            }
+            try file.foldLogs()
+            try file.applying { _ in
+                try applying.fold()
+                switch end {
+                case .resync: for key in keys { try forget(key, number) }
+                case .revoked:
+                    // If the owner is granted again before the last slice, all its rows come again.
+                    try database.run(
+                        "UPDATE weir_vector SET last_time_stamp = 0 WHERE sync_id = ?1", [.text(owner)])
+                    for key in keys {
+                        if let table { try remove(key, table) }
+                        try database.run("DELETE FROM \(CapturedTable.state(number)) WHERE id = ?1", [key])
+                    }
+                }
+            }
+            return true
+        }
+        return try dropParked()
+    }
+
+    private func dropParked() throws -> Bool {
+        let dropped = try database.run(
+            """
+            DELETE FROM weir_parked WHERE (name, id, sync_id) IN
+            (SELECT name, id, sync_id FROM weir_parked WHERE sync_id = ?1 LIMIT \(applying.slice))
+            """, [.text(owner)])
+        return dropped == applying.slice
+    }
+
+    /// The row's version was one of another history.
+    private func forget(_ key: SQLValue, _ number: Int) throws {
+        for side in [CapturedTable.edit(number), CapturedTable.sent(number)] {
+            try database.run("UPDATE \(side) SET base = NULL WHERE id = ?1", [key])
+        }
+        try database.run("DELETE FROM \(CapturedTable.state(number)) WHERE id = ?1", [key])
+    }
+
+    private func remove(_ key: SQLValue, _ table: CapturedTable) throws {
+        if let pending = try PendingRow(key, of: table, query: PendingRow.query(table), in: database),
+            let change = pending.change
+        {
+            let server = applying.schema.table(for: table.name) ?? pending.unknownTable(table)
+            let json: [UInt8]
+            do {
+                json = try pending.json(change, of: table, as: server)
+            } catch let error as WireValue.Unsendable {
+                json = Array(error.reason.utf8)
+            }
+            try applying.keepAside(key, of: table.name, code: "revoked", message: "", json[...])
+        }
+        try database.run("DELETE FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))", [key])
+        try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
+    }
+}
+
+extension PendingRow {
+    /// A description of a table that the server does not have any more, with which the row's values are shown as they are.
+    fileprivate func unknownTable(_ table: CapturedTable) -> ServerSchema.Table {
+        let columns = zip(table.columns, values).map { column, value in
+            let type: ColumnType =
+                switch value {
+                case .integer: .integer
+                case .real: .real
+                case .blob: .bytes
+                case .null, .text: .text
+                }
+            return ServerSchema.Table.Column(name: column.name, type: type)
+        }
+        return ServerSchema.Table(name: table.name, policy: .lastSyncWins, columns: columns)
+    }
+}

@@ -1,0 +1,150 @@
+import Foundation
+import Synchronization
+import TestResources
+import Testing
+import WeirClient
+
+/// Answers are applied in transactions, between which the app writes and the process may be killed.
+@Suite struct SliceTests {
+    private static let sql = Device.schema + "; CREATE TABLE mark (id TEXT PRIMARY KEY NOT NULL, name TEXT)"
+    private static let tables = Device.tables.merging(["mark": ["name": "text"]]) { $1 }
+
+    private func options(_ server: ContractServer, slice: Int = Applying.slice) -> SyncOptions {
+        var options = Device.options(server)
+        options.slice = slice
+        return options
+    }
+
+    @Test func aSmallAnswerIsThereAsAWholeOrNotAtAll() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device()
+        try await device.attach(server)
+        try device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
+        try await device.weir.sync()
+        try device.run("UPDATE item SET note = 'mine'")
+        for id in 0..<100 { server.write("item", "b\(id)", ["title": "B"]) }
+        let snapshots = StatementSnapshots(path: device.folder.file()) {}
+        try await device.restart()
+        try await device.attach(server)
+        try await device.weir.sync()
+        await device.weir.close()
+        snapshots.stop()
+        var found: Set<String> = []
+        for number in 0..<snapshots.count {
+            let copy = try TemporaryFolder()
+            try snapshots.write(number, to: copy.file())
+            let database = try Database(path: copy.file())
+            let state = try database.map(
+                """
+                SELECT (SELECT count(*) FROM item), (SELECT count(*) FROM weir_batch),
+                (SELECT max(last_time_stamp) FROM weir_vector)
+                """
+            ) { "\($0.integer(at: 0)) rows, \($0.integer(at: 1)) batches, \($0.integer(at: 2))" }
+            found.formUnion(state)
+        }
+        #expect(found == ["1 rows, 0 batches, 101", "1 rows, 1 batches, 101", "101 rows, 0 batches, 202"])
+    }
+
+    /// A device with 5 rows of its own and 5 of a linked owner in each of two tables.
+    private func linked(_ server: ContractServer) async throws -> Device {
+        server.state.withLock { $0.links = ["friend"] }
+        let device = try await Device(Self.sql, tables: ["item", "mark"])
+        for id in 0..<5 {
+            server.write("item", "own\(id)", ["title": "T"])
+            server.write("item", "friend\(id)", ["title": "T"], owner: "friend")
+            server.write("mark", "own\(id)", ["name": "N"])
+            server.write("mark", "friend\(id)", ["name": "N"], owner: "friend")
+        }
+        try await device.attach(server)
+        try await device.weir.sync()
+        return device
+    }
+
+    private func edit(_ device: Device) throws {
+        try device.run(
+            """
+            UPDATE item SET title = 'mine' WHERE id IN ('own1', 'friend1');
+            UPDATE mark SET name = 'mine' WHERE id = 'friend2'
+            """)
+    }
+
+    @Test(arguments: [false, true])
+    func aDeviceThatIsKilledWhileAnOwnersRowsAreRemovedHasNoneOrAllOfThem(isGrantedAgain: Bool) async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await linked(server)
+        try edit(device)
+        server.state.withLock { $0.links = [] }
+        let states = Mutex<[ContractServer.State]>([])
+        let snapshots = StatementSnapshots(path: device.folder.file()) {
+            let state = server.state.withLock { $0 }
+            states.withLock { $0.append(state) }
+        }
+        try await device.restart()
+        try await device.weir.attach("abc", server: Device.url, options: options(server, slice: 2))
+        try await device.weir.sync()
+        await device.weir.close()
+        snapshots.stop()
+        #expect(snapshots.count > 10)
+        for number in 0..<snapshots.count {
+            let restored = ContractServer(Self.tables)
+            let state = states.withLock { $0[number] }
+            restored.state.withLock {
+                $0 = state
+                if isGrantedAgain { $0.links = ["friend"] }
+            }
+            let killed = try await Device(copying: { try snapshots.write(number, to: $0) }, tables: ["item", "mark"])
+            var options = options(restored, slice: 2)
+            options.now = { Date(timeIntervalSinceNow: 2 * Lease.duration) }
+            try await killed.weir.attach("abc", server: Device.url, options: options)
+            try await killed.weir.sync()
+            let comment = Comment("killed at state \(number) of \(snapshots.count)")
+            let count = isGrantedAgain ? "5" : "0"
+            #expect(try killed.rows("SELECT count(*) FROM item WHERE id LIKE 'friend%'") == [count], comment)
+            #expect(try killed.rows("SELECT count(*) FROM mark WHERE id LIKE 'friend%'") == [count], comment)
+            #expect(try killed.rows("SELECT title FROM item WHERE id LIKE 'own%' ORDER BY id").count == 5, comment)
+            #expect(try await killed.weir.pendingRows() == 0, comment)
+            // Every edit is at the server or kept.
+            let kept = try await killed.weir.keptEdits().filter { $0.change.contains("mine") }.map(\.table)
+            let stored = restored.live.filter { $0.contains(" friend") && $0.contains("mine") }.count
+            #expect(Set(kept).count + stored >= 2, comment)
+        }
+    }
+
+    @Test func rowsOfTablesThatTheServerOrTheAppHasRetiredAreRemovedWithTheirOwner() async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await linked(server)
+        server.state.withLock { ($0.tables["mark"], $0.schemaVersion) = (nil, "s2") }
+        try await device.weir.sync()
+        // Edits of the one wait for its table, and those of the other until it is listed.
+        try edit(device)
+        await device.weir.close()
+        server.state.withLock { $0.links = [] }
+        let weir = try await Weir.open(URL(fileURLWithPath: device.folder.file()), tables: ["mark"])
+        try await weir.attach("abc", server: Device.url, options: options(server, slice: 2))
+        try await weir.sync()
+        #expect(try device.rows("SELECT id FROM item WHERE id LIKE 'friend%'").isEmpty)
+        #expect(try device.rows("SELECT id FROM mark WHERE id LIKE 'friend%'").isEmpty)
+        #expect(try device.rows("SELECT id FROM item").count == 5)
+        let kept = try await weir.keptEdits()
+        #expect(kept.map(\.table).sorted() == ["item", "mark"])
+        #expect(kept.allSatisfy { $0.code == "revoked" && $0.change.contains("mine") })
+        await weir.close()
+    }
+
+    @Test func anOwnerWhoseHistoryBeginsAgainIsPulledInSlices() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device()
+        for id in 0..<20 { server.write("item", "a\(id)", ["title": "T"]) }
+        try await device.weir.attach("abc", server: Device.url, options: options(server, slice: 3))
+        try await device.weir.sync()
+        try device.run("UPDATE item SET note = 'mine' WHERE id = 'a3'")
+        server.state.withLock { $0.changeHistory(to: "e2") }
+        server.write("item", "a4", ["title": "new"])
+        try await device.weir.sync()
+        #expect(try device.rows().count == 20)
+        let titles = try device.rows("SELECT title || ifnull(note, '') FROM item WHERE id IN ('a3', 'a4') ORDER BY id")
+        #expect(titles == ["Tmine", "new"])
+        #expect(try await device.weir.pendingRows() == 0)
+        #expect(server.live.contains { $0.contains("mine") })
+    }
+}
