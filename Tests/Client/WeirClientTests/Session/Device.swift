@@ -25,12 +25,12 @@ final class Device {
     }
 
     /// The app on a file that is there, after a new start.
-    init(copying write: (_ path: String) async throws -> Void) async throws {
+    init(copying write: (_ path: String) async throws -> Void, tables: [String] = ["item"]) async throws {
         folder = try TemporaryFolder()
         try await write(folder.file())
         database = try Database(path: folder.file())
         try database.execute("PRAGMA synchronous = OFF")
-        names = ["item"]
+        names = tables
         weir = try await Weir.open(URL(fileURLWithPath: folder.file()), tables: names)
     }
 
