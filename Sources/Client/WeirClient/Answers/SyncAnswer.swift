@@ -136,11 +136,14 @@ package struct ServerRow: Equatable, Sendable {
     package let values: ArraySlice<UInt8>
     /// The row as it came.
     package let json: ArraySlice<UInt8>
+    /// Who has written this version: a JSON object, which is read where the row meets an edit.
+    private let writer: ArraySlice<UInt8>
 
     /// Reads a row.
     package init(_ reader: inout JSONReader) throws {
         var (table, id, syncID): (String?, String?, String?)
         var (timeStamp, isDeleted, values): (Int64?, Bool?, ArraySlice<UInt8>?)
+        var writer: ArraySlice<UInt8> = []
         let start = reader.position
         try reader.object { reader, name in
             switch name {
@@ -150,6 +153,7 @@ package struct ServerRow: Equatable, Sendable {
             case "timeStamp": timeStamp = try reader.integer()
             case "deleted": isDeleted = try reader.boolean()
             case "values": values = try reader.text()
+            case "writer": writer = try reader.text()
             default: try reader.skip()
             }
         }
@@ -159,5 +163,21 @@ package struct ServerRow: Equatable, Sendable {
         (self.table, self.id, self.syncID) = (table, id, syncID)
         (self.timeStamp, self.isDeleted, self.values) = (timeStamp, isDeleted, values)
         json = reader.bytes(from: start)
+        self.writer = writer
+    }
+
+    /// Whether a device of an account has written this version.
+    func isWritten(by device: String, of account: String) throws -> Bool {
+        if writer.isEmpty { return false }
+        var (syncID, knowledgeID): (String?, String?)
+        var reader = JSONReader(writer)
+        try reader.object { reader, name in
+            switch name {
+            case "syncId": syncID = try reader.string()
+            case "knowledgeId": knowledgeID = try reader.string()
+            default: try reader.skip()
+            }
+        }
+        return syncID == account && knowledgeID == device
     }
 }

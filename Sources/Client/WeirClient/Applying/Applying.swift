@@ -44,6 +44,7 @@ package struct Applying {
         /// The numbers of tables with edits.
         var edited: Set<Int> = []
         let hasParked: Bool
+        let receiver: RowWriter.Receiver
 
         init(_ file: ClientFile) throws {
             for table in file.tables {
@@ -51,6 +52,8 @@ package struct Applying {
                 if try file.database.value(edits) != nil { edited.insert(table.number) }
             }
             hasParked = try file.database.value("SELECT 1 FROM weir_parked LIMIT 1") != nil
+            let record = SessionRecord(database: file.database)
+            receiver = try RowWriter.Receiver(device: record.device, isDraining: record.mustDrain)
         }
     }
 
@@ -62,7 +65,7 @@ package struct Applying {
             guard let writer = writers[row.table] else {
                 throw RowWriter.Unwritable(reason: "the app does not sync such a table")
             }
-            try writer.write(row, hasEdits: state.edited.contains(writer.table.number))
+            try writer.write(row, to: state.edited.contains(writer.table.number) ? state.receiver : nil)
             guard state.hasParked else { return true }
             try database.run("DELETE FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3", key)
             return true

@@ -48,11 +48,12 @@ final class RowWriter {
             columns.enumerated().map { ($1.1.name, $0) }, uniquingKeysWith: { first, _ in first })
         let names = columns.map { quoted($0.0.name) }
         let selected = ([table.quotedKey] + names).joined(separator: ", ")
-        let masks = (0..<table.words).map { "m\($0)" }.joined(separator: ", ")
-        selectState = try database.statement("SELECT rowid, time_stamp, owner FROM \(table.state) WHERE id = ?1")
+        let masks = (0..<table.words).map { ", m\($0)" }.joined()
+        selectState = try database.statement(
+            "SELECT rowid, time_stamp, owner, deleted FROM \(table.state) WHERE id = ?1")
         selectRow = try database.statement("SELECT \(selected) FROM \(table.quotedName) WHERE \(Self.isKey(table))")
-        selectEdit = try database.statement("SELECT \(masks) FROM \(table.edit) WHERE id = ?1")
-        selectSent = try database.statement("SELECT \(masks) FROM \(table.sent) WHERE id = ?1")
+        selectEdit = try database.statement("SELECT v0, 0\(masks) FROM \(table.edit) WHERE id = ?1")
+        selectSent = try database.statement("SELECT v0, deleted\(masks) FROM \(table.sent) WHERE id = ?1")
         upsertState = try database.statement(
             """
             INSERT INTO \(table.state) (id, time_stamp, deleted, owner) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id)
@@ -103,20 +104,29 @@ final class RowWriter {
     }
 
     /// What is known of a row.
-    private struct Known {
+    struct Known {
         /// Where its version is recorded.
         var place: Int64?
         /// The newest version that was received.
         var timeStamp: Int64?
+        var isDeleted = false
         var owner: String?
         /// Which columns have an edit that is pending, or being sent.
-        var edit: Masks?
-        var sent: Masks?
+        var edit: Edit?
+        var sent: Edit?
         var isEdited: Bool { edit != nil || sent != nil }
 
         func isPending(_ column: CapturedTable.Column) -> Bool {
-            edit?.contains(column) == true || sent?.contains(column) == true
+            edit?.masks.contains(column) == true || sent?.masks.contains(column) == true
         }
+    }
+
+    struct Edit {
+        let masks: Masks
+        /// Whether the app has deleted the row, and may have inserted it again.
+        let hasDeletion: Bool
+        /// Whether it is in the batch as a deletion.
+        let isSentDeletion: Bool
     }
 
     /// The words of a mask.
@@ -133,14 +143,14 @@ final class RowWriter {
     /// Writes a row, unless the file has it in a later version.
     ///
     /// - Parameters:
-    ///   - hasEdits: whether the table has edits, which are looked for then.
+    ///   - receiver: `nil` if the table has no edits, which are not looked for then.
     ///   - removed: what the row had before it was removed to free its unique values.
     /// - Throws: `Unwritable`; then nothing was changed.
-    func write(_ row: ServerRow, hasEdits: Bool, removed: RemovedRow? = nil) throws {
+    func write(_ row: ServerRow, to receiver: Receiver?, removed: RemovedRow? = nil) throws {
         guard let key = table.definition.keyKind.key(ofID: row.id) else {
             throw Unwritable(reason: "its id is no key of the table")
         }
-        let known = try self.known(key, hasEdits: hasEdits)
+        var known = try self.known(key, hasEdits: receiver != nil)
         let owner = row.syncID == account ? nil : row.syncID
         if known.timeStamp != nil, known.owner != owner {
             throw Unwritable(reason: "another owner has a row of this id")
@@ -149,28 +159,25 @@ final class RowWriter {
         if let timeStamp = known.timeStamp, timeStamp > row.timeStamp { return }
         if row.isDeleted {
             // An edit is kept until its own outcome. One that has changed nothing, as of a statement that ignored the row, is none.
-            if known.edit?.isEmpty ?? true, known.sent == nil {
+            if known.edit?.masks.isEmpty ?? true, known.sent == nil {
                 try delete(key)
                 if known.edit != nil { try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key]) }
             }
         } else {
             do {
+                let isOver = try known.isOver(receiver) && spellings(ofRow: key) == nil
+                if isOver { (known.edit, known.sent) = (nil, nil) }
                 if try !insertNew(row, key, known, removed) {
                     let present = try spellings(ofRow: key)
                     let values = try values(row, like: present ?? removed.map(spellings))
                     try write(values, key, known, isPresent: present != nil, removed)
                 }
+                if isOver { try endEdits(of: key) }
             } catch let error as JSONReader.Malformed {
                 throw Unwritable(reason: "its values are not those of the schema: \(error.expected) is expected")
             }
         }
-        if let timeStamp = known.timeStamp, timeStamp < row.timeStamp, known.edit != nil || known.sent != nil {
-            // What the app has edited was this version.
-            for side in [table.edit, table.sent] {
-                try database.run(
-                    "UPDATE \(side) SET base = coalesce(base, ?2) WHERE id = ?1", [key, .integer(timeStamp)])
-            }
-        }
+        if let receiver { try keepBase(of: key, known, beneath: row, receiver) }
         if let place = known.place {
             try updateState.run([.integer(place), .integer(row.timeStamp), .integer(row.isDeleted ? 1 : 0)])
         } else {
@@ -195,17 +202,22 @@ final class RowWriter {
             known.place = row.integer(at: 0)
             known.timeStamp = row.integer(at: 1)
             known.owner = row.isNull(at: 2) ? nil : row.string(at: 2)
+            known.isDeleted = row.integer(at: 3) == 1
         }
         guard hasEdits else { return known }
-        known.edit = try masks(selectEdit, key)
-        known.sent = try masks(selectSent, key)
+        known.edit = try edit(selectEdit, key)
+        known.sent = try edit(selectSent, key)
         return known
     }
 
-    private func masks(_ query: Statement, _ key: SQLValue) throws -> Masks? {
-        var masks: Masks?
-        try query.rows([key]) { row in masks = Masks(words: (0..<table.words).map { row.integer(at: $0) }) }
-        return masks
+    private func edit(_ query: Statement, _ key: SQLValue) throws -> Edit? {
+        var edit: Edit?
+        try query.rows([key]) { row in
+            edit = Edit(
+                masks: Masks(words: (0..<table.words).map { row.integer(at: 2 + $0) }),
+                hasDeletion: row.integer(at: 0) == -1, isSentDeletion: row.integer(at: 1) == 1)
+        }
+        return edit
     }
 
     /// How the row that is in the table spells its values, by the columns; `nil` if it is not there.
@@ -260,7 +272,7 @@ final class RowWriter {
         for (side, edit) in [(table.edit, known.edit), (table.sent, known.sent)] {
             guard let edit else { continue }
             // A deletion has all values before.
-            for (column, value) in given where !isPresent || edit.contains(column) {
+            for (column, value) in given where !isPresent || edit.masks.contains(column) {
                 try setBefore(column, value, of: key, in: side)
             }
         }
@@ -293,7 +305,7 @@ final class RowWriter {
     ///   - isDeletion: whether the edit was the row's deletion, so that the row is inserted again.
     /// - Throws: `Unwritable`; then nothing was changed.
     func restore(_ key: SQLValue, _ image: [NamedValue], isDeletion: Bool) throws {
-        let edit = try masks(selectEdit, key)
+        let edit = try edit(selectEdit, key)?.masks
         if try spellings(ofRow: key) == nil {
             // Or the app has deleted it since.
             guard isDeletion, edit == nil else { return }

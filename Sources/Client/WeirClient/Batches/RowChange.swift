@@ -5,16 +5,17 @@ import JSONText
 /// | the row | the server's row | the change |
 /// |---|---|---|
 /// | exists | unknown | creation, with every column |
+/// | exists | live, and pulled beneath its insertion | the same: the app has never seen that row, so `base` is 0, and the server decides |
 /// | exists | live | update of the columns changed; every column, on condition of `base`, if it was inserted again |
 /// | exists | deleted | creation again, with every column, based on the tombstone |
-/// | is gone | live | deletion |
+/// | is gone | live | deletion; on condition of `base` if it may have been done before, or is that of a row that the app has not seen |
 /// | is gone | unknown or deleted | none |
 enum RowChange: Equatable {
     case create(base: Int64)
     /// With the numbers of the columns.
     case update(base: Int64, columns: Set<Int>)
     case rewrite(base: Int64)
-    case delete(base: Int64)
+    case delete(base: Int64, isConditional: Bool = false)
 
     var isDeletion: Bool { if case .delete = self { true } else { false } }
 }
@@ -35,20 +36,21 @@ struct PendingRow {
     /// - Parameter query: ``query(_:)`` of the table.
     /// - Returns: `nil` if it has none.
     init?(_ key: SQLValue, of table: CapturedTable, query: String, in database: Database) throws {
-        let count = table.columns.count
+        let (first, count) = (Self.fixed, table.columns.count)
         let row = try database.map(query, [key]) { row in
             (
                 exists: row.integer(at: 0) == 1, base: row.isNull(at: 1) ? nil : row.integer(at: 1),
-                isTombstone: row.integer(at: 2) == 1, isInserted: row.integer(at: 3) == -1,
-                isTouched: (0..<table.words).contains { row.integer(at: 6 + 2 * count + $0) != 0 },
-                updatedAt: row.string(at: 4), owner: row.isNull(at: 5) ? nil : row.string(at: 5),
-                values: (0..<count).map { row.value(at: 6 + $0) },
-                before: (0..<count).map { row.value(at: 6 + count + $0) },
-                isChanged: table.columns.map { row.integer(at: 6 + 2 * count + $0.word) & $0.bit != 0 },
+                version: row.integer(at: 2), isTombstone: row.integer(at: 3) == 1,
+                isInserted: row.integer(at: 4) == -1, wasSent: row.integer(at: 5) == 1,
+                isTouched: (0..<table.words).contains { row.integer(at: first + 2 * count + $0) != 0 },
+                updatedAt: row.string(at: 6), owner: row.isNull(at: 7) ? nil : row.string(at: 7),
+                values: (0..<count).map { row.value(at: first + $0) },
+                before: (0..<count).map { row.value(at: first + count + $0) },
+                isChanged: table.columns.map { row.integer(at: first + 2 * count + $0.word) & $0.bit != 0 },
                 // Set column by column where the server's row was pulled beneath the edit; a deletion sets all of them (-1).
-                isPulled: row.integer(at: 6 + 2 * count + table.words) != -1
+                isPulled: row.integer(at: first + 2 * count + table.words) != -1
                     && table.columns.allSatisfy {
-                        row.integer(at: 6 + 2 * count + table.words + $0.word) & $0.bit != 0
+                        row.integer(at: first + 2 * count + table.words + $0.word) & $0.bit != 0
                     }
             )
         }.first
@@ -61,25 +63,33 @@ struct PendingRow {
         // A statement that could have replaced the row did not.
         case (true, _) where !row.isTouched: change = nil
         case (true, nil): change = .create(base: 0)
+        // The app has not seen the row that was deleted: reviving it overwrites nothing.
+        case (true, 0?) where row.isTombstone && row.isInserted: change = .create(base: row.version)
         case (true, let base?) where row.isTombstone: change = .create(base: base)
-        // The server has received the insertion before, in a batch whose outcome is not known.
+        // The server has received the insertion before, in a batch whose outcome is not known; or another device has inserted the same.
         case (true, _?) where row.isInserted && row.isPulled && row.values == row.before: change = nil
+        case (true, 0?) where row.isInserted: change = .create(base: 0)
         case (true, let base?) where row.isInserted: change = .rewrite(base: base)
         case (true, let base?):
             // A column may have its old value again, or have kept it since the statement was ignored.
             let columns = (0..<count).filter { row.isChanged[$0] && row.values[$0] != row.before[$0] }
             change = columns.isEmpty ? nil : .update(base: base, columns: Set(columns.map { table.columns[$0].number }))
-        case (false, let base?): change = row.isTombstone ? nil : .delete(base: base)
+        case (false, let base?):
+            change = row.isTombstone ? nil : .delete(base: base, isConditional: row.wasSent || base == 0)
         case (false, nil): change = nil
         }
     }
+
+    /// What the statement reads before the columns.
+    private static let fixed = 8
 
     /// The statement that reads an edit `e`, its row `t` and the server's row `r`.
     static func query(_ table: CapturedTable) -> String {
         let columns =
             [
-                "t.\(table.quotedKey) IS NOT NULL", "coalesce(e.base, r.time_stamp)", "r.deleted", "e.m0",
-                "strftime('%Y-%m-%dT%H:%M:%fZ', e.at)", "r.owner",
+                "t.\(table.quotedKey) IS NOT NULL", "coalesce(e.base, r.time_stamp)", "r.time_stamp", "r.deleted",
+                "e.m0",
+                "e.was_sent", "strftime('%Y-%m-%dT%H:%M:%fZ', e.at)", "r.owner",
             ] + table.columns.map { "t.\(quoted($0.name))" } + table.columns.map { "e.\($0.side)" }
             + (0..<table.words).map { "e.m\($0)" } + (0..<table.words).map { "e.v\($0)" }
         return """
@@ -113,9 +123,10 @@ extension PendingRow {
         json.value(id.span)
         if let owner { json.member("syncId", owner) }
         switch change {
-        case .delete(let base):
+        case .delete(let base, let isConditional):
             json.member("deleted", true)
             json.member("base", base)
+            if isConditional { json.member("ifBase", true) }
         case .create(let base):
             try write(nil, of: table, as: server, to: &json)
             json.member("base", base)

@@ -24,17 +24,24 @@ struct Thawing {
             """
             INSERT INTO \(edit) (id, \(folded)) SELECT id, \(folded) FROM \(sent) WHERE \(condition)
             ON CONFLICT (id) DO UPDATE SET
-            \((["base = coalesce(excluded.base, \(edit).base)"] + unions + values).joined(separator: ", "))
+            \((["base", "was_sent"].map { "\($0) = coalesce(excluded.\($0), \(edit).\($0))" } + unions + values)
+                .joined(separator: ", "))
             """, key.map { [$0] } ?? [])
         try database.run("DELETE FROM \(sent) WHERE \(condition)", key.map { [$0] } ?? [])
     }
 
     /// Makes the whole batch pending again, also of tables that are no longer listed; its number is not used again.
+    ///
+    /// The server may have applied it, and other devices may have written the rows since. A deletion that was applied would remove what
+    /// they have inserted again, so from now on it is sent on condition that the row is the one that the app has seen.
     func thawBatch() throws {
         let tables = try database.map("SELECT number, columns FROM weir_table") {
             (number: Int($0.integer(at: 0)), columns: Int($0.integer(at: 1)))
         }
-        for table in tables { try thaw(table.number, columns: table.columns) }
+        for table in tables {
+            try database.run("UPDATE \(CapturedTable.sent(table.number)) SET was_sent = 1")
+            try thaw(table.number, columns: table.columns)
+        }
         try database.run("DELETE FROM weir_batch")
     }
 }

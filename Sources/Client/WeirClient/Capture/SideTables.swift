@@ -48,7 +48,7 @@ enum SideTables {
         let values = columns == 0 ? [] : (1...columns).map { "c\($0)" }
         // The type of the key, so that comparisons with it can use the side tables' indexes.
         let id = "id \(table.definition.key.affinity.declaredType)"
-        let folded = (["at", "base"] + masks + known + values).joined(separator: ", ")
+        let folded = (["at", "base", "was_sent"] + masks + known + values).joined(separator: ", ")
         try database.execute(
             """
             CREATE TABLE \(table.log) (\((["seq INTEGER PRIMARY KEY", id, "kind INTEGER", "at"] + masks + values)

@@ -30,11 +30,14 @@ package struct SessionRecord {
         }
     }
 
+    /// The device, if it has a name yet.
+    var device: String? { get throws { try text("knowledge_id") } }
+
     /// The device: a name that is made once for the file, or given by the app.
     package func knowledgeID(_ given: String? = nil) throws -> String {
-        if let known = try text("knowledge_id") { return known }
+        if let known = try device { return known }
         return try database.transaction {
-            if let known = try text("knowledge_id") { return known }
+            if let known = try device { return known }
             let new = given ?? UUID().uuidString.lowercased()
             try database.setMeta("knowledge_id", .text(new))
             return new

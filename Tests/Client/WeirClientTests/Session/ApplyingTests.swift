@@ -14,25 +14,12 @@ import WeirClient
         return device
     }
 
-    /// Pulls without sending what is pending, as after a new token.
-    private func pull(_ device: Device, _ server: ContractServer) async throws {
-        let transport = ScriptedTransport { request, _ in
-            if request.url.path == "/v1/sync" { throw ScriptedTransport.Lost() }
-            return try await server.send(request)
-        }
-        await device.weir.close()
-        try await device.restart()
-        try await device.weir.attach("abc", server: Device.url, options: Device.options(transport)) { "t" }
-        await #expect(throws: SyncError.self) { try await device.weir.sync() }
-        try await device.attach(server)
-    }
-
     @Test func aPullDoesNotWaitForPendingEditsAndLeavesTheirColumns() async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server)
         try device.run("UPDATE item SET title = 'mine'; INSERT INTO item VALUES ('b', 'new', NULL)")
         server.write("item", "a", ["title": "theirs", "note": "theirs"])
-        try await pull(device, server)
+        try await device.pull(server)
         #expect(try device.rows() == ["a mine theirs", "b new -"])
         try await device.weir.sync()
         #expect(
@@ -121,7 +108,7 @@ import WeirClient
             await #expect(throws: SyncError.self) { try await device.weir.sync() }
             // Applied; then another device writes, and the pull comes before the repeated outcome.
             server.write("item", "a", isDeleted ? nil : ["title": "second"])
-            try await pull(device, server)
+            try await device.pull(server)
             #expect(try device.rows() == ["a first n"])
             try await device.weir.sync()
             #expect(try device.rows() == (isDeleted ? [] : ["a second n"]))
@@ -185,7 +172,7 @@ import WeirClient
         let device = try await synced(server)
         try device.run("UPDATE item SET title = 'late'")
         server.write("item", "a", nil)
-        try await pull(device, server)
+        try await device.pull(server)
         // Not before the outcome.
         #expect(try device.rows() == ["a late n"])
         try await device.weir.sync()

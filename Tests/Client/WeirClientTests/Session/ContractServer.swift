@@ -14,6 +14,15 @@ final class ContractServer: Transport {
         var version: Int
         var isDeleted: Bool
         var values: [String: Any]
+        /// The device that has written the newest version.
+        var writer = ""
+        /// The timeStamp of the newest version that another device than the writer has written.
+        var othersTimeStamp: Int64 = 0
+
+        /// Whether an edit of version `base` has seen every version by other devices.
+        func isCurrent(_ base: Int64, for device: String) -> Bool {
+            base <= timeStamp && (writer == device ? othersTimeStamp : timeStamp) <= base
+        }
     }
 
     /// The rows of an owner that one device has made.
@@ -112,6 +121,7 @@ extension ContractServer.State {
             ?? ContractServer.Row(
                 table: table, id: id, creator: device, owner: owner, timeStamp: 0, version: 0, isDeleted: false,
                 values: [:])
+        if row.writer != device { (row.writer, row.othersTimeStamp) = (device, row.timeStamp) }
         row.timeStamp = timeStamp
         row.version += 1
         row.isDeleted = values == nil
@@ -219,7 +229,7 @@ extension ContractServer.State {
             return ["status": "refused", "code": "not_granted", "message": "not the owner", "row": NSNull()]
         }
         let base = (change["base"] as? NSNumber)?.int64Value ?? 0
-        if policy == "checkBase" || change["ifBase"] as? Bool == true, base != row?.timeStamp ?? 0 {
+        if let row, policy == "checkBase" || change["ifBase"] as? Bool == true, !row.isCurrent(base, for: device) {
             return ["status": "conflict", "key": "\(table) \(id)"]
         }
         let values = change["values"] as? [String: Any] ?? [:]
@@ -227,6 +237,12 @@ extension ContractServer.State {
             return ["status": "refused", "code": "unknown_column", "message": unknown, "key": "\(table) \(id)"]
         }
         let isDeletion = change["deleted"] as? Bool == true
+        if isDeletion, row?.isDeleted ?? true {
+            return [
+                "status": "applied", "timeStamp": row?.timeStamp ?? 0, "version": row?.version ?? 0,
+                "knowledgeId": row?.creator ?? "",
+            ]
+        }
         // A tombstone is revived by a change that names it, and by no other.
         let staysDeleted = row?.isDeleted == true && !isDeletion && base != row?.timeStamp
         let time = write(table, id, isDeletion ? nil : values, device: device)
@@ -346,7 +362,7 @@ extension ContractServer.State {
         [
             "table": row.table, "id": row.id, "syncId": row.owner ?? syncID, "knowledgeId": row.creator,
             "timeStamp": row.timeStamp, "version": row.version, "deleted": row.isDeleted, "values": row.values,
-            "writer": ["syncId": syncID, "knowledgeId": row.creator],
+            "writer": ["syncId": syncID, "knowledgeId": row.writer],
         ]
     }
 }

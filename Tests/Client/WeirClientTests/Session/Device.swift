@@ -52,6 +52,33 @@ final class Device {
 
     static func options(_ transport: any Transport) -> SyncOptions { SyncOptions(transport: transport) }
 
+    /// Pulls before anything is sent, as after a new token, and is interrupted where it sends what is pending.
+    func pull(_ server: ContractServer) async throws {
+        let transport = ScriptedTransport { request, _ in
+            if request.url.path == "/v1/sync" { throw ScriptedTransport.Lost() }
+            return try await server.send(request)
+        }
+        try await restart()
+        try await weir.attach("abc", server: Self.url, options: Self.options(transport)) { "t" }
+        do { try await weir.sync() } catch is SyncError {}
+        try await attach(server)
+    }
+
+    /// Pulls beneath what another connection writes before the answer arrives, and ends there.
+    func pull(_ server: ContractServer, beneath sql: String) async throws {
+        let path = folder.file()
+        let transport = ScriptedTransport { request, _ in
+            let database = try Database(path: path)
+            try database.execute(sql)
+            database.close()
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await server.send(request)
+        }
+        try await attach(transport)
+        do { try await weir.sync() } catch is CancellationError {}
+        try await attach(server)
+    }
+
     func run(_ sql: String) throws { try database.execute(sql) }
 
     /// The rows of a query as text.

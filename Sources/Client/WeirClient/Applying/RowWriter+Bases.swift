@@ -1,0 +1,49 @@
+/// What becomes of a row's edits where another version is written beneath them.
+extension RowWriter {
+    /// The device that receives a row, by which its own versions are known.
+    struct Receiver {
+        /// `nil` before it has a name.
+        let device: String?
+        /// Whether everything is pulled since the outcome of its last batch is not known.
+        let isDraining: Bool
+    }
+
+    /// Records which version the app has seen, in edits beneath which another one is written.
+    ///
+    /// An edit has one of its own only then; without it, it is of the newest version that the file has when it is frozen. So it remains
+    /// where the app has seen this version, too: one that this device has written.
+    func keepBase(of key: SQLValue, _ known: Known, beneath row: ServerRow, _ receiver: Receiver) throws {
+        guard known.isEdited, known.timeStamp.map({ $0 < row.timeStamp }) ?? true else {
+            return
+        }
+        // A row that the app has never seen, unless it is this device's own, of a batch whose outcome was lost. There is nothing in a
+        // tombstone that could be overwritten.
+        guard let base = known.timeStamp ?? (row.isDeleted || receiver.isDraining ? nil : 0) else { return }
+        let isOwn = try receiver.device.map { try row.isWritten(by: $0, of: account) } ?? false
+        for (side, edit) in [(table.edit, known.edit), (table.sent, known.sent)] {
+            guard let edit else { continue }
+            // Another device's tombstone that this one has edited is its own version as well, but the app has not seen the deletion.
+            let isSeen =
+                row.isDeleted ? isOwn && edit.hasDeletion || known.sent?.isSentDeletion == true : isOwn
+            if isSeen { continue }
+            try database.run("UPDATE \(side) SET base = coalesce(base, ?2) WHERE id = ?1", [key, .integer(base)])
+        }
+    }
+
+    /// Removes edits with which nothing is sent; of one in the batch, what it covers, since the batch has its outcome still to come.
+    func endEdits(of key: SQLValue) throws {
+        try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
+        let words = (0..<table.words).map { "m\($0) = 0, v\($0) = 0" }.joined(separator: ", ")
+        try database.run("UPDATE \(table.sent) SET \(words) WHERE id = ?1", [key])
+    }
+}
+
+extension RowWriter.Known {
+    /// Whether edits of a row that is not in the table have left nothing to send, as it was gone from both sides: the deletion of a row
+    /// that the server does not have, or no longer.
+    func isOver(_ receiver: RowWriter.Receiver?) -> Bool {
+        guard let receiver, isEdited else { return false }
+        if isDeleted { return sent?.isSentDeletion ?? true }
+        return timeStamp == nil && sent == nil && !receiver.isDraining
+    }
+}
