@@ -30,6 +30,18 @@ package final class ClientFile {
         for table in tables { try LogFolding(table: table).foldInSlices(in: database) }
     }
 
+    /// Makes edits of what waited for columns that the server has now, in slices.
+    ///
+    /// Before rows are written that may have values of them, which would be taken for newer ones.
+    func releaseColumns(of schema: ServerSchema) throws {
+        if try HeldColumns.areEmpty(in: database) { return }
+        for table in tables {
+            guard let server = schema.table(for: table.name) else { continue }
+            let held = HeldColumns(database: database, table: table)
+            while try database.transaction({ try held.release(server) }) {}
+        }
+    }
+
     /// Adopts the next rows of a table that were neither captured nor received.
     ///
     /// - Parameter last: `nil` at first; moved to the last key that was looked at, and to `nil` at the end.
@@ -41,7 +53,7 @@ package final class ClientFile {
         return count
     }
 
-    /// How many rows have edits that the server has not acknowledged.
+    /// How many rows have edits that the server has not acknowledged, without those of which only columns wait that it does not have.
     package func pendingRows() throws -> Int {
         try foldLogs()
         return try tables.reduce(0) { count, table in
@@ -56,6 +68,7 @@ package final class ClientFile {
 
     /// The batch to send: the one without outcome, or else the next.
     package func freeze(_ session: BatchSession) throws -> FrozenBatch {
+        try releaseColumns(of: session.schema)
         try foldLogs()
         return try database.transaction { try Freezing.freeze(self, session) }
     }

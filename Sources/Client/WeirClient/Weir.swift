@@ -112,6 +112,9 @@ public actor Weir {
     }
 
     /// How many rows have changes that the server has not acknowledged.
+    ///
+    /// Rows are not counted of which only columns have changed that the server does not have:
+    /// ``SyncStatus/Attention/unknownColumns(_:)`` names these.
     public func pendingRows() throws -> Int { try openFile.pendingRows() }
 
     /// Ends syncing and closes the connection to the file, whose changes are still captured; may be repeated.

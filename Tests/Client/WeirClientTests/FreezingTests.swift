@@ -18,11 +18,11 @@ import WeirClient
     @Test func aBatchIsTheSameUntilItHasItsOutcome() throws {
         let app = try SyncedApp.withItem()
         try app.run("UPDATE item SET title = 'B'")
-        let first = try app.freeze()
+        let first = try app.freeze().batch
         try app.run("UPDATE item SET title = 'C', note = 'm'; INSERT INTO item VALUES ('b', 'B', NULL)")
-        #expect(try app.freeze(changes: 1, bytes: 10) == first)
+        #expect(try app.freeze(changes: 1, bytes: 10).batch == first)
         try app.open("item")
-        #expect(try app.freeze() == first)
+        #expect(try app.freeze().batch == first)
         try app.acknowledge()
         #expect(
             try app.frozen() == [
@@ -305,7 +305,10 @@ import WeirClient
         #expect(frozen.unknownColumns == ["t": ["local", "odd"]])
         try app.acknowledge()
         try app.run("UPDATE t SET local = 'only'")
-        #expect(try app.freeze().batch == nil)
+        for _ in 0..<2 {
+            let next = try app.freeze()
+            #expect(next.batch == nil && next.unknownColumns == ["t": ["local", "odd"]])
+        }
         #expect(try app.opened.pendingRows() == 0)
     }
 

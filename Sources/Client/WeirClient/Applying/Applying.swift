@@ -180,8 +180,10 @@ package struct Applying {
             if try !isEdited(sent.key, table) { try writer.delete(sent.key) }
             return
         }
+        // What the server does not have is not replaced by the change's end.
+        let image = sent.isDeletion ? sent.image : sent.image.filter { writer.server.isKnown($0.column.name) }
         do {
-            try writer.restore(sent.key, sent.image, isDeletion: sent.isDeletion)
+            try writer.restore(sent.key, image, isDeletion: sent.isDeletion)
         } catch is RowWriter.Unwritable {
             // A value of it is taken by another row meanwhile. The rows are pulled again, and this one waits among those that
             // cannot be written.

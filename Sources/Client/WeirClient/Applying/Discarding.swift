@@ -18,7 +18,14 @@ struct Discarding {
             return table.columns.enumerated().filter { known.contains($0.element) }
                 .map { (column: $0.element, value: row.value(at: words.count + $0.offset)) }
         }.first
-        guard let edit else { return false }
+        let held = HeldColumns(database: database, table: table)
+        let values = try held.values(of: key)
+        guard edit != nil || !values.isEmpty else { return false }
+        try held.remove(key)
+        guard let edit else {
+            try writer.restore(key, values, isDeletion: false)
+            return true
+        }
         try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
         // What is being sent counts as the server's.
         let exists = try database.value(
@@ -27,7 +34,9 @@ struct Discarding {
                 (SELECT NOT deleted FROM \(table.state) WHERE id = ?1), 0)
             """, [key])
         if exists == .integer(1) {
-            try writer.restore(key, edit, isDeletion: true)
+            // What is held was changed before.
+            let others = edit.filter { edited in !values.contains { $0.column.number == edited.column.number } }
+            try writer.restore(key, others + values, isDeletion: true)
         } else {
             try writer.delete(key)
         }

@@ -87,10 +87,11 @@ struct OwnerRows {
     }
 
     private func remove(_ key: SQLValue, _ table: CapturedTable) throws {
-        if let pending = try PendingRow(key, of: table, query: PendingRow.query(table), in: database),
+        let known = applying.schema.table(for: table.name)
+        if let pending = try PendingRow(key, of: table, as: known, query: PendingRow.query(table), in: database),
             let change = pending.change
         {
-            let server = applying.schema.table(for: table.name) ?? pending.unknownTable(table)
+            let server = known ?? pending.unknownTable(table)
             let json: [UInt8]
             do {
                 json = try pending.json(change, of: table, as: server)

@@ -13,6 +13,8 @@ final class RowWriter {
     private let columns: [(column: CapturedTable.Column, server: ServerSchema.Table.Column)]
     /// The columns by the server's names.
     private let indexes: [String: Int]
+    /// Changes of columns that the server does not have; `nil` if there are none.
+    private let held: HeldColumns?
     /// How the app spells new values of the columns.
     private let spellings: [ValueSpelling]
     /// Statements that run for each row: to look their texts up would take as long as to run them.
@@ -42,6 +44,8 @@ final class RowWriter {
             guard let found = server.column(for: column.name), found.type != .unknown else { return nil }
             return (column, found)
         }
+        let held = HeldColumns(database: database, table: table)
+        self.held = try held.isEmpty ? nil : held
         self.columns = columns.map { (column: $0, server: $1) }
         spellings = try columns.map { try Self.spelling(of: $0, type: $1.type, in: table, database) }
         indexes = Dictionary(
@@ -191,6 +195,11 @@ final class RowWriter {
     }
 
     func delete(_ key: SQLValue) throws {
+        try deleteRow(key)
+        try held?.remove(key)
+    }
+
+    private func deleteRow(_ key: SQLValue) throws {
         try database.run("DELETE FROM \(table.quotedName) WHERE \(isKey)", [key])
     }
 
@@ -215,7 +224,8 @@ final class RowWriter {
         try query.rows([key]) { row in
             edit = Edit(
                 masks: Masks(words: (0..<table.words).map { row.integer(at: 2 + $0) }),
-                hasDeletion: row.integer(at: 0) == -1, isSentDeletion: row.integer(at: 1) == 1)
+                hasDeletion: row.integer(at: 0) == -1,
+                isSentDeletion: row.integer(at: 0) == -1 && row.integer(at: 1) == 1)
         }
         return edit
     }
@@ -370,7 +380,7 @@ extension RowWriter {
         let found = try database.map("SELECT \(names) FROM \(table.quotedName) WHERE \(isKey)", [key]) { values in
             RemovedRow(values: table.columns.enumerated().map { ($1, values.value(at: 1 + $0)) })
         }.first
-        if found != nil { try delete(key) }
+        if found != nil { try deleteRow(key) }
         return found
     }
 

@@ -18,10 +18,15 @@ package struct FrozenBatch: Equatable, Sendable {
     package var heldCount = 0
     /// Tables whose edits wait until the server has the table.
     package var unknownTables: Set<String> = []
-    /// Columns that were changed and are not sent since the server does not have them, by table.
+    /// Columns whose changes wait until the server has the column, by table.
     package var unknownColumns: [String: Set<String>] = [:]
+    /// Whether the batch was frozen before, when the rest was found.
+    let isRepeat: Bool
 
-    init(batch: Batch? = nil) { self.batch = batch }
+    init(repeating batch: Batch? = nil) {
+        self.batch = batch
+        isRepeat = batch != nil
+    }
 }
 
 /// An edit that stays pending since it cannot be sent as it is.

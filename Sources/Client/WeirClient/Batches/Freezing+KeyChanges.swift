@@ -1,7 +1,5 @@
 /// An atomic batch of rows whose keys were changed.
 extension Freezing {
-    private typealias EncodedRow = (table: CapturedTable, key: SQLValue, json: [UInt8], isDeletion: Bool)
-
     /// Makes the batch, which is empty, one of as many groups as fit.
     ///
     /// Where fewer than two changes are left of a group, or more than a batch may have, its edits become ordinary ones. No more groups
@@ -40,7 +38,7 @@ extension Freezing {
         }
         body.isAtomic = true
         for row in rows.sorted(by: { order($0) < order($1) }) {
-            try move(row.key, of: row.table, to: body.changes, isDeletion: row.isDeletion)
+            try move(row, to: body.changes)
             body.append(row.json)
         }
         return false
@@ -56,7 +54,7 @@ extension Freezing {
             switch try encode(member.key, of: table, as: server) {
             case .held: return nil
             case .nothing: break
-            case .change(let json, let isDeletion): rows.append((table, member.key, json, isDeletion))
+            case .change(let row): rows.append(row)
             }
         }
         return rows

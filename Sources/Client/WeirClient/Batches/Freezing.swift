@@ -29,7 +29,7 @@ package struct Freezing {
 
     /// Returns the batch that has no outcome yet, or freezes the next one, as part of the open transaction.
     static func freeze(_ file: ClientFile, _ session: BatchSession) throws -> FrozenBatch {
-        if let pending = try pending(in: file.database) { return FrozenBatch(batch: pending) }
+        if let pending = try pending(in: file.database) { return FrozenBatch(repeating: pending) }
         for table in file.tables { try LogFolding(table: table).fold(in: file.database) }
         var freezing = try Freezing(file, session)
         try freezing.freeze()
@@ -53,6 +53,7 @@ package struct Freezing {
             // under new keys follow the rows that name them, and deletions come last.
         } while try body.changes == 0 && addGroups()
         if try body.changes == 0 || !body.isAtomic && !KeyChanges.exist(in: database) { try addRows(.deleted) }
+        try nameUnknownColumns()
         guard body.changes > 0 else { return }
         let batch = body.finish()
         try database.run(
@@ -73,45 +74,63 @@ package struct Freezing {
                 continue
             }
             // Edits are moved once all keys were read: a table is not changed while it is read.
-            var settled: [SQLValue] = []
-            var taken: [(key: SQLValue, position: Int, isDeletion: Bool)] = []
+            var settled: [(key: SQLValue, unknown: [CapturedTable.Column])] = []
+            var taken: [(row: EncodedRow, position: Int)] = []
             _ = try PendingKeys(table: table, kind: kind).forEach(in: database) { key in
                 switch try encode(key, of: table, as: server) {
                 case .held: break
-                case .nothing: settled.append(key)
-                case .change(let json, let isDeletion):
-                    if body.bytes(of: [json]) > limits.bytes {
-                        hold(key, of: table, "its change has \(json.count) bytes, more than a batch may have")
-                    } else if body.bytes(adding: json) > limits.bytes {
+                case .nothing(let unknown): settled.append((key, unknown))
+                case .change(let row):
+                    if body.bytes(of: [row.json]) > limits.bytes {
+                        hold(key, of: table, "its change has \(row.json.count) bytes, more than a batch may have")
+                    } else if body.bytes(adding: row.json) > limits.bytes {
                         isFull = true
                     } else {
-                        taken.append((key, body.changes, isDeletion))
-                        body.append(json)
+                        taken.append((row, body.changes))
+                        body.append(row.json)
                         isFull = body.changes >= limits.changes
                     }
                 }
                 return !isFull
             }
-            for key in settled { try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key]) }
-            for row in taken { try move(row.key, of: table, to: row.position, isDeletion: row.isDeletion) }
+            for row in settled { try end(row.key, of: table, holding: row.unknown) }
+            for (row, position) in taken { try move(row, to: position) }
         }
     }
 
     /// Moves an edit into the batch.
-    mutating func move(_ key: SQLValue, of table: CapturedTable, to position: Int, isDeletion: Bool) throws {
+    mutating func move(_ row: EncodedRow, to position: Int) throws {
+        let table = row.table
         try database.run(
             """
             INSERT INTO \(table.sent) (position, deleted, id, \(table.folded))
             SELECT ?2, ?3, id, \(table.folded) FROM \(table.edit) WHERE id = ?1
-            """, [key, .integer(Int64(position)), .integer(isDeletion ? 1 : 0)])
+            """, [row.key, .integer(Int64(position)), .integer(row.isDeletion ? 1 : 0)])
+        try end(row.key, of: table, holding: row.unknown)
+        if row.isDeletion { try HeldColumns(database: database, table: table).remove(row.key) }
+    }
+
+    /// Removes an edit of which everything is sent, or nothing is to be, but for columns that the server does not have.
+    private func end(_ key: SQLValue, of table: CapturedTable, holding unknown: [CapturedTable.Column]) throws {
+        try HeldColumns(database: database, table: table).hold(unknown, of: key)
         try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
+    }
+
+    /// The change of a row.
+    struct EncodedRow {
+        let table: CapturedTable
+        let key: SQLValue
+        let json: [UInt8]
+        let isDeletion: Bool
+        /// Columns that were changed and that the server does not have.
+        let unknown: [CapturedTable.Column]
     }
 
     /// What is to be sent of an edit.
     enum Encoded {
-        case change(json: [UInt8], isDeletion: Bool)
-        /// The row is as the server has it, or was never there.
-        case nothing
+        case change(EncodedRow)
+        /// The row is as the server has it, but for columns that the server does not have; or it was never there.
+        case nothing(unknown: [CapturedTable.Column])
         case held
     }
 
@@ -119,16 +138,13 @@ package struct Freezing {
         _ key: SQLValue, of table: CapturedTable, as server: ServerSchema.Table
     ) throws -> Encoded {
         guard let query = queries[table.number],
-            let row = try PendingRow(key, of: table, query: query, in: database), let change = row.change
-        else { return .nothing }
-        var columns = table.columns
-        if case .update(_, let numbers) = change { columns = columns.filter { numbers.contains($0.number) } }
-        if change.isDeletion { columns = [] }
-        let unknown = columns.filter { !server.isKnown($0.name) }.map(\.name)
-        if !unknown.isEmpty { result.unknownColumns[table.name, default: []].formUnion(unknown) }
-        if case .update = change, unknown.count == columns.count { return .nothing }
+            let row = try PendingRow(key, of: table, as: server, query: query, in: database)
+        else { return .nothing(unknown: []) }
+        guard let change = row.change else { return .nothing(unknown: row.unknown) }
         do {
-            return .change(json: try row.json(change, of: table, as: server), isDeletion: change.isDeletion)
+            let json = try row.json(change, of: table, as: server)
+            return .change(
+                EncodedRow(table: table, key: key, json: json, isDeletion: change.isDeletion, unknown: row.unknown))
         } catch let error as WireValue.Unsendable {
             hold(key, of: table, error.reason)
             return .held
@@ -141,6 +157,16 @@ package struct Freezing {
         result.heldCount += 1
         guard result.held.count < FrozenBatch.mostHeld else { return }
         result.held.append(HeldEdit(table: table.name, key: "\(key)", reason: reason))
+    }
+
+    /// Also those that were found before.
+    private mutating func nameUnknownColumns() throws {
+        if try HeldColumns.areEmpty(in: database) { return }
+        for table in tables {
+            guard let server = schema.table(for: table.name) else { continue }
+            let names = try HeldColumns(database: database, table: table).names(unknownTo: server)
+            if !names.isEmpty { result.unknownColumns[table.name] = names }
+        }
     }
 
     /// SQLite permits NULL in primary keys that are not declared NOT NULL, in any number of rows.

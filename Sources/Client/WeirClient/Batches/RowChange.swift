@@ -30,13 +30,21 @@ struct PendingRow {
     let updatedAt: String
     /// The row's owner, if it is not the account's.
     let owner: String?
+    /// Columns that were changed and that the server does not have.
+    let unknown: [CapturedTable.Column]
 
     /// Reads the edit of the row with this key.
     ///
-    /// - Parameter query: ``query(_:)`` of the table.
+    /// - Parameters:
+    ///   - server: the server's table, whose columns count; all of them for one that the server does not have.
+    ///   - query: ``query(_:)`` of the table.
     /// - Returns: `nil` if it has none.
-    init?(_ key: SQLValue, of table: CapturedTable, query: String, in database: Database) throws {
+    init?(
+        _ key: SQLValue, of table: CapturedTable, as server: ServerSchema.Table?, query: String, in database: Database
+    ) throws {
         let (first, count) = (Self.fixed, table.columns.count)
+        let isKnown = table.columns.map { server?.isKnown($0.name) ?? true }
+        let known = (0..<count).filter { isKnown[$0] }
         let row = try database.map(query, [key]) { row in
             (
                 exists: row.integer(at: 0) == 1, base: row.isNull(at: 1) ? nil : row.integer(at: 1),
@@ -49,8 +57,9 @@ struct PendingRow {
                 isChanged: table.columns.map { row.integer(at: first + 2 * count + $0.word) & $0.bit != 0 },
                 // Set column by column where the server's row was pulled beneath the edit; a deletion sets all of them (-1).
                 isPulled: row.integer(at: first + 2 * count + table.words) != -1
-                    && table.columns.allSatisfy {
-                        row.integer(at: first + 2 * count + table.words + $0.word) & $0.bit != 0
+                    && known.allSatisfy {
+                        let column = table.columns[$0]
+                        return row.integer(at: first + 2 * count + table.words + column.word) & column.bit != 0
                     }
             )
         }.first
@@ -59,6 +68,11 @@ struct PendingRow {
         values = row.exists ? row.values : []
         updatedAt = row.updatedAt
         owner = row.owner
+        let differs = (0..<count).map { row.values[$0] != row.before[$0] }
+        unknown =
+            row.exists && row.isTouched
+            ? (0..<count).filter { !isKnown[$0] && differs[$0] && (row.isInserted || row.isChanged[$0]) }
+                .map { table.columns[$0] } : []
         switch (row.exists, row.base) {
         // A statement that could have replaced the row did not.
         case (true, _) where !row.isTouched: change = nil
@@ -67,12 +81,12 @@ struct PendingRow {
         case (true, 0?) where row.isTombstone && row.isInserted: change = .create(base: row.version)
         case (true, let base?) where row.isTombstone: change = .create(base: base)
         // The server has received the insertion before, in a batch whose outcome is not known; or another device has inserted the same.
-        case (true, _?) where row.isInserted && row.isPulled && row.values == row.before: change = nil
+        case (true, _?) where row.isInserted && row.isPulled && !known.contains { differs[$0] }: change = nil
         case (true, 0?) where row.isInserted: change = .create(base: 0)
         case (true, let base?) where row.isInserted: change = .rewrite(base: base)
         case (true, let base?):
             // A column may have its old value again, or have kept it since the statement was ignored.
-            let columns = (0..<count).filter { row.isChanged[$0] && row.values[$0] != row.before[$0] }
+            let columns = known.filter { row.isChanged[$0] && differs[$0] }
             change = columns.isEmpty ? nil : .update(base: base, columns: Set(columns.map { table.columns[$0].number }))
         case (false, let base?):
             change = row.isTombstone ? nil : .delete(base: base, isConditional: row.wasSent || base == 0)

@@ -98,9 +98,9 @@ struct Registration {
                 [key, .integer(Int64(count)), .text(column.name)])
             return added[added.count - 1]
         }
-        for dropped in numbers.values {
-            try database.run(
-                "UPDATE weir_column SET dropped = 1 WHERE tbl = ?1 AND number = ?2", [key, .integer(Int64(dropped))])
+        for dropped in numbers.values.map({ SQLValue.integer(Int64($0)) }) {
+            try database.run("UPDATE weir_column SET dropped = 1 WHERE tbl = ?1 AND number = ?2", [key, dropped])
+            try database.run("DELETE FROM weir_held WHERE tbl = ?1 AND col = ?2", [key, dropped])
         }
         let table = CapturedTable(number: number, definition: definition, columns: columns, columnNumbers: count)
         if isNew {

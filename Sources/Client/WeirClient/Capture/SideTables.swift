@@ -30,6 +30,9 @@ enum SideTables {
                 CREATE TABLE weir_parked (
                     name TEXT NOT NULL, id TEXT NOT NULL, sync_id TEXT NOT NULL, time_stamp INTEGER NOT NULL,
                     reason TEXT NOT NULL, row BLOB NOT NULL, PRIMARY KEY (name, id, sync_id)) WITHOUT ROWID;
+                CREATE TABLE weir_held (
+                    tbl INTEGER NOT NULL, id, col INTEGER NOT NULL, before, at, PRIMARY KEY (tbl, id, col)) WITHOUT ROWID;
+                CREATE INDEX weir_held_column ON weir_held (tbl, col, id);
                 CREATE TABLE weir_aside (
                     number INTEGER PRIMARY KEY, name TEXT NOT NULL, id, code TEXT NOT NULL, message TEXT NOT NULL,
                     change BLOB NOT NULL, at TEXT NOT NULL);

@@ -77,6 +77,7 @@ extension Weir {
         let isRefused = answer.batch?.refusal != nil
         // Before the edits are pending again, so that a process which is killed in between pulls first, too.
         if isRefused || !answer.resync.isEmpty { try record.setMustDrain(true) }
+        try file.releaseColumns(of: schema.schema)
         let applying = try Applying(
             file, schema.schema, account: answer.syncID, slice: attachment.options.slice)
         var steps = AnswerSteps(answer, applying)

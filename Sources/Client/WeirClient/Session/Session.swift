@@ -6,7 +6,7 @@ extension Weir {
     ///
     /// - Returns: whether something that could not be sent is pending.
     /// - Throws: `SyncError`, `LeaseHeld`, `CancellationError`.
-    func runSession() async throws -> Bool {
+    package func runSession() async throws -> Bool {
         let attachment = try attached
         let database = try openFile.database
         do {
@@ -108,8 +108,10 @@ extension Weir {
             let limits = BatchLimits(changes: schema.limits.maxChanges, bytes: bytes)
             let frozen = try file.freeze(
                 BatchSession(knowledgeID: request.knowledgeID, schema: schema.schema, limits: limits))
-            exchange.held = frozen.heldCount
-            showHeld(frozen)
+            if !frozen.isRepeat {
+                exchange.held = frozen.heldCount
+                showHeld(frozen)
+            }
             request.batch = frozen.batch
         }
         if exchange.isDrained, let rejection = exchange.rejection { throw rejection }
@@ -180,6 +182,7 @@ extension Weir {
             var attention = status.needsAttention.filter { !$0.isHeld }
             if frozen.heldCount > 0 { attention.insert(.unsendableRows(frozen.heldCount)) }
             if !frozen.unknownTables.isEmpty { attention.insert(.unknownTables(frozen.unknownTables)) }
+            if !frozen.unknownColumns.isEmpty { attention.insert(.unknownColumns(frozen.unknownColumns)) }
             status.needsAttention = attention
         }
     }

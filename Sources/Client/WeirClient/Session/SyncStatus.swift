@@ -32,6 +32,8 @@ public struct SyncStatus: Equatable, Sendable {
         case unsendableRows(Int)
         /// The server has no such tables, whose changes stay pending.
         case unknownTables(Set<String>)
+        /// The server has no such columns, by tables: their values are sent once it has them.
+        case unknownColumns([String: Set<String>])
         /// The server has not stored some changes, which are kept: ``Weir/keptEdits()``.
         case keptEdits(Int)
         /// Some rows of the server cannot be written into the app's tables: ``Weir/parkedRows()``.
@@ -81,7 +83,7 @@ extension SyncStatus.Attention {
     /// Whether it concerns rows, and not the account.
     var isOfRows: Bool {
         switch self {
-        case .unsendableRows, .unknownTables, .keptEdits, .parkedRows: true
+        case .unsendableRows, .unknownTables, .unknownColumns, .keptEdits, .parkedRows: true
         case .logIn, .forbidden, .otherAccount, .rejected: false
         }
     }
@@ -89,7 +91,7 @@ extension SyncStatus.Attention {
     /// Whether it concerns rows that cannot be sent.
     var isHeld: Bool {
         switch self {
-        case .unsendableRows, .unknownTables: true
+        case .unsendableRows, .unknownTables, .unknownColumns: true
         default: false
         }
     }

@@ -161,7 +161,7 @@ import WeirClient
         try await device.weir.sync()
         try device.run("UPDATE item SET note = 'sent'")
         try await device.weir.sync()
-        #expect(server.live == [#"item a {"note":"sent","title":"A"} 2"#])
+        #expect(server.live == [#"item a {"note":"sent","title":"A"} 3"#])
         #expect(server.requests.filter { $0.url.path == "/v1/schema" }.count == 2)
     }
 

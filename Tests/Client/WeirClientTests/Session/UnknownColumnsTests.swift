@@ -1,0 +1,169 @@
+import Foundation
+import Synchronization
+import Testing
+import WeirClient
+
+/// Columns of the app that the server does not have, or not yet.
+@Suite struct UnknownColumnsTests {
+    private static let title = ["item": ["title": "text"]]
+    private static let attention = SyncStatus.Attention.unknownColumns(["item": ["note"]])
+
+    /// A device whose server has no `note`, with a row that has one.
+    private func synced(_ server: ContractServer) async throws -> Device {
+        let device = try await Device()
+        try await device.attach(server)
+        try device.run("INSERT INTO item VALUES ('a', 'A', 'kept'), ('b', 'B', NULL)")
+        try await device.weir.sync()
+        #expect(server.live == [#"item a {"title":"A"} 1"#, #"item b {"title":"B"} 1"#])
+        return device
+    }
+
+    private func addColumn(_ server: ContractServer) {
+        server.state.withLock { ($0.schemaVersion, $0.tables) = ("s2", Device.tables) }
+    }
+
+    private func batches(_ server: ContractServer) -> Int {
+        server.requests.filter { $0.url.path == "/v1/sync" }.count
+    }
+
+    @Test func valuesWaitUntilTheServerHasTheColumnAndAreSentThen() async throws {
+        let server = ContractServer(Self.title)
+        let device = try await synced(server)
+        #expect(device.weir.currentStatus.needsAttention == [Self.attention])
+        // An edit of nothing else is not sent, and is not forgotten; nor is the part of one that is sent.
+        try device.run("UPDATE item SET note = 'new' WHERE id = 'b'")
+        let sent = batches(server)
+        try await device.weir.sync()
+        #expect(batches(server) == sent)
+        try device.run("UPDATE item SET title = 'A2', note = 'later' WHERE id = 'a'")
+        try await device.weir.sync()
+        #expect(server.live == [#"item a {"title":"A2"} 2"#, #"item b {"title":"B"} 1"#])
+        try await device.restart()
+        try await device.attach(server)
+        try await device.weir.sync()
+        #expect(device.weir.currentStatus.needsAttention == [Self.attention])
+        #expect(try await device.weir.pendingRows() == 0)
+        addColumn(server)
+        try await device.weir.sync()
+        #expect(server.live == [#"item a {"note":"later","title":"A2"} 3"#, #"item b {"note":"new","title":"B"} 2"#])
+        #expect(device.weir.currentStatus.needsAttention.isEmpty)
+        let fresh = try await Device()
+        try await fresh.attach(server)
+        try await fresh.weir.sync()
+        #expect(try fresh.rows() == device.rows() && fresh.states() == device.states())
+    }
+
+    /// Under `checkBase` an edit that waits must not make later ones conflicts.
+    @Test func whatWaitsIsNoEditBeneathWhichRowsAreWritten() async throws {
+        let server = ContractServer(Self.title)
+        server.state.withLock { $0.policy = "checkBase" }
+        let device = try await synced(server)
+        server.write("item", "a", ["title": "theirs"])
+        try await device.weir.sync()
+        try device.run("UPDATE item SET title = 'mine', note = 'mine' WHERE id = 'a'")
+        try await device.weir.sync()
+        #expect(server.live.first == #"item a {"title":"mine"} 3"#)
+        server.write("item", "a", ["title": "theirs again"])
+        server.write("item", "b", nil)
+        try await device.weir.sync()
+        addColumn(server)
+        try await device.weir.sync()
+        #expect(server.live == [#"item a {"note":"mine","title":"theirs again"} 5"#])
+        #expect(try device.rows() == ["a theirs again mine"])
+        #expect(try await device.weir.keptEdits().isEmpty)
+        #expect(device.weir.currentStatus.needsAttention.isEmpty)
+    }
+
+    @Test func theAnswerThatBringsTheColumnDoesNotOverwriteWhatWaits() async throws {
+        let server = ContractServer(Self.title)
+        let device = try await synced(server)
+        addColumn(server)
+        server.write("item", "a", ["note": "theirs", "title": "theirs"])
+        server.write("item", "b", ["note": "theirs"])
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a theirs kept", "b B theirs"])
+        #expect(server.live.first == #"item a {"note":"kept","title":"theirs"} 3"#)
+    }
+
+    @Test func aRowThatIsGoneLeavesNothingWaiting() async throws {
+        let server = ContractServer(Self.title)
+        let device = try await synced(server)
+        try device.run("UPDATE item SET note = 'b' WHERE id = 'b'; INSERT INTO item VALUES ('c', 'C', 'c')")
+        try await device.weir.sync()
+        try device.run("DELETE FROM item WHERE id = 'a'; UPDATE item SET id = 'd' WHERE id = 'c'")
+        server.write("item", "b", nil)
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT id FROM weir_held") == ["d"])
+        // Another row of this id has nothing of the first one's.
+        server.write("item", "a", ["title": "other"])
+        try await device.weir.sync()
+        addColumn(server)
+        try await device.weir.sync()
+        #expect(server.live == [#"item a {"title":"other"} 3"#, #"item d {"note":"c","title":"C"} 2"#])
+    }
+
+    @Test func whatWaitsIsDiscardedWithTheRowsOtherChanges() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device()
+        try await device.attach(server)
+        try device.run("INSERT INTO item VALUES ('a', 'A', 'first'), ('b', 'B', 'first')")
+        try await device.weir.sync()
+        // The server gives the column up for a while.
+        server.state.withLock { ($0.schemaVersion, $0.tables) = ("s0", Self.title) }
+        try await device.weir.sync()
+        try device.run("UPDATE item SET note = 'second'")
+        try await device.weir.sync()
+        #expect(device.weir.currentStatus.needsAttention == [Self.attention])
+        try device.run("UPDATE item SET title = 'third', note = 'third' WHERE id = 'a'")
+        #expect(try await device.weir.discard("item", .text("a")))
+        #expect(try await device.weir.discard("item", .text("b")))
+        #expect(try await device.weir.discard("item", .text("b")) == false)
+        #expect(try device.rows() == ["a A first", "b B first"])
+        addColumn(server)
+        try await device.weir.sync()
+        #expect(server.live.allSatisfy { $0.hasSuffix(" 1") })
+        #expect(device.weir.currentStatus.needsAttention.isEmpty)
+    }
+
+    @Test func aConflictDoesNotReplaceWhatWaits() async throws {
+        let server = ContractServer(Self.title)
+        server.state.withLock { $0.policy = "checkBase" }
+        let device = try await synced(server)
+        server.write("item", "a", ["title": "theirs"])
+        try device.run("UPDATE item SET title = 'mine', note = 'mine' WHERE id = 'a'")
+        try await device.weir.sync()
+        #expect(try device.rows().first == "a theirs mine")
+        addColumn(server)
+        try await device.weir.sync()
+        #expect(server.live.first == #"item a {"note":"mine","title":"theirs"} 3"#)
+    }
+
+    @Test func manyRowsAreSentOnceTheServerHasTheColumn() async throws {
+        let server = ContractServer(Self.title)
+        let device = try await synced(server)
+        try device.run(
+            """
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1200)
+            INSERT INTO item SELECT 'id' || i, 'title', 'note ' || i FROM n
+            """)
+        try await device.weir.sync()
+        addColumn(server)
+        try await device.weir.sync()
+        try await device.weir.sync()
+        #expect(server.live.filter { $0.contains(#""note":"note "#) && $0.hasSuffix(" 2") }.count == 1200)
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
+    /// What cannot be sent as it is makes a session due from time to time; only the server can end this.
+    @Test func noSessionIsDueBecauseOfWhatWaits() async throws {
+        let server = ContractServer(Self.title)
+        let device = try await synced(server)
+        try device.run("UPDATE item SET note = 'new'")
+        let count = server.requests.count
+        #expect(try await device.weir.runSession() == false)
+        #expect(server.requests.count == count + 1)
+        #expect(device.weir.currentStatus.needsAttention == [Self.attention])
+        try device.run("INSERT INTO item VALUES (x'00', 'no id', NULL)")
+        #expect(try await device.weir.runSession())
+    }
+}
