@@ -56,8 +56,7 @@ struct OwnerRows {
                 case .resync: for key in keys { try forget(key, number) }
                 case .revoked:
                     // If the owner is granted again before the last slice, all its rows come again.
-                    try database.run(
-                        "UPDATE weir_vector SET last_time_stamp = 0 WHERE sync_id = ?1", [.text(owner)])
+                    try Vector(database: database).forget(owner)
                     for key in keys {
                         if let table { try remove(key, table) }
                         try database.run("DELETE FROM \(CapturedTable.state(number)) WHERE id = ?1", [key])
@@ -83,7 +82,11 @@ struct OwnerRows {
         for side in [CapturedTable.edit(number), CapturedTable.sent(number)] {
             try database.run("UPDATE \(side) SET base = NULL WHERE id = ?1", [key])
         }
-        try database.run("DELETE FROM \(CapturedTable.state(number)) WHERE id = ?1", [key])
+        // Whose rows these are is remembered until all have come again: the owner may be revoked before.
+        let state = CapturedTable.state(number)
+        try database.run(
+            owner == applying.account
+                ? "DELETE FROM \(state) WHERE id = ?1" : "UPDATE \(state) SET time_stamp = 0 WHERE id = ?1", [key])
     }
 
     private func remove(_ key: SQLValue, _ table: CapturedTable) throws {
@@ -102,6 +105,17 @@ struct OwnerRows {
         }
         try database.run("DELETE FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))", [key])
         try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
+    }
+}
+
+extension Applying {
+    /// Forgets rows of other owners that have not come again.
+    func forgetAbsentRows() throws {
+        for (number, _) in try CapturedTable.registered(in: database) {
+            try database.transaction {
+                _ = try database.run("DELETE FROM \(CapturedTable.state(number)) WHERE time_stamp = 0")
+            }
+        }
     }
 }
 

@@ -209,7 +209,8 @@ final class RowWriter {
         var known = Known()
         try selectState.rows([key]) { row in
             known.place = row.integer(at: 0)
-            known.timeStamp = row.integer(at: 1)
+            // 0 is that of a row whose version was forgotten.
+            known.timeStamp = row.integer(at: 1) == 0 ? nil : row.integer(at: 1)
             known.owner = row.isNull(at: 2) ? nil : row.string(at: 2)
             known.isDeleted = row.integer(at: 3) == 1
         }

@@ -21,27 +21,32 @@ struct Vector {
     /// As the last answer had it, as JSON.
     var cutFrom: [UInt8]? { get throws { try database.metaText("cut_from") } }
 
-    /// Makes the next update an empty vector: the file does not have a row as the server has it.
-    func setIncomplete() throws { try database.setMeta("pull_again", .integer(1)) }
-
-    /// Makes it empty, so that everything is pulled again.
-    func removeAll() throws {
-        try database.run("DELETE FROM weir_vector")
+    /// Makes everything of an owner come again, or of all owners.
+    ///
+    /// The entries stay: by them the server knows of which owners the file has rows, and says if one of them is no longer granted.
+    func forget(_ owner: String? = nil) throws {
+        let condition = owner == nil ? "" : " WHERE sync_id = ?1"
+        try database.run("UPDATE weir_vector SET last_time_stamp = 0\(condition)", owner.map { [.text($0)] } ?? [])
         try database.setMeta("cut_from", nil)
     }
 
+    /// Makes the next update begin from the start: the file does not have a row as the server has it.
+    func setIncomplete() throws { try database.setMeta("pull_again", .integer(1)) }
+
     /// Takes over an answer's, as part of the open transaction.
     ///
-    /// - Returns: whether it was made empty instead, so that everything is pulled again.
+    /// - Returns: whether it begins from the start instead, so that everything is pulled again.
     func update(_ answer: SyncAnswer) throws -> Bool {
         if try epoch != answer.epoch { try database.setMeta("epoch", .text(answer.epoch)) }
         if try database.meta("pull_again") != nil {
-            try removeAll()
+            try forget()
             try database.setMeta("pull_again", nil)
             return true
         }
-        let named = Set(answer.knowledge.map(\.syncID)).union(answer.resync).union(answer.revoked)
-        for owner in named { try database.run("DELETE FROM weir_vector WHERE sync_id = ?1", [.text(owner)]) }
+        for owner in Set(answer.knowledge.map(\.syncID)).union(answer.revoked).subtracting(answer.resync) {
+            try database.run("DELETE FROM weir_vector WHERE sync_id = ?1", [.text(owner)])
+        }
+        for owner in answer.resync { try forget(owner) }
         for entry in answer.knowledge where !answer.resync.contains(entry.syncID) {
             try database.run(
                 "INSERT OR REPLACE INTO weir_vector (sync_id, knowledge_id, last_time_stamp) VALUES (?1, ?2, ?3)",

@@ -33,7 +33,7 @@ struct Registration {
         let (table, added) = try columns(of: definition, number: number, isNew: known == nil)
         // The server may have values of the new columns, which come when all is pulled again.
         if known != nil, !added.isEmpty {
-            try Vector(database: database).removeAll()
+            try Vector(database: database).forget()
             try Migration(database: database).captureBackfill(of: added, in: table)
         }
         let mended = try updateTriggers(of: table)

@@ -101,6 +101,7 @@ extension Weir {
         if !answer.hasMore, !isRefused, !isIncomplete, answer.resync.isEmpty, try record.mustDrain {
             // Rows that the server's history no longer has are the account's still. A process that is killed meanwhile begins again.
             try file.settleBackfills()
+            try applying.forgetAbsentRows()
             try await seed()
             try record.setMustDrain(false)
         }

@@ -63,6 +63,8 @@ final class ContractServer: Transport {
         /// A refusal of the next batch as a whole.
         var refusal: String?
         fileprivate var outcomes: [String: [Int64: Outcome]] = [:]
+        /// The texts that devices have written.
+        fileprivate(set) var storedTexts: Set<String> = []
         /// Batches that were applied.
         var applied = 0
     }
@@ -246,6 +248,7 @@ extension ContractServer.State {
         // A tombstone is revived by a change that names it, and by no other.
         let staysDeleted = row?.isDeleted == true && !isDeletion && base != row?.timeStamp
         let time = write(table, id, isDeletion ? nil : values, device: device)
+        storedTexts.formUnion(values.values.compactMap { $0 as? String })
         if staysDeleted { rows["\(table) \(id)"]?.isDeleted = true }
         let new = rows["\(table) \(id)"]
         return [
@@ -293,10 +296,6 @@ extension ContractServer.State {
             "changes": [Any](), "knowledge": [Any](), "hasMore": false,
         ]
         let sent = body["knowledge"] as? [[String: Any]] ?? []
-        if let epoch = body["epoch"] as? String, epoch != self.epoch {
-            answer["resync"] = [["syncId": syncID, "reason": "history_changed"]]
-            return answer
-        }
         var vector: [[String]: Int64] = [:]
         var revoked: Set<String> = []
         for entry in sent {
@@ -306,6 +305,11 @@ extension ContractServer.State {
         }
         answer["revoked"] = Array(revoked)
         vector = vector.filter { !revoked.contains($0.key[0]) }
+        if let epoch = body["epoch"] as? String, epoch != self.epoch {
+            let named = Set(vector.keys.map { $0[0] }).union([syncID])
+            answer["resync"] = named.map { ["syncId": $0, "reason": "history_changed"] }
+            return answer
+        }
         let limit = min(pageRows, (body["limit"] as? NSNumber)?.intValue ?? 1000)
         let (page, hasMore) = page(after: vector, limit)
         for row in page {

@@ -12,7 +12,7 @@ final class Device {
     /// The app's connection.
     let database: Database
     private(set) var weir: Weir
-    private let names: [String]
+    private var names: [String]
 
     init(_ sql: String = Device.schema, tables: [String] = ["item"]) async throws {
         folder = try TemporaryFolder()
@@ -35,8 +35,11 @@ final class Device {
     }
 
     /// Ends the app's use of Weir as a new start does.
-    func restart() async throws {
+    ///
+    /// - Parameter tables: those that are synced from now on, if they are others.
+    func restart(tables: [String]? = nil) async throws {
         await weir.close()
+        names = tables ?? names
         weir = try await Weir.open(URL(fileURLWithPath: folder.file()), tables: names)
     }
 

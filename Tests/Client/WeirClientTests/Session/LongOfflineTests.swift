@@ -19,8 +19,8 @@ import WeirClient
     /// Edits are 50 times as many, and rows that wait 200 times.
     private static let unit = TestLength.count(40, short: 10, long: 1000)
     /// As long as notes are, and one string for all of them: the server here has little.
-    private static let note = String(repeating: "note ", count: 200)
-    private static let theirs = String(repeating: "their", count: 200)
+    private static let note = String(repeating: "note ", count: 300)
+    private static let theirs = String(repeating: "their", count: 300)
 
     private struct Item: Equatable {
         let title: String
@@ -105,8 +105,8 @@ import WeirClient
         }
         #expect(kills > 0)
         if let before, let peak = PeakMemory.bytes, TestLength.current == .long {
-            // The rows that came have twice as many bytes.
-            #expect(peak - before < 100 << 20, "from \(before >> 20) MB to \(peak >> 20) MB")
+            // The rows that came have more bytes; what the server here keeps of the edits has some, too.
+            #expect(peak - before < 256 << 20, "from \(before >> 20) MB to \(peak >> 20) MB")
         }
 
         #expect(try await device.weir.pendingRows() == 0)

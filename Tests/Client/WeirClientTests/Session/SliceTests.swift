@@ -147,4 +147,30 @@ import WeirClient
         #expect(try await device.weir.pendingRows() == 0)
         #expect(server.live.contains { $0.contains("mine") })
     }
+
+    @Test(arguments: [false, true])
+    func anOwnerThatIsRevokedBeforeEverythingHasComeAgainIsRemoved(hasHistoryChanged: Bool) async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await linked(server)
+        await device.weir.close()
+        if hasHistoryChanged {
+            try await device.restart()
+            server.state.withLock { $0.changeHistory(to: "e2") }
+            // Revoked after the answer that says so.
+            try await device.attach(
+                ScriptedTransport { request, _ in
+                    defer { server.state.withLock { $0.links = [] } }
+                    return try await server.send(request)
+                })
+        } else {
+            try device.run("ALTER TABLE item ADD COLUMN more TEXT")
+            server.state.withLock { $0.links = [] }
+            try await device.restart()
+            try await device.attach(server)
+        }
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT id FROM item UNION SELECT id FROM mark") == (0..<5).map { "own\($0)" })
+        #expect(try await device.weir.pendingRows() == 0)
+        #expect(server.live.count == 20)
+    }
 }
