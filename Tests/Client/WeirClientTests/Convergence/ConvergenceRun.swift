@@ -1,0 +1,163 @@
+import Foundation
+import Synchronization
+import TestResources
+import WeirClient
+
+/// Plays a script, and says what did not hold.
+final class ConvergenceRun {
+    private let script: ConvergenceScript
+    private let server = ContractServer(ConvergingApp.serverTables)
+    private var apps: [ConvergingApp] = []
+    private var failures: [String] = []
+
+    private init(_ script: ConvergenceScript) { self.script = script }
+
+    /// - Returns: what did not hold.
+    static func play(_ script: ConvergenceScript) async -> [String] {
+        let run = ConvergenceRun(script)
+        do {
+            try await run.play()
+        } catch {
+            run.failures.append("\(error)")
+        }
+        return run.failures
+    }
+
+    private func play() async throws {
+        server.state.withLock { state in
+            (state.pageRows, state.shownRows, state.policy) = (script.pageRows, script.shownRows, script.policy)
+        }
+        for number in 0..<script.devices { apps.append(try await ConvergingApp(number, script, server)) }
+        for app in apps { try await ignoringFaults { try await app.attach(app.network) } }
+        for step in script.steps {
+            do {
+                try await play(step)
+            } catch {
+                failures.append("\(step): \(error)")
+                return
+            }
+        }
+        try await end()
+    }
+
+    /// What a network may do is reported, and repeated later.
+    private func ignoringFaults(_ body: () async throws -> Void) async throws {
+        do { try await body() } catch is SyncError {} catch WeirError.notAttached {}
+    }
+
+    // MARK: Steps
+
+    private func play(_ step: ConvergenceScript.Step) async throws {
+        switch step {
+        case .write(let number, let sql): try apps[number].device.run("BEGIN IMMEDIATE; \(sql); COMMIT")
+        case .writeNew(let number, let sql):
+            if apps[number].isUpgraded { try apps[number].device.run("BEGIN IMMEDIATE; \(sql); COMMIT") }
+        case .sync(let number): try await sync(apps[number]) { try await $0.device.weir.sync() }
+        case .restart(let number): try await restart(apps[number]) { try await $0.restart() }
+        case .kill(let number, let statement): try await kill(apps[number], statement)
+        case .restartServer(let number, let request, let isApplied):
+            try await restartServer(apps[number], request, isApplied)
+        case .upgradeServer: upgradeServer()
+        case .upgradeApp(let number):
+            guard server.state.withLock({ $0.tables["tag"] != nil }) else { return }
+            try await restart(apps[number]) { try await $0.upgrade() }
+        case .other(let owner, let table, let number, let value):
+            let id = ConvergenceScript.id(owner, table, number)
+            server.write(table, id, value.map { [table == "list" ? "name" : "title": $0] }, owner: owner)
+        case .link(let owners): server.state.withLock { $0.links = owners }
+        case .expireOutcome: server.state.withLock { $0.refusal = "outcome_expired" }
+        case .changeHistory(let epoch): server.state.withLock { $0.changeHistory(to: epoch) }
+        }
+    }
+
+    private func restart(_ app: ConvergingApp, _ body: (ConvergingApp) async throws -> Void) async throws {
+        try await body(app)
+        try await ignoringFaults { try await app.attach(app.network) }
+    }
+
+    /// Syncs; a text that is gone afterwards must be at the server, or kept aside.
+    private func sync(_ app: ConvergingApp, _ body: (ConvergingApp) async throws -> Void) async throws {
+        let before = try app.texts()
+        try await ignoringFaults { try await body(app) }
+        let gone = try before.subtracting(app.texts()).subtracting(server.state.withLock { $0.storedTexts })
+        if gone.isEmpty { return }
+        let kept = try app.kept()
+        for text in gone.sorted() where !kept.contains("\"\(text)\"") {
+            failures.append("device \(app.number) has lost \(text)")
+        }
+    }
+
+    private func kill(_ app: ConvergingApp, _ statement: Int) async throws {
+        let kill = try Kill(path: app.device.folder.file(), at: statement, app.network)
+        try await sync(app) { app in
+            try await ignoringFaults {
+                try await app.restart()
+                try await app.attach(kill)
+                try await app.device.weir.sync()
+            }
+            kill.stop()
+            if kill.hasHappened { try await app.continue(after: kill) }
+        }
+        try await ignoringFaults { try await app.attach(app.network) }
+    }
+
+    private func restartServer(_ app: ConvergingApp, _ request: Int, _ isApplied: Bool) async throws {
+        let server = server
+        let transport = ScriptedTransport { received, number in
+            if number < request { return try await server.send(received) }
+            if number > request { return .problem(503, "starting") }
+            if isApplied { _ = try await server.send(received) }
+            throw ScriptedTransport.Lost()
+        }
+        try await sync(app) { app in
+            try await app.attach(transport)
+            try await app.device.weir.sync()
+        }
+        try await ignoringFaults { try await app.attach(app.network) }
+    }
+
+    private func upgradeServer() {
+        server.state.withLock { state in
+            state.tables["item"]?["extra"] = "text"
+            state.tables["tag"] = ["name": "text"]
+            state.schemaVersion = "s2"
+        }
+    }
+
+    // MARK: The end
+
+    /// Everyone syncs without faults, in the newest version of the app.
+    private func end() async throws {
+        upgradeServer()
+        for app in apps {
+            try await app.upgrade()
+            try await app.attach(server)
+        }
+        let own = try apps.map { try $0.own() }
+        for _ in 0..<3 { for app in apps { try await sync(app) { try await $0.device.weir.sync() } } }
+        let fresh = try await ConvergingApp(script.devices, script, server)
+        try await fresh.upgrade()
+        try await fresh.attach(server)
+        try await fresh.device.weir.sync()
+        let (rows, states) = (try fresh.rows(), try fresh.states())
+        for (app, own) in zip(apps, own) {
+            let pending = try await app.device.weir.pendingRows()
+            expect(app, "pending", pending == 0, "\(pending)")
+            expect(app, "rows", try app.rows(), rows)
+            expect(app, "states", try app.states(), states)
+            expect(app, "own rows", try app.own(), own)
+            expect(app, "unexplained rows", try app.unexplained(), [])
+            let parked = try app.device.rows("SELECT name || ' ' || id || ': ' || reason FROM weir_parked")
+            expect(app, "parked rows", parked, [])
+        }
+    }
+
+    private func expect(_ app: ConvergingApp, _ what: String, _ isTrue: Bool, _ found: String) {
+        if !isTrue { failures.append("device \(app.number), \(what): \(found)") }
+    }
+
+    private func expect(_ app: ConvergingApp, _ what: String, _ found: [String], _ expected: [String]) {
+        let (more, fewer) = (found.filter { !expected.contains($0) }, expected.filter { !found.contains($0) })
+        expect(app, what, found == expected, "\(more) in place of \(fewer)")
+    }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import WeirClient
+
+/// An app on one device of a convergence run.
+final class ConvergingApp {
+    private static let sql = """
+        CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, name TEXT);
+        CREATE TABLE item (
+            id INTEGER PRIMARY KEY, title TEXT, note, list TEXT REFERENCES list (id) ON DELETE CASCADE);
+        CREATE TABLE pic (id BLOB PRIMARY KEY NOT NULL, name TEXT, taken DATETIME) WITHOUT ROWID;
+        """
+    private static let migration = """
+        ALTER TABLE item ADD COLUMN extra TEXT;
+        CREATE TABLE tag (id TEXT PRIMARY KEY NOT NULL, name TEXT);
+        """
+    private static let oldTables = ["list", "item", "pic"]
+    static let serverTables = [
+        "list": ["name": "text"], "item": ["title": "text", "note": "text", "list": "text"],
+        "pic": ["name": "text", "taken": "timestamp"],
+    ]
+
+    let number: Int
+    private(set) var device: Device
+    private(set) var isUpgraded = false
+    let network: FaultyTransport
+    private let slice: Int
+    /// How often it was killed.
+    ///
+    /// The lease of a killed process, which is this one, would be waited for.
+    private var kills = 0
+
+    init(_ number: Int, _ script: ConvergenceScript, _ server: ContractServer) async throws {
+        self.number = number
+        slice = script.slice
+        network = FaultyTransport(server, percent: script.faults, seed: script.seed &* 31 &+ UInt64(number))
+        device = try await Device(Self.sql, tables: Self.oldTables)
+        try enforceForeignKeys()
+    }
+
+    /// As most apps do; Weir's own connection enforces none.
+    private func enforceForeignKeys() throws {
+        if number > 0 { try device.run("PRAGMA foreign_keys = ON") }
+    }
+
+    private var tables: [String] { Self.oldTables + (isUpgraded ? ["tag"] : []) }
+
+    func attach(_ transport: any Transport) async throws {
+        var options = Device.options(transport)
+        options.knowledgeID = "device\(number)"
+        options.slice = slice
+        let ahead = Double(kills) * 2 * Lease.duration
+        options.now = { Date(timeIntervalSinceNow: ahead) }
+        try await device.weir.attach("abc", server: Device.url, options: options)
+    }
+
+    func restart() async throws { try await device.restart(tables: tables) }
+
+    func upgrade() async throws {
+        if !isUpgraded { try device.run(Self.migration) }
+        isUpgraded = true
+        try await restart()
+    }
+
+    /// Continues on what a kill has left.
+    func `continue`(after kill: Kill) async throws {
+        await device.weir.close()
+        kills += 1
+        device = try await Device(copying: { try kill.write(to: $0) }, tables: tables)
+        try enforceForeignKeys()
+    }
+
+    // MARK: What it has
+
+    /// The rows that the server has, of an upgraded app.
+    func rows() throws -> [String] {
+        try [
+            "SELECT 'list ' || id || ' ' || ifnull(name, '-') FROM list AS t WHERE \(Self.isStored(1)) ORDER BY id",
+            "SELECT 'item ' || id || ' ' || ifnull(title, '-') || ' ' || ifnull(note, '-') || ' ' || ifnull(list, '-') "
+                + "|| ' ' || ifnull(extra, '-') FROM item AS t WHERE \(Self.isStored(2)) ORDER BY id",
+            "SELECT 'pic ' || hex(id) || ' ' || ifnull(name, '-') || ' ' || ifnull(taken, '-') FROM pic AS t "
+                + "WHERE \(Self.isStored(3)) ORDER BY id",
+            "SELECT 'tag ' || id || ' ' || ifnull(name, '-') FROM tag AS t WHERE \(Self.isStored(4)) ORDER BY id",
+        ].flatMap { try device.rows($0) }
+    }
+
+    /// Whether the server has a row `t` of the table with this number.
+    private static func isStored(_ table: Int) -> String {
+        "EXISTS (SELECT 1 FROM weir_row_\(table) AS r WHERE r.id = t.id)"
+    }
+
+    /// Rows that the server does not have, and that no kept edit names: the insertion of a row under a new key is aborted where the
+    /// deletion under the old one is a conflict, and stays in the table.
+    func unexplained() throws -> [String] {
+        try tables.enumerated().flatMap {
+            try device.rows(
+                """
+                SELECT '\($1) ' || hex(id) FROM \($1) AS t WHERE NOT \(Self.isStored($0 + 1))
+                AND NOT EXISTS (SELECT 1 FROM weir_aside AS k WHERE k.name = '\($1)' AND k.id = t.id)
+                """)
+        }
+    }
+
+    /// Those that no other device writes.
+    func own() throws -> [String] {
+        try device.rows(
+            "SELECT id || ' ' || ifnull(name, '-') FROM list WHERE id LIKE 'own\(number)-%' ORDER BY id")
+    }
+
+    /// What is known of each row: equal on all devices afterwards.
+    func states() throws -> [String] {
+        try tables.indices.flatMap {
+            try device.rows(
+                "SELECT '\($0) ' || hex(id) || ' ' || time_stamp || ' ' || deleted FROM weir_row_\($0 + 1) ORDER BY id")
+        }
+    }
+
+    /// The texts that devices have written and that its tables have.
+    func texts() throws -> Set<String> {
+        let columns =
+            [("list", "name"), ("item", "title"), ("item", "note"), ("pic", "name")]
+            + (isUpgraded ? [("item", "extra"), ("tag", "name")] : [])
+        return Set(
+            try columns.flatMap { try device.rows("SELECT \($1) FROM \($0) WHERE \($1) LIKE 'w%'") })
+    }
+
+    /// The changes that were kept aside, as JSON.
+    func kept() throws -> String { try device.rows("SELECT CAST(change AS TEXT) FROM weir_aside").joined() }
+}
