@@ -87,7 +87,7 @@ package struct Applying {
     func complete(_ outcome: BatchOutcome) throws {
         // Another process may have had the answer before.
         guard let batch = try Freezing.pending(in: database), batch.number == outcome.batch else { return }
-        if outcome.refusal != nil { return try Thawing(database: database).thawBatch() }
+        if let refusal = outcome.refusal { return try refuse(refusal) }
         guard outcome.results.count == batch.changes else {
             throw BatchMismatch(expected: batch.number, changes: batch.changes)
         }
@@ -104,6 +104,16 @@ package struct Applying {
         }
         try completeOthers(outcome, changes)
         try database.run("DELETE FROM weir_batch")
+    }
+
+    /// Makes the changes of a batch that was refused as a whole pending again, until everything is pulled.
+    private func refuse(_ code: String) throws {
+        let record = SessionRecord(database: database)
+        try Thawing(database: database).thawBatch()
+        try record.setMustDrain(true)
+        // The server has seen the number with other content, or later ones: the file is a copy, or was restored from one. A device that
+        // sends one batch at a time never falls behind its own, and under the old name each number up to the newest would be refused.
+        if ["batch_mismatch", "outcome_expired"].contains(code) { try record.renew() }
     }
 
     /// Records what became of rows whose tables are no longer listed, or have been retired by the server: their rows are not written.

@@ -74,9 +74,8 @@ extension Weir {
         let file = try openFile
         let record = SessionRecord(database: file.database)
         try attachment.lease.take(in: file.database, now: attachment.options.now())
-        let isRefused = answer.batch?.refusal != nil
-        // Before the edits are pending again, so that a process which is killed in between pulls first, too.
-        if isRefused || !answer.resync.isEmpty { try record.setMustDrain(true) }
+        // Before the rows' versions are forgotten, so that a process which is killed in between pulls first, too.
+        if !answer.resync.isEmpty { try record.setMustDrain(true) }
         try file.releaseColumns(of: schema.schema)
         let applying = try Applying(
             file, schema.schema, account: answer.syncID, slice: attachment.options.slice)
@@ -97,8 +96,7 @@ extension Weir {
         }
         let isIncomplete = steps.isIncomplete
         try showKept()
-        if answer.batch?.refusal == "batch_mismatch" { try record.renew() }
-        if !answer.hasMore, !isRefused, !isIncomplete, answer.resync.isEmpty, try record.mustDrain {
+        if !answer.hasMore, answer.batch?.refusal == nil, !isIncomplete, answer.resync.isEmpty, try record.mustDrain {
             // Rows that the server's history no longer has are the account's still. A process that is killed meanwhile begins again.
             try file.settleBackfills()
             try applying.forgetAbsentRows()

@@ -44,7 +44,7 @@ package struct SessionRecord {
         }
     }
 
-    /// Makes the file another device: the server knows the old one with other batches, as where the file is a copy.
+    /// Makes the file another device: the server knows the old one with other batches, as where the file is a copy or comes from a backup.
     func renew() throws { try database.setMeta("knowledge_id", .text(UUID().uuidString.lowercased())) }
 
     // MARK: Server

@@ -190,6 +190,9 @@ extension ContractServer.State {
 
     // MARK: Batches
 
+    /// The newest batches of a device, whose outcomes are kept.
+    private static let keptOutcomes: Int64 = 16
+
     private mutating func outcome(_ number: Int64, _ body: [String: Any], _ device: String) throws -> [String: Any] {
         let changes = body["changes"] as? [[String: Any]] ?? []
         let content = try JSONSerialization.data(withJSONObject: changes, options: .sortedKeys)
@@ -197,11 +200,12 @@ extension ContractServer.State {
         var code = refusal
         refusal = nil
         if let epoch = body["epoch"] as? String, epoch != self.epoch { code = "history_changed" }
-        if code == nil, let first = known[number] {
+        let newest = known.keys.max() ?? 0
+        if code == nil, number > newest - Self.keptOutcomes, let first = known[number] {
             if first.content == content { return shown(first.results, number, from: 0) }
             code = "batch_mismatch"
         }
-        if code == nil, let newest = known.keys.max(), number < newest { code = "outcome_expired" }
+        if code == nil, number <= newest { code = "outcome_expired" }
         if let code { return ["batch": number, "refused": ["code": code, "message": code]] }
         applied += 1
         // Rows of an atomic batch, as they were.

@@ -131,6 +131,69 @@ import WeirClient
         #expect(Set(devices).count == 2)
     }
 
+    /// The server has seen its next numbers, and keeps the outcomes of the last sixteen of them.
+    @Test(arguments: [1, 10, 40]) func aFileThatWasRestoredFromABackupBecomesAnotherDeviceAtOnce(
+        batches: Int
+    ) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        let backup = device.folder.file() + ".backup"
+        try device.run("VACUUM INTO '\(backup)'")
+        for number in 0..<batches {
+            try device.run("UPDATE item SET note = 'n\(number)' WHERE id = 'a'")
+            try await device.weir.sync()
+        }
+        let restored = try await Device(copying: { try FileManager.default.moveItem(atPath: backup, toPath: $0) })
+        try restored.run(
+            "UPDATE item SET title = 'restored' WHERE id = 'b'; INSERT INTO item VALUES ('c', 'C', NULL)")
+        let count = server.requests.count
+        try await restored.attach(server)
+        try await restored.weir.sync()
+        #expect(try restored.rows() == ["a A n\(batches - 1)", "b restored -", "c C -"])
+        #expect(server.live.count == 3 && server.live[1].contains("restored"))
+        #expect(try await restored.weir.pendingRows() == 0)
+        #expect(try await restored.weir.keptEdits().isEmpty)
+        // The first batch is refused, whatever the reason, and the second one is another device's.
+        let requests = server.requests[count...].filter { $0.url.path == "/v1/sync" }
+        let devices = requests.map { String(decoding: $0.body, as: UTF8.self).prefix { $0 != "," } }
+        #expect(devices.count == 2 && Set(devices).count == 2)
+    }
+
+    /// A request may be answered after another process has had the outcome of its batch, and has sent many more.
+    @Test func aRefusalOfABatchThatHasItsOutcomeChangesNothing() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        let other = try await device.otherWeir()
+        // It finds that the lease has run out.
+        var options = Device.options(server)
+        options.now = { Date(timeIntervalSinceNow: 2 * Lease.duration) }
+        try await other.attach("abc", server: Device.url, options: options)
+        try device.run("UPDATE item SET note = 'first' WHERE id = 'a'")
+        let path = device.folder.file()
+        let transport = ScriptedTransport { request, number in
+            guard number == 0 else { return try await server.send(request) }
+            let database = try Database(path: path)
+            for count in 0..<20 {
+                try await other.sync()
+                try database.run("UPDATE item SET note = 'n\(count)' WHERE id = 'a'")
+            }
+            try await other.sync()
+            database.close()
+            return try await server.send(request)
+        }
+        var patient = Device.options(transport)
+        patient.now = { Date(timeIntervalSinceNow: 4 * Lease.duration) }
+        try await device.weir.attach("abc", server: Device.url, options: patient)
+        try await device.weir.sync()
+        try device.run("UPDATE item SET note = 'last' WHERE id = 'a'")
+        try await device.weir.sync()
+        #expect(server.live.first?.contains("last") == true)
+        let devices = server.requests.filter { $0.url.path == "/v1/sync" }
+            .map { String(decoding: $0.body, as: UTF8.self).prefix { $0 != "," } }
+        #expect(devices.count > 20 && Set(devices).count == 1)
+        await other.close()
+    }
+
     @Test func rowsOfConflictsThatComeInPagesAreAllFetched() async throws {
         let server = ContractServer(Device.tables)
         server.state.withLock { ($0.policy, $0.shownRows) = ("checkBase", 2) }
