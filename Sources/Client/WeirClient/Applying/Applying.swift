@@ -103,6 +103,7 @@ package struct Applying {
             }
         }
         try completeOthers(outcome, changes)
+        try KeyChanges.endSent(in: database)
         try database.run("DELETE FROM weir_batch")
     }
 
@@ -234,16 +235,12 @@ private struct SentRow {
     let image: [(column: CapturedTable.Column, value: SQLValue)]
 
     static func all(of table: CapturedTable, in database: Database) throws -> [SentRow] {
-        let words = (0..<table.words).map { "v\($0)" }
-        let columns = ["position", "id", "deleted"] + words + table.columns.map(\.side)
-        return try database.map("SELECT \(columns.joined(separator: ", ")) FROM \(table.sent) ORDER BY position") {
-            row in
-            let known = RowWriter.Masks(words: words.indices.map { row.integer(at: 3 + $0) })
-            let image = table.columns.enumerated().filter { known.contains($0.element) }
-                .map { ($0.element, row.value(at: 3 + words.count + $0.offset)) }
-            return SentRow(
+        let before = ValuesBefore(table: table)
+        let columns = (["position", "id", "deleted"] + before.columns).joined(separator: ", ")
+        return try database.map("SELECT \(columns) FROM \(table.sent) ORDER BY position") { row in
+            SentRow(
                 position: Int(row.integer(at: 0)), key: row.value(at: 1), isDeletion: row.integer(at: 2) == 1,
-                image: image)
+                image: before.read(row, from: 3))
         }
     }
 

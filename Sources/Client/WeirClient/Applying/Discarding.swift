@@ -2,30 +2,56 @@
 struct Discarding {
     let writer: RowWriter
 
+    private var table: CapturedTable { writer.table }
+    private var database: Database { writer.database }
+
     /// Removes the edit of a row and gives the row the server's newest values, as part of the open transaction, whose changes are not
     /// captured.
     ///
-    /// - Returns: whether the row had an edit that is not being sent.
+    /// Rows that changes of keys connect are discarded together: the deletion under an old key, left alone, would remove the row.
+    ///
+    /// - Returns: whether there was an edit that is not being sent.
     func discard(_ key: SQLValue) throws -> Bool {
-        let (table, database) = (writer.table, writer.database)
         try LogFolding(table: table).fold(in: database)
-        let words = (0..<table.words).map { "v\($0)" }
-        let edit = try database.map(
-            "SELECT \((words + table.columns.map(\.side)).joined(separator: ", ")) FROM \(table.edit) WHERE id = ?1",
-            [key]
-        ) { row in
-            let known = RowWriter.Masks(words: words.indices.map { row.integer(at: $0) })
-            return table.columns.enumerated().filter { known.contains($0.element) }
-                .map { (column: $0.element, value: row.value(at: words.count + $0.offset)) }
-        }.first
-        let held = HeldColumns(database: database, table: table)
-        let values = try held.values(of: key)
-        guard edit != nil || !values.isEmpty else { return false }
-        try held.remove(key)
-        guard let edit else {
-            try writer.restore(key, values, isDeletion: false)
-            return true
+        let member = KeyChanges.Member(table: table.number, key: key)
+        let group = try KeyChanges.group(of: member, in: database)
+        if let group { try KeyChanges.remove(group, in: database) }
+        let rows = try (group?.members.map(\.key) ?? [key]).compactMap { try take($0) }
+        for row in rows {
+            if !row.exists {
+                try writer.delete(row.key)
+            } else if rows.count > 1, row.image.count == table.columns.count {
+                // They may have each other's unique values.
+                try writer.deleteRow(row.key)
+            }
         }
+        for row in rows where row.exists { try writer.restore(row.key, row.image, isDeletion: row.isEdited) }
+        return !rows.isEmpty
+    }
+
+    /// A row whose edit was removed.
+    private struct DiscardedRow {
+        let key: SQLValue
+        let image: [(column: CapturedTable.Column, value: SQLValue)]
+        /// Whether it had more than what waits for columns of the server.
+        let isEdited: Bool
+        /// Whether the server has it, as far as is known.
+        let exists: Bool
+    }
+
+    /// Removes the edit of a row.
+    ///
+    /// - Returns: `nil` if it has none.
+    private func take(_ key: SQLValue) throws -> DiscardedRow? {
+        let before = ValuesBefore(table: table)
+        let edit = try database.map(
+            "SELECT \(before.columns.joined(separator: ", ")) FROM \(table.edit) WHERE id = ?1", [key]
+        ) { before.read($0, from: 0) }.first
+        // It was changed before the edit.
+        let held = HeldColumns(database: database, table: table)
+        let first = try held.values(of: key)
+        guard edit != nil || !first.isEmpty else { return nil }
+        try held.remove(key)
         try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
         // What is being sent counts as the server's.
         let exists = try database.value(
@@ -33,14 +59,9 @@ struct Discarding {
             SELECT coalesce((SELECT NOT deleted FROM \(table.sent) WHERE id = ?1),
                 (SELECT NOT deleted FROM \(table.state) WHERE id = ?1), 0)
             """, [key])
-        if exists == .integer(1) {
-            // What is held was changed before.
-            let others = edit.filter { edited in !values.contains { $0.column.number == edited.column.number } }
-            try writer.restore(key, others + values, isDeletion: true)
-        } else {
-            try writer.delete(key)
-        }
-        return true
+        let others = (edit ?? []).filter { edited in !first.contains { $0.column.number == edited.column.number } }
+        return DiscardedRow(
+            key: key, image: others + first, isEdited: edit != nil, exists: edit == nil || exists == .integer(1))
     }
 }
 
@@ -48,7 +69,8 @@ extension Weir {
     /// Takes back the changes of a row that the server has not received: the row becomes what the server has, in its newest version
     /// that was received.
     ///
-    /// Changes that are being sent are not taken back.
+    /// After a change of the row's key, the changes under its other keys are taken back as well, and those of rows that have had the same
+    /// keys. Changes that are being sent are not taken back.
     ///
     /// - Parameters:
     ///   - table: one of those that were opened.

@@ -199,7 +199,8 @@ final class RowWriter {
         try held?.remove(key)
     }
 
-    private func deleteRow(_ key: SQLValue) throws {
+    /// Deletes a row that is about to be written again.
+    func deleteRow(_ key: SQLValue) throws {
         try database.run("DELETE FROM \(table.quotedName) WHERE \(isKey)", [key])
     }
 

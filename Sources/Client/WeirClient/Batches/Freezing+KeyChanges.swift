@@ -13,21 +13,21 @@ extension Freezing {
         var released = 0
         while released <= limits.changes, let group = try groups.next() {
             if group.isTooLarge {
-                try groups.remove(group)
+                try KeyChanges.remove(group, in: database)
                 released += group.members.count
                 continue
             }
             guard let encoded = try encode(group) else { continue }
             let more = body.bytes(of: encoded.map(\.json))
             if encoded.count < 2 || encoded.count > limits.changes || more > limits.bytes {
-                try groups.remove(group)
+                try KeyChanges.remove(group, in: database)
                 released += group.members.count
                 continue
             }
             bytes += more - body.bytes(of: [])
             if rows.count + encoded.count > limits.changes || bytes > limits.bytes { break }
             rows += encoded
-            try groups.remove(group)
+            try KeyChanges.send(group, in: database)
         }
         if rows.isEmpty { return released > 0 }
         let ranks = Dictionary(

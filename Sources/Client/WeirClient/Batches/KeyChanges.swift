@@ -1,5 +1,5 @@
 /// Rows whose primary keys were changed: the deletion under the old key and the insertion under the new one are applied
-/// together or not at all.
+/// together or not at all, and discarded together.
 ///
 /// Groups are looked for one after the other, oldest first, so that a freezing reads as many as its batch may have.
 struct KeyChanges {
@@ -36,23 +36,31 @@ struct KeyChanges {
         self.mostMembers = mostMembers
     }
 
+    /// Whether there are any that are not being sent.
     static func exist(in database: Database) throws -> Bool {
-        try database.value("SELECT 1 FROM weir_key_change LIMIT 1") != nil
+        try database.value("SELECT 1 FROM weir_key_change WHERE NOT sent LIMIT 1") != nil
+    }
+
+    /// The group that a row belongs to and that is not being sent.
+    static func group(of member: Member, in database: Database) throws -> Group? {
+        var changes = KeyChanges(mostMembers: .max, in: database)
+        let group = try changes.group(of: member)
+        return group.changes.isEmpty ? nil : group
     }
 
     /// The next group; `nil` at the end.
     mutating func next() throws -> Group? {
         while let first = try changes("number > ?1 ORDER BY number LIMIT 1", [.integer(last)]).first {
             last = first.number
-            if !seen.contains(first.number) { return try group(of: first) }
+            if !seen.contains(first.number) { return try group(of: first.old) }
         }
         return nil
     }
 
-    private mutating func group(of first: Change) throws -> Group {
+    private mutating func group(of first: Member) throws -> Group {
         var group = Group()
-        var known: Set<Member> = [first.old]
-        var waiting = [first.old]
+        var known: Set<Member> = [first]
+        var waiting = [first]
         while let member = waiting.popLast() {
             group.members.append(member)
             if group.members.count > mostMembers {
@@ -73,7 +81,7 @@ struct KeyChanges {
     }
 
     private func changes(_ condition: String, _ values: [SQLValue]) throws -> [Change] {
-        try database.map("SELECT number, tbl, old, new FROM weir_key_change WHERE \(condition)", values) { row in
+        try database.map("SELECT number, tbl, old, new FROM weir_key_change WHERE NOT sent AND \(condition)", values) { row in
             let table = Int(row.integer(at: 1))
             return Change(
                 number: row.integer(at: 0), old: Member(table: table, key: row.value(at: 2)),
@@ -82,9 +90,24 @@ struct KeyChanges {
     }
 
     /// Makes the edits of a group's rows ordinary ones.
-    func remove(_ group: Group) throws {
+    static func remove(_ group: Group, in database: Database) throws {
         for number in group.changes {
             try database.run("DELETE FROM weir_key_change WHERE number = ?1", [.integer(number)])
         }
+    }
+
+    /// Makes a group part of the batch.
+    static func send(_ group: Group, in database: Database) throws {
+        for number in group.changes {
+            try database.run("UPDATE weir_key_change SET sent = 1 WHERE number = ?1", [.integer(number)])
+        }
+    }
+
+    /// Ends those of the batch, which has its outcome.
+    static func endSent(in database: Database) throws { try database.run("DELETE FROM weir_key_change WHERE sent") }
+
+    /// Makes those of the batch pending again, whose outcome is not known.
+    static func thaw(in database: Database) throws {
+        try database.run("UPDATE weir_key_change SET sent = 0 WHERE sent")
     }
 }

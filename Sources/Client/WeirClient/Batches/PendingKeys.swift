@@ -54,7 +54,10 @@ struct PendingKeys {
         // Without the plus, the key's affinity keeps SQLite from using the indexes.
         return source
             + ["old", "new"].map {
-                " AND NOT EXISTS (SELECT 1 FROM weir_key_change AS k WHERE k.tbl = \(table.number) AND k.\($0) = +e.id)"
+                """
+                 AND NOT EXISTS (SELECT 1 FROM weir_key_change AS k
+                WHERE k.tbl = \(table.number) AND k.\($0) = +e.id AND NOT k.sent)
+                """
             }.joined()
     }
 }

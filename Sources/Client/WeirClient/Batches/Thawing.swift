@@ -42,6 +42,7 @@ struct Thawing {
             try database.run("UPDATE \(CapturedTable.sent(table.number)) SET was_sent = 1")
             try thaw(table.number, columns: table.columns)
         }
+        try KeyChanges.thaw(in: database)
         try database.run("DELETE FROM weir_batch")
     }
 }

@@ -19,7 +19,8 @@ enum SideTables {
                     PRIMARY KEY (tbl, number)) WITHOUT ROWID;
                 CREATE TABLE weir_backfill (
                     tbl INTEGER NOT NULL, number INTEGER NOT NULL, at NOT NULL, PRIMARY KEY (tbl, number)) WITHOUT ROWID;
-                CREATE TABLE weir_key_change (number INTEGER PRIMARY KEY, tbl INTEGER NOT NULL, old, new);
+                CREATE TABLE weir_key_change (
+                    number INTEGER PRIMARY KEY, tbl INTEGER NOT NULL, old, new, sent INTEGER NOT NULL DEFAULT 0);
                 CREATE INDEX weir_key_change_old ON weir_key_change (tbl, old);
                 CREATE INDEX weir_key_change_new ON weir_key_change (tbl, new);
                 CREATE TABLE weir_batch (number INTEGER PRIMARY KEY, changes INTEGER NOT NULL, body BLOB NOT NULL);

@@ -1,0 +1,67 @@
+import Foundation
+import Synchronization
+import Testing
+import WeirClient
+
+/// Rows whose keys were changed: what concerns one of them concerns all.
+@Suite struct KeyChangeTests {
+    private func synced(
+        _ server: ContractServer, _ sql: String = Device.schema, _ rows: String = "('a', 'A', 'n'), ('b', 'B', 'm')"
+    ) async throws -> Device {
+        let device = try await Device(sql)
+        try await device.attach(server)
+        try device.run("INSERT INTO item VALUES \(rows)")
+        try await device.weir.sync()
+        return device
+    }
+
+    @Test(arguments: ["a", "z"]) func theRowUnderItsNewKeyIsDiscardedTogetherWithTheOneUnderItsOldKey(
+        key: String
+    ) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        try device.run(
+            "UPDATE item SET id = 'z', note = 'z' WHERE id = 'a'; UPDATE item SET note = 'mine' WHERE id = 'b'")
+        #expect(try await device.weir.discard("item", .text(key)))
+        #expect(try device.rows() == ["a A n", "b B mine"])
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a A n", "b B mine"])
+        #expect(server.live == [#"item a {"note":"n","title":"A"} 1"#, #"item b {"note":"mine","title":"B"} 2"#])
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
+    @Test func rowsThatHaveExchangedTheirKeysAreDiscardedTogetherAlsoWithUniqueValues() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(
+            server, "CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, title TEXT UNIQUE, note TEXT)")
+        try device.run(
+            """
+            UPDATE item SET id = 't' WHERE id = 'a'; UPDATE item SET id = 'a' WHERE id = 'b'; UPDATE item SET id = 'b' WHERE id = 't'
+            """)
+        #expect(try device.rows() == ["a B m", "b A n"])
+        #expect(try await device.weir.discard("item", .text("b")))
+        #expect(try await device.weir.discard("item", .text("a")) == false)
+        #expect(try device.rows() == ["a A n", "b B m"])
+        try await device.weir.sync()
+        #expect(server.live.allSatisfy { $0.hasSuffix(" 1") })
+    }
+
+    /// The deletion under the old key must not be sent without the insertion under the new one.
+    @Test func aBatchWhoseOutcomeIsNotKnownStaysAtomic() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        try device.run("UPDATE item SET id = 'z' WHERE id = 'a'")
+        try await device.attach(FaultyTransport(server, .lostRequest, at: 0))
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        try device.run("UPDATE item SET id = 'y' WHERE id = 'b'")
+        server.state.withLock { $0.refusal = "outcome_expired" }
+        try await device.weir.sync()
+        let batches = server.requests.filter { $0.url.path == "/v1/sync" }.map {
+            String(decoding: $0.body, as: UTF8.self)
+        }
+        #expect(batches.count >= 3 && batches.dropFirst().allSatisfy { $0.contains(#""atomic":true"#) })
+        #expect(try device.rows() == ["y B m", "z A n"])
+        #expect(server.live.map { $0.prefix(6) } == ["item y", "item z"])
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+}
