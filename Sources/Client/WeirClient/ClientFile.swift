@@ -17,6 +17,10 @@ package final class ClientFile {
         let database = try Database(path: path)
         // What a transaction of Weir's keeps aside is little, as its transactions are.
         try database.run("PRAGMA temp_store = MEMORY")
+        // SQLite may be compiled with other defaults. Rows come before their parents, and a parent that is deleted must not take rows of
+        // the app with it whose deletion nothing captures. Triggers of the app that write their own table would not end.
+        try database.run("PRAGMA foreign_keys = OFF")
+        try database.run("PRAGMA recursive_triggers = OFF")
         let registration = try database.transaction {
             try Registration(of: names, isMigrated: isMigrated, in: database)
         }
