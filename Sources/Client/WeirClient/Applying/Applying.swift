@@ -148,8 +148,15 @@ package struct Applying {
                         """, [row.key, .integer(result.timeStamp), .integer(isDeleted ? 1 : 0)])
                 case .conflict, .refused:
                     try keepAside(row.key, of: table.name, result, changes[row.position])
-                    // It waits until the table is listed again.
-                    if let row = outcome.row(of: row.position) { try write(row, try WriteState(file)) }
+                    if let row = outcome.row(of: row.position) {
+                        // It waits until the table is listed again.
+                        try write(row, try WriteState(file))
+                    } else {
+                        // The app's value is in the table, which is not known here: the server's is pulled once it is listed again.
+                        try database.run(
+                            "UPDATE weir_table SET incomplete = 1 WHERE number = ?1 AND NOT listed",
+                            [.integer(Int64(table.number))])
+                    }
                 }
                 try database.run("DELETE FROM \(sent) WHERE id = ?1", [row.key])
             }

@@ -81,7 +81,8 @@ struct KeyChanges {
     }
 
     private func changes(_ condition: String, _ values: [SQLValue]) throws -> [Change] {
-        try database.map("SELECT number, tbl, old, new FROM weir_key_change WHERE NOT sent AND \(condition)", values) { row in
+        try database.map("SELECT number, tbl, old, new FROM weir_key_change WHERE NOT sent AND \(condition)", values) {
+            row in
             let table = Int(row.integer(at: 1))
             return Change(
                 number: row.integer(at: 0), old: Member(table: table, key: row.value(at: 2)),

@@ -31,11 +31,11 @@ struct Registration {
         }
         let number = try known ?? addTable(definition.name)
         let (table, added) = try columns(of: definition, number: number, isNew: known == nil)
-        // The server may have values of the new columns, which come when all is pulled again.
-        if known != nil, !added.isEmpty {
-            try Vector(database: database).forget()
-            try Migration(database: database).captureBackfill(of: added, in: table)
-        }
+        // The server has values of the new columns, or of rows that could not be taken back: they come when all is pulled again.
+        let isIncomplete =
+            try database.run("UPDATE weir_table SET incomplete = 0 WHERE number = \(number) AND incomplete") > 0
+        if known != nil, !added.isEmpty || isIncomplete { try Vector(database: database).forget() }
+        if known != nil, !added.isEmpty { try Migration(database: database).captureBackfill(of: added, in: table) }
         let mended = try updateTriggers(of: table)
         let cause: CaptureGap.Cause? =
             switch wasListed {

@@ -13,7 +13,8 @@ enum SideTables {
                 CREATE TABLE weir_meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
                 INSERT INTO weir_meta VALUES ('format', \(format)), ('last_batch', 0);
                 CREATE TABLE weir_table (
-                    number INTEGER PRIMARY KEY, name TEXT NOT NULL, listed INTEGER NOT NULL, columns INTEGER NOT NULL);
+                    number INTEGER PRIMARY KEY, name TEXT NOT NULL, listed INTEGER NOT NULL, columns INTEGER NOT NULL,
+                    incomplete INTEGER NOT NULL DEFAULT 0);
                 CREATE TABLE weir_column (
                     tbl INTEGER NOT NULL, number INTEGER NOT NULL, name TEXT NOT NULL, dropped INTEGER NOT NULL,
                     PRIMARY KEY (tbl, number)) WITHOUT ROWID;

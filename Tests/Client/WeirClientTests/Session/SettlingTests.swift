@@ -9,13 +9,15 @@ import WeirClient
     private static let both = Device.tables.merging(["tag": ["name": "text"]]) { $1 }
 
     /// A device with two tables whose edits, one of each, are in a batch without outcome.
-    private func sending(_ server: ContractServer, _ fault: Fault) async throws -> Device {
+    private func sending(
+        _ server: ContractServer, _ fault: Fault, _ sql: String = "UPDATE tag SET name = 'T2'"
+    ) async throws -> Device {
         let device = try await Device(
             Device.schema + "; CREATE TABLE tag (id TEXT PRIMARY KEY, name TEXT)", tables: ["item", "tag"])
         try await device.attach(server)
         try device.run("INSERT INTO item VALUES ('a', 'A', NULL); INSERT INTO tag VALUES ('t', 'T')")
         try await device.weir.sync()
-        try device.run("UPDATE item SET note = 'n'; UPDATE tag SET name = 'T2'")
+        try device.run("UPDATE item SET note = 'n'; \(sql)")
         try await device.attach(FaultyTransport(server, fault, at: 0))
         await #expect(throws: SyncError.self) { try await device.weir.sync() }
         await device.weir.close()
@@ -61,6 +63,42 @@ import WeirClient
         #expect(kept.map(\.table) == ["tag"] && kept.first?.code == "unknown_table")
         #expect(kept.first?.change.contains("T2") == true)
         await weir.close()
+    }
+
+    @Test(arguments: ["UPDATE tag SET name = 'T2'", "DELETE FROM tag"])
+    func aChangeThatIsRefusedWithoutARowIsTakenBackOnceItsTableIsListedAgain(sql: String) async throws {
+        for isChangedMeanwhile in [false, true] {
+            let server = ContractServer(Self.both)
+            let device = try await sending(server, .lostRequest, sql)
+            // It refuses tables that it does not know before it looks for the row.
+            server.state.withLock { $0.tables["tag"] = nil }
+            let older = try await open(device, server, ["item"])
+            try await older.sync()
+            #expect(try await older.keptEdits().map(\.table) == ["tag"])
+            server.state.withLock { $0.tables = Self.both }
+            if isChangedMeanwhile {
+                server.write("tag", "t", ["name": "theirs"])
+                try await older.sync()
+            }
+            await older.close()
+            let newer = try await open(device, server, ["item", "tag"])
+            try device.run("INSERT INTO tag VALUES ('u', 'U')")
+            try await newer.sync()
+            let first = isChangedMeanwhile ? "theirs" : "T"
+            #expect(try device.rows("SELECT id || ' ' || name FROM tag ORDER BY id") == ["t \(first)", "u U"])
+            #expect(try await newer.pendingRows() == 0)
+            #expect(try await newer.parkedRows().isEmpty)
+            // Only once.
+            let pulled = server.requests.count
+            await newer.close()
+            let again = try await open(device, server, ["item", "tag"])
+            try await again.sync()
+            #expect(
+                server.requests[pulled...].allSatisfy {
+                    !String(decoding: $0.body, as: UTF8.self).contains(#""lastTimeStamp":0"#)
+                })
+            await again.close()
+        }
     }
 
     @Test func aChangeOfATableThatTheServerHasRetiredIsKeptAside() async throws {
