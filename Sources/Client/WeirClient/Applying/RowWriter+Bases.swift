@@ -22,9 +22,10 @@ extension RowWriter {
         let isOwn = try receiver.device.map { try row.isWritten(by: $0, of: account) } ?? false
         for (side, edit) in [(table.edit, known.edit), (table.sent, known.sent)] {
             guard let edit else { continue }
-            // Another device's tombstone that this one has edited is its own version as well, but the app has not seen the deletion.
-            let isSeen =
-                row.isDeleted ? isOwn && edit.hasDeletion || known.sent?.isSentDeletion == true : isOwn
+            // Another device's tombstone that this one has edited is its own version as well, but the app has not seen the deletion. One
+            // that was sent under the name that the device had before may have become this tombstone.
+            let isDeletionOfIt = edit.hasDeletion && (isOwn || receiver.isDraining && edit.wasSent)
+            let isSeen = row.isDeleted ? isDeletionOfIt || known.sent?.isSentDeletion == true : isOwn
             if isSeen { continue }
             try database.run("UPDATE \(side) SET base = coalesce(base, ?2) WHERE id = ?1", [key, .integer(base)])
         }

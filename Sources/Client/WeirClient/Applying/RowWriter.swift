@@ -56,8 +56,8 @@ final class RowWriter {
         selectState = try database.statement(
             "SELECT rowid, time_stamp, owner, deleted FROM \(table.state) WHERE id = ?1")
         selectRow = try database.statement("SELECT \(selected) FROM \(table.quotedName) WHERE \(Self.isKey(table))")
-        selectEdit = try database.statement("SELECT v0, 0\(masks) FROM \(table.edit) WHERE id = ?1")
-        selectSent = try database.statement("SELECT v0, deleted\(masks) FROM \(table.sent) WHERE id = ?1")
+        selectEdit = try database.statement("SELECT v0, 0, was_sent\(masks) FROM \(table.edit) WHERE id = ?1")
+        selectSent = try database.statement("SELECT v0, deleted, was_sent\(masks) FROM \(table.sent) WHERE id = ?1")
         upsertState = try database.statement(
             """
             INSERT INTO \(table.state) (id, time_stamp, deleted, owner) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id)
@@ -131,6 +131,8 @@ final class RowWriter {
         let hasDeletion: Bool
         /// Whether it is in the batch as a deletion.
         let isSentDeletion: Bool
+        /// Whether it was in a batch whose outcome is not known.
+        let wasSent: Bool
     }
 
     /// The words of a mask.
@@ -225,9 +227,10 @@ final class RowWriter {
         var edit: Edit?
         try query.rows([key]) { row in
             edit = Edit(
-                masks: Masks(words: (0..<table.words).map { row.integer(at: 2 + $0) }),
+                masks: Masks(words: (0..<table.words).map { row.integer(at: 3 + $0) }),
                 hasDeletion: row.integer(at: 0) == -1,
-                isSentDeletion: row.integer(at: 0) == -1 && row.integer(at: 1) == 1)
+                isSentDeletion: row.integer(at: 0) == -1 && row.integer(at: 1) == 1,
+                wasSent: row.integer(at: 2) == 1)
         }
         return edit
     }
