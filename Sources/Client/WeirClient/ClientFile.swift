@@ -84,6 +84,11 @@ package final class ClientFile {
         }
     }
 
+    /// Whether rows of a table may be named by foreign keys of synced tables.
+    func isParent(_ table: CapturedTable) -> Bool {
+        tables.contains { $0.definition.foreignKeys.contains { $0.isReference(to: table) } }
+    }
+
     // MARK: Answers
 
     /// The vector, by owners.

@@ -1,7 +1,7 @@
 /// Applies an answer in transactions of some milliseconds, between which the app can write.
 ///
-/// What became of the batch comes first, then the rows, those that waited, and owners that are gone or begin again; the vector follows
-/// with the last transaction, and a small answer is one transaction alone. A process that is killed in between receives the answer again,
+/// What became of the batch comes first, then the rows, those that waited, owners that are gone or begin again, and rows whose parents are
+/// missing; the vector follows with the last transaction, and a small answer is one transaction alone. A process that is killed in between receives the answer again,
 /// in which every row is found to be there.
 package struct AnswerSteps {
     private let applying: Applying
@@ -12,6 +12,7 @@ package struct AnswerSteps {
     private var areRowsWritten = false
     private var parked: ParkedRows
     private var owners: [OwnerRows]
+    private var orphans: OrphanRows
     /// Whether everything must be pulled again; known at the end.
     package private(set) var isIncomplete = false
 
@@ -21,6 +22,7 @@ package struct AnswerSteps {
         batch = answer.batch
         rows = answer.changes[...]
         parked = ParkedRows(applying: applying)
+        orphans = OrphanRows(applying: applying)
         owners =
             answer.resync.map { OwnerRows(applying: applying, owner: $0, end: .resync) }
             + answer.revoked.map { OwnerRows(applying: applying, owner: $0, end: .revoked) }
@@ -41,6 +43,8 @@ package struct AnswerSteps {
             if try !owners[0].next() { owners.removeFirst() }
             return true
         }
+        // Parents may follow on the next page.
+        if !answer.hasMore, try orphans.next() { return true }
         isIncomplete = try applyingFolded { try Vector(database: $0.database).update(answer) }
         return false
     }
@@ -53,6 +57,7 @@ package struct AnswerSteps {
             if let batch { try applying.complete(batch) }
             try applying.write(slice)
             guard rest.isEmpty, owners.isEmpty, try !parked.exist else { return nil }
+            guard try answer.hasMore || orphans.settleFew() else { return nil }
             return try Vector(database: applying.database).update(answer)
         }
         batch = nil

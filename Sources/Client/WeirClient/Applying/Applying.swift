@@ -9,18 +9,21 @@ package struct Applying {
     /// How many rows are written in one transaction: some milliseconds, which a write of the app may have to wait.
     package static let slice = 250
     let slice: Int
+    let orphans: OrphanPolicy
 
     package init(
-        _ file: ClientFile, _ schema: ServerSchema, account: String, slice: Int = Applying.slice
+        _ file: ClientFile, _ schema: ServerSchema, account: String, slice: Int = Applying.slice,
+        orphans: OrphanPolicy = .park
     ) throws {
         self.file = file
         self.schema = schema
         self.account = account
         self.slice = slice
+        self.orphans = orphans
         var writers: [String: RowWriter] = [:]
         for table in file.tables {
             guard let server = schema.table(for: table.name) else { continue }
-            writers[server.name] = try RowWriter(table, server, account: account, in: file.database)
+            writers[server.name] = try RowWriter(table, server, account: account, in: file)
         }
         self.writers = writers
     }
@@ -74,7 +77,7 @@ package struct Applying {
                 """
                 INSERT INTO weir_parked (name, id, sync_id, time_stamp, reason, row) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                 ON CONFLICT (name, id, sync_id) DO UPDATE SET
-                time_stamp = excluded.time_stamp, reason = excluded.reason, row = excluded.row
+                time_stamp = excluded.time_stamp, reason = excluded.reason, row = excluded.row, orphan = 0
                 WHERE excluded.time_stamp >= time_stamp
                 """, key + [.integer(row.timeStamp), .text(error.reason), .blob(Array(row.json))])
             return false

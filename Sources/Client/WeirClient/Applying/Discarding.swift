@@ -86,7 +86,7 @@ extension Weir {
             let server = try record.schema()?.schema.table(for: captured.name)
         else { return false }
         defer { changes.update { $0 += 1 } }
-        let writer = try RowWriter(captured, server, account: account, in: file.database)
+        let writer = try RowWriter(captured, server, account: account, in: file)
         do {
             return try file.applying { _ in try Discarding(writer: writer).discard(key) }
         } catch let error as RowWriter.Unwritable {

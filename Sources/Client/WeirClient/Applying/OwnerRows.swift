@@ -105,6 +105,7 @@ struct OwnerRows {
         }
         try database.run("DELETE FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))", [key])
         try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
+        if file.isParent(table) { try OrphanRows.recordRemoval(of: key, from: table, in: database) }
     }
 }
 

@@ -1,4 +1,4 @@
-/// The rows that came and could not be written, such as for a unique value that another row has.
+/// The rows that came and could not be written, such as for a unique value that another row has, or for a parent that is missing.
 ///
 /// With each answer they are tried again, in transactions of some milliseconds. Rows of tables that the app does not have are not looked
 /// at.
@@ -32,9 +32,11 @@ struct ParkedRows {
 
     /// Most files have none, at any time.
     private func waitingTables() throws -> [String] {
-        try applying.writers.keys.sorted(by: >).filter { name in
-            try database.value("SELECT 1 FROM weir_parked WHERE name = ?1 LIMIT 1", [.text(name)]) != nil
-        }
+        // Parents are tried before their children: the last one is the next.
+        try TableOrder.parentsFirst(file.tables).reversed().compactMap { applying.schema.table(for: $0.name)?.name }
+            .filter { name in
+                try database.value("SELECT 1 FROM weir_parked WHERE name = ?1 LIMIT 1", [.text(name)]) != nil
+            }
     }
 
     /// Tries the next ones, in one transaction.
@@ -46,7 +48,7 @@ struct ParkedRows {
         guard let name = left.last, let writer = applying.writers[name] else { return false }
         try file.foldLogs()
         if !isAtEnd, tried < Self.mostTried {
-            try tryNext(of: name)
+            try tryNext(of: name, writer)
             return true
         }
         if try UniqueExchange(applying: applying, writer: writer, table: name).run() { isWritten = true }
@@ -55,20 +57,27 @@ struct ParkedRows {
         return !left.isEmpty
     }
 
-    private mutating func tryNext(of table: String) throws {
+    private mutating func tryNext(of table: String, _ writer: RowWriter) throws {
         let last = file.lastTried[table]
         let parked = try database.map(
             """
-            SELECT id, sync_id, row FROM weir_parked WHERE name = ?1 AND (id, sync_id) > (?2, ?3)
+            SELECT id, sync_id, row, orphan FROM weir_parked WHERE name = ?1 AND (id, sync_id) > (?2, ?3)
             ORDER BY id, sync_id LIMIT \(applying.slice)
             """, [.text(table), .text(last?.id ?? ""), .text(last?.owner ?? "")]
-        ) { (position: Position(id: $0.string(at: 0), owner: $0.string(at: 1)), row: $0.bytes(at: 2)) }
+        ) {
+            (
+                position: Position(id: $0.string(at: 0), owner: $0.string(at: 1)), row: $0.bytes(at: 2),
+                isOrphan: $0.integer(at: 3) == 1
+            )
+        }
         try file.applying { _ in
             try applying.fold()
             let state = try Applying.WriteState(file)
-            for (_, json) in parked {
+            for (_, json, isOrphan) in parked {
                 var reader = JSONReader(json)
-                if try applying.write(try ServerRow(&reader), state) { isWritten = true }
+                let row = try ServerRow(&reader)
+                if isOrphan, try !writer.hasParents(row) { continue }
+                if try applying.write(row, state) { isWritten = true }
             }
         }
         tried += parked.count

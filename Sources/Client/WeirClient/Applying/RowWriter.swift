@@ -27,6 +27,10 @@ final class RowWriter {
     /// With every column that the server has.
     private let insertWhole: Statement
     private let updateWhole: Statement
+    /// Whether a row names a parent that is not there; `nil` for a table without foreign keys.
+    private let selectOrphan: Statement?
+    /// Whether rows of other tables, or of this one, may name its rows.
+    private let isParent: Bool
 
     typealias NamedValue = (column: CapturedTable.Column, value: SQLValue)
 
@@ -35,7 +39,8 @@ final class RowWriter {
         let reason: String
     }
 
-    init(_ table: CapturedTable, _ server: ServerSchema.Table, account: String, in database: Database) throws {
+    init(_ table: CapturedTable, _ server: ServerSchema.Table, account: String, in file: ClientFile) throws {
+        let database = file.database
         self.database = database
         self.table = table
         self.server = server
@@ -67,6 +72,10 @@ final class RowWriter {
             "UPDATE \(table.state) SET time_stamp = ?2, deleted = ?3 WHERE rowid = ?1")
         insertWhole = try database.statement(Self.insertion(into: table, names))
         updateWhole = try database.statement(Self.update(of: table, names))
+        selectOrphan = try table.isOrphan.map {
+            try database.statement("SELECT 1 FROM \(table.quotedName) AS t WHERE t.\(table.quotedKey) = ?1 AND (\($0))")
+        }
+        isParent = file.isParent(table)
     }
 
     /// As in the first rows of the table that have a value, or else as its declaration suggests.
@@ -179,6 +188,9 @@ final class RowWriter {
                     try write(values, key, known, isPresent: present != nil, removed)
                 }
                 if isOver { try endEdits(of: key) }
+                if let selectOrphan {
+                    try selectOrphan.rows([key]) { _ in try OrphanRows.record(key, of: table, in: database) }
+                }
             } catch let error as JSONReader.Malformed {
                 throw Unwritable(reason: "its values are not those of the schema: \(error.expected) is expected")
             }
@@ -198,6 +210,7 @@ final class RowWriter {
 
     func delete(_ key: SQLValue) throws {
         try deleteRow(key)
+        if isParent { try OrphanRows.recordRemoval(of: key, from: table, in: database) }
         try held?.remove(key)
     }
 
@@ -256,6 +269,22 @@ final class RowWriter {
             values[index] = (present?[index] ?? spellings[index]).value(of: canonical)
         }
         return values
+    }
+
+    /// Whether each parent that a row names is there, before the row is written.
+    func hasParents(_ row: ServerRow) throws -> Bool {
+        if table.definition.foreignKeys.isEmpty { return true }
+        let given = named(try values(row, like: nil))
+        func value(_ column: String) -> SQLValue {
+            given.first { foldedName($0.column.name) == foldedName(column) }?.value ?? .null
+        }
+        return try table.definition.foreignKeys.allSatisfy { key in
+            let values = key.columns.map(value)
+            if values.contains(.null) { return true }
+            let equal = key.parentColumns.enumerated().map { "\(quoted($1)) = ?\($0 + 1)" }
+            let parent = "SELECT 1 FROM \(quoted(key.parent)) WHERE \(equal.joined(separator: " AND "))"
+            return try database.value(parent, values) != nil
+        }
     }
 
     // MARK: Writing

@@ -17,7 +17,7 @@ struct UniqueExchange {
         try applying.file.applying { _ in
             try applying.fold()
             let waiting = try database.map(
-                "SELECT row FROM weir_parked WHERE name = ?1 ORDER BY time_stamp DESC LIMIT \(applying.slice)",
+                "SELECT row FROM weir_parked WHERE name = ?1 AND NOT orphan ORDER BY time_stamp DESC LIMIT \(applying.slice)",
                 [.text(table)]
             ) { $0.bytes(at: 0) }.map { json in
                 var reader = JSONReader(json)

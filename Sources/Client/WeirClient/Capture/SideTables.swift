@@ -31,7 +31,10 @@ enum SideTables {
                     PRIMARY KEY (sync_id, knowledge_id)) WITHOUT ROWID;
                 CREATE TABLE weir_parked (
                     name TEXT NOT NULL, id TEXT NOT NULL, sync_id TEXT NOT NULL, time_stamp INTEGER NOT NULL,
-                    reason TEXT NOT NULL, row BLOB NOT NULL, PRIMARY KEY (name, id, sync_id)) WITHOUT ROWID;
+                    reason TEXT NOT NULL, row BLOB NOT NULL, orphan INTEGER NOT NULL DEFAULT 0,
+                    PRIMARY KEY (name, id, sync_id)) WITHOUT ROWID;
+                CREATE TABLE weir_removed (tbl INTEGER NOT NULL, id, PRIMARY KEY (tbl, id)) WITHOUT ROWID;
+                CREATE TABLE weir_orphan (tbl INTEGER NOT NULL, id, PRIMARY KEY (tbl, id)) WITHOUT ROWID;
                 CREATE TABLE weir_held (
                     tbl INTEGER NOT NULL, id, col INTEGER NOT NULL, before, at, PRIMARY KEY (tbl, id, col)) WITHOUT ROWID;
                 CREATE INDEX weir_held_column ON weir_held (tbl, col, id);

@@ -29,6 +29,7 @@ package struct TableDefinition: Equatable {
     package let columns: [Column]
     let uniqueKeys: [UniqueKey]
     let references: [Reference]
+    let foreignKeys: [ForeignKey]
     /// The conflict clause that Weir's own statements need.
     ///
     /// A constraint of the table may replace or ignore rows, which a statement's clause overrides. It overrides those in triggers of the
@@ -146,6 +147,7 @@ extension TableDefinition {
             #"SELECT max("from"), max("table") FROM pragma_foreign_key_list(?1) GROUP BY id HAVING count(*) = 1"#,
             [.text(name)]
         ) { Reference(column: $0.string(at: 0), parent: $0.string(at: 1)) }
+        foreignKeys = try ForeignKey.all(of: name, in: database)
     }
 
     private static func uniqueKeys(of table: String, in database: Database) throws -> [UniqueKey] {

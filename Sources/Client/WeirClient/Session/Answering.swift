@@ -78,7 +78,8 @@ extension Weir {
         if !answer.resync.isEmpty { try record.setMustDrain(true) }
         try file.releaseColumns(of: schema.schema)
         let applying = try Applying(
-            file, schema.schema, account: answer.syncID, slice: attachment.options.slice)
+            file, schema.schema, account: answer.syncID, slice: attachment.options.slice,
+            orphans: attachment.options.orphans)
         var steps = AnswerSteps(answer, applying)
         let clock = attachment.options.clock
         // A first sync is waited for; later the app's writes come first.

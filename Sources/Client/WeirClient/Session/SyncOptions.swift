@@ -17,6 +17,8 @@ public struct SyncOptions: Sendable {
     ///
     /// It is used when a file is attached for the first time; by default a new uuid.
     public var knowledgeID: String?
+    /// What becomes of rows whose parents are missing.
+    public var orphans = OrphanPolicy.park
     /// The most rows of a page.
     package var pageRows = 5000
     /// How many rows are written in one transaction.

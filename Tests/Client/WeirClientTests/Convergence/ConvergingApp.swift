@@ -114,6 +114,12 @@ final class ConvergingApp {
         }
     }
 
+    /// Those that cannot be written.
+    func parked() throws -> [String] {
+        try device.rows(
+            "SELECT name || ' ' || id || ' ' || time_stamp || ': ' || reason FROM weir_parked ORDER BY name, id")
+    }
+
     /// The texts that devices have written and that its tables have.
     func texts() throws -> Set<String> {
         let columns =

@@ -1,0 +1,240 @@
+import Synchronization
+import TestResources
+import Testing
+import WeirClient
+
+/// Rows whose foreign keys name rows that are not there.
+@Suite struct OrphanRowsTests {
+    private static let tables = [
+        "list": ["name": "text"], "item": ["title": "text", "list": "text"], "mark": ["item": "text"],
+    ]
+    /// The children's column has no index in one, and the parent's table comes after them.
+    private static let sql = """
+        CREATE TABLE mark (id TEXT PRIMARY KEY NOT NULL, item INTEGER REFERENCES item (id) ON DELETE CASCADE);
+        CREATE TABLE item (
+            id INTEGER PRIMARY KEY, title TEXT, list TEXT REFERENCES list ON DELETE CASCADE, local TEXT);
+        CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, name TEXT);
+        CREATE INDEX item_list ON item (list)
+        """
+
+    private func device(
+        _ server: ContractServer, orphans: OrphanPolicy = .park, slice: Int = 250, sql: String = Self.sql
+    ) async throws -> Device {
+        let device = try await Device(sql, tables: ["mark", "item", "list"])
+        try await attach(device, server, orphans: orphans, slice: slice)
+        return device
+    }
+
+    private func attach(
+        _ device: Device, _ transport: any Transport, orphans: OrphanPolicy = .park, slice: Int = 250
+    ) async throws {
+        var options = Device.options(transport)
+        options.orphans = orphans
+        options.slice = slice
+        try await device.weir.attach("abc", server: Device.url, options: options)
+    }
+
+    private func items(_ device: Device) throws -> [String] {
+        try device.rows("SELECT id || ' ' || ifnull(title, '-') || ' ' || ifnull(list, '-') FROM item ORDER BY id")
+    }
+
+    private func violations(_ device: Device) throws -> Int {
+        try device.rows("SELECT 'x' FROM pragma_foreign_key_check()").count
+    }
+
+    private func parked(_ device: Device) async throws -> [String] {
+        try await device.weir.parkedRows().map { "\($0.table) \($0.id): \($0.reason)" }.sorted()
+    }
+
+    private static let missing = "item 1: its parent is missing: list names no row of list"
+
+    // MARK: Rows that come without a parent
+
+    @Test(arguments: [1, 250]) func aRowWhoseParentIsMissingIsParkedAndWrittenOnceTheParentIsThere(slice: Int)
+        async throws
+    {
+        let server = ContractServer(Self.tables)
+        let device = try await device(server, slice: slice)
+        server.write("item", "1", ["title": "A", "list": "l"])
+        server.write("mark", "m", ["item": "1"])
+        server.write("item", "2", ["title": "B"])
+        try await device.weir.sync()
+        #expect(try items(device) == ["2 B -"])
+        #expect(
+            try await parked(device) == [Self.missing, "mark m: its parent is missing: item names no row of item"])
+        #expect(device.weir.currentStatus.needsAttention == [.parkedRows(2)])
+        // Nothing is sent because of it, and a new version waits as well.
+        server.write("item", "1", ["title": "A2"])
+        try await device.weir.sync()
+        #expect(try await parked(device).count == 2)
+        #expect(server.state.withLock { $0.applied } == 0)
+        // The app inserts the parent itself.
+        try device.run("INSERT INTO list VALUES ('l', 'L')")
+        try await device.weir.sync()
+        #expect(try items(device) == ["1 A2 l", "2 B -"])
+        #expect(try device.rows("SELECT id FROM mark") == ["m"])
+        #expect(try await parked(device).isEmpty)
+        #expect(device.weir.currentStatus.needsAttention.isEmpty)
+        // Its changes are based on the version that came.
+        try device.run("UPDATE item SET title = 'mine' WHERE id = 1")
+        try await device.weir.sync()
+        #expect(server.live.contains(#"item 1 {"list":"l","title":"mine"} 3"#))
+    }
+
+    @Test(arguments: [1, 2, 1000], [1, 250]) func childrenMayComeBeforeTheirParents(pageRows: Int, slice: Int)
+        async throws
+    {
+        let server = ContractServer(Self.tables)
+        server.state.withLock { $0.pageRows = pageRows }
+        let device = try await device(server, slice: slice)
+        server.write("mark", "m", ["item": "1"])
+        for number in 1...3 { server.write("item", "\(number)", ["title": "A", "list": "l"]) }
+        server.write("list", "l", ["name": "L"])
+        try await device.weir.sync()
+        #expect(try items(device) == ["1 A l", "2 A l", "3 A l"])
+        #expect(try device.rows("SELECT id FROM mark") == ["m"])
+        #expect(try await parked(device).isEmpty)
+        #expect(try device.rows("SELECT tbl FROM weir_orphan UNION ALL SELECT tbl FROM weir_removed").isEmpty)
+    }
+
+    @Test func aParkedRowIsGoneWithItsDeletionAndItsOwner() async throws {
+        let server = ContractServer(Self.tables)
+        server.state.withLock { $0.links = ["xyz"] }
+        let device = try await device(server)
+        server.write("item", "1", ["title": "A", "list": "l"])
+        server.write("item", "2", ["title": "B", "list": "l"], owner: "xyz")
+        try await device.weir.sync()
+        #expect(try await parked(device).count == 2)
+        server.write("item", "1", nil)
+        server.state.withLock { $0.links = [] }
+        try await device.weir.sync()
+        #expect(try await parked(device).isEmpty)
+        #expect(try items(device).isEmpty)
+    }
+
+    @Test func aRowThatReferencesAnotherThatWaitsFollowsItInOneAnswer() async throws {
+        let node = "CREATE TABLE node (id TEXT PRIMARY KEY NOT NULL, up TEXT REFERENCES node)"
+        let server = ContractServer(["node": ["up": "text"]])
+        let device = try await Device(node, tables: ["node"])
+        try await device.attach(server)
+        for (id, up) in [("a", "b"), ("b", "c"), ("c", "d"), ("x", "x")] { server.write("node", id, ["up": up]) }
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT id FROM node") == ["x"])
+        server.write("node", "d", [:])
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT id FROM node ORDER BY id") == ["a", "b", "c", "d", "x"])
+    }
+
+    // MARK: Parents that are deleted
+
+    /// A device that has a list with an item and its mark, and whose user adds another item while the list is deleted elsewhere.
+    private func withChild(
+        _ server: ContractServer, _ sql: String, orphans: OrphanPolicy = .park, slice: Int = 250
+    ) async throws -> Device {
+        server.write("list", "l", ["name": "L"])
+        server.write("item", "1", ["title": "A", "list": "l"])
+        server.write("mark", "m", ["item": "1"])
+        let device = try await device(server, orphans: orphans, slice: slice)
+        try await device.weir.sync()
+        try device.run(sql)
+        server.write("list", "l", nil)
+        return device
+    }
+
+    @Test(arguments: [1, 250]) func childrenOfADeletedParentAreParkedWithTheirChildren(slice: Int) async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await withChild(server, "SELECT 1", slice: slice)
+        try await device.weir.sync()
+        #expect(try items(device).isEmpty)
+        #expect(try await parked(device).count == 2)
+        // Nothing is deleted at the server.
+        #expect(server.live.count == 2)
+        #expect(try await device.weir.pendingRows() == 0)
+        server.write("list", "l", ["name": "again"])
+        try await device.weir.sync()
+        #expect(try items(device) == ["1 A l"])
+        #expect(try device.rows("SELECT id || item FROM mark") == ["m1"])
+        #expect(try violations(device) == 0)
+    }
+
+    @Test func aChildThatWasAddedMeanwhileIsSentBeforeItIsParked() async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await withChild(server, "INSERT INTO item VALUES (2, 'mine', 'l', NULL)")
+        // It stays while it is pending.
+        try await attach(device, FaultyTransport(server, .lostRequest, at: 1))
+        try await device.pull(server)
+        #expect(try items(device) == ["2 mine l"])
+        try await device.weir.sync()
+        #expect(server.live.contains(#"item 2 {"list":"l","title":"mine"} 1"#))
+        #expect(try items(device).isEmpty)
+        #expect(try await parked(device).count == 3)
+        #expect(try await device.weir.pendingRows() == 0)
+        // Another device has the same.
+        let other = try await self.device(server)
+        try await other.weir.sync()
+        #expect(try await parked(other) == parked(device))
+        #expect(try items(other).isEmpty)
+    }
+
+    @Test(arguments: [1, 250]) func orphansAreDeletedEverywhereIfTheAppSaysSo(slice: Int) async throws {
+        let server = ContractServer(Self.tables)
+        let sql = "INSERT INTO item VALUES (2, 'mine', 'l', NULL)"
+        let device = try await withChild(server, sql, orphans: .delete, slice: slice)
+        try await device.weir.sync()
+        try await device.weir.sync()
+        #expect(try items(device).isEmpty)
+        #expect(try await parked(device).isEmpty)
+        #expect(server.live.isEmpty)
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
+    @Test func orphansStayIfTheAppSaysSo() async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await withChild(server, "SELECT 1", orphans: .keep)
+        try await device.weir.sync()
+        #expect(try items(device) == ["1 A l"])
+        #expect(server.live.count == 2)
+        #expect(try device.rows("SELECT tbl FROM weir_orphan UNION ALL SELECT tbl FROM weir_removed").isEmpty)
+    }
+
+    @Test func valuesThatTheServerDoesNotHaveKeepARowInTheTable() async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await withChild(server, "UPDATE item SET local = 'of this device'")
+        try await device.weir.sync()
+        #expect(try items(device) == ["1 A l"])
+        #expect(try await parked(device).isEmpty)
+    }
+
+    @Test func childrenByOtherUniqueColumnsAreFound() async throws {
+        let sql = """
+            CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, name TEXT UNIQUE COLLATE NOCASE);
+            CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT, list TEXT REFERENCES list (name));
+            CREATE TABLE mark (id TEXT PRIMARY KEY NOT NULL, item TEXT)
+            """
+        let server = ContractServer(Self.tables)
+        let device = try await device(server, sql: sql)
+        server.write("list", "l", ["name": "Work"])
+        server.write("item", "1", ["title": "A", "list": "WORK"])
+        try await device.weir.sync()
+        #expect(try items(device) == ["1 A WORK"])
+        server.write("list", "l", nil)
+        try await device.weir.sync()
+        #expect(try await parked(device) == [Self.missing])
+        server.write("list", "k", ["name": "work"])
+        try await device.weir.sync()
+        #expect(try items(device) == ["1 A WORK"])
+    }
+
+    @Test func aDeletedParentWithManyChildrenIsHandledInSlices() async throws {
+        let server = ContractServer(Self.tables)
+        server.write("list", "l", ["name": "L"])
+        for number in 1...3000 { server.write("item", "\(number)", ["title": "A", "list": "l"]) }
+        let device = try await device(server)
+        try await device.weir.sync()
+        server.write("list", "l", nil)
+        try await device.weir.sync()
+        #expect(try items(device).isEmpty)
+        #expect(try await parked(device).count == 3000)
+        #expect(device.weir.currentStatus.isComplete)
+    }
+}
