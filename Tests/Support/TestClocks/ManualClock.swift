@@ -38,6 +38,9 @@ package final class ManualClock: Clock {
 
     package var now: Instant { state.withLock { $0.now } }
 
+    /// How many tasks sleep.
+    package var sleeping: Int { state.withLock { $0.sleepers.count } }
+
     package var minimumResolution: Duration { .nanoseconds(1) }
 
     package func sleep(until deadline: Instant, tolerance: Duration?) async throws {

@@ -8,7 +8,10 @@ package actor Runner {
         let sync: @Sendable () async throws -> Bool
         /// Whether another connection has written something to be sent since the last call.
         let hasWrites: @Sendable () async throws -> Bool
-        /// Reads the server's event stream until it ends, and passes whether an event names rows that the device lacks.
+        /// Begins to watch the file for writes; `nil` if it must be looked at from time to time.
+        let watchFile: @Sendable () async -> FileEvents?
+        /// Reads the server's event stream until it ends, and passes whether an event names rows that the device lacks; also for what says
+        /// only that the server is there.
         let watch: @Sendable (_ event: @escaping @Sendable (_ hasMoved: Bool) async -> Void) async throws -> Void
         /// Is notified when the next session is due; `nil`: when there is a reason.
         let isIdle: @Sendable (_ until: Duration?) async -> Void
@@ -16,19 +19,31 @@ package actor Runner {
         package init(
             sync: @escaping @Sendable () async throws -> Bool,
             hasWrites: @escaping @Sendable () async throws -> Bool,
+            watchFile: @escaping @Sendable () async -> FileEvents? = { nil },
             watch: @escaping @Sendable (@escaping @Sendable (Bool) async -> Void) async throws -> Void,
             isIdle: @escaping @Sendable (Duration?) async -> Void
         ) {
             self.sync = sync
             self.hasWrites = hasWrites
+            self.watchFile = watchFile
             self.watch = watch
             self.isIdle = isIdle
         }
     }
 
+    /// Writes to the file, until the end is asked for.
+    package struct FileEvents: Sendable {
+        let events: AsyncStream<Void>
+        let end: @Sendable () -> Void
+
+        package init(_ events: AsyncStream<Void>, end: @escaping @Sendable () -> Void) {
+            (self.events, self.end) = (events, end)
+        }
+    }
+
     private let work: Work
     private let clock: RunClock
-    /// How often the file is looked at for writes; `nil`: never.
+    /// How often the file is looked at for writes at most, and where it cannot be watched; `nil`: never.
     private let writeCheck: Duration?
     private var schedule: AttemptSchedule
     private var watchBackoff: Backoff
@@ -51,7 +66,7 @@ package actor Runner {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.attempt() }
             group.addTask { await self.watch() }
-            if let writeCheck { group.addTask { await self.checkForWrites(every: writeCheck) } }
+            if let writeCheck { group.addTask { await self.noticeWrites(writeCheck) } }
         }
     }
 
@@ -115,15 +130,39 @@ package actor Runner {
 
     // MARK: Reasons
 
-    private func checkForWrites(every interval: Duration) async {
+    /// How long after an event of the file it is looked at first: most commits can be seen by then.
+    private static let commit: Duration = .milliseconds(20)
+    /// How often it is looked at after the last event, with growing pauses: a commit can be seen only after its sync to disk.
+    private static let laterLooks = 3
+
+    private func noticeWrites(_ interval: Duration) async {
+        var later: Task<Void, any Error>?
+        defer { later?.cancel() }
         do {
-            while true {
+            guard let file = await work.watchFile() else {
+                while true { try await look(in: interval) }
+            }
+            defer { file.end() }
+            for await _ in file.events {
+                later?.cancel()
+                try await look(in: Self.commit)
+                later = Task {
+                    for number in 0..<Self.laterLooks { try await look(in: interval * (1 << (2 * number))) }
+                }
                 try await clock.sleep(clock.now() + interval)
-                if try await hasWrites() { record(.localWrite) }
             }
         } catch {
             // The task was cancelled.
         }
+    }
+
+    private func look(in pause: Duration) async throws {
+        try await clock.sleep(clock.now() + pause)
+        try await lookForWrites()
+    }
+
+    private func lookForWrites() async throws {
+        if try await hasWrites() { record(.localWrite) }
     }
 
     private func hasWrites() async throws -> Bool {
@@ -163,9 +202,16 @@ package actor Runner {
         }
     }
 
-    private func received(hasMoved: Bool) {
+    private func received(hasMoved: Bool) async {
         watchBackoff.reset()
         record(.watching(true))
         if hasMoved { record(.serverMoved) }
+        // Without a wake-up of its own: should a commit have come later than all looks at the file.
+        guard writeCheck != nil else { return }
+        do {
+            try await lookForWrites()
+        } catch {
+            // The task was cancelled.
+        }
     }
 }

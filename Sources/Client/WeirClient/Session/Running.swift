@@ -82,7 +82,7 @@ extension Weir {
     /// Syncs from now on, until ``stop()``: at once, after writes, when the server has something new, after failures with
     /// growing pauses, and from time to time.
     ///
-    /// Writes of all connections and processes are noticed, by looking at the file (``SyncOptions/writeCheck``). What the server has is
+    /// Writes of all connections and processes are noticed, since the file is watched (``SyncOptions/writeCheck``). What the server has is
     /// known by its event stream. A failure is in ``status`` and not thrown; whatever is pending is tried again.
     ///
     /// - Throws: `WeirError` if the file is not attached to an account.
@@ -100,6 +100,8 @@ extension Weir {
             return try await self.session()
         } hasWrites: { [weak self] in
             try await self?.hasNewWrites() ?? false
+        } watchFile: { [path] in
+            options.watchFile(path)
         } watch: { [weak self] event in
             let weir = { @Sendable [weak self] in self }
             try await Weir.watch(weir, event)

@@ -4,10 +4,10 @@ import Foundation
 public struct SyncOptions: Sendable {
     /// Sends the requests.
     public var transport: any Transport
-    /// How often Weir looks whether another connection has written to the file: it reads SQLite's `data_version`.
+    /// How often Weir looks at most whether another connection has written to the file: it reads SQLite's `data_version`.
     ///
-    /// Such a look takes microseconds and no lock that an app could notice. Without it (`nil`) Weir learns of writes by ``Weir/nudge()``
-    /// alone.
+    /// The system tells it of writes to the file, so an idle app costs no looks; where it cannot, Weir looks as often as this says. A look
+    /// takes microseconds and no lock that an app could notice. Without looks (`nil`) Weir learns of writes by ``Weir/nudge()`` alone.
     public var writeCheck: Duration? = .milliseconds(500)
     /// How long after a write a session begins, so that several writes are sent together.
     public var debounce: Duration = .milliseconds(100)
@@ -23,6 +23,11 @@ public struct SyncOptions: Sendable {
     package var pageRows = 5000
     /// How many rows are written in one transaction.
     package var slice = Applying.slice
+
+    /// Begins to watch a file for writes; `nil` if the system cannot.
+    package var watchFile: @Sendable (_ path: String) -> Runner.FileEvents? = { path in
+        FileWatch(path: path).map { watch in Runner.FileEvents(watch.events) { watch.end() } }
+    }
 
     package var clock = RunClock(ContinuousClock())
     /// The time that is shown, and that leases of several processes go by.

@@ -7,17 +7,19 @@ extension Weir {
     ///
     /// - Parameters:
     ///   - weir: the Weir, while there is one.
-    ///   - event: is called for each event, with whether it names rows that the file lacks.
+    ///   - event: is called for each piece of the stream, with whether it names rows that the file lacks.
     package static func watch(
         _ weir: @Sendable () -> Weir?, _ event: @Sendable (_ hasMoved: Bool) async -> Void
     ) async throws {
         guard let stream = try await weir()?.openEvents() else { throw CancellationError() }
         var parser = EventParser()
         for try await piece in stream.pieces {
+            var hasMoved = false
             for message in try parser.read(piece) where message.name == "head" {
                 let head = try JSONDecoder().decode(Head.self, from: Data(message.data.utf8))
-                await event(try await weir()?.isNew(head) ?? false)
+                if try await weir()?.isNew(head) ?? false { hasMoved = true }
             }
+            await event(hasMoved)
         }
         try Task.checkCancellation()
     }

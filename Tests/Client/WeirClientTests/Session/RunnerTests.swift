@@ -15,17 +15,23 @@ import WeirClient
         let connected = Signal<Void>()
         let events = Signal<Result<Bool, any Error>>()
         let hasWrites = Mutex(false)
+        let looks = Signal<Void>()
+        let writes = AsyncStream.makeStream(of: Void.self)
+        let isFileClosed = Signal<Void>()
         let runner = Mutex<Runner?>(nil)
 
-        func start(watches: Bool = false) -> Task<Void, Never> {
+        func start(watches: Bool = false, watchesFile: Bool = false) -> Task<Void, Never> {
             let work = Runner.Work {
                 self.begun.send()
                 return try await self.ends.next().get()
             } hasWrites: {
-                self.hasWrites.withLock { has in
+                self.looks.send()
+                return self.hasWrites.withLock { has in
                     defer { has = false }
                     return has
                 }
+            } watchFile: {
+                watchesFile ? Runner.FileEvents(self.writes.stream) { self.isFileClosed.send() } : nil
             } watch: { event in
                 guard watches else { throw SyncError(.forbidden, "no events") }
                 self.connected.send()
@@ -65,6 +71,74 @@ import WeirClient
         await scene.begun.next()
         task.cancel()
         scene.ends.send(.failure(CancellationError()))
+        await task.value
+    }
+
+    @Test func anIdleRunnerSleepsWithoutTimersAndLooksAfterWritesToTheFile() async {
+        let scene = Scene()
+        let task = scene.start(watches: true, watchesFile: true)
+        await scene.begun.next()
+        await scene.connected.next()
+        scene.events.send(.success(false))
+        await scene.looks.next()
+        scene.ends.send(.success(false))
+        while await scene.idle.next() != nil {}
+        #expect(scene.clock.sleeping == 0)
+        // A commit may be seen only later than the event.
+        scene.writes.continuation.yield()
+        for (pause, sleepers) in [(20, 1), (1000, 2), (4000, 1)] {
+            await scene.clock.sleepers(sleepers)
+            await scene.clock.sleeper(for: .milliseconds(pause))
+            scene.clock.advance(by: .milliseconds(pause))
+            await scene.looks.next()
+        }
+        scene.hasWrites.withLock { $0 = true }
+        await scene.clock.sleeper(for: .seconds(16))
+        scene.clock.advance(by: .seconds(16))
+        await scene.looks.next()
+        while await scene.idle.next() == nil {}
+        await scene.clock.sleeper(for: .milliseconds(100))
+        scene.clock.advance(by: .milliseconds(100))
+        await scene.begun.next()
+        scene.ends.send(.success(false))
+        while await scene.idle.next() != nil {}
+        #expect(scene.clock.sleeping == 0)
+        task.cancel()
+        scene.events.send(.failure(CancellationError()))
+        await task.value
+        await scene.isFileClosed.next()
+    }
+
+    @Test func manyWritesInARowCostALookInEachInterval() async {
+        let scene = Scene()
+        let task = scene.start(watches: true, watchesFile: true)
+        await scene.begun.next()
+        scene.writes.continuation.yield()
+        await scene.clock.sleeper(for: .milliseconds(20))
+        scene.clock.advance(by: .milliseconds(20))
+        await scene.looks.next()
+        // The pause, and the looks after the last event.
+        await scene.clock.sleepers(2)
+        scene.writes.continuation.yield()
+        scene.clock.advance(by: .seconds(1))
+        await scene.clock.sleeper(until: .milliseconds(1040))
+        task.cancel()
+        scene.events.send(.failure(CancellationError()))
+        scene.ends.send(.failure(CancellationError()))
+        await task.value
+    }
+
+    /// What an app's keep-alive is for, too.
+    @Test func eachPieceOfTheEventStreamIsAReasonToLookForWrites() async {
+        let scene = Scene()
+        let task = scene.start(watches: true, watchesFile: true)
+        await scene.begun.next()
+        scene.ends.send(.success(false))
+        scene.hasWrites.withLock { $0 = true }
+        scene.events.send(.success(false))
+        while await scene.idle.next() != .milliseconds(100) {}
+        task.cancel()
+        scene.events.send(.failure(CancellationError()))
         await task.value
     }
 

@@ -24,6 +24,8 @@ import WeirClient
         var options: SyncOptions {
             var options = SyncOptions(transport: server)
             options.clock = RunClock(clock)
+            // Looked at by the test's clock.
+            options.watchFile = { _ in nil }
             options.random = SeededRandom(seed: 1)
             return options
         }
