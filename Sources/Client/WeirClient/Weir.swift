@@ -128,7 +128,7 @@ public actor Weir {
     }
 
     /// The tables with these names; all of them by default.
-    private func captured(_ names: [String]?) throws -> [CapturedTable] {
+    func captured(_ names: [String]?) throws -> [CapturedTable] {
         let tables = try openFile.tables
         return try names?.map { name in
             guard let table = tables.first(where: { foldedName($0.name) == foldedName(name) }) else {

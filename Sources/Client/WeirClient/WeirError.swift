@@ -16,6 +16,12 @@ public enum WeirError: Error, Equatable, Sendable {
     case taken(reason: String)
     /// The file is attached to another account, with this name.
     case otherAccount(attached: String)
+    /// Rows have changes that the server does not have, and changes that it has not stored are kept: sync, or discard them.
+    case unsent(rows: Int, keptEdits: Int)
+    /// Another process syncs the file at the moment.
+    case inUse
+    /// The process has an SQLite that is too old.
+    case outdatedSQLite(version: String, least: String)
 }
 
 extension WeirError: CustomStringConvertible {
@@ -31,6 +37,11 @@ extension WeirError: CustomStringConvertible {
         case .suspended: "this Weir is suspended: call resume before"
         case .notAttached: "the file is not attached to an account: call attach before"
         case .taken(let reason): "the row cannot have the server's values: \(reason)"
+        case .unsent(let rows, let kept):
+            "\(rows) rows have changes that the server does not have, and \(kept) changes that it has not stored are kept: sync, or discard them"
+        case .inUse: "another process syncs the file: try again"
+        case .outdatedSQLite(let version, let least):
+            "the process has SQLite \(version), and WeirClient needs \(least) or later"
         case .otherAccount(let account): "the file is attached to the account \(account): use a file for each account"
         }
     }

@@ -4,7 +4,7 @@ package struct SyncAnswer: Sendable {
     package private(set) var epoch = ""
     package private(set) var schemaVersion = ""
     /// The owners that the account may read, itself included.
-    package private(set) var owners: [String] = []
+    package private(set) var owners: [Owner] = []
     /// What became of the request's batch.
     package private(set) var batch: BatchOutcome?
     /// In the order of their timeStamps within an owner.
@@ -42,7 +42,7 @@ package struct SyncAnswer: Sendable {
             case "syncId": syncID = try reader.string()
             case "epoch": epoch = try reader.string()
             case "schemaVersion": schemaVersion = try reader.string()
-            case "owners": try reader.array { owners.append(try Self.member("syncId", of: &$0)) }
+            case "owners": try reader.array { try readOwner(&$0) }
             case "batch": batch = try BatchOutcome(&reader)
             case "changes": try reader.array { changes.append(try ServerRow(&$0)) }
             case "knowledge": try reader.array { knowledge.append(try KnowledgeEntry(&$0)) }
@@ -85,6 +85,20 @@ package struct SyncAnswer: Sendable {
             guard let syncID, let head else { throw reader.malformed("an owner and its head") }
             cutFrom.append(CutOwner(syncID: syncID, head: head))
         }
+    }
+
+    private mutating func readOwner(_ reader: inout JSONReader) throws {
+        var (syncID, access): (String?, Access?)
+        try reader.object { reader, name in
+            switch name {
+            case "syncId": syncID = try reader.string()
+            case "access": access = Access(rawValue: try reader.string())
+            default: try reader.skip()
+            }
+        }
+        guard let syncID else { throw reader.malformed("an owner") }
+        // An access that this code does not know is none to write.
+        owners.append(Owner(syncID: syncID, access: access ?? .read))
     }
 
     /// A member of an object that is a string.

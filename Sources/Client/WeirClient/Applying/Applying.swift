@@ -145,10 +145,16 @@ package struct Applying {
                     let isDeleted = row.isDeletion || result.status == .deleted
                     try database.run(
                         """
-                        INSERT INTO \(state) (id, time_stamp, deleted) VALUES (?1, ?2, ?3) ON CONFLICT (id)
+                        INSERT INTO \(state) (id, time_stamp, deleted, owner)
+                        VALUES (?1, ?2, ?3, (SELECT sync_id FROM weir_owner WHERE tbl = ?4 AND id = ?1)) ON CONFLICT (id)
                         DO UPDATE SET time_stamp = excluded.time_stamp, deleted = excluded.deleted
                         WHERE excluded.time_stamp > time_stamp
-                        """, [row.key, .integer(result.timeStamp), .integer(isDeleted ? 1 : 0)])
+                        """,
+                        [
+                            row.key, .integer(result.timeStamp), .integer(isDeleted ? 1 : 0),
+                            .integer(Int64(table.number)),
+                        ])
+                    try RowOwners.forget(row.key, ofTable: table.number, in: database)
                 case .conflict, .refused:
                     try keepAside(row.key, of: table.name, result, changes[row.position])
                     if let row = outcome.row(of: row.position) {
@@ -184,6 +190,7 @@ package struct Applying {
                 let isDeleted = sent.isDeletion || result.status == .deleted
                 try writer.record(
                     sent.key, result.timeStamp, isDeleted: isDeleted, owner: try sent.owner(in: table, database))
+                try RowOwners.forget(sent.key, ofTable: table.number, in: database)
                 if isDeleted, try !isEdited(sent.key, table) { try writer.delete(sent.key) }
             } else {
                 try database.run("DELETE FROM \(table.state) WHERE id = ?1", [sent.key])
@@ -255,9 +262,12 @@ private struct SentRow {
     }
 
     func owner(in table: CapturedTable, _ database: Database) throws -> String? {
-        try database.map("SELECT owner FROM \(table.state) WHERE id = ?1 AND owner IS NOT NULL", [key]) {
-            $0.string(at: 0)
-        }.first
+        try database.map(
+            """
+            SELECT owner FROM \(table.state) WHERE id = ?1 AND owner IS NOT NULL
+            UNION ALL SELECT sync_id FROM weir_owner WHERE tbl = \(table.number) AND id = ?1 AND sync_id IS NOT NULL
+            """, [key]
+        ) { $0.string(at: 0) }.first
     }
 }
 

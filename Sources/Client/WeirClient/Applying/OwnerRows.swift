@@ -32,6 +32,7 @@ struct OwnerRows {
     /// - Returns: whether others follow.
     mutating func next() throws -> Bool {
         // Also of tables that are no longer listed.
+        if tables == nil, end == .revoked { try recordNewRows() }
         var left = try tables ?? CapturedTable.registered(in: database)
         defer { tables = left }
         while let (number, table) = left.last {
@@ -40,8 +41,9 @@ struct OwnerRows {
             // Read before the transaction: rows of this table are written by sessions alone.
             let keys = try database.map(
                 """
-                SELECT id FROM \(CapturedTable.state(number)) WHERE owner IS ?1 \(last == nil ? "" : "AND id > ?2")
-                ORDER BY id LIMIT \(applying.slice)
+                SELECT id FROM (SELECT id FROM \(CapturedTable.state(number)) WHERE owner IS ?1
+                UNION SELECT id FROM weir_owner WHERE tbl = \(number) AND sync_id IS ?1)
+                \(last == nil ? "" : "WHERE id > ?2") ORDER BY id LIMIT \(applying.slice)
                 """, [recordedOwner] + (last.map { [$0] } ?? [])
             ) { $0.value(at: 0) }
             last = keys.last
@@ -60,12 +62,22 @@ struct OwnerRows {
                     for key in keys {
                         if let table { try remove(key, table) }
                         try database.run("DELETE FROM \(CapturedTable.state(number)) WHERE id = ?1", [key])
+                        try RowOwners.forget(key, ofTable: number, in: database)
                     }
                 }
             }
             return true
         }
         return try dropParked()
+    }
+
+    /// Rows that the app has added to those of the owner, and that were not sent, are the owner's, too.
+    private func recordNewRows() throws {
+        try file.foldLogs()
+        try database.transaction {
+            try applying.fold()
+            try RowOwners(database: database).recordInherited(from: owner, among: file.tables)
+        }
     }
 
     private func dropParked() throws -> Bool {

@@ -37,6 +37,7 @@ struct Vector {
     ///
     /// - Returns: whether it begins from the start instead, so that everything is pulled again.
     func update(_ answer: SyncAnswer) throws -> Bool {
+        if !answer.owners.isEmpty { try SessionRecord(database: database).keep(answer.owners) }
         if try epoch != answer.epoch { try database.setMeta("epoch", .text(answer.epoch)) }
         if try database.meta("pull_again") != nil {
             try forget()

@@ -8,6 +8,7 @@ package struct Freezing {
     let tables: [CapturedTable]
     let schema: ServerSchema
     let limits: BatchLimits
+    private let owners: RowOwners
 
     var result: FrozenBatch
     var body: BatchBody
@@ -22,6 +23,7 @@ package struct Freezing {
             tables.map { ($0.number, PendingRow.query($0)) }, uniquingKeysWith: { first, _ in first })
         schema = session.schema
         limits = session.limits
+        owners = try RowOwners(database: file.database)
         let number = (try database.integer("SELECT value FROM weir_meta WHERE key = 'last_batch'") ?? 0) + 1
         body = BatchBody(knowledgeID: session.knowledgeID, schema: session.schema, number: number)
         result = FrozenBatch()
@@ -93,7 +95,10 @@ package struct Freezing {
                 }
                 return !isFull
             }
-            for row in settled { try end(row.key, of: table, holding: row.unknown) }
+            for row in settled {
+                try end(row.key, of: table, holding: row.unknown)
+                try RowOwners.forget(row.key, ofTable: table.number, in: database)
+            }
             for (row, position) in taken { try move(row, to: position) }
         }
     }
@@ -107,6 +112,7 @@ package struct Freezing {
             SELECT ?2, ?3, id, \(table.folded) FROM \(table.edit) WHERE id = ?1
             """, [row.key, .integer(Int64(position)), .integer(row.isDeletion ? 1 : 0)])
         try end(row.key, of: table, holding: row.unknown)
+        if let owner = row.newOwner { try owners.record(owner, of: row.key, table) }
         if row.isDeletion { try HeldColumns(database: database, table: table).remove(row.key) }
     }
 
@@ -124,6 +130,8 @@ package struct Freezing {
         let isDeletion: Bool
         /// Columns that were changed and that the server does not have.
         let unknown: [CapturedTable.Column]
+        /// The owner that a creation has by its parents.
+        let newOwner: String?
     }
 
     /// What is to be sent of an edit.
@@ -138,13 +146,20 @@ package struct Freezing {
         _ key: SQLValue, of table: CapturedTable, as server: ServerSchema.Table
     ) throws -> Encoded {
         guard let query = queries[table.number],
-            let row = try PendingRow(key, of: table, as: server, query: query, in: database)
+            var row = try PendingRow(key, of: table, as: server, query: query, in: database)
         else { return .nothing(unknown: []) }
         guard let change = row.change else { return .nothing(unknown: row.unknown) }
+        var newOwner: String?
+        if case .create(base: 0) = change, row.owner == nil {
+            newOwner = try owners.inherited(key, of: table, among: tables)
+            row.owner = newOwner
+        }
         do {
             let json = try row.json(change, of: table, as: server)
             return .change(
-                EncodedRow(table: table, key: key, json: json, isDeletion: change.isDeletion, unknown: row.unknown))
+                EncodedRow(
+                    table: table, key: key, json: json, isDeletion: change.isDeletion, unknown: row.unknown,
+                    newOwner: newOwner))
         } catch let error as WireValue.Unsendable {
             hold(key, of: table, error.reason)
             return .held

@@ -29,7 +29,7 @@ struct PendingRow {
     /// When the row was last changed, in RFC 3339.
     let updatedAt: String
     /// The row's owner, if it is not the account's.
-    let owner: String?
+    var owner: String?
     /// Columns that were changed and that the server does not have.
     let unknown: [CapturedTable.Column]
 
@@ -103,13 +103,14 @@ struct PendingRow {
             [
                 "t.\(table.quotedKey) IS NOT NULL", "coalesce(e.base, r.time_stamp)", "r.time_stamp", "r.deleted",
                 "e.m0",
-                "e.was_sent", "strftime('%Y-%m-%dT%H:%M:%fZ', e.at)", "r.owner",
+                "e.was_sent", "strftime('%Y-%m-%dT%H:%M:%fZ', e.at)", "coalesce(r.owner, o.sync_id)",
             ] + table.columns.map { "t.\(quoted($0.name))" } + table.columns.map { "e.\($0.side)" }
             + (0..<table.words).map { "e.m\($0)" } + (0..<table.words).map { "e.v\($0)" }
         return """
             SELECT \(columns.joined(separator: ", ")) FROM \(table.edit) AS e
             LEFT JOIN \(table.quotedName) AS t ON \(join(table))
-            LEFT JOIN \(table.state) AS r ON r.id = e.id WHERE e.id = ?1
+            LEFT JOIN \(table.state) AS r ON r.id = e.id
+            LEFT JOIN weir_owner AS o ON o.tbl = \(table.number) AND o.id = e.id WHERE e.id = ?1
             """
     }
 

@@ -33,6 +33,9 @@ enum SideTables {
                     name TEXT NOT NULL, id TEXT NOT NULL, sync_id TEXT NOT NULL, time_stamp INTEGER NOT NULL,
                     reason TEXT NOT NULL, row BLOB NOT NULL, orphan INTEGER NOT NULL DEFAULT 0,
                     PRIMARY KEY (name, id, sync_id)) WITHOUT ROWID;
+                CREATE TABLE weir_grant (sync_id TEXT PRIMARY KEY, access TEXT NOT NULL) WITHOUT ROWID;
+                CREATE TABLE weir_owner (
+                    tbl INTEGER NOT NULL, id, sync_id TEXT, PRIMARY KEY (tbl, id)) WITHOUT ROWID;
                 CREATE TABLE weir_removed (tbl INTEGER NOT NULL, id, PRIMARY KEY (tbl, id)) WITHOUT ROWID;
                 CREATE TABLE weir_orphan (tbl INTEGER NOT NULL, id, PRIMARY KEY (tbl, id)) WITHOUT ROWID;
                 CREATE TABLE weir_held (

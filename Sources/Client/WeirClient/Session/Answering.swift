@@ -97,6 +97,8 @@ extension Weir {
         }
         let isIncomplete = steps.isIncomplete
         try showKept()
+        let owners = Set(try record.owners)
+        if owners != statuses.current.owners { statuses.update { $0.owners = owners } }
         if !answer.hasMore, answer.batch?.refusal == nil, !isIncomplete, answer.resync.isEmpty, try record.mustDrain {
             // Rows that the server's history no longer has are the account's still. A process that is killed meanwhile begins again.
             try file.settleBackfills()

@@ -25,7 +25,7 @@ extension Weir {
     /// The first time, the server is asked whether the account has rows; nothing is sent to it, and nothing is changed in the app's
     /// tables. Rows that were in the file before are adopted as with ``seed(_:)``. Later, no request is made.
     ///
-    /// A file belongs to one account permanently, since its pending changes are the account's.
+    /// A file belongs to one account until ``detach(_:discardingUnsent:)``, since its pending changes are the account's.
     ///
     /// - Parameters:
     ///   - account: the app's name of the account: always the same for the same account.
@@ -76,10 +76,13 @@ extension Weir {
         }
         // A session under way continues with what it began with.
         await endSession()
+        if let marker = options.installMarker { try InstallMarker(url: marker).check(openFile) }
         attachment = new
         let isComplete = try record.isComplete
         let pending = try openFile.pendingRows()
+        let owners = Set(try record.owners)
         statuses.update { status in
+            status.owners = owners
             status.firstSync = isComplete ? 1 : nil
             status.pendingRows = pending
         }

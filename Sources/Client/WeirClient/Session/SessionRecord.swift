@@ -59,6 +59,26 @@ package struct SessionRecord {
 
     func keep(_ schema: CachedSchema) throws { try database.setMeta("schema", .blob(schema.body)) }
 
+    /// The owners whose rows the account may read, as the server has last named them, itself included.
+    var owners: [Owner] {
+        get throws {
+            try database.map("SELECT sync_id, access FROM weir_grant ORDER BY sync_id") {
+                Owner(syncID: $0.string(at: 0), access: Access(rawValue: $0.string(at: 1)) ?? .read)
+            }
+        }
+    }
+
+    /// Keeps the owners that an answer names, as part of the open transaction.
+    func keep(_ owners: [Owner]) throws {
+        if try Set(self.owners) == Set(owners) { return }
+        try database.run("DELETE FROM weir_grant")
+        for owner in owners {
+            try database.run(
+                "INSERT OR REPLACE INTO weir_grant (sync_id, access) VALUES (?1, ?2)",
+                [.text(owner.syncID), .text(owner.access.rawValue)])
+        }
+    }
+
     // MARK: Progress
 
     /// Whether everything must be pulled before another batch is frozen, since it is not known what became of the last one.

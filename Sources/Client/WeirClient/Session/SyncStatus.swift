@@ -52,6 +52,11 @@ public struct SyncStatus: Equatable, Sendable {
     public internal(set) var lastError: SyncError?
     /// What somebody has to do something about.
     public internal(set) var needsAttention: Set<Attention> = []
+    /// The owners whose rows the file has, as the server has last named them: the account itself and those that it is linked to.
+    ///
+    /// One that is revoked is no longer among them; its rows are gone from the tables then, and edits that were not sent are in
+    /// ``Weir/keptEdits()``.
+    public internal(set) var owners: Set<Owner> = []
 
     /// Whether the first sync has come to its end: what is missing in the tables until then may exist.
     public var isComplete: Bool { firstSync == 1 }

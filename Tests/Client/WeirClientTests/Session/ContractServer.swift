@@ -50,6 +50,7 @@ final class ContractServer: Transport {
         var schemaVersion = "s1"
         /// Other owners whose rows the account may write.
         var links: [String] = []
+        var linkAccess = Access.write
         var tables: [String: [String: String]]
         var policy = "lastSyncWins"
         fileprivate(set) var rows: [String: Row] = [:]
@@ -231,7 +232,9 @@ extension ContractServer.State {
         else { return ["status": "refused", "code": "unknown_table", "message": "no such table", "row": NSNull()] }
         let row = rows["\(table) \(id)"]
         // An id belongs to one owner here.
-        guard change["syncId"] as? String == row?.owner, row?.owner.map(links.contains) ?? true else {
+        let owner = change["syncId"] as? String
+        guard row.map({ $0.owner == owner }) ?? true, owner.map({ links.contains($0) && linkAccess == .write }) ?? true
+        else {
             return ["status": "refused", "code": "not_granted", "message": "not the owner", "row": NSNull()]
         }
         let base = (change["base"] as? NSNumber)?.int64Value ?? 0
@@ -251,7 +254,7 @@ extension ContractServer.State {
         }
         // A tombstone is revived by a change that names it, and by no other.
         let staysDeleted = row?.isDeleted == true && !isDeletion && base != row?.timeStamp
-        let time = write(table, id, isDeletion ? nil : values, device: device)
+        let time = write(table, id, isDeletion ? nil : values, device: device, owner: owner)
         storedTexts.formUnion(values.values.compactMap { $0 as? String })
         if staysDeleted { rows["\(table) \(id)"]?.isDeleted = true }
         let new = rows["\(table) \(id)"]
@@ -296,7 +299,9 @@ extension ContractServer.State {
     private func pull(_ body: [String: Any]) -> [String: Any] {
         var answer: [String: Any] = [
             "syncId": syncID, "epoch": epoch, "schemaVersion": schemaVersion,
-            "owners": [["syncId": syncID, "access": "write"]], "revoked": [String](), "resync": [Any](),
+            "owners": ([syncID] + links).map { owner in
+                ["syncId": owner, "access": owner == syncID ? "write" : linkAccess.rawValue]
+            }, "revoked": [String](), "resync": [Any](),
             "changes": [Any](), "knowledge": [Any](), "hasMore": false,
         ]
         let sent = body["knowledge"] as? [[String: Any]] ?? []

@@ -1,0 +1,121 @@
+/// Whose the rows are that the server does not have yet. A row that it has is its owner's permanently.
+///
+/// A new row is the account's, unless the app says otherwise (``Weir/setOwner(_:of:_:)``), or the row names a parent by a foreign key that is
+/// of a linked owner whose rows the account may write: an item that is added to somebody's list is the list's owner's.
+struct RowOwners {
+    let database: Database
+    /// Linked owners whose rows the account may write.
+    private let writable: Set<String>
+
+    init(database: Database) throws {
+        self.database = database
+        writable = Set(
+            try SessionRecord(database: database).owners.filter { $0.access == .write }.map(\.syncID))
+    }
+
+    /// The owner that a new row has by its parents; `nil` for the account.
+    func inherited(_ key: SQLValue, of table: CapturedTable, among tables: [CapturedTable]) throws -> String? {
+        if writable.isEmpty || table.definition.foreignKeys.isEmpty { return nil }
+        // The account's own, since it is known or was said to be.
+        let isDecided =
+            "SELECT 1 FROM \(table.state) WHERE id = ?1 UNION ALL SELECT 1 FROM weir_owner WHERE tbl = ?2 AND id = ?1"
+        if try database.value(isDecided, [key, .integer(Int64(table.number))]) != nil { return nil }
+        for (foreign, parent) in Self.parents(of: table, among: tables) {
+            let owner = try database.value(
+                """
+                SELECT coalesce(r.owner, o.sync_id) FROM \(table.quotedName) AS t
+                LEFT JOIN \(parent.state) AS r ON r.id = t.\(quoted(foreign.columns[0]))
+                LEFT JOIN weir_owner AS o ON o.tbl = \(parent.number) AND o.id = t.\(quoted(foreign.columns[0]))
+                WHERE t.\(table.quotedKey) = ?1
+                """, [key])
+            if let owner = owner?.string, writable.contains(owner) { return owner }
+        }
+        return nil
+    }
+
+    /// Records the owner of a row that the server does not have; `nil` is the account.
+    func record(_ owner: String?, of key: SQLValue, _ table: CapturedTable) throws {
+        try database.run(
+            "INSERT OR REPLACE INTO weir_owner (tbl, id, sync_id) VALUES (?1, ?2, ?3)",
+            [.integer(Int64(table.number)), key, owner.map { .text($0) } ?? .null])
+    }
+
+    /// The row is at the server, or is gone.
+    static func forget(_ key: SQLValue, ofTable number: Int, in database: Database) throws {
+        try database.run("DELETE FROM weir_owner WHERE tbl = ?1 AND id = ?2", [.integer(Int64(number)), key])
+    }
+
+    /// Records which new rows have this owner by their parents, before the parents are removed.
+    func recordInherited(from owner: String, among tables: [CapturedTable]) throws {
+        guard writable.contains(owner) else { return }
+        var found: Int
+        repeat {
+            found = 0
+            for table in tables {
+                for (foreign, parent) in Self.parents(of: table, among: tables) {
+                    let column = "t.\(quoted(foreign.columns[0]))"
+                    found += try database.run(
+                        """
+                        INSERT OR IGNORE INTO weir_owner (tbl, id, sync_id)
+                        SELECT \(table.number), e.id, ?1 FROM \(table.edit) AS e
+                        JOIN \(table.quotedName) AS t ON \(PendingRow.join(table))
+                        WHERE NOT EXISTS (SELECT 1 FROM \(table.state) AS r WHERE r.id = e.id)
+                        AND (\(column) IN (SELECT id FROM \(parent.state) WHERE owner = ?1)
+                            OR \(column) IN (SELECT id FROM weir_owner WHERE tbl = \(parent.number) AND sync_id = ?1))
+                        """, [.text(owner)])
+                }
+            }
+            // Rows whose parents are new themselves.
+        } while found > 0
+    }
+
+    /// The foreign keys that name the primary key of a synced table.
+    private static func parents(
+        of table: CapturedTable, among tables: [CapturedTable]
+    ) -> [(ForeignKey, CapturedTable)] {
+        table.definition.foreignKeys.compactMap { foreign in
+            tables.first { foreign.namesKey(of: $0) }.map { (foreign, $0) }
+        }
+    }
+}
+
+/// An owner whose rows the account has: itself, or one that it is linked to.
+public struct Owner: Hashable, Sendable {
+    /// The owner's syncId.
+    public let syncID: String
+    /// What the account may do with the owner's rows.
+    public let access: Access
+
+    /// Makes an owner.
+    public init(syncID: String, access: Access) {
+        self.syncID = syncID
+        self.access = access
+    }
+}
+
+extension Weir {
+    /// Says whose a new row is, before it is sent: a linked owner whose rows the account may write (``SyncStatus/owners``).
+    ///
+    /// Without it a row belongs to the owner of the row that it names by a foreign key, if the account may write that owner's rows, and else to the account.
+    /// Call it right after the insertion, before the next session.
+    ///
+    /// - Parameters:
+    ///   - owner: the owner's syncId; `nil` for the account itself.
+    ///   - table: one of the tables that were opened.
+    ///   - key: the row's primary key.
+    /// - Returns: whether it is so; a row that was sent keeps its owner.
+    /// - Throws: `WeirError`.
+    @discardableResult
+    public func setOwner(_ owner: String?, of table: String, _ key: SQLValue) throws -> Bool {
+        let file = try openFile
+        let captured = try captured([table])[0]
+        return try file.database.transaction {
+            let known =
+                "SELECT 1 FROM \(captured.state) WHERE id = ?1 UNION ALL SELECT 1 FROM \(captured.sent) WHERE id = ?1"
+            if try file.database.value(known, [key]) != nil { return false }
+            let account = try SessionRecord(database: file.database).account?.syncID
+            try RowOwners(database: file.database).record(owner == account ? nil : owner, of: key, captured)
+            return true
+        }
+    }
+}

@@ -1,0 +1,138 @@
+import Foundation
+
+/// What becomes of the app's rows when a file is detached from its account.
+public enum DetachedRows: Int64, Sendable {
+    /// They are removed from the synced tables, as for the next user of the device; the account has them at the server.
+    case remove = 1
+    /// They stay, as rows of no account: the next account that the file is attached to adopts them.
+    case keep = 2
+}
+
+extension Weir {
+    /// Ends the file's attachment to its account, as when the user logs out; afterwards it can be attached to another one.
+    ///
+    /// Syncing ends, and so does what the file knows of the account: it is another device from then on. An app that keeps a file for each
+    /// account closes it instead, and need not pull everything again when the user comes back.
+    ///
+    /// - Parameters:
+    ///   - rows: what becomes of the rows of the synced tables.
+    ///   - discardingUnsent: also edits that the server does not have are dropped, and those that it has not stored.
+    /// - Throws: `WeirError.unsent` if there are such edits, unless they are to be discarded: then nothing was changed, or only rows that the
+    ///   server has are gone and come again with the next session. `WeirError.inUse` if another process syncs the file. `WeirError`. It can be
+    ///   repeated, also in another process after this one was killed.
+    public func detach(_ rows: DetachedRows = .remove, discardingUnsent: Bool = false) async throws {
+        isStarted = false
+        await stopRunner()
+        await endSession()
+        let file = try openFile
+        let record = SessionRecord(database: file.database)
+        guard try record.account != nil else { throw WeirError.notAttached }
+        let lease = Lease(holder: UUID().uuidString)
+        let now = attachment?.options.now ?? { Date() }
+        do {
+            try lease.take(in: file.database, now: now())
+        } catch is LeaseHeld {
+            throw WeirError.inUse
+        }
+        let detaching = Detaching(file: file, rows: rows, discardsUnsent: discardingUnsent)
+        do {
+            try file.foldLogs()
+            try detaching.begin()
+            while try detaching.removeNextRows() {
+                // The app's calls of Weir, and its writes, come in between.
+                await Task.yield()
+                guard try openFile === file else { throw CancellationError() }
+                try lease.take(in: file.database, now: now())
+            }
+            try detaching.end()
+        } catch {
+            try lease.release(in: file.database)
+            throw error
+        }
+        attachment = nil
+        changes.update { $0 += 1 }
+        statuses.update { $0 = SyncStatus() }
+    }
+}
+
+/// Removes what a file knows of an account, in transactions of some milliseconds.
+package struct Detaching {
+    private let file: ClientFile
+    private let rows: DetachedRows
+    private let discardsUnsent: Bool
+
+    private static let slice = 1000
+
+    package init(file: ClientFile, rows: DetachedRows, discardsUnsent: Bool) {
+        (self.file, self.rows, self.discardsUnsent) = (file, rows, discardsUnsent)
+    }
+
+    private var database: Database { file.database }
+
+    /// If the process is killed from now on, everything is pulled again, should the app sync instead of repeating the call.
+    package func begin() throws {
+        try database.transaction {
+            try requireNothingUnsent()
+            try Vector(database: database).forget()
+        }
+    }
+
+    /// - Returns: whether others follow.
+    package func removeNextRows() throws -> Bool {
+        if rows == .keep { return false }
+        try file.foldLogs()
+        return try file.applying { _ in
+            for table in file.tables { try LogFolding(table: table).fold(in: database) }
+            // The app may have written meanwhile.
+            try requireNothingUnsent()
+            for table in file.tables {
+                let removed = try database.run(
+                    """
+                    DELETE FROM \(table.quotedName) WHERE \(table.quotedKey) IN
+                    (SELECT \(table.quotedKey) FROM \(table.quotedName) LIMIT \(Self.slice))
+                    """)
+                if removed > 0 { return true }
+            }
+            return false
+        }
+    }
+
+    /// Forgets the account, in one transaction.
+    package func end() throws {
+        try file.foldLogs()
+        try file.applying { _ in
+            for table in file.tables { try LogFolding(table: table).fold(in: database) }
+            try requireNothingUnsent()
+            for table in try database.map("SELECT number FROM weir_table", [], { Int($0.integer(at: 0)) }) {
+                for side in [CapturedTable.edit(table), CapturedTable.sent(table), CapturedTable.state(table)] {
+                    try database.run("DELETE FROM \(side)")
+                }
+            }
+            for table in [
+                "batch", "key_change", "vector", "parked", "held", "aside", "removed", "orphan", "owner", "grant",
+                "backfill",
+            ] {
+                try database.run("DELETE FROM weir_\(table)")
+            }
+            try database.run("DELETE FROM weir_meta WHERE key NOT IN ('format', 'last_batch')")
+            try database.run("UPDATE weir_table SET incomplete = 0")
+        }
+        file.serverSchema = nil
+    }
+
+    private func requireNothingUnsent() throws {
+        if discardsUnsent { return }
+        let tables = try database.map("SELECT number FROM weir_table") { Int($0.integer(at: 0)) }
+        let pending = try tables.reduce(0) { count, table in
+            let edits = try database.integer(
+                """
+                SELECT (SELECT count(*) FROM \(CapturedTable.edit(table)))
+                + (SELECT count(*) FROM \(CapturedTable.sent(table)))
+                """)
+            return count + Int(edits ?? 0)
+        }
+        let held = Int(try database.integer("SELECT count(*) FROM (SELECT DISTINCT tbl, id FROM weir_held)") ?? 0)
+        let kept = Int(try database.integer("SELECT count(*) FROM weir_aside") ?? 0)
+        if pending + held + kept > 0 { throw WeirError.unsent(rows: pending + held, keptEdits: kept) }
+    }
+}

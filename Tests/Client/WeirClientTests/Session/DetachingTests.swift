@@ -1,0 +1,154 @@
+import Foundation
+import Synchronization
+import TestResources
+import Testing
+import WeirClient
+
+/// Logging out, and another account on the same file.
+@Suite struct DetachingTests {
+    private func synced(_ server: ContractServer) async throws -> Device {
+        let device = try await Device()
+        try await device.attach(server)
+        try device.run("INSERT INTO item VALUES ('a', 'A', NULL), ('b', 'B', NULL)")
+        try await device.weir.sync()
+        return device
+    }
+
+    /// Another account's server.
+    private func otherServer() -> ContractServer {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.syncID = "xyz" }
+        server.write("item", "x", ["title": "X"])
+        return server
+    }
+
+    private func attach(_ device: Device, _ account: String, _ server: ContractServer) async throws -> AttachOutcome {
+        try await device.weir.attach(account, server: Device.url, options: Device.options(server))
+    }
+
+    @Test func aFileIsAttachedToAnotherAccountAfterItWasDetached() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        await #expect(throws: WeirError.otherAccount(attached: "abc")) {
+            try await attach(device, "xyz", otherServer())
+        }
+        try await device.weir.detach()
+        #expect(try device.rows().isEmpty)
+        #expect(device.weir.currentStatus.lastSuccess == nil && !device.weir.currentStatus.isComplete)
+        await #expect(throws: WeirError.notAttached) { try await device.weir.sync() }
+        let other = otherServer()
+        #expect(try await attach(device, "xyz", other) == .usedRemote)
+        try await device.weir.sync()
+        #expect(try device.rows() == ["x X -"])
+        try device.run("INSERT INTO item VALUES ('y', 'Y', NULL)")
+        try await device.weir.sync()
+        // Nothing of it was sent to the first account, nor its deletions.
+        #expect(server.live.count == 2)
+        #expect(other.live.map { $0.prefix(6) } == ["item x", "item y"])
+        // And back again, as a new device.
+        try await device.weir.detach()
+        #expect(try await attach(device, "abc", server) == .usedRemote)
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a A -", "b B -"])
+    }
+
+    @Test func rowsThatAreKeptBecomeTheNextAccounts() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        try await device.weir.detach(.keep)
+        #expect(try device.rows() == ["a A -", "b B -"])
+        let other = otherServer()
+        #expect(try await attach(device, "xyz", other) == .usedRemote)
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a A -", "b B -", "x X -"])
+        #expect(other.live.count == 3)
+    }
+
+    @Test func itIsRefusedWhileEditsAreUnsentOrKept() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        try device.run("UPDATE item SET title = 'mine' WHERE id = 'a'")
+        await #expect(throws: WeirError.unsent(rows: 1, keptEdits: 0)) { try await device.weir.detach() }
+        // Also one that is being sent.
+        try await device.attach(FaultyTransport(server, .lostAnswer, at: 0))
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        await #expect(throws: WeirError.unsent(rows: 1, keptEdits: 0)) { try await device.weir.detach() }
+        #expect(try device.rows() == ["a mine -", "b B -"])
+        server.state.withLock { $0.policy = "checkBase" }
+        server.write("item", "b", ["title": "theirs"])
+        try device.run("UPDATE item SET title = 'mine' WHERE id = 'b'")
+        try await device.attach(server)
+        try await device.weir.sync()
+        await #expect(throws: WeirError.unsent(rows: 0, keptEdits: 1)) { try await device.weir.detach() }
+        try await device.weir.detach(discardingUnsent: true)
+        #expect(try device.rows().isEmpty)
+        #expect(try await device.weir.keptEdits().isEmpty)
+        await #expect(throws: WeirError.notAttached) { try await device.weir.detach() }
+    }
+
+    @Test func aFileThatAnotherProcessSyncsIsNotDetached() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        let lease = Lease(holder: "another", process: 1)
+        try lease.take(in: device.database, now: Date())
+        await #expect(throws: WeirError.inUse) { try await device.weir.detach() }
+        try lease.release(in: device.database)
+        try await device.weir.detach()
+        #expect(try device.rows().isEmpty)
+    }
+
+    @Test func aDeviceThatIsKilledWhileItIsDetachedLosesNothing() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        let snapshots = StatementSnapshots(path: device.folder.file()) {}
+        try await device.restart()
+        try await device.attach(server)
+        try await device.weir.detach()
+        await device.weir.close()
+        snapshots.stop()
+        #expect(snapshots.count >= 3)
+        for number in 0..<snapshots.count {
+            let comment = Comment("killed at state \(number) of \(snapshots.count)")
+            for isRepeated in [true, false] {
+                let killed = try await Device(copying: { try snapshots.write(number, to: $0) })
+                var options = Device.options(server)
+                options.now = { Date(timeIntervalSinceNow: 2 * Lease.duration) }
+                if isRepeated {
+                    try await killed.weir.attach("abc", server: Device.url, options: options)
+                    try await killed.weir.detach()
+                    #expect(try killed.rows().isEmpty, comment)
+                } else {
+                    try await killed.weir.attach("abc", server: Device.url, options: options)
+                    try await killed.weir.sync()
+                    #expect(try killed.rows() == ["a A -", "b B -"], comment)
+                }
+                #expect(server.live.count == 2, comment)
+            }
+        }
+    }
+
+    @Test func manyRowsAreRemovedInSlicesBetweenWhichAnEditEndsIt() async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.pageRows = 10_000 }
+        for number in 0..<3000 { server.write("item", "\(number)", ["title": "T"]) }
+        let device = try await Device()
+        try await device.attach(server)
+        try await device.weir.sync()
+        await device.weir.close()
+        let file = try ClientFile(path: device.folder.file(), tables: ["item"])
+        let detaching = Detaching(file: file, rows: .remove, discardsUnsent: false)
+        try detaching.begin()
+        #expect(try detaching.removeNextRows())
+        #expect(try device.rows("SELECT count(*) FROM item") == ["2000"])
+        try device.run("INSERT INTO item VALUES ('mine', 'M', NULL)")
+        #expect(throws: WeirError.unsent(rows: 1, keptEdits: 0)) { try detaching.removeNextRows() }
+        #expect(throws: WeirError.unsent(rows: 1, keptEdits: 0)) { try detaching.end() }
+        file.database.close()
+        try await device.restart()
+        // The account is as it was: everything comes again.
+        try await device.attach(server)
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT count(*) FROM item") == ["3001"])
+        #expect(server.live.count == 3001)
+    }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import Synchronization
+import Testing
+import WeirClient
+
+/// Rows that the app adds for owners to whom the account is linked.
+@Suite struct OwnerTests {
+    private static let tables = [
+        "list": ["name": "text"], "item": ["title": "text", "list": "text"], "mark": ["item": "text"],
+    ]
+    private static let sql = """
+        CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, name TEXT);
+        CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, title TEXT, list TEXT REFERENCES list ON DELETE CASCADE);
+        CREATE TABLE mark (id TEXT PRIMARY KEY NOT NULL, item TEXT REFERENCES item)
+        """
+
+    /// A device that has a list of its own and one of another owner.
+    private func scene(access: Access = .write) async throws -> (ContractServer, Device) {
+        let server = ContractServer(Self.tables)
+        server.state.withLock { ($0.links, $0.linkAccess) = (["xyz"], access) }
+        server.write("list", "own", ["name": "L"])
+        server.write("list", "theirs", ["name": "T"], owner: "xyz")
+        let device = try await Device(Self.sql, tables: ["mark", "item", "list"])
+        try await device.attach(server)
+        try await device.weir.sync()
+        return (server, device)
+    }
+
+    private func owners(_ server: ContractServer) -> [String: String] {
+        server.state.withLock { $0.rows.mapValues { $0.owner ?? "abc" } }
+    }
+
+    @Test func aNewRowBelongsToTheOwnerOfTheRowThatItReferences() async throws {
+        let (server, device) = try await scene()
+        try device.run(
+            """
+            INSERT INTO item VALUES ('a', 'A', 'own'), ('b', 'B', 'theirs'), ('c', 'C', NULL);
+            INSERT INTO mark VALUES ('m', 'b'), ('n', 'a')
+            """)
+        try await device.weir.sync()
+        #expect(
+            owners(server) == [
+                "list own": "abc", "list theirs": "xyz", "item a": "abc", "item b": "xyz", "item c": "abc",
+                "mark m": "xyz", "mark n": "abc",
+            ])
+        #expect(try await device.weir.keptEdits().isEmpty)
+        // Later changes are the owner's, too.
+        try device.run("UPDATE item SET title = 'B2' WHERE id = 'b'; DELETE FROM mark WHERE id = 'm'")
+        try await device.weir.sync()
+        #expect(server.live.contains(#"item b {"list":"theirs","title":"B2"} 2"#))
+        #expect(!server.live.contains { $0.hasPrefix("mark m") })
+        #expect(try device.rows("SELECT tbl FROM weir_owner").isEmpty)
+    }
+
+    @Test func aRowBesideThoseThatMayOnlyBeReadIsTheAccounts() async throws {
+        let (server, device) = try await scene(access: .read)
+        #expect(
+            device.weir.currentStatus.owners
+                == [Owner(syncID: "abc", access: .write), Owner(syncID: "xyz", access: .read)])
+        try device.run("INSERT INTO item VALUES ('b', 'B', 'theirs')")
+        try await device.weir.sync()
+        #expect(owners(server)["item b"] == "abc")
+    }
+
+    @Test func theAppCanSayWhoseANewRowIs() async throws {
+        let (server, device) = try await scene()
+        try device.run(
+            "INSERT INTO list VALUES ('new', 'N'); INSERT INTO item VALUES ('a', 'A', 'new'), ('b', 'B', 'theirs')")
+        #expect(try await device.weir.setOwner("xyz", of: "list", .text("new")))
+        #expect(try await device.weir.setOwner("abc", of: "ITEM", .text("b")))
+        try await device.weir.sync()
+        #expect(owners(server)["list new"] == "xyz")
+        #expect(owners(server)["item a"] == "xyz")
+        #expect(owners(server)["item b"] == "abc")
+        // What was sent keeps its owner.
+        #expect(try await device.weir.setOwner(nil, of: "list", .text("new")) == false)
+        await #expect(throws: WeirError.self) { try await device.weir.setOwner(nil, of: "other", .null) }
+    }
+
+    @Test func theOwnerIsRememberedWhileTheOutcomeIsNotKnown() async throws {
+        for fault in [Fault.lostRequest, .lostAnswer] {
+            let (server, device) = try await scene()
+            try device.run("INSERT INTO item VALUES ('b', 'B', 'theirs')")
+            try await device.attach(FaultyTransport(server, fault, at: 0))
+            await #expect(throws: SyncError.self) { try await device.weir.sync() }
+            // Its list is another one meanwhile.
+            try device.run("UPDATE item SET list = 'own'")
+            try await device.restart()
+            try await device.attach(server)
+            server.state.withLock { $0.refusal = "outcome_expired" }
+            try await device.weir.sync()
+            #expect(owners(server)["item b"] == "xyz")
+            #expect(server.live.contains { $0.hasPrefix(#"item b {"list":"own","title":"B"}"#) })
+            #expect(try await device.weir.keptEdits().isEmpty)
+        }
+    }
+
+    @Test func whatWasAddedForAnOwnerThatIsRevokedIsKeptAside() async throws {
+        let (server, device) = try await scene()
+        try device.run(
+            """
+            INSERT INTO item VALUES ('b', 'B', 'theirs'), ('own', 'O', 'own'); INSERT INTO mark VALUES ('m', 'b');
+            INSERT INTO list VALUES ('assigned', 'N')
+            """)
+        try await device.weir.setOwner("xyz", of: "list", .text("assigned"))
+        server.state.withLock { $0.links = [] }
+        try await device.pull(server)
+        #expect(device.weir.currentStatus.owners == [Owner(syncID: "abc", access: .write)])
+        try await device.weir.sync()
+        #expect(
+            try device.rows("SELECT id FROM item UNION ALL SELECT id FROM list UNION ALL SELECT id FROM mark") == [
+                "own", "own",
+            ])
+        let kept = try await device.weir.keptEdits()
+        #expect(
+            Set(kept.map { "\($0.table) \($0.key.string ?? "") \($0.code)" }) == [
+                "item b revoked", "mark m revoked", "list assigned revoked",
+            ])
+        #expect(kept.allSatisfy { $0.change.contains(#""syncId":"xyz""#) })
+        #expect(owners(server)["item b"] == nil)
+        #expect(try device.rows("SELECT tbl FROM weir_owner").isEmpty)
+    }
+}
