@@ -75,20 +75,17 @@ struct SQLiteNowDownload: Sendable {
 
 /// The JSON of one download, while rows are added to it.
 private struct SQLiteNowPage {
+    private static let operations: [StaticString] = ["INSERT", "UPDATE", "DELETE"]
+
     private(set) var count = 0
     private let schema: Schema
     private let spelling: SQLiteNowSpelling
-    /// The tables' names as JSON.
-    private let names: [[UInt8]]
+    /// How a change begins, by its table and operation; empty until the first one.
+    private var beginnings: [[UInt8]] = []
     private var writer = JSONWriter()
 
     init(_ schema: Schema, _ spelling: SQLiteNowSpelling) {
         (self.schema, self.spelling) = (schema, spelling)
-        names = schema.tables.map { table in
-            var name = JSONWriter()
-            name.value(table.name.lowercased())
-            return name.take()
-        }
         writer.beginObject()
         writer.name("changes")
         writer.beginArray()
@@ -104,11 +101,7 @@ private struct SQLiteNowPage {
     }
 
     private mutating func append(_ row: FaceRow) {
-        writer.beginObject()
-        writer.member("op", row.isDeleted ? "DELETE" : row.version == 1 ? "INSERT" : "UPDATE" as StaticString)
-        writer.name(spelling.name("tableName", "table_name"))
-        writer.raw(names[row.table])
-        writer.name("pk")
+        writeBeginning(of: row)
         row.writeID(to: &writer)
         writer.name(spelling.name("serverVersion", "server_version"))
         row.writeTimeStamp(to: &writer)
@@ -117,6 +110,22 @@ private struct SQLiteNowPage {
         writer.name(spelling.name("sourceId", "source_id"))
         if mayLeaveOut(row) { row.writeWriter(to: &writer) } else { writer.value("") }
         writer.endObject()
+    }
+
+    /// Writes everything up to the primary key, which is the same for most rows.
+    private mutating func writeBeginning(of row: FaceRow) {
+        let operation = row.isDeleted ? 2 : row.version == 1 ? 0 : 1
+        let index = row.table * Self.operations.count + operation
+        while beginnings.count <= index { beginnings.append([]) }
+        if beginnings[index].isEmpty {
+            var text = JSONWriter()
+            text.beginObject()
+            text.member("op", Self.operations[operation])
+            text.member(spelling.name("tableName", "table_name"), schema.tables[row.table].name.lowercased())
+            text.name("pk")
+            beginnings[index] = text.take()
+        }
+        writer.rawBeginning(beginnings[index])
     }
 
     /// Whether a client that leaves out the rows of its own source may leave out this one, if it is of that source.

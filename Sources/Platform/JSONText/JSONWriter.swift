@@ -190,6 +190,13 @@ package struct JSONWriter: Sendable {
 
     @inlinable package mutating func raw(_ json: [UInt8]) { raw(json.span) }
 
+    /// Writes the beginning of an object unchanged, up to the name of a member: the next value is the member's value.
+    package mutating func rawBeginning(_ json: [UInt8]) {
+        comma()
+        bytes.append(json.span)
+        needsComma = false
+    }
+
     // MARK: Parts
 
     @usableFromInline mutating func begin(_ bracket: UInt8) {

@@ -65,6 +65,32 @@ import Testing
         }
     }
 
+    /// After some rows it is assumed that all others are as large; those that are not are found in any case.
+    @Test(arguments: [(10, 300), (300, 10), (300, 300)])
+    func aWholeTableComesCompleteWhateverItsFirstRowsSuggest(first: Int, others: Int) async throws {
+        let world = World()
+        for number in 0..<200 {
+            let name = String(repeating: "x", count: number < 64 ? first : others)
+            try world.upload(
+                [.person("p\(number * 7919 % 1000)", name: name, by: "d1")], owner: "abc",
+                device: Device(caller: "abc", knowledgeID: "d1"))
+        }
+        try await withFanOut(world) {
+            $0.rowIndexes = true
+        } _: { service in
+            try await service.caughtUp(with: world)
+            let stored = world.stream(of: "abc")
+            let byID = stored.sorted { $0.key.id < $1.key.id }
+            let size = stored.map { world.json($0).utf8.count }.reduce(0, +)
+            let suggested = stored.prefix(64).map { world.json($0).utf8.count }.reduce(0, +) / 64 * 200
+            for maximum in [size - 1, size, size + 1, size * 2] {
+                let whole = size <= maximum && suggested <= maximum
+                try await service.expect(
+                    whole ? stored : byID, .whole(0), of: "abc", limit: 1000, maximumBytes: maximum, world)
+            }
+        }
+    }
+
     @Test(arguments: [1, 7, 1000]) func changesComeInTheOrderOfTheirTimeStamps(limit: Int) async throws {
         try await withListing { world, service in
             for table in [nil, 0, 1] {
@@ -189,13 +215,14 @@ private struct Row: Equatable {
 extension Service {
     /// Reads everything that a selection has, answer by answer, and compares it.
     fileprivate func expect(
-        _ expected: [OrderedRow], _ selection: StreamQuery.Selection, of owner: SyncID, limit: Int, _ world: World
+        _ expected: [OrderedRow], _ selection: StreamQuery.Selection, of owner: SyncID, limit: Int,
+        maximumBytes: Int = 1 << 20, _ world: World
     ) async throws {
         var rest: StreamQuery.Selection? = selection
         var found: [Row] = []
         while let next = rest {
-            let answer = try #require(
-                try await fanOut.rows(StreamQuery(of: owner, next, limit: limit), within: .zero))
+            let query = StreamQuery(of: owner, next, limit: limit, maximumBytes: maximumBytes)
+            let answer = try #require(try await fanOut.rows(query, within: .zero))
             #expect(answer.rows.count <= limit && answer.head == world.head(of: owner))
             found += answer.rows.map {
                 Row(

@@ -5,6 +5,7 @@ import HTTP
 import JSON
 import JSONText
 import SyncModel
+import Synchronization
 import Testing
 
 /// What a gateway does for every face, shown with one that submits what it is sent.
@@ -152,6 +153,15 @@ import Testing
         }
     }
 
+    /// An answer that fits one piece is the cheapest, and of one in pieces a slow client holds several.
+    @Test func theFirstPieceOfAnAnswerMayBeLargerThanTheOthers() async throws {
+        try await withFace { gateway in
+            let answer = try await gateway.exchange("GET", "/echo/pieces", headers: Self.device)
+            #expect(answer.status == 200 && answer.text == "123")
+            #expect(gateway.link.queries.map(\.maximumBytes) == [1 << 20, 512 << 10, 512 << 10])
+        }
+    }
+
     @Test func aSchemaThatAFaceCannotServeIsNamed() async throws {
         let faces = GatewayFaces([EchoFace(reserved: "pay")])
         #expect(faces.problem(with: TestGateway.schemas.newest!.schema) == "the face under /echo: pay is reserved")
@@ -164,7 +174,7 @@ import Testing
     }
 }
 
-/// A face that submits the array of changes that it is sent, atomically.
+/// A face that submits the array of changes that it is sent, atomically, and answers in pieces where it is asked for some.
 private struct EchoFace: Face {
     var reserved = ""
 
@@ -178,6 +188,17 @@ private struct EchoFace: Face {
 
     func respond(to request: FaceRequest, _ session: any FaceSession) async throws -> HTTPResponse {
         var writer = JSONWriter()
+        if request.parameters == ["pieces"] {
+            let count = Mutex(0)
+            return try await session.stream([]) {
+                _ = try await session.rows(.whole(0), limit: 1, leastHead: .zero)
+                let number = count.withLock { count in
+                    count += 1
+                    return count
+                }
+                return FacePiece(Array("\(number)".utf8), isLast: number == 3)
+            }
+        }
         if request.method == .get {
             writer.object { writer in
                 writer.member("device", "\(session.device.caller) \(session.device.knowledgeID)")

@@ -29,6 +29,7 @@ final class ScriptedLink: FanOutLink {
         var windows: [RowWindow?] = []
         var withins: [Duration] = []
         var pulls: [PagePull] = []
+        var queries: [StreamQuery] = []
         var pageCount: Int?
         var next = 0
         var subscribers: [Int: Subscriber] = [:]
@@ -108,6 +109,8 @@ final class ScriptedLink: FanOutLink {
     var windows: [RowWindow?] { state.withLock(\.windows) }
     var withins: [Duration] { state.withLock(\.withins) }
     var pulls: [PagePull] { state.withLock(\.pulls) }
+    /// The reads of rows by id or by time.
+    var queries: [StreamQuery] { state.withLock(\.queries) }
     var subscriberCount: Int { state.withLock(\.subscribers.count) }
 
     // MARK: FanOutLink
@@ -216,7 +219,10 @@ final class ScriptedLink: FanOutLink {
     }
 
     func rows(_ query: StreamQuery, within: Duration) async throws(FanOutError) -> StreamRows? {
-        StreamRows(head: state.withLock { $0.rows[query.owner]?.head ?? .zero })
+        state.withLock { state in
+            state.queries.append(query)
+            return StreamRows(head: state.rows[query.owner]?.head ?? .zero)
+        }
     }
 
     func subscribe(

@@ -36,9 +36,19 @@ struct JSONWriterTests {
                 }
                 writer.name("f")
                 writer.value(String("g"))
+                writer.name("h")
+                writer.array { writer in
+                    for number in 1...2 {
+                        writer.rawBeginning(Array(#"{"i":"#.utf8))
+                        writer.value(number)
+                        writer.endObject()
+                    }
+                }
             }
         }
-        let expected = #"{"a":1,"b":[true,null,[],{},0.5,"x",{"r":1},2,3,"aGk=",false],"c":{"d\"":"e"},"f":"g"}"#
+        let expected =
+            #"{"a":1,"b":[true,null,[],{},0.5,"x",{"r":1},2,3,"aGk=",false],"c":{"d\"":"e"},"f":"g","#
+            + #""h":[{"i":1},{"i":2}]}"#
         #expect(text == expected)
     }
 

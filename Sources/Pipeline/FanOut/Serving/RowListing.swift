@@ -12,6 +12,8 @@ struct RowListing {
     private let reader: FileReader
     private let limit: Int
     private var found: StreamRows
+    /// How many rows the answer must have to be of use; `nil` where any number is.
+    private var required: Int?
 
     init(_ query: StreamQuery, _ heads: OwnerHeads, _ reader: FileReader) {
         self.query = query
@@ -67,13 +69,14 @@ struct RowListing {
     private mutating func readWhole(_ table: Int) throws {
         let count = try count(of: table, atMost: limit + 1)
         if count <= limit {
+            required = count
             try readChanges(of: table, above: .zero, upTo: .maximum)
             if found.rest == nil {
                 guard found.rows.count == count else { throw disorder }
                 return
             }
             // It has more bytes than an answer may have.
-            found = StreamRows(head: heads.head)
+            (required, found) = (nil, StreamRows(head: heads.head))
         }
         try readTable(table, after: nil)
     }
@@ -213,6 +216,7 @@ struct RowListing {
         guard let timeStamp = TimeStamp(rawValue: row.timeStamp) else {
             throw StreamFailure.damaged("a row of owner \(heads.number) is damaged")
         }
+        if isHopeless { return false }
         return try statement.withBytes(at: 5) { json in
             let hasSpace = found.rows.count < limit && found.json.count + json.byteCount <= query.maximumBytes
             guard found.rows.isEmpty || hasSpace else { return false }
@@ -222,6 +226,15 @@ struct RowListing {
             return true
         }
     }
+
+    /// Whether the required rows are too large for one answer if all are as large as the first, so that little is read in vain.
+    private var isHopeless: Bool {
+        guard let required, found.rows.count == Self.sampleCount else { return false }
+        return found.json.count / Self.sampleCount * required > query.maximumBytes
+    }
+
+    /// As many rows as show how large others are.
+    private static let sampleCount = 64
 
     /// Verifies the row before a position in the index by id.
     private func checkBefore(_ table: Int, id: RowID?) throws {

@@ -93,10 +93,13 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         _ selection: StreamSelection, limit: Int, leastHead: TimeStamp
     ) async throws -> (rows: [FaceRow], rest: StreamSelection?, head: TimeStamp) {
         let deadline = handler.clock.now() + handler.configuration.outcomeWait
+        let isStreamed = reservationOfPieces.withLock { $0 != nil }
         let query = StreamQuery(
-            of: device.caller, selection, limit: limit, maximumBytes: Self.pageBytes, leastHead: leastHead)
-        let isReserved = reservation.withLock { $0 != nil } || reservationOfPieces.withLock { $0 != nil }
-        let reserved = isReserved ? nil : try await reserve(pages: 2, until: deadline)
+            of: device.caller, selection, limit: limit, maximumBytes: isStreamed ? Self.pieceBytes : Self.pageBytes,
+            leastHead: leastHead)
+        let isReserved = isStreamed || reservation.withLock { $0 != nil }
+        // The rows, and their text.
+        let reserved = isReserved ? nil : try await reserve(2 * Self.pageBytes, until: deadline)
         defer { withExtendedLifetime(reserved) {} }
         guard
             let found = try await handler.link.rows(query, within: handler.clock.remaining(until: deadline))
@@ -109,8 +112,8 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         return (rows, found.rest, found.head)
     }
 
-    private func reserve(pages count: Int, until deadline: Duration) async throws(Problem) -> ResponseReservation {
-        try await handler.reservePage(of: count * Self.pageBytes, for: caller, until: deadline)
+    private func reserve(_ bytes: Int, until deadline: Duration) async throws(Problem) -> ResponseReservation {
+        try await handler.reservePage(of: bytes, for: caller, until: deadline)
     }
 
     func isDrained(at timeStamp: TimeStamp) -> Bool {
@@ -120,8 +123,15 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         return rows.head == timeStamp
     }
 
-    /// The rows of one answer: those of a stream are sent while the next are read.
-    static var pageBytes: Int { 512 << 10 }
+    /// The size of the rows of an answer that is sent as a whole, and of the first piece of others.
+    ///
+    /// A thousand of a kilobyte: an answer in pieces costs up to half as much again, and of a whole table more than twice as much.
+    static var pageBytes: Int { 1 << 20 }
+
+    /// The size of the rows of each further piece, which are read while the one before is sent.
+    ///
+    /// A response keeps the space of three as long as its client reads.
+    static var pieceBytes: Int { 512 << 10 }
 
     func stream(
         _ headers: [HTTPField], _ next: @escaping @Sendable () async throws -> FacePiece
@@ -131,7 +141,9 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
             return HTTPResponse(status: 200, headers: headers, body: first.bytes, isCompressible: true)
         }
         // A piece in the connection's buffer, and the rows and the text of the next.
-        let reserved = try await reserve(pages: 3, until: handler.clock.now() + handler.configuration.outcomeWait)
+        let reserved = try await reserve(
+            max(first.bytes.count, Self.pieceBytes) + 2 * Self.pieceBytes,
+            until: handler.clock.now() + handler.configuration.outcomeWait)
         reservationOfPieces.withLock { $0 = reserved }
         let pieces = FacePieces(clock: handler.clock, patience: handler.configuration.keepAlive)
         return pieces.response(200, headers, first: first, next)
