@@ -1,6 +1,6 @@
-/// Whose the rows are that the server does not have yet. A row that it has is its owner's permanently.
+/// Whose the rows are that the server does not have yet.
 ///
-/// A new row is the account's, unless the app says otherwise (``Weir/setOwner(_:of:_:)``), or the row names a parent by a foreign key that is
+/// A row that it has is its owner's permanently. A new row is the account's, unless the app says otherwise (``Weir/setOwner(_:of:_:)``), or the row names a parent by a foreign key that is
 /// of a linked owner whose rows the account may write: an item that is added to somebody's list is the list's owner's.
 struct RowOwners {
     let database: Database
