@@ -236,6 +236,17 @@ let package = Package(
         // Client: The library for apps, which needs SQLite and Foundation alone.
         library("Client/WeirClient", ["CSQLite", "JSONText"]),
 
+        // Composition: The whole pipeline in one process, which the server and tests of apps have.
+        library(
+            "Composition/EmbeddedPipeline",
+            [
+                "AsyncPrimitives", "ChangeLog", "Commands", "Configuration", "Control", "CrudFace", "DeviceRegistry",
+                "Digest", "FanOut", "FanOutLink", "Gateway", "HTTP", "Ingest", "Metrics", "Observability",
+                "Operations", "Ordering", "OwnerFileStore", "PartitionSupervision", "RecordStore", "RestFace",
+                "SchemaFile", "ServiceLifecycle", "SQLiteChangeLog", "SQLiteDeviceRegistry", "SQLiteNowFace",
+                "SQLiteOwnerFileStore", "SQLiteRecordStore", "SyncModel", "SyncWire", "TokenKeys", "TrackerFace",
+            ]),
+
         // Assurance: Checking, simulating and measuring the pipeline.
         library(
             "Assurance/Verification",
@@ -275,18 +286,16 @@ let package = Package(
             ]),
         cLibrary("Assurance/CJobCapture"),
 
-        // The server and its commands: the only place that puts the parts together.
+        // The server and its commands.
         program(
             "weir",
             [
-                "AsyncPrimitives", "ChangeLog", "Commands", "Configuration", "Control", "CrudFace", "DeviceRegistry",
-                "Digest",
-                "FanOut", "FanOutLink", "Gateway", "HTTP", "Ingest", "JSON", "KafkaChangeLog", "Metrics",
-                "NetworkLink", "Observability", "Operations", "Ordering", "PartitionSupervision",
-                "OwnerFileStore", "PostgresDeviceRegistry", "PostgresOwnerFileStore", "PostgresRecordStore",
-                "RecordStore", "RestFace", "SchemaFile", "ServiceLifecycle", "SQLite", "SQLiteChangeLog",
-                "SQLiteDeviceRegistry", "SQLiteNowFace", "SQLiteOwnerFileStore", "SQLiteRecordStore", "SyncModel",
-                "SyncWire", "TokenKeys", "TrackerFace", "Verification", "WebTokens",
+                "AsyncPrimitives", "ChangeLog", "Commands", "Configuration", "Control", "DeviceRegistry",
+                "EmbeddedPipeline", "FanOut", "Gateway", "Ingest", "JSON", "KafkaChangeLog", "Metrics", "NetworkLink",
+                "Observability", "Operations", "Ordering", "OwnerFileStore", "PostgresDeviceRegistry",
+                "PostgresOwnerFileStore", "PostgresRecordStore", "RecordStore", "ServiceLifecycle", "SQLite",
+                "SQLiteChangeLog", "SQLiteRecordStore", "SyncModel", "SyncWire", "TokenKeys", "Verification",
+                "WebTokens",
             ]),
 
         // Tests, in the same folders; Conformance holds the suites that every adapter of a port passes, Support what tests share.

@@ -52,13 +52,25 @@ package final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authe
             await server.stop(patience: .zero)
             throw GatewayRefusal.reachableByOthers(address)
         }
+        startTasks()
+        logger.notice("The gateway listens", [.address: .text(bound)])
+        return bound
+    }
+
+    /// Starts without a server, for requests of this process alone.
+    ///
+    /// - Returns: what answers them.
+    package func startWithoutServer() -> any HTTPHandler {
+        startTasks()
+        return handler
+    }
+
+    private func startTasks() {
         tasks.withLock { tasks in
             tasks.append(Task { [handler] in await handler.sendKeepAlives() })
             tasks.append(Task { [handler] in await handler.writeDevices() })
             tasks.append(Task { [handler] in await handler.files?.collect(handler.clock) })
         }
-        logger.notice("The gateway listens", [.address: .text(bound)])
-        return bound
     }
 
     /// Accepts no new connections, ends long polls and event streams at once, waits up to `patience` for requests that

@@ -1,5 +1,6 @@
 import Commands
 import Configuration
+import EmbeddedPipeline
 
 /// `weir config` and `weir config-reference`.
 enum ConfigCommand {

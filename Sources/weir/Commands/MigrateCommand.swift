@@ -2,6 +2,7 @@ import ChangeLog
 import Commands
 import Configuration
 import Control
+import EmbeddedPipeline
 import KafkaChangeLog
 import Observability
 import PostgresRecordStore

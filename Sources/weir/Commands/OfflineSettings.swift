@@ -2,6 +2,7 @@ import ChangeLog
 import Commands
 import Configuration
 import Control
+import EmbeddedPipeline
 import Observability
 import Ordering
 import Verification

@@ -1,6 +1,6 @@
-import ChangeLog
 import Commands
 import Configuration
+import EmbeddedPipeline
 import FanOut
 import Gateway
 import Ingest
@@ -11,10 +11,7 @@ import Ordering
 import PostgresRecordStore
 import ServiceLifecycle
 
-/// A stage as a process of its own, on a log in Kafka.
-enum Role: String, Sendable, CaseIterable {
-    case gateway, ingest, ordering, fanout
-
+extension Role {
     /// What it does, for help.
     fileprivate var summary: String {
         switch self {
@@ -31,16 +28,6 @@ enum Role: String, Sendable, CaseIterable {
         case .gateway: [.history, .fanOuts, .gateway]
         case .ingest, .ordering: [.history, .stage(self)]
         case .fanout: [.history, .streams]
-        }
-    }
-
-    /// The topics without which the role cannot work, besides `control`.
-    var topics: [Topic] {
-        switch self {
-        case .gateway: [.uploads]
-        case .ingest: [.uploads, .changes]
-        case .ordering: [.changes, .ordered]
-        case .fanout: [.ordered]
         }
     }
 }

@@ -1,6 +1,8 @@
 import Commands
 import Configuration
+import EmbeddedPipeline
 import Operations
+import SyncModel
 
 /// `weir run`: the whole pipeline until SIGTERM or SIGINT.
 enum RunCommand {
@@ -39,9 +41,10 @@ enum RunCommand {
         return await ServiceRunner.run(settings.log, settings.operations, conditions: conditions) { process in
             switch settings.backend {
             case .embedded(let embedded):
+                let declared = try SchemaFiles.read(pipeline.schema, limits: stages.limits.limits.outcome)
                 try await process.serve { [logger = process.logger, monitoring = process.monitoring] _ in
                     try await EmbeddedBackend.open(
-                        embedded, pipeline, stages, logger: logger, monitoring: monitoring)
+                        embedded, pipeline, stages, declaring: declared, logger: logger, monitoring: monitoring)
                 } _: {
                     try $0.all(stages, data: pipeline.data)
                 }

@@ -1,6 +1,7 @@
 import ChangeLog
 import Commands
 import Configuration
+import EmbeddedPipeline
 import KafkaChangeLog
 import Observability
 

@@ -1,6 +1,7 @@
 import Commands
 import Configuration
 import Control
+import EmbeddedPipeline
 import FanOut
 import KafkaChangeLog
 import Observability

@@ -2,6 +2,7 @@ import AsyncPrimitives
 import ChangeLog
 import Control
 import DeviceRegistry
+import EmbeddedPipeline
 import KafkaChangeLog
 import Observability
 import OwnerFileStore

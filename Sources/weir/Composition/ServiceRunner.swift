@@ -1,6 +1,7 @@
 import AsyncPrimitives
 import ChangeLog
 import Commands
+import EmbeddedPipeline
 import Glibc
 import Observability
 import Operations

@@ -1,5 +1,6 @@
 import AsyncPrimitives
 import ChangeLog
+import EmbeddedPipeline
 import Glibc
 import SQLite
 import SQLiteChangeLog

@@ -1,5 +1,6 @@
 import Commands
 import Configuration
+import EmbeddedPipeline
 import FanOut
 import Gateway
 import Ingest
@@ -76,26 +77,6 @@ enum BackendSettings: Sendable {
     }
 }
 
-/// Log and tables in the SQLite files of one folder.
-struct EmbeddedSettings: Sendable {
-    private(set) var folder: String
-    var changeLog: SQLiteChangeLogConfiguration
-    var store: SQLiteRecordStoreConfiguration
-
-    init(_ reader: ConfigurationReader) {
-        folder = reader.read(\PipelineConfiguration.data)
-        changeLog = reader.read()
-        store = reader.read()
-        move(to: folder)
-    }
-
-    mutating func move(to folder: String) {
-        self.folder = folder
-        changeLog.path = folder + "/log.db"
-        store.path = folder + "/tables.db"
-    }
-}
-
 /// The log in Kafka and the tables in Postgres.
 struct ClusterSettings: Sendable {
     var kafka: KafkaChangeLogConfiguration
@@ -123,27 +104,5 @@ struct ClusterSettings: Sendable {
         settings.files = files
         settings.devices = postgres.map { DeviceRegistrySettings(postgres: $0, gateway) }
         return settings
-    }
-}
-
-/// The settings of all stages.
-struct StageSettings: Sendable {
-    var limits: LimitsConfiguration
-    var gateway: GatewayConfiguration
-    var authentication: AuthenticationConfiguration
-    var ingest: IngestConfiguration
-    var ordering: OrderingConfiguration
-    var fanOut: FanOutConfiguration
-    var faces: FacesConfiguration
-
-    init(_ reader: ConfigurationReader) {
-        limits = reader.read()
-        gateway = reader.read()
-        authentication = reader.read()
-        ingest = reader.read()
-        ordering = reader.read()
-        faces = reader.read()
-        fanOut = faces.applied(to: reader.read())
-        fanOut.directory = reader.read(\PipelineConfiguration.data)
     }
 }

@@ -10,7 +10,7 @@ import SyncModel
 import SyncWire
 
 /// The log, the history and the tables that the stages of a process work on: files of one folder, or Kafka and Postgres.
-protocol Backend: Sendable {
+package protocol Backend: Sendable {
     associatedtype Log: PrunableLog
     associatedtype Tables: RecordStore
 
@@ -47,12 +47,12 @@ protocol Backend: Sendable {
 }
 
 extension Backend {
-    var partitions: [Int] { Array(0..<control.history.partitions) }
+    package var partitions: [Int] { Array(0..<control.history.partitions) }
 }
 
 extension History {
     /// Proposes a new history, with an epoch of its own: 16 random bytes in hexadecimal.
-    static func new(
+    package static func new(
         _ pipeline: PipelineConfiguration, for log: some ChangeLog, partitions: Int, shards: Int = 1
     ) -> History {
         // Larger messages cannot be read, whatever the log accepts.
@@ -67,7 +67,7 @@ extension History {
     /// Proposes a history for topics that exist.
     ///
     /// - Throws: where the settings name another number of partitions than the topics have.
-    static func proposed(
+    package static func proposed(
         _ pipeline: PipelineConfiguration, for log: some ChangeLog, shards: Int
     ) throws -> History {
         if let partitions = pipeline.partitions, partitions != log.partitionCount {

@@ -5,7 +5,7 @@ import SyncModel
 import Synchronization
 
 /// Logs the events of the fan-out's partitions, and keeps the readiness condition of their streams.
-final class FanOutMonitor: FanOutObserver {
+package final class FanOutMonitor: FanOutObserver {
     private struct State {
         var unready: Set<Int>
         /// The `damaged` events by partition, until the rebuild shows whether there were rows to lose.
@@ -24,7 +24,7 @@ final class FanOutMonitor: FanOutObserver {
     /// Set while the state is locked, so that the last change is set last.
     private let condition: ReadinessCondition
 
-    init(partitions: [Int], logger: Logger, condition: ReadinessCondition) {
+    package init(partitions: [Int], logger: Logger, condition: ReadinessCondition) {
         self.partitions = Set(partitions)
         state = Mutex(State(unready: Set(partitions)))
         self.logger = logger
@@ -36,14 +36,14 @@ final class FanOutMonitor: FanOutObserver {
     /// - Parameters:
     ///   - passed: gets the record up to which uploads can be pulled.
     ///   - ready: gets the partitions that serve, whenever they change.
-    func handle(
+    package func handle(
         passed: @escaping @Sendable (UploadReference) -> Void,
         ready: @escaping @Sendable (Set<Int>) -> Void = { _ in }
     ) {
         handlers.withLock { $0 = Handlers(passed: passed, ready: ready) }
     }
 
-    func record(_ event: FanOutEvent, partition: Int) {
+    package func record(_ event: FanOutEvent, partition: Int) {
         log(event, partition: partition)
         switch event {
         case .ready: change { $0.remove(partition) }
@@ -52,10 +52,10 @@ final class FanOutMonitor: FanOutObserver {
         }
     }
 
-    func passed(_ upload: UploadReference) { handlers.withLock(\.passed)(upload) }
+    package func passed(_ upload: UploadReference) { handlers.withLock(\.passed)(upload) }
 
     /// Returns when every partition serves.
-    func untilReady() async throws { try await condition.untilReady() }
+    package func untilReady() async throws { try await condition.untilReady() }
 
     /// A stream that must be rebuilt is worth a warning, unless the rebuild finds no rows: at the first start of a history
     /// there are no files.
@@ -89,4 +89,4 @@ final class FanOutMonitor: FanOutObserver {
 }
 
 /// Partitions as messages list them: `0, 3, 4`.
-func list(_ partitions: Set<Int>) -> String { partitions.sorted().map(String.init).joined(separator: ", ") }
+package func list(_ partitions: Set<Int>) -> String { partitions.sorted().map(String.init).joined(separator: ", ") }

@@ -18,17 +18,17 @@ import ServiceLifecycle
 import SyncModel
 
 /// Log and tables in SQLite files of one folder, which is locked.
-struct EmbeddedBackend: Backend {
-    let log: SQLiteChangeLog
-    let control: ControlTopic
-    let tables: SQLiteRecordStore
-    let devices: any DeviceRegistry
-    let files: (any OwnerFileStore)?
-    let keep: Duration
+package struct EmbeddedBackend: Backend {
+    package let log: SQLiteChangeLog
+    package let control: ControlTopic
+    package let tables: SQLiteRecordStore
+    package let devices: any DeviceRegistry
+    package let files: (any OwnerFileStore)?
+    package let keep: Duration
     private let folder: DataFolder
 
-    let startLimit: Duration = .seconds(3600)
-    let reportsFailures = false
+    package let startLimit: Duration = .seconds(3600)
+    package let reportsFailures = false
 
     /// Why the settings do not fit a process with all roles.
     private struct Failure: Error, CustomStringConvertible {
@@ -36,12 +36,12 @@ struct EmbeddedBackend: Backend {
     }
 
     /// Opens log and tables, creates the history in an empty log and registers the schema version.
-    static func open(
-        _ settings: EmbeddedSettings, _ pipeline: PipelineConfiguration, _ stages: StageSettings, logger: Logger,
-        monitoring: Monitoring
+    ///
+    /// - Parameter declared: the tables of the newest schema version.
+    package static func open(
+        _ settings: EmbeddedSettings, _ pipeline: PipelineConfiguration, _ stages: StageSettings,
+        declaring declared: [Table], logger: Logger, monitoring: Monitoring
     ) async throws -> EmbeddedBackend {
-        let declared = try SchemaFiles.read(
-            pipeline.schema, limits: stages.limits.limits.outcome)
         let folder = try DataFolder(path: settings.folder)
         try DataFolder.refuse(tables: settings.store.path, withoutLog: settings.changeLog.path)
         var changeLog = settings.changeLog
@@ -96,72 +96,29 @@ struct EmbeddedBackend: Backend {
             path: settings.folder + "/files.db", epoch: epoch, limits: limits)
     }
 
-    func addMonitoring(to monitoring: Monitoring) {
+    package func addMonitoring(to monitoring: Monitoring) {
         monitoring.liveness.add(Watchdog("log") { [log] in await log.beat() })
         monitoring.liveness.add(Watchdog("tables") { [tables] in await tables.beat() })
         monitoring.metrics.collect { [log] samples in samples.set(.logQueueBytes, log.queuedBytes) }
     }
 
-    func services(for topics: [Topic], _ monitoring: Monitoring, _ logger: Logger) -> [ServiceGroup.Member] { [] }
+    package func services(for topics: [Topic], _ monitoring: Monitoring, _ logger: Logger) -> [ServiceGroup.Member] {
+        []
+    }
 
-    func service(
+    package func service(
         of role: Role, _ monitoring: Monitoring, _ logger: Logger, run: @escaping @Sendable () async throws -> Void
     ) -> CancelledService {
         CancelledService(run)
     }
 
-    func recordPassed(_ upload: UploadReference) {}
+    package func recordPassed(_ upload: UploadReference) {}
 
-    func close() async throws {
+    package func close() async throws {
         await files?.close()
         await devices.close()
         await tables.close()
         try await log.close()
-    }
-}
-
-/// A data folder whose process has stopped, for commands that work on its log: locked, so that no process starts
-/// meanwhile.
-struct StoppedFolder: Sendable {
-    let log: SQLiteChangeLog
-    let control: ControlTopic
-    let settings: EmbeddedSettings
-    private let folder: DataFolder
-
-    /// Opens the log for a body, and closes it afterwards.
-    static func with<Value: Sendable>(
-        _ settings: EmbeddedSettings, _ body: (StoppedFolder) async throws -> Value
-    ) async throws -> Value {
-        let folder = try DataFolder(existing: settings.folder)
-        let log = try await SQLiteChangeLog(settings.changeLog)
-        let result = await Result.capturing {
-            let control = try await ControlTopic.existing(in: log)
-            return try await body(StoppedFolder(log: log, control: control, settings: settings, folder: folder))
-        }
-        try await log.close()
-        return try result.get()
-    }
-
-    /// Opens tables of the log's history for a body, and closes them afterwards.
-    func withTables<Value: Sendable>(
-        at path: String, _ body: (SQLiteRecordStore) async throws -> Value
-    ) async throws -> Value {
-        try await SQLiteRecordStore.with(settings.store.with(\.path, path), control, body)
-    }
-}
-
-extension SQLiteRecordStore {
-    /// Opens and prepares tables for a body, and closes them afterwards.
-    static func with<Value: Sendable>(
-        _ configuration: SQLiteRecordStoreConfiguration, _ control: ControlTopic,
-        _ body: (SQLiteRecordStore) async throws -> Value
-    ) async throws -> Value {
-        let tables = try await open(configuration)
-        let result = await Result.capturing {
-            try await tables.prepare(control.schemas, epoch: control.history.epoch)
-            return try await body(tables)
-        }
-        await tables.close()
-        return try result.get()
+        folder.unlock()
     }
 }

@@ -8,8 +8,8 @@ import SQLiteNowFace
 import TrackerFace
 
 /// The protocols that a gateway speaks beside the client contract (docs/faces).
-struct FacesConfiguration: ConfigurationComponent {
-    enum Name: String, Sendable, CaseIterable {
+package struct FacesConfiguration: ConfigurationComponent {
+    package enum Name: String, Sendable, CaseIterable {
         case crud
         case rest
         case sqlitenow
@@ -17,13 +17,15 @@ struct FacesConfiguration: ConfigurationComponent {
     }
 
     private var names: [String] = []
-    private(set) var enabled: [Name] = []
+    package private(set) var enabled: [Name] = []
     /// Empty: any.
     private var schemaName = ""
     private var fileBytes = 256 << 20
     private var totalFileBytes = 16 << 30
 
-    static var settings: [Setting<Self>] {
+    package init() {}
+
+    package static var settings: [Setting<Self>] {
         Setting(
             "faces", \.names, .list(counts: 0...Name.allCases.count),
             "Other protocols that gateways speak (docs/faces): \(Name.allCases.map(\.rawValue).joined(separator: ", ")). "
@@ -40,7 +42,7 @@ struct FacesConfiguration: ConfigurationComponent {
         )
     }
 
-    mutating func validate(_ context: ValidationContext<Self>) throws(ConfigurationProblem) {
+    package mutating func validate(_ context: ValidationContext<Self>) throws(ConfigurationProblem) {
         for name in names {
             guard let face = Name(rawValue: name) else {
                 throw context.problem(with: \.names, "\"\(name)\" is no face")
@@ -50,10 +52,10 @@ struct FacesConfiguration: ConfigurationComponent {
         }
     }
 
-    var faces: GatewayFaces { GatewayFaces(enabled.map(face), maximumFileBytes: fileBytes) }
+    package var faces: GatewayFaces { GatewayFaces(enabled.map(face), maximumFileBytes: fileBytes) }
 
     /// `nil` where no files are kept.
-    var files: OwnerFileLimits? {
+    package var files: OwnerFileLimits? {
         enabled.contains(.tracker) && fileBytes > 0 ? OwnerFileLimits(totalBytes: totalFileBytes) : nil
     }
 
@@ -67,7 +69,7 @@ struct FacesConfiguration: ConfigurationComponent {
     }
 
     /// The fan-out's settings with what the faces need of streams.
-    func applied(to fanOut: FanOutConfiguration) -> FanOutConfiguration {
+    package func applied(to fanOut: FanOutConfiguration) -> FanOutConfiguration {
         var fanOut = fanOut
         fanOut.rowIndexes = !enabled.isEmpty
         return fanOut

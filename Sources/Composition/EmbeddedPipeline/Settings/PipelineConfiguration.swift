@@ -3,20 +3,22 @@ import Control
 import SyncModel
 
 /// What the whole process needs: where its data is, and what a new history is created with.
-struct PipelineConfiguration: ConfigurationComponent {
+package struct PipelineConfiguration: ConfigurationComponent {
     /// Where log and tables are.
-    enum Storage: String, Sendable, CaseIterable {
+    package enum Storage: String, Sendable, CaseIterable {
         case embedded, cluster
     }
 
-    var data = "weir-data"
-    var schema = ""
-    var storage = Storage.embedded
-    var partitions: Int?
-    var clock = TimeStampClock.logTime
-    var pieceBytes = 512 << 10
+    package var data = "weir-data"
+    package var schema = ""
+    package var storage = Storage.embedded
+    package var partitions: Int?
+    package var clock = TimeStampClock.logTime
+    package var pieceBytes = 512 << 10
 
-    static var settings: [Setting<Self>] {
+    package init() {}
+
+    package static var settings: [Setting<Self>] {
         Setting("data", \.data, .path, "Folder of the log, the tables and the streams; created when missing.")
         Setting(required: "schema", \.schema, .path, "The schema file: the tables that devices sync.")
         Setting(
@@ -36,10 +38,12 @@ struct PipelineConfiguration: ConfigurationComponent {
 }
 
 /// What a batch may hold.
-struct LimitsConfiguration: ConfigurationComponent {
-    var limits = SyncLimits()
+package struct LimitsConfiguration: ConfigurationComponent {
+    package var limits = SyncLimits()
 
-    static var settings: [Setting<Self>] {
+    package init() {}
+
+    package static var settings: [Setting<Self>] {
         Setting(
             "max-batch-bytes", \.limits.maxBatchBytes, .byteSize(in: 1024...(16 << 20)),
             "Size of a whole request, decompressed.")
@@ -66,7 +70,7 @@ struct LimitsConfiguration: ConfigurationComponent {
                 + "those of deleted rows; 0 for any size.")
     }
 
-    mutating func validate(_ context: ValidationContext<Self>) throws(ConfigurationProblem) {
+    package mutating func validate(_ context: ValidationContext<Self>) throws(ConfigurationProblem) {
         let (value, row) = (limits.outcome.maxValueBytes, limits.outcome.maxRowBytes)
         if value > row {
             throw context.problem(with: \.limits.outcome.maxRowBytes, "is \(row), less than max-value-bytes, \(value)")

@@ -1,18 +1,18 @@
 import Glibc
 
 /// The folder of a process's data, locked by one process at a time.
-final class DataFolder: Sendable {
+package final class DataFolder: Sendable {
     /// Why the folder cannot be used.
-    struct Failure: Error, CustomStringConvertible {
-        let description: String
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
     }
 
-    let path: String
+    package let path: String
     /// The lock file: the system releases the lock when the process ends, however it ends.
     private let descriptor: Int32
 
     /// Locks a folder that holds a log.
-    convenience init(existing path: String) throws(Failure) {
+    package convenience init(existing path: String) throws(Failure) {
         guard access(path + "/log.db", F_OK) == 0 else {
             throw Failure(description: "there is no log in \(path): \(Self.reason); name another with --data")
         }
@@ -22,7 +22,7 @@ final class DataFolder: Sendable {
     /// Creates the folder when it is missing, and locks it.
     ///
     /// - Parameter flag: the flag that sets another folder, for messages.
-    init(path: String, namedBy flag: String = "--data") throws(Failure) {
+    package init(path: String, namedBy flag: String = "--data") throws(Failure) {
         let advice = "name another with \(flag)"
         self.path = path
         if mkdir(path, 0o700) != 0, errno != EEXIST {
@@ -42,8 +42,11 @@ final class DataFolder: Sendable {
 
     deinit { close(descriptor) }
 
+    /// Releases the lock before the last reference is gone; nothing may use the folder any more.
+    package func unlock() { flock(descriptor, LOCK_UN) }
+
     /// Refuses tables without their log: a new log would start a new epoch, which the tables do not have.
-    static func refuse(tables: String, withoutLog log: String) throws(Failure) {
+    package static func refuse(tables: String, withoutLog log: String) throws(Failure) {
         guard access(log, F_OK) != 0, errno == ENOENT, access(tables, F_OK) == 0 else { return }
         throw Failure(
             description: "\(log) is missing while \(tables) is there: restore the log from the same backup as the "

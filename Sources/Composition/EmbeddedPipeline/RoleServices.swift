@@ -5,7 +5,6 @@ import FanOutLink
 import Gateway
 import HTTP
 import Ingest
-import NetworkLink
 import Observability
 import Operations
 import Ordering
@@ -14,13 +13,13 @@ import ServiceLifecycle
 import SyncModel
 
 /// The services of a process on one backend.
-struct RoleServices<B: Backend>: Sendable {
-    private let backend: B
-    private let monitoring: Monitoring
-    private let logger: Logger
-    private let stages: Stages<B.Log>
+package struct RoleServices<B: Backend>: Sendable {
+    package let backend: B
+    package let monitoring: Monitoring
+    package let logger: Logger
+    package let stages: Stages<B.Log>
 
-    init(_ backend: B, _ monitoring: Monitoring, _ logger: Logger) {
+    package init(_ backend: B, _ monitoring: Monitoring, _ logger: Logger) {
         self.backend = backend
         self.monitoring = monitoring
         self.logger = logger
@@ -32,8 +31,12 @@ struct RoleServices<B: Backend>: Sendable {
 
     /// All roles; the gateway uses the fan-out of the process.
     ///
-    /// - Parameter data: the folder to name in the log when requests can be sent.
-    func all(_ settings: StageSettings, data: String?) throws -> [ServiceGroup.Member] {
+    /// - Parameters:
+    ///   - data: the folder to name in the log when requests can be sent.
+    ///   - entrance: how requests reach the gateway.
+    package func all(
+        _ settings: StageSettings, data: String?, entrance: Entrance = .http()
+    ) throws -> [ServiceGroup.Member] {
         let backlog = stages.backlog(settings.gateway)
         let streams = fanOutMonitor(of: backend.partitions)
         streams.handle(passed: { recordPassed($0, backlog) })
@@ -47,72 +50,14 @@ struct RoleServices<B: Backend>: Sendable {
         ]
             + (try gateway(
                 settings.gateway, settings.limits, settings.authentication, settings.faces.faces, link: fanOut, backlog,
-                data: data,
-                startLimit: backend.startLimit
+                data: data, entrance: entrance, startLimit: backend.startLimit
             ) { try await streams.untilReady() })
     }
 
-    // Each topic's records are removed by the role that reads or writes the topic.
-
-    func ingest(_ settings: IngestConfiguration) -> [ServiceGroup.Member] {
-        backend.services(for: Role.ingest.topics, monitoring, logger) + [
-            retention(of: [.uploads, .deadLetters], floors: floors),
-            stage(.ingest, stages.ingest(settings).run),
-        ]
-    }
-
-    func ordering(_ settings: OrderingConfiguration) -> [ServiceGroup.Member] {
-        backend.services(for: Role.ordering.topics, monitoring, logger) + [
-            retention(of: [.ordered], floors: floors), stage(ordering: settings),
-        ]
-    }
-
-    /// A fan-out and the server of its link, which starts before the streams are open.
-    func fanOut(
-        _ settings: FanOutConfiguration, _ server: FanOutServerConfiguration, _ link: LinkConfiguration
-    ) throws -> [ServiceGroup.Member] {
-        let history = backend.control.history
-        let served = try settings.partitions.numbers(in: history)
-        let streams = fanOutMonitor(of: served)
-        let fanOut = stages.fanOut(settings, of: served, store: backend.tables, observer: streams)
-        let server = try FanOutServer(
-            server, link: link, serving: fanOut,
-            description: LinkDescription(epoch: history.epoch, partitions: history.partitions, ready: []),
-            logger: logger.labeled("link"), metrics: LinkMetrics(monitoring.metrics))
-        streams.handle(passed: { server.passed($0) }, ready: { server.setReady($0) })
-        return backend.services(for: Role.fanout.topics, monitoring, logger) + [
-            .init("fanout", CancelledService(fanOut.run)), .init("link", CancelledService(server.run)),
-        ]
-    }
-
-    /// A gateway and its link to the fan-outs.
-    func gateway(
-        _ settings: GatewayConfiguration, _ limits: LimitsConfiguration,
-        _ authentication: AuthenticationConfiguration, _ remote: RemoteFanOutConfiguration, _ link: LinkConfiguration,
-        _ faces: GatewayFaces
-    ) throws -> [ServiceGroup.Member] {
-        let backlog = stages.backlog(settings)
-        let condition = monitoring.conditions[.fanOuts]
-        let history = backend.control.history
-        try SizeLimits.check(limits.limits, in: history)
-        try SizeLimits.check(settings, limits.limits, link, in: history)
-        let fanOuts = try RemoteFanOut(
-            remote, link: link, epoch: history.epoch, partitions: history.partitions,
-            logger: logger.labeled("link"), metrics: LinkMetrics(monitoring.metrics),
-            passed: { recordPassed($0, backlog) },
-            unserved: { unserved in
-                guard !unserved.isEmpty else { return condition.setReady() }
-                condition.setUnready("no fan-out serves these partitions: \(list(unserved))")
-            })
-        return backend.services(for: Role.gateway.topics, monitoring, logger) + [
-            .init("link", CancelledService(fanOuts.run))
-        ] + (try gateway(settings, limits, authentication, faces, link: fanOuts, backlog, data: nil) {})
-    }
-
-    private func gateway(
+    package func gateway(
         _ settings: GatewayConfiguration, _ limits: LimitsConfiguration,
         _ authentication: AuthenticationConfiguration, _ faces: GatewayFaces, link: some FanOutLink,
-        _ backlog: UploadBacklog, data: String?,
+        _ backlog: UploadBacklog, data: String? = nil, entrance: Entrance = .http(),
         startLimit: Duration = .seconds(60), canServe: @escaping @Sendable () async throws -> Void
     ) throws -> [ServiceGroup.Member] {
         if let schema = backend.control.schemas.newest?.schema, let problem = faces.problem(with: schema) {
@@ -127,25 +72,25 @@ struct RoleServices<B: Backend>: Sendable {
         monitoring.reloads.add { gateway.checkCertificate() }
         if backend.reportsFailures { monitoring.readiness.addProbe("uploads") { gateway.uploadFailure } }
         let runner = GatewayRunner(
-            gateway: gateway, condition: monitoring.conditions[.gateway],
+            gateway: gateway, entrance: entrance, condition: monitoring.conditions[.gateway],
             scheme: settings.server.tls == nil ? "http" : "https", data: data, logger: logger, canServe: canServe)
         return authentication.services + [.init("gateway", runner, startLimit: startLimit)]
     }
 
-    private func stage(ordering settings: OrderingConfiguration) -> ServiceGroup.Member {
+    package func stage(ordering settings: OrderingConfiguration) -> ServiceGroup.Member {
         stage(.ordering, stages.ordering(settings, store: backend.tables).run)
     }
 
-    private func stage(_ role: Role, _ run: @escaping @Sendable () async throws -> Void) -> ServiceGroup.Member {
+    package func stage(_ role: Role, _ run: @escaping @Sendable () async throws -> Void) -> ServiceGroup.Member {
         .init(role.rawValue, backend.service(of: role, monitoring, logger, run: run))
     }
 
-    private func fanOutMonitor(of partitions: [Int]) -> FanOutMonitor {
+    package func fanOutMonitor(of partitions: [Int]) -> FanOutMonitor {
         FanOutMonitor(
             partitions: partitions, logger: logger.labeled("fanout"), condition: monitoring.conditions[.streams])
     }
 
-    private func retention(
+    package func retention(
         of topics: [Topic], floors: @escaping @Sendable (Topic) async throws -> [Int: Int64]
     ) -> ServiceGroup.Member {
         .init(
@@ -154,7 +99,7 @@ struct RoleServices<B: Backend>: Sendable {
     }
 
     /// The offsets of a topic, by partition, from which on retention keeps records.
-    private var floors: @Sendable (Topic) async throws -> [Int: Int64] {
+    package var floors: @Sendable (Topic) async throws -> [Int: Int64] {
         { [backend] topic in
             switch topic {
             case .uploads: try await backend.log.uploadFloors(backend.control.history)
@@ -164,7 +109,7 @@ struct RoleServices<B: Backend>: Sendable {
         }
     }
 
-    private func recordPassed(_ upload: UploadReference, _ backlog: UploadBacklog) {
+    package func recordPassed(_ upload: UploadReference, _ backlog: UploadBacklog) {
         backend.recordPassed(upload)
         backlog.passed(upload)
     }

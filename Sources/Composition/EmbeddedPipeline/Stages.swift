@@ -14,13 +14,13 @@ import RecordStore
 import SyncModel
 
 /// Makes the stages of one process over its log and one history.
-struct Stages<Log: ChangeLog>: Sendable {
-    let log: Log
-    let control: ControlTopic
-    let metrics: MetricRegistry
+package struct Stages<Log: ChangeLog>: Sendable {
+    package let log: Log
+    package let control: ControlTopic
+    package let metrics: MetricRegistry
     /// The failures that keep partitions of any stage from being worked on.
-    let failures = PartitionFailures()
-    let logger: Logger
+    package let failures = PartitionFailures()
+    package let logger: Logger
 
     private var schemas: @Sendable () -> SchemaHistory { { [control] in control.schemas } }
     private var history: History { control.history }
@@ -31,7 +31,7 @@ struct Stages<Log: ChangeLog>: Sendable {
             logger: logger.labeled(label))
     }
 
-    func fanOut<Store: RecordStore>(
+    package func fanOut<Store: RecordStore>(
         _ settings: FanOutConfiguration, of partitions: [Int], store: Store, observer: some FanOutObserver
     ) -> FanOut<Log, Store> {
         FanOut(
@@ -39,7 +39,7 @@ struct Stages<Log: ChangeLog>: Sendable {
             metrics: FanOutMetrics(metrics))
     }
 
-    func ordering<Store: RecordStore>(
+    package func ordering<Store: RecordStore>(
         _ settings: OrderingConfiguration, store: Store
     ) -> OrderingService<Log, Store> {
         OrderingService(
@@ -47,7 +47,7 @@ struct Stages<Log: ChangeLog>: Sendable {
     }
 
     /// - Parameter refused: called for each record of `uploads` that was refused as a whole.
-    func ingest(
+    package func ingest(
         _ settings: IngestConfiguration, refused: @escaping @Sendable (UploadReference) -> Void = { _ in }
     ) -> IngestService<Log> {
         IngestService(
@@ -84,7 +84,7 @@ struct Stages<Log: ChangeLog>: Sendable {
             })
     }
 
-    func backlog(_ settings: GatewayConfiguration) -> UploadBacklog {
+    package func backlog(_ settings: GatewayConfiguration) -> UploadBacklog {
         UploadBacklog(partitions: history.partitions, maximumLag: settings.maxLag)
     }
 }

@@ -8,15 +8,15 @@ import ServiceLifecycle
 import Synchronization
 
 /// The metrics, readiness and liveness of the process.
-struct Monitoring: Sendable {
-    let metrics = MetricRegistry()
-    let readiness = Readiness()
-    let liveness = Liveness()
-    let conditions: Conditions
-    let reloads = ReloadHandlers()
+package struct Monitoring: Sendable {
+    package let metrics = MetricRegistry()
+    package let readiness = Readiness()
+    package let liveness = Liveness()
+    package let conditions: Conditions
+    package let reloads = ReloadHandlers()
 
     /// - Parameter conditions: what must become ready; before the operations port opens, so that it never answers without them.
-    init(conditions: [Condition]) {
+    package init(conditions: [Condition]) {
         self.conditions = Conditions(readiness)
         for condition in conditions { _ = self.conditions[condition] }
         metrics.gauge(.buildInfo, [.version: Version.text]).set(1)
@@ -34,20 +34,20 @@ struct Monitoring: Sendable {
 }
 
 /// What the process reads again when it gets SIGHUP.
-final class ReloadHandlers: Sendable {
+package final class ReloadHandlers: Sendable {
     /// One for each gateway of the process.
     private let handlers = Mutex<[@Sendable () -> Void]>([])
 
     /// - Parameter handler: called on the thread of the signals, so it must return.
-    func add(_ handler: @escaping @Sendable () -> Void) { handlers.withLock { $0.append(handler) } }
+    package func add(_ handler: @escaping @Sendable () -> Void) { handlers.withLock { $0.append(handler) } }
 
-    func reload() {
+    package func reload() {
         for handler in handlers.withLock({ $0 }) { handler() }
     }
 }
 
 /// What keeps a process from being ready; a process has the conditions of its roles.
-enum Condition: Hashable, Sendable {
+package enum Condition: Hashable, Sendable {
     /// Log and tables are open.
     case storage
     /// The topics have the epoch and hold all their records.
@@ -84,13 +84,13 @@ enum Condition: Hashable, Sendable {
 }
 
 /// The conditions of a process, each added to its readiness once.
-final class Conditions: Sendable {
+package final class Conditions: Sendable {
     private let readiness: Readiness
     private let added = Mutex<[Condition: ReadinessCondition]>([:])
 
-    init(_ readiness: Readiness) { self.readiness = readiness }
+    package init(_ readiness: Readiness) { self.readiness = readiness }
 
-    subscript(_ condition: Condition) -> ReadinessCondition {
+    package subscript(_ condition: Condition) -> ReadinessCondition {
         added.withLock { added in
             if let existing = added[condition] { return existing }
             let new = readiness.addCondition(condition.name, unready: condition.firstReason)
@@ -102,7 +102,7 @@ final class Conditions: Sendable {
 
 extension MetricRegistry {
     /// Exposes the counters of a gateway.
-    func collect(_ counters: @escaping @Sendable () -> GatewayCounters) {
+    package func collect(_ counters: @escaping @Sendable () -> GatewayCounters) {
         collect { samples in
             let gateway = counters()
             let http = gateway.http

@@ -1,21 +1,19 @@
 import Gateway
-import NetworkLink
 import SyncModel
 
 /// Checks, at the start of a process, that sizes which contain one another fit together.
 ///
 /// Otherwise a batch could be acknowledged whose results no record or message can hold.
-enum SizeLimits {
+package enum SizeLimits {
     /// Which sizes do not fit; says what to set.
-    struct Failure: Error, CustomStringConvertible {
-        let description: String
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+
+        package init(description: String) { self.description = description }
     }
 
-    /// A change's result in an outcome: two ids and a message, each below 400 bytes.
-    private static let resultBytes = 1024
-
     /// The pieces of results and the largest rows and batches must fit into the records of a history.
-    static func check(_ limits: SyncLimits, in history: History) throws(Failure) {
+    package static func check(_ limits: SyncLimits, in history: History) throws(Failure) {
         let size = history.recordSize
         let piece = history.pieceSize + History.recordOverhead
         if piece > size {
@@ -40,22 +38,5 @@ enum SizeLimits {
                     + "ids it is \(batch), more than a record, \(size) \(remedy): set limits.max-batch-bytes to at most "
                     + "\(max(0, size - History.recordOverhead))")
         }
-    }
-
-    /// The largest pages and outcomes must fit into the messages of the link.
-    static func check(
-        _ gateway: GatewayConfiguration, _ limits: SyncLimits, _ link: LinkConfiguration, in history: History
-    ) throws(Failure) {
-        let results = limits.outcome.maxChanges * resultBytes
-        // Other gateways may have a higher limit of rows, up to that of the history.
-        let rows = 2 * min(history.maximumRowBytes, OutcomeLimits.greatest.maxRowBytes)
-        let sum = gateway.pageBytes + rows + results + History.recordOverhead
-        guard sum > link.maximumMessageBytes else { return }
-        throw Failure(
-            description:
-                "gateway.page-bytes, \(gateway.pageBytes), one more row as large as a record, \(rows), "
-                + "\(resultBytes) bytes for each of limits.max-changes, \(results), and \(History.recordOverhead) bytes of ids "
-                + "are \(sum), more than link.max-message-bytes, \(link.maximumMessageBytes): lower one of them, or raise "
-                + "link.max-message-bytes on all gateways and fan-outs")
     }
 }
