@@ -71,6 +71,8 @@ let package = Package(
     products: [
         // For apps: syncs the app's SQLite database.
         .library(name: "WeirClient", targets: ["WeirClient"]),
+        // For tests of apps: devices and a server in one process.
+        .library(name: "WeirTesting", targets: ["WeirTesting"]),
         // A library of its own, for a process to be started with; nothing links it.
         .library(name: "FaultyDisk", type: .dynamic, targets: ["FaultyDisk"]),
         // Programs beside the server.
@@ -235,6 +237,7 @@ let package = Package(
 
         // Client: The library for apps, which needs SQLite and Foundation alone.
         library("Client/WeirClient", ["CSQLite", "JSONText"]),
+        library("Client/LocalTables", ["WeirClient"]),
 
         // Composition: The whole pipeline in one process, which the server and tests of apps have.
         library(
@@ -277,6 +280,12 @@ let package = Package(
                 "WebTokens",
             ]),
         program("Assurance/Mutants", ["Commands"]),
+        library(
+            "Assurance/WeirTesting",
+            [
+                "AsyncPrimitives", "DeviceModel", "EmbeddedPipeline", "HTTP", "Ingest", "JSON", "JSONText",
+                "LocalTables", "SchemaFile", "SyncModel", "WeirClient",
+            ]),
         program(
             "Assurance/Benchmark",
             [
@@ -457,6 +466,7 @@ let package = Package(
                 "ProgramRun", "ServerShell", "SyncModel", "SyncWire", "TopicAudit",
             ]),
         tests("Assurance/MutantsTests", ["Mutants"]),
+        tests("Assurance/WeirTestingTests", ["WeirClient", "WeirTesting"]),
         tests("Assurance/SimulationTests", ["Fuzzing", "ProgramRun", "Simulation"]),
         tests(
             "Assurance/VerificationTests",

@@ -5,7 +5,10 @@ package final class SeededGenerator: @unchecked Sendable {
 
     package init(seed: UInt64) { state = seed }
 
-    package func next() -> UInt64 {
+    package func next() -> UInt64 { Self.next(&state) }
+
+    /// The number after a state, which moves on.
+    package static func next(_ state: inout UInt64) -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state
         mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9

@@ -20,6 +20,38 @@ import Testing
         }
     }
 
+    @Test func aReaderWithoutAConnectionGetsWhatIsWrittenAndTheEnd() async {
+        let ended = Signal<HTTPBodyStream.End>()
+        let stream = HTTPBodyStream(capacity: 4, onEnd: { ended.send($0) })
+        let pieces = Task {
+            var pieces: [HTTPBodyStream.Piece] = []
+            while true {
+                pieces.append(await stream.read())
+                if case .end = pieces.last { return pieces }
+            }
+        }
+        // The buffer holds one of them.
+        for byte: UInt8 in 1...3 { #expect(await stream.send([byte, byte, byte])) }
+        #expect(await stream.drain())
+        stream.finish()
+        #expect(await pieces.value == [.bytes([1, 1, 1]), .bytes([2, 2, 2]), .bytes([3, 3, 3]), .end(.complete)])
+        stream.close()
+        #expect(await ended.next() == .complete)
+    }
+
+    @Test func aReaderWithoutAConnectionThatIsCancelledOrAbortedGetsABrokenEnd() async {
+        let stream = HTTPBodyStream()
+        let reader = Task { await stream.read() }
+        reader.cancel()
+        #expect(await reader.value == .end(.broken))
+        stream.close()
+        #expect(stream.write([1]) == .ended)
+        let aborted = HTTPBodyStream()
+        let other = Task { await aborted.read() }
+        aborted.abort()
+        #expect(await other.value == .end(.broken))
+    }
+
     @Test func sendsTheHeadAtOnceAndEveryPieceWhenItIsWritten() async throws {
         let ended = Signal<HTTPBodyStream.End>()
         try await withStreams(ended: ended) { streams, _, port in

@@ -9,6 +9,17 @@ public struct ObservedRow: Equatable, Sendable {
     public subscript(column: String) -> SQLValue? { columns.firstIndex(of: column).map { values[$0] } }
 }
 
+extension Database {
+    /// The rows of a query with the names of their columns.
+    package func observedRows(_ sql: String, _ arguments: [SQLValue] = []) throws -> [ObservedRow] {
+        var columns: [String] = []
+        return try map(sql, arguments) { row in
+            if columns.isEmpty { columns = (0..<row.count).map { row.name(at: $0) } }
+            return ObservedRow(columns: columns, values: (0..<row.count).map { row.value(at: $0) })
+        }
+    }
+}
+
 extension Weir {
     /// The rows of a query, and again each time they have changed: by syncing at once, by the app's own connections as soon as
     /// Weir notices it (``SyncOptions/writeCheck``, while it is started; ``nudge()``).
@@ -48,11 +59,7 @@ extension Weir {
         let database = try openFile.database
         try database.run("PRAGMA query_only = ON")
         defer { allowWrites(database) }
-        var columns: [String] = []
-        return try database.map(sql, arguments) { row in
-            if columns.isEmpty { columns = (0..<row.count).map { row.name(at: $0) } }
-            return ObservedRow(columns: columns, values: (0..<row.count).map { row.value(at: $0) })
-        }
+        return try database.observedRows(sql, arguments)
     }
 
     private func allowWrites(_ database: Database) {

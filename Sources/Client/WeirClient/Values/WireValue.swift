@@ -2,7 +2,7 @@ import Foundation
 import JSONText
 
 /// Writes the app's values as the contract's JSON, by the type of the server's column.
-enum WireValue {
+package enum WireValue {
     /// Why a value cannot be sent.
     struct Unsendable: Error {
         let reason: String
@@ -12,7 +12,7 @@ enum WireValue {
     ///
     /// - Throws: `Unsendable` if the column's type has no such value. What the server can judge, such as lengths and ranges, is
     ///   sent, so that its refusal is the one answer.
-    static func write(_ value: SQLValue, as type: ColumnType, to json: inout JSONWriter) throws {
+    package static func write(_ value: SQLValue, as type: ColumnType, to json: inout JSONWriter) throws {
         switch value {
         case .null: json.null()
         case .integer(let number): try write(number, as: type, to: &json)

@@ -47,6 +47,8 @@ package final class HTTPBodyStream: Sendable {
         /// The connection is suspended until there is something to send. Leaving this phase resumes it, under the lock:
         /// therefore exactly once, and before the connection can be freed.
         case waiting(MicrohttpdConnection)
+        /// A reader of this process reads, and waits if it has a continuation.
+        case reading(CheckedContinuation<Void, Never>?)
         case ended
     }
 
@@ -218,6 +220,54 @@ extension HTTPBodyStream {
     }
 }
 
+// MARK: - Called by a reader of this process
+
+extension HTTPBodyStream {
+    /// What a reader gets that has no connection.
+    package enum Piece: Sendable, Equatable {
+        case bytes([UInt8])
+        case end(End)
+    }
+
+    /// Waits for the next bytes, and takes them; for one reader, in place of a connection.
+    ///
+    /// A cancelled task gets `broken`. The reader calls ``close()`` afterwards, however the stream has ended.
+    package func read() async -> Piece {
+        while true {
+            if let piece = takePiece() { return piece }
+            if Task.isCancelled { return .end(.broken) }
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { reader in
+                    let isDone = state.withLock { state in
+                        if !state.buffer.isEmpty || state.hasEnded || Task.isCancelled { return true }
+                        state.phase = .reading(reader)
+                        return false
+                    }
+                    if isDone { reader.resume() }
+                }
+            } onCancel: {
+                state.withLock { $0.wake() }
+            }
+        }
+    }
+
+    private func takePiece() -> Piece? {
+        let (piece, writers) = state.withLock { state -> (Piece?, [CheckedContinuation<Void, Never>]) in
+            if !state.buffer.isEmpty {
+                defer { (state.buffer, state.sent) = ([], 0) }
+                return (.bytes(state.buffer), state.takeWriters())
+            }
+            guard state.hasEnded else { return (nil, []) }
+            return (.end(state.isFinished && !state.isAborted ? .complete : .broken), [])
+        }
+        for writer in writers { writer.resume() }
+        return piece
+    }
+
+    /// Ends the stream for its writers, as a client that disconnects.
+    package func close() { detach() }
+}
+
 extension HTTPBodyStream.State {
     fileprivate var hasEnded: Bool {
         if isFinished || isAborted { return true }
@@ -226,9 +276,15 @@ extension HTTPBodyStream.State {
     }
 
     fileprivate mutating func wake() {
-        guard case .waiting(let connection) = phase else { return }
-        phase = .running(connection)
-        MHD_resume_connection(connection.pointer)
+        switch phase {
+        case .waiting(let connection):
+            phase = .running(connection)
+            MHD_resume_connection(connection.pointer)
+        case .reading(let reader?):
+            phase = .reading(nil)
+            reader.resume()
+        default: break
+        }
     }
 
     fileprivate mutating func takeWriters() -> [CheckedContinuation<Void, Never>] {

@@ -1,0 +1,158 @@
+import Foundation
+import Synchronization
+import WeirClient
+
+/// A device's network: it is offline, slow or faulty where a test says so.
+public final class TestNetwork: Transport {
+    fileprivate struct State {
+        var isOnline = true
+        var faults = FaultPlan.none
+        /// Of the next requests, before those of the plan.
+        var next: [NetworkFault] = []
+        var delay: Duration = .zero
+        var isCalm = false
+        var log: [String] = []
+        /// Ends the event streams that are open.
+        var streams: [Int: @Sendable () -> Void] = [:]
+        var lastStream = 0
+    }
+
+    private let transport: any Transport
+    private let clock: TestClock?
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - transport: what requests are sent with that arrive.
+    ///   - clock: what delays go by; `nil` where there are none.
+    init(_ transport: any Transport, clock: TestClock?) {
+        self.transport = transport
+        self.clock = clock
+    }
+
+    // MARK: What tests say
+
+    /// Whether requests arrive.
+    public var isOnline: Bool { state.withLock { $0.isOnline } }
+
+    /// Ends what is under way, and lets no request arrive until ``goOnline()``.
+    public func goOffline() {
+        let streams = state.withLock { state in
+            state.isOnline = false
+            defer { state.streams = [:] }
+            return state.streams.values
+        }
+        for end in streams { end() }
+    }
+
+    /// Lets requests arrive again.
+    ///
+    /// An app notices it when it tries the next time, or calls `nudge`.
+    public func goOnline() { state.withLock { $0.isOnline = true } }
+
+    /// Which requests have a fault from now on.
+    public var faults: FaultPlan {
+        get { state.withLock { $0.faults } }
+        set { state.withLock { $0.faults = newValue } }
+    }
+
+    /// Gives the next requests a fault each, before those of ``faults``.
+    public func failNext(_ faults: NetworkFault...) { state.withLock { $0.next += faults } }
+
+    /// How long each request takes to the server, in the time of ``SyncKit/clock``.
+    public var delay: Duration {
+        get { state.withLock { $0.delay } }
+        set { state.withLock { $0.delay = newValue } }
+    }
+
+    /// What was sent, and which fault it had: `POST /v1/sync lostAnswer`.
+    public var log: [String] { state.withLock { $0.log } }
+
+    /// Without faults and delays while devices converge.
+    func setCalm(_ isCalm: Bool) { state.withLock { $0.isCalm = isCalm } }
+
+    // MARK: Requests
+
+    /// Sends a request, unless it is lost.
+    public func send(_ request: TransportRequest) async throws -> TransportResponse {
+        let fault = try await begin(request)
+        let response: TransportResponse
+        if let fault {
+            response = try await fault.send(request, over: transport)
+        } else {
+            response = try await transport.send(request)
+        }
+        // Whoever has gone offline meanwhile gets no response.
+        guard isOnline else { throw ConnectionLost() }
+        return response
+    }
+
+    /// Opens an event stream, which ends when the device goes offline.
+    public func open(_ request: TransportRequest) async throws -> TransportStream {
+        let fault = try await begin(request)
+        var stream: TransportStream
+        if let fault {
+            stream = try await fault.open(request, over: transport)
+        } else {
+            stream = try await transport.open(request)
+        }
+        let (pieces, events) = AsyncThrowingStream.makeStream(of: [UInt8].self, bufferingPolicy: .bufferingOldest(1024))
+        let reading = Task { [pieces = stream.pieces] in
+            do {
+                for try await piece in pieces {
+                    if case .dropped = events.yield(piece) { throw ConnectionLost() }
+                }
+                events.finish()
+            } catch {
+                events.finish(throwing: error)
+            }
+        }
+        let number = state.withLock { state -> Int? in
+            guard state.isOnline else { return nil }
+            state.lastStream += 1
+            state.streams[state.lastStream] = { events.finish(throwing: ConnectionLost()) }
+            return state.lastStream
+        }
+        events.onTermination = { [weak self] _ in
+            reading.cancel()
+            if let number { self?.state.withLock { $0.streams[number] = nil } }
+        }
+        guard number != nil else {
+            events.finish()
+            throw ConnectionLost()
+        }
+        stream.pieces = pieces
+        return stream
+    }
+
+    /// The request's fault; returns when it has had its delay.
+    private func begin(_ request: TransportRequest) async throws -> NetworkFault? {
+        let (fault, delay) = try state.withLock { state -> (NetworkFault?, Duration) in
+            guard state.isOnline else {
+                state.note(request, "offline")
+                throw ConnectionLost()
+            }
+            if state.isCalm {
+                state.note(request, nil)
+                return (nil, .zero)
+            }
+            let fault = state.next.isEmpty ? state.faults.next() : state.next.removeFirst()
+            state.note(request, fault?.rawValue)
+            return (fault, state.delay)
+        }
+        if delay > .zero, let clock {
+            try await clock.sleep(for: delay)
+            guard isOnline else { throw ConnectionLost() }
+        }
+        return fault
+    }
+}
+
+extension TestNetwork.State {
+    /// More than a test reads; older lines are dropped.
+    private static let mostLines = 10_000
+
+    fileprivate mutating func note(_ request: TransportRequest, _ fault: String?) {
+        if log.count == Self.mostLines { log.removeFirst(Self.mostLines / 2) }
+        log.append("\(request.method) \(request.url.path)" + (fault.map { " \($0)" } ?? ""))
+    }
+}

@@ -1,0 +1,172 @@
+import Foundation
+import Testing
+import WeirClient
+import WeirTesting
+
+/// What the kit itself promises.
+@Suite struct KitTests {
+    /// A kit with a phone and a tablet.
+    private func withTwo(_ body: (SyncKit, TestDevice, TestDevice) async throws -> Void) async throws {
+        try await SyncKit.with(schema: TodoApp.schema, app: TodoApp.app) { kit in
+            try await body(kit, kit.device("phone"), kit.device("tablet"))
+        }
+    }
+
+    // MARK: Converging
+
+    @Test func aRefusedRowIsADifferenceWithItsReason() async throws {
+        try await withTwo { kit, phone, _ in
+            try await phone.write("INSERT INTO list VALUES ('l1', 'A title that is longer than twenty')")
+            let failure = await #expect(throws: ConvergenceFailure.self) { try await kit.converge() }
+            let text = failure?.description ?? ""
+            #expect(text.contains("list l1: phone has it, the server lacks it"), "\(text)")
+            #expect(text.contains("phone list l1 was not stored: invalid_value"), "\(text)")
+            #expect(text.contains("seed 1"), "\(text)")
+        }
+    }
+
+    @Test func aValueThatIsWrittenBehindWeirsBackIsADifferenceOfItsColumn() async throws {
+        try await withTwo { kit, phone, tablet in
+            try await phone.write("INSERT INTO list VALUES ('l1', 'Home')")
+            try await kit.converge()
+            // As a bug of the app would: no trigger sees it.
+            let triggers = try await tablet.texts("SELECT name FROM sqlite_schema WHERE type = 'trigger'")
+            for trigger in triggers { try await tablet.write("DROP TRIGGER \(trigger)") }
+            try await tablet.write("UPDATE list SET title = 'House'")
+            let failure = await #expect(throws: ConvergenceFailure.self) { try await kit.converge() }
+            #expect(failure?.findings == [#"list l1, title: tablet has "House", the server has "Home""#])
+        }
+    }
+
+    @Test func whatCannotBeSentIsReported() async throws {
+        try await withTwo { kit, phone, _ in
+            try await phone.write("INSERT INTO todo (id, title, due) VALUES ('t1', 'Buy milk', x'00')")
+            let failure = await #expect(throws: ConvergenceFailure.self) { try await kit.converge() }
+            #expect(failure?.findings.first?.hasPrefix("phone has changes of 1 rows") == true, "\(failure as Any)")
+        }
+    }
+
+    @Test func anOfflineDeviceAndAStoppedServerAreNamed() async throws {
+        try await withTwo { kit, phone, _ in
+            phone.network.goOffline()
+            try await kit.server.stop()
+            let failure = await #expect(throws: ConvergenceFailure.self) { try await kit.converge() }
+            #expect(
+                failure?.findings == [
+                    "the server is stopped: call server.start() before",
+                    "phone is offline: call network.goOnline() before",
+                ])
+            phone.network.goOnline()
+            try await kit.server.start()
+            try await kit.converge()
+        }
+    }
+
+    @Test func twoSpellingsOfOneValueAreNoDifference() async throws {
+        try await withTwo { kit, phone, tablet in
+            try await phone.write(
+                "INSERT INTO todo (id, title, due, price) VALUES ('t1', 'a', '2026-01-02 03:04:05', 1.5)")
+            try await kit.converge()
+            try await tablet.write(
+                "INSERT INTO todo (id, title, due) VALUES ('t2', 'b', '2026-01-02T05:04:05.000+02:00')")
+            try await kit.converge()
+        }
+    }
+
+    // MARK: Networks
+
+    @Test(arguments: NetworkFault.allCases) func noFaultLosesOrDoublesAnEdit(fault: NetworkFault) async throws {
+        try await withTwo { kit, phone, tablet in
+            try await phone.write("INSERT INTO list VALUES ('l1', 'Home')")
+            phone.network.failNext(fault)
+            do { try await phone.sync() } catch is SyncError {}
+            #expect(phone.network.log.contains { $0.hasSuffix(" \(fault.rawValue)") }, "\(phone.network.log)")
+            try await phone.sync()
+            try await kit.converge()
+            #expect(try await tablet.texts("SELECT title FROM list") == ["Home"])
+            #expect(try await phone.weir.keptEdits() == [])
+        }
+    }
+
+    @Test func theSameSeedGivesTheSameFaults() async throws {
+        func log(_ seed: UInt64) async throws -> [String] {
+            try await SyncKit.with(schema: TodoApp.schema, seed: seed) { kit in
+                let phone = try await kit.device("phone")
+                kit.injectFaults(percent: 50)
+                for _ in 0..<10 { do { try await phone.sync() } catch is SyncError {} }
+                return phone.network.log
+            }
+        }
+        let first = try await log(7)
+        #expect(try await log(7) == first)
+        #expect(try await log(8) != first)
+    }
+
+    @Test func aDelayedRequestArrivesWhenTheTestsClockSaysSo() async throws {
+        try await withTwo { kit, phone, tablet in
+            try await phone.write("INSERT INTO list VALUES ('l1', 'Home')")
+            phone.network.delay = .seconds(5)
+            let syncing = Task { try await phone.sync() }
+            try await kit.clock.delayedRequests()
+            kit.clock.advance(by: .seconds(4))
+            try await tablet.sync()
+            #expect(try await tablet.texts("SELECT title FROM list") == [])
+            phone.network.delay = .zero
+            kit.clock.advance(by: .seconds(1))
+            try await syncing.value
+            try await tablet.sync()
+            #expect(try await tablet.texts("SELECT title FROM list") == ["Home"])
+        }
+    }
+
+    // MARK: The server
+
+    @Test func theServerKeepsWhatItHasAcknowledgedOverARestart() async throws {
+        try await withTwo { kit, phone, tablet in
+            try await phone.write("INSERT INTO list VALUES ('l1', 'Home')")
+            try await phone.sync()
+            try await kit.server.stop()
+            await #expect(throws: SyncError.self) { try await tablet.sync() }
+            try await kit.server.start()
+            try await tablet.sync()
+            #expect(try await tablet.texts("SELECT title FROM list") == ["Home"])
+        }
+    }
+
+    @Test func aColumnThatTheServerGainsIsSentThen() async throws {
+        let app = SyncKit.App(
+            createTables: "CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, title TEXT, color TEXT)", tables: ["list"])
+        let before = "tables: { list: { columns: { title: text } } }"
+        try await SyncKit.with(schema: before, app: app) { kit in
+            let phone = try await kit.device("phone")
+            let tablet = try await kit.device("tablet")
+            try await phone.write("INSERT INTO list VALUES ('l1', 'Home', 'red')")
+            try await phone.sync()
+            try await kit.server.upgrade(schema: "tables: { list: { columns: { title: text, color: text } } }")
+            try await kit.converge()
+            #expect(try await tablet.texts("SELECT color FROM list") == ["red"])
+        }
+    }
+
+    @Test func aSchemaThatIsWrongSaysWhere() async throws {
+        let error = await #expect(throws: (any Error).self) {
+            try await SyncKit(schema: "tables:\n  list:\n    columns:\n      title: txt\n")
+        }
+        #expect("\(error as Any)".contains("4:14"), "\(error as Any)")
+    }
+
+    // MARK: Seeds
+
+    @Test func aSeedThatFailsIsNamed() async throws {
+        struct Wrong: Error {}
+        var played: [UInt64] = []
+        let failure = await #expect(throws: SeedFailure.self) {
+            try await Seeds.run(1...9) { seed in
+                played.append(seed)
+                if seed == 4 { throw Wrong() }
+            }
+        }
+        #expect(played == [1, 2, 3, 4])
+        #expect(failure?.description == "seed 4 fails (WEIR_TEST_SEED=4 runs it alone): Wrong()")
+    }
+}
