@@ -78,6 +78,7 @@ let package = Package(
         // Programs beside the server.
         .executable(name: "weir-bench", targets: ["Benchmark"]),
         .executable(name: "weir-chaos", targets: ["Chaos"]),
+        .executable(name: "weir-device", targets: ["Device"]),
         .executable(name: "weir-simulate", targets: ["Simulation"]),
         .executable(name: "weir-mutants", targets: ["Mutants"]),
     ],
@@ -238,6 +239,7 @@ let package = Package(
         // Client: The library for apps, which needs SQLite and Foundation alone.
         library("Client/WeirClient", ["CSQLite", "JSONText"]),
         library("Client/LocalTables", ["WeirClient"]),
+        program("Client/Device", ["Commands", "LocalTables", "WeirClient"]),
 
         // Composition: The whole pipeline in one process, which the server and tests of apps have.
         library(
@@ -467,6 +469,7 @@ let package = Package(
             ]),
         tests("Assurance/MutantsTests", ["Mutants"]),
         tests("Assurance/WeirTestingTests", ["WeirClient", "WeirTesting"]),
+        tests("Client/DeviceTests", ["Device", "EmbeddedPipeline", "ProgramRun", "SchemaFile", "ServerShell"]),
         tests("Assurance/SimulationTests", ["Fuzzing", "ProgramRun", "Simulation"]),
         tests(
             "Assurance/VerificationTests",

@@ -126,12 +126,12 @@ public final class SyncKit: Sendable {
     public func device(
         _ name: String, account: String = "account", links: [String: WeirClient.Access] = [:]
     ) async throws -> TestDevice {
-        let device = try await make(name, account: account, links: links)
+        let device = try await make(name, Login(account: account, links: links))
         state.withLock { $0.devices.append(device) }
         return device
     }
 
-    func make(_ name: String, account: String, links: [String: WeirClient.Access]) async throws -> TestDevice {
+    func make(_ name: String, _ login: Login) async throws -> TestDevice {
         let number = state.withLock { state in
             state.files += 1
             return state.files
@@ -152,7 +152,7 @@ public final class SyncKit: Sendable {
             create = { try local.create(in: $0) }
         }
         return try await TestDevice(
-            name, account: account, links: links, file: folder.appendingPathComponent("device-\(number).sqlite"),
+            name, login, at: TestServer.url, file: folder.appendingPathComponent("device-\(number).sqlite"),
             tables: tables, network: network, create: create)
     }
 

@@ -8,7 +8,7 @@ public actor TestDevice {
     /// The name that the test has given it, which is its knowledgeId at the server as well.
     public nonisolated let name: String
     /// The account that it is logged in to.
-    public nonisolated let account: String
+    public nonisolated var account: String { login.account }
     /// The database file.
     public nonisolated let file: URL
     /// What requests go through.
@@ -19,17 +19,23 @@ public actor TestDevice {
     public private(set) var weir: Weir
 
     private let executor = QueueExecutor(label: "device")
+    nonisolated let login: Login
+    private let server: URL
     private let tables: [String]
-    nonisolated let links: [String: Access]
     private let database: Database
 
-    init(
-        _ name: String, account: String, links: [String: Access], file: URL, tables: [String], network: TestNetwork,
+    /// Opens the device's file, or creates it.
+    ///
+    /// - Parameters:
+    ///   - name: its knowledgeId, when the file is created.
+    ///   - create: creates the app's tables; is called for a file that has them, too.
+    package init(
+        _ name: String, _ login: Login, at server: URL, file: URL, tables: [String], network: TestNetwork,
         create: @Sendable (Database) throws -> Void
     ) async throws {
         self.name = name
-        self.account = account
-        self.links = links
+        self.login = login
+        self.server = server
         self.file = file
         self.tables = tables
         self.network = network
@@ -53,7 +59,11 @@ public actor TestDevice {
         options.knowledgeID = name
         options.writeCheck = .milliseconds(20)
         options.debounce = .milliseconds(10)
-        try await weir.attach(account, server: TestServer.url, links: links, options: options)
+        if let token = login.token {
+            try await weir.attach(login.account, server: server, options: options, token: token)
+        } else {
+            try await weir.attach(login.account, server: server, links: login.links, options: options)
+        }
     }
 
     // MARK: The app
@@ -93,7 +103,7 @@ public actor TestDevice {
     }
 
     /// Ends all use of the file, which stays.
-    func close() async {
+    package func close() async {
         await weir.close()
         database.close()
     }
@@ -101,7 +111,41 @@ public actor TestDevice {
     // MARK: Comparing
 
     /// The rows of the synced tables, by table and key.
-    func content(_ forms: ValueForms) throws -> DeviceContent {
+    package func content(_ forms: ValueForms = ValueForms([])) throws -> DeviceContent {
         try DeviceContent(of: tables, in: database, forms)
+    }
+
+    /// What has not reached the server.
+    func pending() async throws -> [String] {
+        let rows = try await weir.pendingRows()
+        if rows == 0 { return [] }
+        let reasons = weir.currentStatus.needsAttention.map { "\($0)" }.sorted()
+        let reason = reasons.isEmpty ? "" : " (\(reasons.joined(separator: ", ")))"
+        return ["\(name) has changes of \(rows) rows that the server has not acknowledged\(reason)"]
+    }
+
+    /// What the server has not stored, and what the app's tables cannot have: mostly why files differ.
+    func notStored() async throws -> [String] {
+        let kept = try await weir.keptEdits().map {
+            "\(name) \($0.table) \($0.key.string ?? $0.key.description) was not stored: \($0.code): \($0.message)"
+        }
+        let parked = try await weir.parkedRows().map { "\(name) cannot have \($0.table) \($0.id): \($0.reason)" }
+        return kept + parked
+    }
+}
+
+/// How a device proves to be an account's.
+package struct Login: Sendable {
+    package let account: String
+    package var links: [String: Access] = [:]
+    /// `nil`: the server believes the account's name.
+    package var token: (@Sendable () async throws -> String)?
+
+    package init(
+        account: String, links: [String: Access] = [:], token: (@Sendable () async throws -> String)? = nil
+    ) {
+        self.account = account
+        self.links = links
+        self.token = token
     }
 }

@@ -24,7 +24,7 @@ public final class TestNetwork: Transport {
     /// - Parameters:
     ///   - transport: what requests are sent with that arrive.
     ///   - clock: what delays go by; `nil` where there are none.
-    init(_ transport: any Transport, clock: TestClock?) {
+    package init(_ transport: any Transport, clock: TestClock? = nil) {
         self.transport = transport
         self.clock = clock
     }
@@ -68,7 +68,7 @@ public final class TestNetwork: Transport {
     public var log: [String] { state.withLock { $0.log } }
 
     /// Without faults and delays while devices converge.
-    func setCalm(_ isCalm: Bool) { state.withLock { $0.isCalm = isCalm } }
+    package func setCalm(_ isCalm: Bool) { state.withLock { $0.isCalm = isCalm } }
 
     // MARK: Requests
 

@@ -1,0 +1,244 @@
+import Commands
+import Foundation
+import LocalTables
+import WeirClient
+
+/// Why a command cannot be carried out.
+struct DeviceFailure: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// The database file of the device, and the program's own connection to it.
+///
+/// What the program itself keeps is in a table whose name no table of a server can have.
+actor DeviceFile {
+    /// The tables as the server described them last.
+    let tables: LocalTables
+    let weir: Weir
+
+    nonisolated var path: String { options.file.path }
+
+    private let options: DeviceOptions
+    private let executor: QueueExecutor
+    private let database: Database
+
+    private init(
+        _ options: DeviceOptions, _ executor: QueueExecutor, _ database: sending Database, _ tables: LocalTables,
+        _ weir: Weir
+    ) {
+        self.options = options
+        self.executor = executor
+        self.database = database
+        self.tables = tables
+        self.weir = weir
+    }
+
+    /// SQLite's calls block.
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    // MARK: Opening
+
+    /// Opens the file, or creates it with the server's tables.
+    ///
+    /// - Parameter isOnline: whether the command needs the server, whose tables may be others by now.
+    static func open(_ options: DeviceOptions, isOnline: Bool = false) async throws -> DeviceFile {
+        let exists = FileManager.default.fileExists(atPath: options.file.path)
+        if !exists, options.server == nil {
+            throw DeviceFailure(
+                "there is no \(options.file.path): create it with --server URL and --sync-id, --token or --token-file")
+        }
+        let executor = QueueExecutor(label: "device")
+        let opening = Opening(executor, options)
+        var schema = try await opening.knownSchema()
+        if schema == nil || isOnline {
+            do {
+                schema = try await update(opening)
+            } catch let error as SyncError where schema != nil && error.passes {
+                // The command goes on with the tables that are there, and says what is wrong with the network.
+            }
+        }
+        guard let schema else { throw DeviceFailure("\(options.file.path) has no tables of a server") }
+        let tables = try LocalTables(schema: schema)
+        let weir = try await Weir.open(options.file, tables: tables.names)
+        let file = DeviceFile(options, executor, try Database(path: options.file.path), tables, weir)
+        // From its first command on the file is the account's.
+        if !exists { try await file.attach() }
+        return file
+    }
+
+    /// Gets the server's schema, and creates what the file lacks of it.
+    private static func update(_ opening: Opening) async throws -> [UInt8] {
+        let login = try await opening.login()
+        let server = Server(url: login.server, credentials: login.credentials, transport: URLSessionTransport())
+        let response = try await server.send("GET", "v1/schema", as: try await server.caller())
+        try await opening.create(LocalTables(schema: response.body), response.body, login)
+        return response.body
+    }
+
+    /// Attaches the file to its account.
+    func attach() async throws {
+        let login = try Login(options, database)
+        var sync = SyncOptions()
+        sync.knowledgeID = options.device
+        switch login.credentials {
+        case .unauthenticated(let syncID, _):
+            try await weir.attach(syncID, server: login.server, options: sync)
+        case .token(let token):
+            // The name is the file's own. Whether a token is of its account, the server's answers tell.
+            let name = try Settings.value("sync-id", in: database) ?? "token"
+            try await weir.attach(name, server: login.server, options: sync, token: token)
+        }
+    }
+
+    func close() async {
+        await weir.close()
+        database.close()
+    }
+
+    /// Opens a file for a body, and closes it afterwards.
+    static func with<Value: Sendable>(
+        _ invocation: Invocation, isOnline: Bool = false,
+        _ body: (DeviceFile, DeviceOptions) async throws -> Value
+    ) async throws -> Value {
+        let options = try DeviceOptions(invocation)
+        let file = try await open(options, isOnline: isOnline)
+        do {
+            let value = try await body(file, options)
+            await file.close()
+            return value
+        } catch {
+            await file.close()
+            throw error
+        }
+    }
+
+    // MARK: Rows
+
+    /// The server's table; the error names those that there are.
+    func table(_ name: String) throws(UsageError) -> LocalTables.Table {
+        guard let table = tables.table(name) else {
+            throw UsageError("there is no table \(name); the tables are \(tables.names.joined(separator: ", "))")
+        }
+        return table
+    }
+
+    /// Runs a statement in a transaction of its own; how many rows it has changed.
+    func write(_ sql: String, _ values: [SQLValue]) throws -> Int {
+        try database.transaction { try database.run(sql, values) }
+    }
+
+    func rows(_ sql: String, _ values: [SQLValue] = []) throws -> [ObservedRow] {
+        try database.observedRows(sql, values)
+    }
+
+    /// The rows whose changes the server has not acknowledged, as table and key.
+    func pending() async throws -> [(table: String, key: String)] {
+        // It brings together what triggers have recorded.
+        _ = try await weir.pendingRows()
+        let numbers = try database.map("SELECT number, name FROM weir_table ORDER BY name") {
+            (number: $0.integer(at: 0), name: $0.string(at: 1))
+        }
+        return try numbers.flatMap { number, name in
+            try database.map("SELECT id FROM weir_edit_\(number) UNION SELECT id FROM weir_sent_\(number) ORDER BY 1") {
+                (table: name, key: $0.string(at: 0))
+            }
+        }
+    }
+
+    var account: (server: String, name: String)? {
+        get throws {
+            guard let server = try Settings.value("server", in: database) else { return nil }
+            return (server, try Settings.value("sync-id", in: database) ?? "that of its token")
+        }
+    }
+}
+
+/// What the program keeps in the file.
+private enum Settings {
+    /// No table of a server can have this name.
+    static let table = "\"device-settings\""
+
+    static func value(_ key: String, in database: Database) throws -> String? {
+        try database.value("SELECT value FROM \(table) WHERE key = ?1", [.text(key)])?.string
+    }
+
+    static func set(_ key: String, _ value: String, in database: Database) throws {
+        try database.run(
+            "INSERT INTO \(table) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = ?2 WHERE value IS NOT ?2",
+            [.text(key), .text(value)])
+    }
+}
+
+/// The server and the account: those of the call, or else those that the file remembers.
+private struct Login: Sendable {
+    let server: URL
+    let credentials: Credentials
+
+    init(_ options: DeviceOptions, _ database: Database?) throws {
+        let known = try database.flatMap { try Settings.value("server", in: $0) }.flatMap(URL.init(string:))
+        guard let server = options.server ?? known else { throw DeviceFailure("name the server: --server URL") }
+        self.server = server
+        switch options.account {
+        case .named(let name): credentials = .unauthenticated(syncID: name, links: [:])
+        case .token(let token): credentials = .token(token)
+        case nil:
+            guard let name = try database.flatMap({ try Settings.value("sync-id", in: $0) }) else {
+                throw DeviceFailure("name the account: --sync-id ID, or --token-file FILE")
+            }
+            credentials = .unauthenticated(syncID: name, links: [:])
+        }
+    }
+}
+
+/// The file before it has the server's tables.
+private actor Opening {
+    private let executor: QueueExecutor
+    private let options: DeviceOptions
+
+    init(_ executor: QueueExecutor, _ options: DeviceOptions) {
+        self.executor = executor
+        self.options = options
+    }
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    private func withDatabase<Value>(_ body: (Database) throws -> Value) throws -> Value? {
+        guard FileManager.default.fileExists(atPath: options.file.path) else { return nil }
+        let database = try Database(path: options.file.path)
+        defer { database.close() }
+        let isOurs = try database.value("SELECT 1 FROM sqlite_schema WHERE name = 'device-settings'") != nil
+        guard isOurs else { throw DeviceFailure("\(options.file.path) is a database of another program") }
+        return try body(database)
+    }
+
+    func knownSchema() throws -> [UInt8]? {
+        try withDatabase { try Settings.value("schema", in: $0) }.flatMap { $0 }.map { Array($0.utf8) }
+    }
+
+    func login() throws -> Login { try withDatabase { try Login(options, $0) } ?? Login(options, nil) }
+
+    /// Creates the file, or adds what the server's tables have gained.
+    func create(_ tables: LocalTables, _ schema: [UInt8], _ login: Login) throws {
+        if !FileManager.default.fileExists(atPath: options.file.path) {
+            // An empty file is an empty database. Only this user may read it.
+            guard
+                FileManager.default.createFile(
+                    atPath: options.file.path, contents: nil, attributes: [.posixPermissions: 0o600])
+            else { throw DeviceFailure("\(options.file.path) cannot be created") }
+        }
+        let database = try Database(path: options.file.path)
+        defer { database.close() }
+        try database.execute("PRAGMA journal_mode = WAL")
+        try database.execute(
+            "CREATE TABLE IF NOT EXISTS \(Settings.table) (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+        try tables.create(in: database)
+        try Settings.set("schema", String(decoding: schema, as: UTF8.self), in: database)
+        try Settings.set("server", login.server.absoluteString, in: database)
+        if case .unauthenticated(let syncID, _) = login.credentials, try Settings.value("sync-id", in: database) == nil
+        {
+            try Settings.set("sync-id", syncID, in: database)
+        }
+    }
+}

@@ -1,0 +1,100 @@
+import Commands
+import Foundation
+import WeirClient
+
+/// The program `weir-device`: a device for a person, on a database file.
+@main enum DeviceProgram {
+    /// What a command does; errors that it throws are printed.
+    struct Action: Sendable {
+        let run: @Sendable (Invocation) async throws -> ExitCode
+
+        init(_ run: @escaping @Sendable (Invocation) async throws -> ExitCode) { self.run = run }
+    }
+
+    static let command = Command(
+        "weir-device", "A device that syncs a SQLite file with a Weir server.",
+        subcommands: RowCommands.commands + SyncCommands.commands,
+        discussion: """
+            The first command that names a server creates the file with the server's tables. Afterwards every command but
+            sync and watch works without a network; the file remembers server and account. Other programs may write to
+            the tables at the same time. Variables of the environment in place of options: WEIR_SERVER, WEIR_SYNC_ID,
+            WEIR_TOKEN.
+
+                weir-device put task t1 title="Buy milk" list=home --server http://127.0.0.1:7777 --sync-id ada
+                weir-device sync
+            """)
+
+    static func main() async {
+        let code = await command.run { @Sendable (invocation) throws(UsageError) in
+            do {
+                return try await invocation.action.run(invocation)
+            } catch let error as UsageError {
+                throw error
+            } catch {
+                Output.complain("\(error)")
+                return .failure
+            }
+        }
+        exit(code.rawValue)
+    }
+}
+
+typealias Invocation = CommandInvocation<DeviceProgram.Action>
+
+/// What every command is told.
+struct DeviceOptions: Sendable {
+    static let all = [
+        CommandOption("file", .required("FILE"), "The database; device.sqlite by default."),
+        CommandOption("server", .required("URL"), "The server; needed until the file exists."),
+        CommandOption("sync-id", .required("ID"), "The account, at a server that runs without authentication."),
+        CommandOption(
+            "token", .required("TOKEN"), "A token of the account; other processes can see it, unlike the file's."),
+        CommandOption(
+            "token-file", .required("FILE"), "A file with a token, which is read again when the server rejects it."),
+        CommandOption("device", .required("NAME"), "This device's name at the server, when the file is created."),
+        CommandOption("json", .none, "Print JSON, for scripts."),
+    ]
+
+    /// How the server knows the account; `nil` where nothing was said.
+    enum Account: Sendable {
+        case named(String)
+        case token(@Sendable () async throws -> String)
+    }
+
+    let file: URL
+    let server: URL?
+    let account: Account?
+    let device: String?
+    let isJSON: Bool
+
+    init(_ invocation: Invocation) throws(UsageError) {
+        let environment = Environment.variables
+        func value(_ option: String, _ variable: String? = nil) -> String? {
+            invocation.option(option)?.value ?? variable.flatMap { environment[$0] }.flatMap { $0.isEmpty ? nil : $0 }
+        }
+        file = URL(fileURLWithPath: value("file") ?? "device.sqlite")
+        server = try value("server", "WEIR_SERVER").map { text throws(UsageError) in
+            guard let url = URL(string: text), ["http", "https"].contains(url.scheme), url.host != nil else {
+                throw UsageError("--server is a URL as http://127.0.0.1:7777, not \(text)")
+            }
+            return url
+        }
+        let given = ["sync-id", "token", "token-file"].filter { invocation.option($0) != nil }
+        if given.count > 1 { throw UsageError("give one of --sync-id, --token and --token-file") }
+        if let path = value("token-file") {
+            account = .token { try Self.token(in: path) }
+        } else if let name = invocation.option("sync-id")?.value {
+            account = .named(name)
+        } else if let token = value("token", "WEIR_TOKEN") {
+            account = .token { token }
+        } else {
+            account = value("sync-id", "WEIR_SYNC_ID").map { .named($0) }
+        }
+        device = value("device")
+        isJSON = invocation.option("json") != nil
+    }
+
+    private static func token(in path: String) throws -> String {
+        try String(contentsOfFile: path, encoding: .utf8).trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+}
