@@ -78,6 +78,7 @@ let package = Package(
         // Programs beside the server.
         .executable(name: "weir-bench", targets: ["Benchmark"]),
         .executable(name: "weir-chaos", targets: ["Chaos"]),
+        .executable(name: "weir-demo", targets: ["Demo"]),
         .executable(name: "weir-device", targets: ["Device"]),
         .executable(name: "weir-simulate", targets: ["Simulation"]),
         .executable(name: "weir-mutants", targets: ["Mutants"]),
@@ -282,6 +283,12 @@ let package = Package(
                 "WebTokens",
             ]),
         program("Assurance/Mutants", ["Commands"]),
+        program(
+            "Assurance/Demo",
+            [
+                "AsyncPrimitives", "Commands", "EmbeddedPipeline", "LocalTables", "SchemaFile", "ServiceLifecycle",
+                "WeirClient", "WeirTesting",
+            ]),
         library(
             "Assurance/WeirTesting",
             [
@@ -469,6 +476,7 @@ let package = Package(
             ]),
         tests("Assurance/MutantsTests", ["Mutants"]),
         tests("Assurance/WeirTestingTests", ["WeirClient", "WeirTesting"]),
+        tests("Assurance/DemoTests", ["Demo", "ProgramRun", "ServerShell"]),
         tests("Client/DeviceTests", ["Device", "EmbeddedPipeline", "ProgramRun", "SchemaFile", "ServerShell"]),
         tests("Assurance/SimulationTests", ["Fuzzing", "ProgramRun", "Simulation"]),
         tests(

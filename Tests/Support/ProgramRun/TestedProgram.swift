@@ -5,6 +5,7 @@ package enum TestedProgram: String, Sendable {
     case weir
     case bench = "weir-bench"
     case chaos = "weir-chaos"
+    case demo = "weir-demo"
     case device = "weir-device"
     case simulate = "weir-simulate"
 

@@ -1,0 +1,103 @@
+import Foundation
+import ProgramRun
+import ServerShell
+import Testing
+
+/// The program `weir-demo`, with real devices and a real pipeline.
+@Suite struct DemoTests {
+    @Test(.timeLimit(.minutes(5))) func devicesThatWereKilledWithTheServerAreEqualAtTheEndOfTheNextRun() async throws {
+        let folder = try TestFolder()
+        let files = ["--folder", folder.path + "/demo", "--devices", "8"]
+        let first = try DemoProcess(files + ["--seconds", "600", "--seed", "1"], in: folder)
+        // They have written, and go on doing so.
+        #expect(await first.hasPrinted(" left: "))
+        #expect(await first.kill() == SIGKILL)
+        let second = try await CommandRun.run(files + ["--seconds", "3", "--seed", "2"], of: .demo, in: folder)
+        #expect(second.code == 0, "\(second.output)\(second.errors)")
+        #expect(second.output.hasPrefix("Equal: 8 devices and the server have the same "), "\(second.output)")
+        #expect(!second.output.contains(" same 0 rows"), "\(second.output)")
+        let kept = try FileManager.default.contentsOfDirectory(atPath: folder.path + "/demo")
+        #expect(kept.contains("device-8.sqlite") && kept.contains("server"))
+        #expect(!kept.contains { $0.hasPrefix("reference") })
+    }
+
+    @Test(.timeLimit(.minutes(5))) func aDifferenceIsPrintedAndEndsWithOne() async throws {
+        let folder = try TestFolder()
+        let arguments = ["--folder", folder.path + "/demo", "--devices", "2", "--seconds", "1", "--seed", "1"]
+        let first = try await CommandRun.run(arguments, of: .demo, in: folder)
+        #expect(first.code == 0, "\(first.output)\(first.errors)")
+        // Behind the back of the triggers, in a row that no edit of the next run touches.
+        let script = """
+            import sqlite3, sys
+            file = sqlite3.connect(sys.argv[1])
+            for name, in file.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+                file.execute(f'DROP TRIGGER "{name}"')
+            file.execute("INSERT INTO person (id, name) VALUES ('strange', 'x')")
+            file.commit()
+            """
+        try folder.write(script, to: "damage.py")
+        let damage = try await CommandRun.tool(["python3", "damage.py", "demo/device-2.sqlite"], in: folder)
+        #expect(damage.code == 0, "\(damage.errors)")
+        let second = try await CommandRun.run(arguments, of: .demo, in: folder)
+        #expect(second.code == 1)
+        #expect(second.output.contains("person strange: device-2 has it, the server lacks it"), "\(second.output)")
+    }
+
+    @Test func wrongOptionsAreRefused() async throws {
+        let folder = try TestFolder()
+        for arguments in [
+            ["--devices", "1"], ["--server", "there"], ["--token-file", "t"], ["--schema", "none.yaml"],
+        ] {
+            let run = try await CommandRun.run(arguments, of: .demo, in: folder)
+            #expect(run.code == 64, "\(arguments): \(run.errors)")
+        }
+        let help = try await CommandRun.run("--help", of: .demo, in: folder)
+        #expect(help.code == 0 && help.output.contains("--seconds S"))
+    }
+}
+
+/// A demonstration that runs until it is killed.
+private final class DemoProcess: Sendable {
+    private let process: Process
+    private let errors: FileHandle
+    private let ended: AsyncStream<Int32>
+
+    init(_ arguments: [String], in folder: TestFolder) throws {
+        let process = Process()
+        process.executableURL = try TestedProgram.demo.executable()
+        process.arguments = arguments
+        process.currentDirectoryURL = URL(filePath: folder.path)
+        process.standardOutput = FileHandle.nullDevice
+        let (ended, continuation) = AsyncStream.makeStream(of: Int32.self)
+        process.terminationHandler = { process in
+            continuation.yield(process.terminationStatus)
+            continuation.finish()
+        }
+        errors = try ProcessStart.runWithErrors(process)
+        self.process = process
+        self.ended = ended
+    }
+
+    deinit { if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) } }
+
+    /// Waits for a text on standard error; `false` if the process ends without it.
+    func hasPrinted(_ text: String) async -> Bool {
+        await withCheckedContinuation { found in
+            let thread = Thread { [errors] in
+                var all = ""
+                while true {
+                    let piece = errors.availableData
+                    all += String(decoding: piece, as: UTF8.self)
+                    if all.contains(text) || piece.isEmpty { return found.resume(returning: !piece.isEmpty) }
+                }
+            }
+            thread.start()
+        }
+    }
+
+    /// Sends SIGKILL; the signal that has ended the process.
+    func kill() async -> Int32 {
+        Foundation.kill(process.processIdentifier, SIGKILL)
+        return await ended.first { _ in true } ?? -1
+    }
+}
