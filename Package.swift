@@ -92,7 +92,12 @@ let package = Package(
                 "HTTPDownload", "JSON", "JSONText", "Metrics", "Observability", "OwnerFileStore", "SyncModel",
                 "SyncWire",
                 "TokenKeys", "WebTokens",
-            ], resources: [.embedInCode("Resources/openapi.json"), .embedInCode("Resources/errors.md")]),
+            ],
+            resources: ["Resources/openapi.json", "Resources/errors.md"].map { .embedInCode($0) }
+                + [
+                    "page.html", "page.css", "icon.svg", "page.js", "card.js", "rows.js", "cells.js", "path.js",
+                    "journeys.js", "session.js", "server.js", "device.js", "storage.js",
+                ].map { .embedInCode("Demo/\($0)") }),
         library(
             "Pipeline/Ingest",
             [

@@ -69,6 +69,7 @@ struct GatewayRunner<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator>: Ser
     private func logReady(at address: String) {
         var metadata: LogMetadata = [.address: .string(address)]
         if let data { metadata[.path] = .string(data) }
+        if gateway.servesDemo { logger.notice("The demo page is at \(scheme)://\(address)/demo") }
         logger.notice("Weir is ready: send the first request to \(scheme)://\(address)/v1/sync", metadata)
     }
 

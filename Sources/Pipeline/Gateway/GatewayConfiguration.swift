@@ -9,6 +9,8 @@ package struct GatewayConfiguration: ConfigurationComponent {
     private var certificate: String?
     private var key: String?
     package var corsOrigins: [String] = []
+    /// `nil`: only without authentication.
+    package var demo: Bool?
     package var outcomeWait: Duration = .seconds(10)
     package var keepAlive: Duration = .seconds(15)
     package var pageBytes = 4 << 20
@@ -37,6 +39,9 @@ package struct GatewayConfiguration: ConfigurationComponent {
             "cors-origins", \.corsOrigins, .list(counts: 0...1000),
             "Origins whose web pages may use the gateway (CORS), as https://app.example; * for all, which auth none does not allow; none by default."
         )
+        Setting(
+            optional: "demo", \.demo, .boolean,
+            "Whether the demo page is served at /demo; where not set, only with auth none.")
         Setting(
             "threads", \.server.threads, .integerOrNone(upTo: 256),
             "Threads that serve connections; 0 for one a processor, and at least two.")

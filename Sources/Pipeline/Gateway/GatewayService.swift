@@ -92,6 +92,9 @@ package final class GatewayService<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         logger.notice("The gateway has stopped")
     }
 
+    /// Whether the demo page is served.
+    package var servesDemo: Bool { handler.demo != nil }
+
     /// Has the certificate's files read again at once; returns before they are.
     package func checkCertificate() { server.checkCertificate() }
 

@@ -20,6 +20,7 @@ import Testing
         #expect(read.server.threads == defaults.server.threads)
         #expect(read.server.maxConnectionsPerClient == defaults.server.maxConnectionsPerClient)
         #expect(read.server.tls == nil)
+        #expect(read.demo == nil)
     }
 
     @Test func readsEveryKey() throws {
@@ -38,8 +39,9 @@ import Testing
             "WEIR_GATEWAY_LEAST_READ_RATE": "18KiB",
             "WEIR_GATEWAY_CALLER_LAG": "19ms", "WEIR_GATEWAY_DEVICE_INTERVAL": "20s",
             "WEIR_GATEWAY_MAX_DEVICES": "21",
-            "WEIR_GATEWAY_CORS_ORIGINS": "https://app.example,http://localhost:5173",
+            "WEIR_GATEWAY_CORS_ORIGINS": "https://app.example,http://localhost:5173", "WEIR_GATEWAY_DEMO": "false",
         ])
+        #expect(read.demo == false)
         #expect(read.address.description == "[::1]:9")
         #expect(read.server.tls?.certificate == "c.pem")
         #expect(read.server.tls?.key == "k.pem")
@@ -65,7 +67,7 @@ import Testing
         #expect(read.deviceInterval == .seconds(20))
         #expect(read.maxDevices == 21)
         #expect(read.corsOrigins == ["https://app.example", "http://localhost:5173"])
-        #expect(GatewayConfiguration.settings.count == 29)
+        #expect(GatewayConfiguration.settings.count == 30)
     }
 
     @Test(arguments: [

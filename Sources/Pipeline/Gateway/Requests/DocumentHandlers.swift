@@ -27,9 +27,7 @@ extension GatewayHandler {
         ]
         let tag = "W/\"\(newest.version.hash)-\(history.epoch)-\(numbers.map(String.init).joined(separator: "."))\""
         let headers = [HTTPField("ETag", tag), HTTPField("Cache-Control", "no-cache")]
-        if let known = request.headers.text(of: "if-none-match"), Self.matches(known, tag) {
-            return HTTPResponse(status: 304, headers: headers)
-        }
+        if request.knows(tag: tag) { return HTTPResponse(status: 304, headers: headers) }
         var response = HTTPResponse.json(200, schemaBody(newest))
         response.headers += headers
         return response
@@ -60,10 +58,13 @@ extension GatewayHandler {
         }
         return writer.take()
     }
+}
 
+extension HTTPRequest {
     /// Whether `If-None-Match` contains a tag, by weak comparison (RFC 9110, 13.1.2).
-    private static func matches(_ header: String, _ tag: String) -> Bool {
-        header.utf8.split(separator: UInt8(ascii: ",")).contains { part in
+    func knows(tag: String) -> Bool {
+        guard let header = headers.text(of: "if-none-match") else { return false }
+        return header.utf8.split(separator: UInt8(ascii: ",")).contains { part in
             var candidate = part.drop { $0 == UInt8(ascii: " ") }
             while candidate.last == UInt8(ascii: " ") { candidate.removeLast() }
             let opaque = candidate.starts(with: "W/".utf8) ? candidate.dropFirst(2) : candidate

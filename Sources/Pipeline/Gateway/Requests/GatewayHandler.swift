@@ -22,6 +22,8 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     let rates: RateLimits
     /// `nil`: pages of other origins get nothing.
     let crossOrigin: CrossOrigin?
+    /// `nil`: not served.
+    let demo: DemoPage?
     let metrics: GatewayMetrics
     let backlog: UploadBacklog?
     let windows: UploadWindows?
@@ -82,6 +84,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
             caller: configuration.callerRates, device: configuration.deviceRates, metrics: metrics, clock: clock)
         crossOrigin = CrossOrigin(
             configuration.corsOrigins, trustsEveryCaller: authenticator.trustsEveryCaller)
+        demo = configuration.demo ?? authenticator.trustsEveryCaller ? DemoPage() : nil
         responseBudget = ResponseBudget(
             limit: configuration.server.maxAnswerBytesInFlight, maximumWaiting: configuration.maxWaiting)
         windows = backlog.map { backlog in
@@ -122,6 +125,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         if let face = faces[request.segments] { return bodyPolicy(for: request, of: face) }
         do throws(Problem) {
             try checkHost(request)
+            if try demoFile(request) != nil { return .acceptUpTo(Self.maximumUnusedBody) }
             let route = try route(of: request)
             // HTTP allows a body with every method, so one that is not used is read, too.
             guard route.usesBody(with: request.method) else { return .acceptUpTo(Self.maximumUnusedBody) }
@@ -165,6 +169,10 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         if let face = faces[request.segments] { return respond(to: request, of: face) }
         do throws(Problem) {
             try checkHost(request)
+            if let file = try demoFile(request) {
+                guard request.method == .options else { return .response(file.response(to: request)) }
+                return .response(options(of: request, allow: DemoPage.allow))
+            }
             if request.method == .options, let allow = Self.allowedMethods(request) {
                 return .response(options(of: request, allow: allow))
             }

@@ -1,0 +1,152 @@
+// A column's value as a form field, by the column's type. What a field cannot hold is sent as it was typed: the server judges it.
+
+const FEW = 3; // columns shown besides those that are required or have a value
+
+/** Which columns of a row are shown at first. */
+export function shownColumns(table, values) {
+  const isNeeded = (c) => (!c.nullable && c.default === undefined) || (values && values[c.name] !== undefined && values[c.name] !== null);
+  return table.columns.filter((column, index) => index < FEW || isNeeded(column));
+}
+
+/** The column that names a row to people. */
+export function labelColumn(table) {
+  const texts = table.columns.filter((c) => c.type === "text" && !c.references);
+  return texts.find((c) => !c.nullable) ?? texts[0] ?? table.columns[0];
+}
+
+export function element(name, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+export class Cell {
+  /**
+   * @param rowsOf the rows that a column with `references` may name: id and label.
+   * @param onChange called with the value when the user has changed it.
+   */
+  constructor(column, rowsOf, onChange) {
+    this.column = column;
+    this.rowsOf = rowsOf;
+    this.input = this.makeInput();
+    this.element = element("label", { className: `cell type-${column.type.replace(/\W.*/, "")}` },
+      element("span", { textContent: column.name }), this.input);
+    this.element.dataset.column = column.name;
+    this.value = undefined;
+    this.input.addEventListener("change", () => {
+      this.markBlank();
+      onChange?.(this.read());
+    });
+    this.input.addEventListener("focus", () => this.fillChoices());
+  }
+
+  makeInput() {
+    const { type, references, length, nullable } = this.column;
+    if (references || (type === "boolean" && nullable)) {
+      const select = element("select");
+      if (!references) for (const text of ["", "true", "false"]) select.append(element("option", { value: text, textContent: text || "–" }));
+      return select;
+    }
+    if (type === "boolean") return element("input", { type: "checkbox" });
+    const input = element("input", { type: "text", autocomplete: "off", spellcheck: false, placeholder: placeholderOf(type) });
+    if (type === "date") input.type = "date";
+    if (type === "timestamp") Object.assign(input, { type: "datetime-local", step: "1" });
+    if (/^(integer|real|decimal)/.test(type)) input.inputMode = "decimal";
+    if (type === "text" && length) input.maxLength = length;
+    return input;
+  }
+
+  /** The rows that there are now, and the current value even if its row is not there. */
+  fillChoices() {
+    if (!this.column.references) return;
+    const choices = new Map([["", "–"], ...this.rowsOf(this.column.references)]);
+    const current = this.input.value || (this.value ?? "");
+    if (current && !choices.has(current)) choices.set(current, current);
+    this.input.replaceChildren(...Array.from(choices, ([value, textContent]) => element("option", { value, textContent })));
+    this.input.value = current;
+  }
+
+  /** Shows a value, unless the user is changing it. */
+  show(value) {
+    if (this.value !== undefined && this.value === value && !this.column.references) return;
+    if (document.activeElement === this.input && this.isChanged) return;
+    this.value = value;
+    if (this.input.type === "checkbox") {
+      this.input.checked = value === true;
+      return;
+    }
+    const text = textOf(value, this.column.type);
+    if (this.column.references) {
+      this.input.value = "";
+      this.fillChoices();
+    }
+    this.input.value = text;
+    this.shown = text;
+    this.markBlank();
+  }
+
+  /** A field without a value shows only how a date is written. */
+  markBlank() { this.input.classList.toggle("blank", this.input.value === ""); }
+
+  get isChanged() { return this.input.type !== "checkbox" && this.input.value !== (this.shown ?? ""); }
+
+  /** The value as it is sent. */
+  read() {
+    const { input, column } = this;
+    if (input.type === "checkbox") return input.checked;
+    this.shown = input.value;
+    return valueOf(input.value, column);
+  }
+
+  /** As in a form that was not filled in. */
+  clear() {
+    if (this.input.type === "checkbox") this.input.checked = this.column.default === true;
+    else this.input.value = "";
+    this.value = undefined;
+    this.shown = "";
+    this.markBlank();
+  }
+
+  /** Whether it was filled in, in a form for a new row. */
+  get isFilled() {
+    return this.input.type === "checkbox" ? this.input.checked !== (this.column.default === true) : this.input.value !== "";
+  }
+
+  get isRequired() { return !this.column.nullable && this.column.default === undefined; }
+}
+
+function placeholderOf(type) {
+  if (type.startsWith("decimal")) return "0.00";
+  return { json: "[\"…\"]", uuid: "uuid", bytes: "base64" }[type] ?? "";
+}
+
+/** A value as text: what is typed for it, and what is shown of it. */
+export function textOf(value, type) {
+  if (value === null || value === undefined) return "";
+  if (type === "json" || typeof value === "object") return JSON.stringify(value);
+  if (type === "timestamp") {
+    const date = new Date(value);
+    if (isNaN(date)) return "";
+    return new Date(date - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+  }
+  return String(value);
+}
+
+function valueOf(text, { type }) {
+  if (text === "") return null;
+  if (type === "boolean") return text === "true";
+  if (type === "integer" && /^-?\d{1,15}$/.test(text)) return Number(text);
+  if (type === "real" && Number.isFinite(Number(text))) return Number(text);
+  if (type === "timestamp") {
+    const date = new Date(text);
+    return isNaN(date) ? text : date.toISOString();
+  }
+  if (type === "json") {
+    try {
+      return JSON.parse(text);
+    } catch {
+      return text;
+    }
+  }
+  return text;
+}
