@@ -50,8 +50,9 @@ import Testing
         let folders = try Repository.folders(in: "Sources")
         #expect(folders == FolderRule.folders, "the folders of Sources are not those of the architecture")
         try expectDeclared(folders.subtracting(["weir"]).map { "Sources/\($0)" }, repository.sources)
-        // Fixtures are data; the probe is a program, which Package.swift declares without a helper function.
-        let exceptions: Set = ["Tests/Support/Fixtures", "Tests/Support/SignalProbe"]
+        // Fixtures are data, and the browser's driver is Python; the probe is a program, which Package.swift declares without a helper
+        // function.
+        let exceptions: Set = ["Tests/Support/Browser", "Tests/Support/Fixtures", "Tests/Support/SignalProbe"]
         try expectDeclared(
             try Repository.folders(in: "Tests").map { "Tests/\($0)" }, repository.targets.filter(\.isTest),
             except: exceptions)

@@ -1,0 +1,428 @@
+#!/usr/bin/env python3
+"""Uses the demo page as people do: demo_page.py URL SCENARIO [ARGUMENT...]. Prints what is wrong, and fails."""
+import glob, json, os, re, sys
+from chromium import Browser
+
+PHONE, LAPTOP = "[data-device=Phone]", "[data-device=Laptop]"
+BOTH = PHONE, LAPTOP
+
+
+class Demo:
+    """The page in a tab, and what a user does with it."""
+
+    def __init__(self, browser, url, **size):
+        self.url, self.page = url, browser.page(url + "/demo", **size)
+
+    def ready(self):
+        self.until("document.querySelectorAll('.device').length > 1 && document.querySelector('.rows')")
+        return self
+
+    def until(self, condition):
+        return self.page.until(condition)
+
+    def table(self, name):
+        self.page.click(f"#tables input[value={name}] + span")
+
+    def toggle(self, *devices):
+        for device in devices:
+            self.page.click(f"{device} .switch input")
+
+    def add(self, device, **values):
+        """Fills in the form for a new row. Returns the row's id."""
+        known = set(self.ids(device))
+        for column, value in values.items():
+            self.page.type(f"{device} .add [data-column={column}] input", value)
+        self.page.click(f"{device} .add > button")
+        [id] = set(self.ids(device)) - known
+        return id
+
+    def ids(self, device):
+        return self.page.evaluate(f"[...document.querySelectorAll('{device} .row[data-id]')].map((row) => row.dataset.id)")
+
+    def field(self, device, id, column):
+        return f"{device} [data-id='{id}'] [data-column={column}] input"
+
+    def edit(self, device, id, **values):
+        for column, value in values.items():
+            self.page.type(self.field(device, id, column), value)
+
+    def delete(self, device, id):
+        self.page.click(f"{device} [data-id='{id}'] .delete")
+
+    def value(self, device, id, column):
+        return self.page.evaluate(f"document.querySelector(`{self.field(device, id, column)}`)?.value ?? null")
+
+    def until_value(self, device, id, column, value):
+        self.until(f"document.querySelector(`{self.field(device, id, column)}`)?.value === {json.dumps(value)}")
+
+    def settled(self, *devices):
+        """Waits until devices have sent everything and hold all that the server has."""
+        for device in devices or BOTH:
+            self.until(f"document.querySelector('{device}').matches('[data-state=idle][data-pending=\"0\"]')")
+        self.until("(() => { const floors = weir.entries.map((e) => e.device.state.vector[0]?.lastTimeStamp);"
+                   " return floors.every((floor) => floor === floors[0]); })()" if not devices else "true")
+
+    def pending(self, device):
+        return int(self.page.evaluate(f"document.querySelector('{device}').dataset.pending"))
+
+    def text(self, selector):
+        return self.page.evaluate(f"document.querySelector(`{selector}`).innerText")
+
+    def not_stored(self, device):
+        """What the device shows of edits that were not stored; '' where it shows none."""
+        return self.page.evaluate(f"""(() => {{
+            const shown = document.querySelector('{device} .asides');
+            return shown.checkVisibility() ? shown.innerText : "";
+        }})()""")
+
+    def still(self):
+        """Ends every animation."""
+        self.page.evaluate("document.body.offsetWidth, document.getAnimations().forEach((animation) => animation.finish())")
+
+    def rows_on_screen(self, device):
+        """The rows as pixels; nothing has the focus or the pointer."""
+        self.page.evaluate("document.activeElement.blur()")
+        self.page.call("Input.dispatchMouseEvent", type="mouseMoved", x=1, y=1)
+        self.still()
+        return self.page.screenshot(f"{device} .rows")
+
+    def expect_equal_on_screen(self):
+        self.settled()
+        first, second = map(self.rows_on_screen, BOTH)
+        assert first.colors() > 20, "the rows are not visible"
+        assert first.shows_the_same_as(second), "the devices show different rows"
+
+    def expect_quiet(self):
+        """No error, and no request to anything but the server's own paths."""
+        assert not self.page.complaints, self.page.complaints
+        for url in self.page.urls:
+            if url.startswith("data:"):
+                continue  # icons of the browser's own fields
+            assert re.match(re.escape(self.url) + r"/(demo(/[\w.]+)?|v1/[\w/]+(\?.*)?)$", url), url
+
+
+def equal(found, expected):
+    assert found == expected, f"{found!r} is not {expected!r}"
+
+
+def contains(text, *parts):
+    for part in parts:
+        assert part in text, f"{part!r} is not in {text!r}"
+
+
+# Scenarios
+
+def edits_made_offline_arrive(demo):
+    """Two devices, one of them offline; an edit on each; both are equal on the screen once both are online."""
+    ada, grace = demo.add(PHONE, name="Ada Lovelace"), demo.add(PHONE, name="Grace Hopper")
+    demo.settled()
+    demo.toggle(PHONE)
+    demo.edit(PHONE, ada, email="ada@example.org")
+    alan = demo.add(PHONE, name="Alan Turing")
+    demo.edit(LAPTOP, grace, name="Grace Murray Hopper")
+    demo.settled(LAPTOP)
+    equal(demo.pending(PHONE), 2)
+    contains(demo.text(f"{PHONE} .state"), "offline, 2 edits wait")
+    equal((demo.value(PHONE, grace, "name"), demo.value(LAPTOP, ada, "email")), ("Grace Hopper", ""))
+    equal(demo.ids(LAPTOP), [ada, grace])
+    assert not demo.rows_on_screen(PHONE).shows_the_same_as(demo.rows_on_screen(LAPTOP))
+    demo.toggle(PHONE)
+    demo.expect_equal_on_screen()
+    for device in BOTH:
+        equal([demo.value(device, id, "name") for id in (ada, grace, alan)], ["Ada Lovelace", "Grace Murray Hopper", "Alan Turing"])
+        equal(demo.value(device, ada, "email"), "ada@example.org")
+        equal(demo.not_stored(device), "")
+
+
+def edits_of_different_columns_both_survive(demo):
+    ada = demo.add(PHONE, name="Ada")
+    demo.settled()
+    demo.toggle(*BOTH)
+    demo.edit(PHONE, ada, name="Ada Lovelace")
+    demo.edit(LAPTOP, ada, email="ada@example.org")
+    demo.toggle(*BOTH)
+    demo.expect_equal_on_screen()
+    for device in BOTH:
+        equal((demo.value(device, ada, "name"), demo.value(device, ada, "email")), ("Ada Lovelace", "ada@example.org"))
+        equal(demo.not_stored(device), "")
+
+
+def of_one_column_the_last_sync_wins(demo):
+    ada = demo.add(PHONE, name="Ada")
+    demo.settled()
+    demo.toggle(*BOTH)
+    demo.edit(PHONE, ada, name="From the phone")
+    demo.edit(LAPTOP, ada, name="From the laptop")
+    demo.toggle(LAPTOP)
+    demo.settled(LAPTOP)
+    demo.toggle(PHONE)
+    demo.expect_equal_on_screen()
+    for device in BOTH:
+        equal(demo.value(device, ada, "name"), "From the phone")
+
+
+def of_one_column_the_later_edit_wins_and_the_other_is_shown(demo):
+    """In a table with lastWriteWins; what was not stored can be sent again."""
+    demo.table("list")
+    list = demo.add(PHONE, title="Groceries")
+    demo.table("task")
+    demo.until(f"document.querySelector('{PHONE} .add [data-column=list] option[value=\"{list}\"]')")
+    demo.page.evaluate(f"document.querySelector('{PHONE} .add [data-column=list] select').value = '{list}'")
+    task = demo.add(PHONE, title="Milk")
+    demo.settled()
+    demo.toggle(*BOTH)
+    demo.edit(PHONE, task, title="Oat milk")
+    demo.edit(LAPTOP, task, title="Almond milk")
+    demo.toggle(LAPTOP)
+    demo.settled(LAPTOP)
+    demo.toggle(PHONE)
+    demo.expect_equal_on_screen()
+    for device in BOTH:
+        equal(demo.value(device, task, "title"), "Almond milk")
+    equal(demo.not_stored(LAPTOP), "")
+    contains(demo.not_stored(PHONE), "conflict", "title: Oat milk", "the server has Almond milk")
+    demo.page.click(f"{PHONE} .asides button")
+    demo.until_value(LAPTOP, task, "title", "Oat milk")
+    demo.expect_equal_on_screen()
+    equal(demo.not_stored(PHONE), "")
+
+
+def an_edit_of_a_deleted_row_is_shown_and_the_row_stays_deleted(demo):
+    ada, grace = demo.add(PHONE, name="Ada"), demo.add(PHONE, name="Grace")
+    demo.settled()
+    demo.toggle(*BOTH)
+    demo.delete(PHONE, ada)
+    contains(demo.text(f"{PHONE} [data-id='{ada}']"), "deletion waiting")
+    demo.edit(LAPTOP, ada, email="ada@example.org")
+    demo.toggle(PHONE)
+    demo.settled(PHONE)
+    demo.toggle(LAPTOP)
+    demo.expect_equal_on_screen()
+    for device in BOTH:
+        equal(demo.ids(device), [grace])
+    equal(demo.not_stored(PHONE), "")
+    contains(demo.not_stored(LAPTOP), "deleted", "email: ada@example.org")
+    demo.page.click(f"{LAPTOP} .asides button:nth-of-type(2)")
+    demo.until(f"!document.querySelector('{LAPTOP} .asides').checkVisibility()")
+    equal(demo.ids(LAPTOP), [grace])
+
+
+def what_the_server_refuses_is_shown(demo):
+    demo.table("task")
+    task = demo.page.evaluate(f"(() => {{ const card = weir.entries[0].card; card.act(() => card.entry.device.put('task', 't1', "
+                              "{ list: 'l1', title: 'Milk' })); return 't1'; })()")
+    demo.settled()
+    demo.page.click(f"{PHONE} [data-id={task}] .more")
+    demo.edit(PHONE, task, estimate="soon")
+    demo.settled()
+    contains(demo.not_stored(PHONE), "invalid_value", "estimate: soon")
+    equal(demo.value(PHONE, task, "estimate"), "")
+
+
+def devices_survive_a_reload(demo):
+    ada = demo.add(PHONE, name="Ada")
+    demo.settled()
+    names = "weir.entries.map((e) => e.device.state.knowledgeId)"
+    before = demo.page.evaluate(names)
+    demo.toggle(PHONE)
+    demo.edit(PHONE, ada, name="Ada Lovelace")
+    demo.page.reload()
+    demo.ready()
+    equal(demo.page.evaluate(names), before)
+    equal((demo.pending(PHONE), demo.value(PHONE, ada, "name"), demo.value(LAPTOP, ada, "name")), (1, "Ada Lovelace", "Ada"))
+    demo.toggle(PHONE)
+    demo.expect_equal_on_screen()
+    equal(demo.value(LAPTOP, ada, "name"), "Ada Lovelace")
+    # Beginning again removes the devices, and the new ones get what the server has.
+    demo.page.click("#begin-again")
+    demo.page.load(lambda: demo.page.click("#begin"))
+    demo.ready().settled()
+    assert not set(demo.page.evaluate(names)) & set(before)
+    for device in BOTH:
+        demo.until_value(device, ada, "name", "Ada Lovelace")
+
+
+def what_is_lost_is_sent_again_and_applied_once(demo):
+    """The answer to an upload is lost; then there is no network for a while."""
+    page, ada = demo.page, demo.add(PHONE, name="Ada")
+    demo.settled()
+    page.hold("*/v1/upload")
+    demo.edit(PHONE, ada, name="Ada Lovelace")
+    page.lose(page.held())
+    page.release_all()
+    demo.until_value(LAPTOP, ada, "name", "Ada Lovelace")
+    demo.expect_equal_on_screen()
+    journey = "weir.journeys.all.find((j) => j.number === 2)"
+    equal(page.evaluate(f"[{journey}.attempts, {journey}.results[0].status, {journey}.results[0].version]"), [2, "applied", 2])
+    page.connect(False)
+    demo.edit(PHONE, ada, email="ada@example.org")
+    contains(demo.until(f"document.querySelector('{PHONE}[data-state=retrying] .state')?.innerText"), "no answer", "1 edit waits")
+    page.connect(True)
+    demo.until_value(LAPTOP, ada, "email", "ada@example.org")
+    demo.expect_equal_on_screen()
+    page.complaints = [c for c in page.complaints if "net::ERR_" not in c]
+
+
+def another_tab_takes_the_devices_over(demo):
+    ada = demo.add(PHONE, name="Ada")
+    demo.settled()
+    other = Demo(demo.page.browser, demo.url)
+    other.until("document.getElementById('elsewhere').checkVisibility()")
+    equal(other.page.evaluate("document.querySelectorAll('.device').length"), 0)
+    other.page.load(lambda: other.page.click("#take-over"))
+    other.ready().settled()
+    equal(other.ids(PHONE), [ada])
+    demo.until("document.getElementById('elsewhere').checkVisibility()")
+    assert demo.page.evaluate("weir.entries.every((e) => e.session.state === 'offline')")
+
+
+def stages_are_lit_by_what_is_observed(demo):
+    """The server's answers are held back one after the other."""
+    page = demo.page
+
+    def group(name):
+        return page.evaluate(f"document.querySelector('[data-group={name}]').className").split()[1:]
+
+    demo.settled()
+    page.click("#slow-label")
+    demo.toggle(LAPTOP)
+    page.hold("*/v1/upload", "*/v1/batches/*")
+    page.evaluate("weir.entries[0].card.act(() => weir.entries[0].device.put('person', 'p1', { name: 'Ada' }))")
+    answer = page.held()
+    equal((group("durable"), group("outcome")), (["active"], []))
+    page.release(answer)
+    demo.until("document.querySelector('[data-group=durable]').matches('.lit')")
+    page.held()
+    equal((group("durable"), group("outcome")), (["lit"], ["active"]))
+    contains(demo.text("#receivers"), "Laptop", "offline")
+    page.release_all()
+    demo.until("document.querySelector('[data-group=outcome]').matches('.lit')")
+    demo.settled(PHONE)
+    assert not page.evaluate("document.querySelector('#receivers .lit')")
+    demo.toggle(LAPTOP)
+    demo.until("document.querySelector('#receivers .lit')?.innerText.includes('row ')")
+    contains(demo.text("#measured tr"), "Phone 1", "person “Ada”", "applied", "Laptop")
+
+
+def everything_has_a_name_and_fits(demo):
+    """On a laptop and a phone, in light and dark; with the keyboard alone."""
+    page = demo.page
+    ada = demo.add(PHONE, name="Ada Lovelace", email="ada@example.org")
+    demo.settled()
+    page.call("Accessibility.enable")
+    for table in "person", "task":
+        demo.table(table)
+        roles = {"textbox", "button", "switch", "checkbox", "radio", "combobox", "Date", "DateTime", "link"}
+        nodes = [n for n in page.call("Accessibility.getFullAXTree")["nodes"] if not n["ignored"] and n["role"]["value"] in roles]
+        assert len(nodes) > 20, len(nodes)
+        for node in nodes:
+            assert node.get("name", {}).get("value"), node
+    demo.table("person")
+    # The widths of phones and laptops; with both color schemes, text and page differ.
+    for width, is_phone in (360, True), (768, False), (1280, False), (1440, False):
+        page.resize(width, 800, mobile=is_phone)
+        for scheme in "light", "dark":
+            page.prefer(prefers_color_scheme=scheme)
+            demo.still()
+            equal(page.evaluate("document.scrollingElement.scrollWidth <= innerWidth"), True)
+            least = page.evaluate(CONTRAST)
+            assert least[0] >= 4.5, f"{scheme}: {least}"
+    page.resize(1280, 900)
+    page.evaluate(f"document.querySelector('{PHONE} .switch input').focus()")
+    page.press(" ", 32, " ")
+    demo.until(f"document.querySelector('{PHONE}').matches('[data-state=offline]')")
+    page.press("Tab", 9)
+    page.call("Input.insertText", text="Ada Byron")
+    page.press("Tab", 9)
+    equal(demo.pending(PHONE), 1)
+    page.evaluate(f"document.querySelector('{PHONE} .add input').focus()")
+    page.call("Input.insertText", text="Grace")
+    page.press("Enter", 13, "\r")
+    demo.until(f"document.querySelectorAll('{PHONE} .row[data-id]').length === 2")
+    equal(demo.value(PHONE, ada, "name"), "Ada Byron")
+
+
+# The least contrast of visible text with the color behind it (WCAG), with the element that has it.
+CONTRAST = """(() => {
+    const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+    const layers = (colors) => {
+        canvas.clearRect(0, 0, 1, 1);
+        for (const color of colors) { canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1); }
+        return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+    };
+    const light = (color) => {
+        const [r, g, b] = color.map((c) => c / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    let least = [21, ""];
+    for (const element of document.querySelectorAll("body *")) {
+        const hasText = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) || element.matches("input:not([type=checkbox]), select");
+        if (!hasText || !element.checkVisibility({ opacityProperty: true }) || element.closest(":disabled, option, noscript")) continue;
+        const behind = [];
+        for (let e = element; e; e = e.parentElement) behind.unshift(getComputedStyle(e).backgroundColor);
+        const [a, b] = [light(layers(behind)), light(layers([...behind, getComputedStyle(element).color]))];
+        const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (contrast < least[0]) least = [contrast, element.outerHTML.slice(0, 200)];
+    }
+    return least;
+})()"""
+
+
+def each_device_has_a_token(demo, *tokens):
+    """The server checks tokens: each device asks for one."""
+    equal(demo.page.evaluate("document.querySelectorAll('.token:not([hidden])').length"), 2)
+    demo.page.type(f"{PHONE} .token input", "not a token")
+    demo.page.click(f"{PHONE} .token button")
+    demo.until(f"document.querySelector('{PHONE} .token .hint').innerText.includes('refused')")
+    for device, token in zip(BOTH, tokens):
+        demo.page.type(f"{device} .token input", token)
+        demo.page.click(f"{device} .token button")
+        demo.until(f"document.querySelector('{device} .token').hidden")
+    demo.until(f"document.querySelector('{PHONE} .add input')")
+    ada = demo.add(PHONE, name="Ada")
+    demo.until_value(LAPTOP, ada, "name", "Ada")
+    demo.expect_equal_on_screen()
+    demo.page.reload()
+    demo.ready().expect_equal_on_screen()
+    kept = demo.page.evaluate("JSON.stringify(localStorage)")
+    assert not any(token in kept for token in tokens), "a token is kept beyond the tab"
+    demo.page.complaints = [c for c in demo.page.complaints if "401" not in c]
+
+
+def the_fixtures_of_clients_are_played(demo, folder):
+    """docs/clients.md, Fixtures: the device of the page follows every rule."""
+    with open(os.path.join(os.path.dirname(__file__), "fixtures.js"), encoding="utf-8") as file:
+        play = file.read().rstrip().rstrip(";")
+    paths = sorted(glob.glob(os.path.join(folder, "*.json")))
+    assert len(paths) > 10, paths
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            differences = demo.page.evaluate(f"({play})({file.read()})")
+        assert not differences, "\n".join([path, *differences])
+
+
+def picture(demo, path):
+    """The picture of the README."""
+    page = demo.page
+    ada, grace, alan = [demo.add(PHONE, name=name) for name in ("Ada Lovelace", "Grace Hopper", "Alan Turing")]
+    demo.settled()
+    demo.toggle(LAPTOP)
+    demo.edit(LAPTOP, grace, email="grace@example.org")
+    demo.delete(LAPTOP, alan)
+    demo.edit(PHONE, ada, email="ada@example.org")
+    demo.settled(PHONE)
+    page.until("!document.getElementById('replay').disabled")
+    page.evaluate("document.querySelector('.more-devices').hidden = document.querySelector('.below').hidden = true")
+    demo.rows_on_screen(PHONE)
+    page.screenshot("body", path)
+
+
+def main(url, scenario, *arguments):
+    with Browser() as browser:
+        demo = Demo(browser, url).ready()
+        globals()[scenario](demo, *arguments)
+        demo.expect_quiet()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
