@@ -36,6 +36,7 @@ public actor Weir {
     /// Whether the last session did not begin since another process has the lease.
     var isLeasedElsewhere = false
     private(set) var isClosed = false
+    var resolvers = ConflictResolvers()
     /// What the file was like when it was last looked at for writes.
     var dataVersion: Int64?
     var pendingMark: PendingMark?
@@ -48,6 +49,7 @@ public actor Weir {
 
     deinit {
         runner?.task.cancel()
+        for task in resolvers.tasks.values { task.cancel() }
         statuses.finish()
         changes.finish()
     }
@@ -120,6 +122,7 @@ public actor Weir {
     /// Ends syncing and closes the connection to the file, whose changes are still captured; may be repeated.
     public func close() async {
         isClosed = true
+        endResolvers()
         await stop()
         await endSession()
         closeTheFile()

@@ -12,8 +12,10 @@ public enum WeirError: Error, Equatable, Sendable {
     case suspended
     /// ``Weir/attach(_:server:options:token:)`` was not called before.
     case notAttached
-    /// A row cannot have its values again, since a constraint of the app's table does not allow it.
+    /// A row cannot have the values of the server or of a decision, since a constraint of the app's table does not allow it.
     case taken(reason: String)
+    /// A row's owner is no longer granted to the account, or the row is not the owner's any more.
+    case notGranted(owner: String)
     /// The file is attached to another account, with this name.
     case otherAccount(attached: String)
     /// Rows have changes that the server does not have, and changes that it has not stored are kept: sync, or discard them.
@@ -36,7 +38,8 @@ extension WeirError: CustomStringConvertible {
         case .closed: "this Weir was closed"
         case .suspended: "this Weir is suspended: call resume before"
         case .notAttached: "the file is not attached to an account: call attach before"
-        case .taken(let reason): "the row cannot have the server's values: \(reason)"
+        case .taken(let reason): "the row cannot have these values: \(reason)"
+        case .notGranted(let owner): "the row is not one of the owner \(owner) that the account may change"
         case .unsent(let rows, let kept):
             "\(rows) rows have changes that the server does not have, and \(kept) changes that it has not stored are kept: sync, or discard them"
         case .inUse: "another process syncs the file: try again"

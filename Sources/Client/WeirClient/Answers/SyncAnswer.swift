@@ -150,8 +150,8 @@ package struct ServerRow: Equatable, Sendable {
     package let values: ArraySlice<UInt8>
     /// The row as it came.
     package let json: ArraySlice<UInt8>
-    /// Who has written this version: a JSON object, which is read where the row meets an edit.
-    private let writer: ArraySlice<UInt8>
+    /// Who has written this version: a JSON object, which is read once for each of them.
+    let writer: ArraySlice<UInt8>
 
     /// Reads a row.
     package init(_ reader: inout JSONReader) throws {
@@ -180,9 +180,9 @@ package struct ServerRow: Equatable, Sendable {
         self.writer = writer
     }
 
-    /// Whether a device of an account has written this version.
-    func isWritten(by device: String, of account: String) throws -> Bool {
-        if writer.isEmpty { return false }
+    /// The account and the device that have written this version; `nil` if that is not said.
+    func readWriter() throws -> (syncID: String, knowledgeID: String)? {
+        if writer.isEmpty { return nil }
         var (syncID, knowledgeID): (String?, String?)
         var reader = JSONReader(writer)
         try reader.object { reader, name in
@@ -192,6 +192,13 @@ package struct ServerRow: Equatable, Sendable {
             default: try reader.skip()
             }
         }
-        return syncID == account && knowledgeID == device
+        guard let syncID, let knowledgeID else { return nil }
+        return (syncID, knowledgeID)
+    }
+
+    /// Whether a device of an account has written this version.
+    func isWritten(by device: String, of account: String) throws -> Bool {
+        guard let writer = try readWriter() else { return false }
+        return writer.syncID == account && writer.knowledgeID == device
     }
 }

@@ -73,13 +73,20 @@ package struct Applying {
             try database.run("DELETE FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3", key)
             return true
         } catch let error as RowWriter.Unwritable {
+            let table = writers[row.table]?.table
             try database.run(
                 """
-                INSERT INTO weir_parked (name, id, sync_id, time_stamp, reason, row) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-                ON CONFLICT (name, id, sync_id) DO UPDATE SET
-                time_stamp = excluded.time_stamp, reason = excluded.reason, row = excluded.row, orphan = 0
+                INSERT INTO weir_parked (name, id, sync_id, time_stamp, reason, row, tbl, key)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                ON CONFLICT (name, id, sync_id) DO UPDATE SET time_stamp = excluded.time_stamp, reason = excluded.reason,
+                row = excluded.row, orphan = 0, tbl = excluded.tbl, key = excluded.key
                 WHERE excluded.time_stamp >= time_stamp
-                """, key + [.integer(row.timeStamp), .text(error.reason), .blob(Array(row.json))])
+                """,
+                key + [
+                    .integer(row.timeStamp), .text(error.reason), .blob(Array(row.json)),
+                    table.map { .integer(Int64($0.number)) } ?? .null,
+                    table?.definition.keyKind.key(ofID: row.id) ?? .null,
+                ])
             return false
         }
     }
@@ -95,19 +102,56 @@ package struct Applying {
             throw BatchMismatch(expected: batch.number, changes: batch.changes)
         }
         let changes = try SentChange.all(in: batch)
+        let state = try Completion(database)
         for table in file.tables {
             guard let server = schema.table(for: table.name), let writer = writers[server.name] else { continue }
             for sent in try SentRow.all(of: table, in: database) {
                 if outcome.isToBeRepeated(sent.position) {
                     try Thawing(database: database).thaw(table.number, columns: table.columnNumbers, sent.key)
                 } else {
-                    try complete(sent, of: table, outcome, changes[sent.position], writer)
+                    try complete(sent, of: table, outcome, changes[sent.position], writer, state)
                 }
             }
         }
-        try completeOthers(outcome, changes)
+        try completeOthers(outcome, changes, state)
         try KeyChanges.endSent(in: database)
         try database.run("DELETE FROM weir_batch")
+        if state.hasQuestions { try state.questions.prune() }
+    }
+
+    /// What the changes of a batch have in common while it is completed.
+    private struct Completion {
+        let questions: Questions
+        let kept: KeptEdits
+        /// Whether the app has asked what becomes of any row.
+        let hasQuestions: Bool
+        /// Whether a change waits for a decision.
+        let hasOpen: Bool
+        let device: String?
+
+        init(_ database: Database) throws {
+            questions = Questions(database: database)
+            kept = KeptEdits(database: database)
+            hasQuestions = try questions.areOpen
+            hasOpen = try kept.areOpen
+            device = try SessionRecord(database: database).device
+        }
+
+        func answer(_ table: Int, _ key: SQLValue, _ result: ChangeResult, kept: Int64? = nil) throws {
+            guard hasQuestions else { return }
+            let status: RowOutcome.Status =
+                switch result.status {
+                case .applied: .applied
+                case .deleted: .deleted
+                case .conflict: .conflict
+                case .refused: .refused
+                }
+            try questions.answer(
+                table, key, isSent: true,
+                Questions.Answer(
+                    status: status, code: result.code, message: result.message,
+                    timeStamp: result.timeStamp == 0 ? nil : result.timeStamp, kept: kept))
+        }
     }
 
     /// Makes the changes of a batch that was refused as a whole pending again, until everything is pulled.
@@ -121,7 +165,9 @@ package struct Applying {
     }
 
     /// Records what became of rows whose tables are no longer listed, or have been retired by the server: their rows are not written.
-    private func completeOthers(_ outcome: BatchOutcome, _ changes: [ArraySlice<UInt8>]) throws {
+    private func completeOthers(
+        _ outcome: BatchOutcome, _ changes: [ArraySlice<UInt8>], _ completion: Completion
+    ) throws {
         let tables = try database.map("SELECT number, columns, name FROM weir_table") {
             (number: Int($0.integer(at: 0)), columns: Int($0.integer(at: 1)), name: $0.string(at: 2))
         }
@@ -138,6 +184,7 @@ package struct Applying {
                 }
                 switch result.status {
                 case .applied, .deleted:
+                    try end(row.key, of: table.number, result, changes[row.position], completion)
                     if result.timeStamp == 0 {
                         try database.run("DELETE FROM \(state) WHERE id = ?1", [row.key])
                         break
@@ -156,7 +203,7 @@ package struct Applying {
                         ])
                     try RowOwners.forget(row.key, ofTable: table.number, in: database)
                 case .conflict, .refused:
-                    try keepAside(row.key, of: table.name, result, changes[row.position])
+                    try keep(row.key, of: table.number, outcome, row.position, changes[row.position], completion)
                     if let row = outcome.row(of: row.position) {
                         // It waits until the table is listed again.
                         try write(row, try WriteState(file))
@@ -174,7 +221,7 @@ package struct Applying {
 
     private func complete(
         _ sent: SentRow, of table: CapturedTable, _ outcome: BatchOutcome, _ change: ArraySlice<UInt8>,
-        _ writer: RowWriter
+        _ writer: RowWriter, _ completion: Completion
     ) throws {
         let result = outcome.results[sent.position]
         try database.run("DELETE FROM \(table.sent) WHERE id = ?1", [sent.key])
@@ -183,20 +230,22 @@ package struct Applying {
         }.first
         switch result.status {
         case .applied, .deleted:
+            try end(sent.key, of: table.number, result, change, completion, (writer, sent))
             if let known, known.timeStamp >= result.timeStamp {
                 // The row was pulled at a later version, which the edit has covered until now.
                 try restore(sent, of: table, isDeleted: known.isDeleted, writer)
             } else if result.timeStamp > 0 {
                 let isDeleted = sent.isDeletion || result.status == .deleted
                 try writer.record(
-                    sent.key, result.timeStamp, isDeleted: isDeleted, owner: try sent.owner(in: table, database))
+                    sent.key, result.timeStamp, isDeleted: isDeleted, owner: try sent.owner(in: table, database),
+                    writer: try completion.device.map { try writer.writer($0, of: account) } ?? .null)
                 try RowOwners.forget(sent.key, ofTable: table.number, in: database)
                 if isDeleted, try !isEdited(sent.key, table) { try writer.delete(sent.key) }
             } else {
                 try database.run("DELETE FROM \(table.state) WHERE id = ?1", [sent.key])
             }
         case .conflict, .refused:
-            try keepAside(sent.key, of: table.name, result, change)
+            try keep(sent.key, of: table.number, outcome, sent.position, change, completion, (writer, sent))
             if let known { try restore(sent, of: table, isDeleted: known.isDeleted, writer) }
             if let row = outcome.row(of: sent.position) { try write(row, try WriteState(file)) }
         }
@@ -223,23 +272,44 @@ package struct Applying {
         try database.value("SELECT 1 FROM \(table.edit) WHERE id = ?1", [key]) != nil
     }
 
-    private func keepAside(
-        _ key: SQLValue, of table: String, _ result: ChangeResult, _ change: ArraySlice<UInt8>
+    // MARK: What was not stored
+
+    /// Records what became of a change that was stored.
+    private func end(
+        _ key: SQLValue, of table: Int, _ result: ChangeResult, _ change: ArraySlice<UInt8>, _ completion: Completion,
+        _ row: (writer: RowWriter, sent: SentRow)? = nil
     ) throws {
-        try keepAside(
-            key, of: table, code: result.code ?? result.status.rawValue, message: result.message ?? "", change)
+        if completion.hasOpen, result.status == .applied { try completion.kept.endSentAgain(table, key, by: change) }
+        var number: Int64?
+        if result.status == .deleted {
+            // Nobody has to decide, but the values are gone from the app's table.
+            let new = try kept(key, of: table, code: result.status.rawValue, message: "", change, row)
+            number = try completion.kept.keep(new, ending: .deletionWon)
+        }
+        try completion.answer(table, key, result, kept: number)
     }
 
-    /// Keeps a change that is not to be sent, for the user.
-    func keepAside(
-        _ key: SQLValue, of table: String, code: String, message: String, _ change: ArraySlice<UInt8>
+    /// Keeps a change that was not stored.
+    private func keep(
+        _ key: SQLValue, of table: Int, _ outcome: BatchOutcome, _ position: Int, _ change: ArraySlice<UInt8>,
+        _ completion: Completion, _ row: (writer: RowWriter, sent: SentRow)? = nil
     ) throws {
-        try database.run(
-            """
-            INSERT INTO weir_aside (name, id, code, message, change, at)
-            VALUES (?1, ?2, ?3, ?4, ?5, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
-            """,
-            [.text(table), key, .text(code), .text(message), .blob(Array(change))])
+        let result = outcome.results[position]
+        var new = try kept(
+            key, of: table, code: result.code ?? result.status.rawValue, message: result.message ?? "", change, row)
+        new.row = outcome.row(of: position)?.json
+        try completion.answer(table, key, result, kept: try completion.kept.keep(new))
+    }
+
+    private func kept(
+        _ key: SQLValue, of table: Int, code: String, message: String, _ change: ArraySlice<UInt8>,
+        _ row: (writer: RowWriter, sent: SentRow)?
+    ) throws -> KeptEdits.New {
+        var new = KeptEdits.New(table: table, key: key, code: code, message: message, change: change)
+        guard let (writer, sent) = row else { return new }
+        new.base = sent.seen ?? writer.json(of: sent.image)
+        if !sent.isDeletion { new.whole = try writer.row(key).map { writer.json(of: $0) } }
+        return new
     }
 }
 
@@ -248,16 +318,18 @@ private struct SentRow {
     let position: Int
     let key: SQLValue
     let isDeletion: Bool
+    /// The values that the app has seen where others were pulled since, as JSON.
+    let seen: [UInt8]?
     /// The values before that are known, which pulled rows replace by the server's.
     let image: [(column: CapturedTable.Column, value: SQLValue)]
 
     static func all(of table: CapturedTable, in database: Database) throws -> [SentRow] {
         let before = ValuesBefore(table: table)
-        let columns = (["position", "id", "deleted"] + before.columns).joined(separator: ", ")
+        let columns = (["position", "id", "deleted", "seen"] + before.columns).joined(separator: ", ")
         return try database.map("SELECT \(columns) FROM \(table.sent) ORDER BY position") { row in
             SentRow(
                 position: Int(row.integer(at: 0)), key: row.value(at: 1), isDeletion: row.integer(at: 2) == 1,
-                image: before.read(row, from: 3))
+                seen: row.isNull(at: 3) ? nil : row.bytes(at: 3), image: before.read(row, from: 4))
         }
     }
 

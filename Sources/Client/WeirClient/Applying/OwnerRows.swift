@@ -92,7 +92,7 @@ struct OwnerRows {
     /// The row's version was one of another history.
     private func forget(_ key: SQLValue, _ number: Int) throws {
         for side in [CapturedTable.edit(number), CapturedTable.sent(number)] {
-            try database.run("UPDATE \(side) SET base = NULL WHERE id = ?1", [key])
+            try database.run("UPDATE \(side) SET base = NULL, seen = NULL WHERE id = ?1", [key])
         }
         // Whose rows these are is remembered until all have come again: the owner may be revoked before.
         let state = CapturedTable.state(number)
@@ -107,13 +107,23 @@ struct OwnerRows {
             let change = pending.change
         {
             let server = known ?? pending.unknownTable(table)
-            let json: [UInt8]
+            let writer = applying.writers[server.name]
+            let whole = change.isDeletion ? nil : try writer?.row(key).map { writer?.json(of: $0) ?? [] }
+            var (json, message): ([UInt8], String)
             do {
-                json = try pending.json(change, of: table, as: server)
+                (json, message) = (try pending.json(change, of: table, as: server), "")
             } catch let error as WireValue.Unsendable {
-                json = Array(error.reason.utf8)
+                // What can be sent of it.
+                (json, message) = (
+                    Array(#"{"values":"#.utf8) + (whole ?? Array("{}".utf8)) + Array("}".utf8), error.reason
+                )
             }
-            try applying.keepAside(key, of: table.name, code: "revoked", message: "", json[...])
+            var new = KeptEdits.New(
+                table: table.number, key: key, code: "revoked", message: message, change: json[...])
+            new.whole = whole
+            let kept = try KeptEdits(database: database).keep(new)
+            try Questions(database: database).answer(
+                table.number, key, isSent: false, Questions.Answer(status: .refused, code: "revoked", kept: kept))
         }
         try database.run("DELETE FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))", [key])
         try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])

@@ -12,7 +12,11 @@ extension RowWriter {
     ///
     /// An edit has one of its own only then; without it, it is of the newest version that the file has when it is frozen. So it remains
     /// where the app has seen this version, too: one that this device has written.
-    func keepBase(of key: SQLValue, _ known: Known, beneath row: ServerRow, _ receiver: Receiver) throws {
+    ///
+    /// - Parameter seen: ``seenValues(of:_:beneath:)`` from before it was written.
+    func keepBase(
+        of key: SQLValue, _ known: Known, beneath row: ServerRow, _ receiver: Receiver, _ seen: [String: SQLValue]?
+    ) throws {
         guard known.isEdited, known.timeStamp.map({ $0 < row.timeStamp }) ?? true else {
             return
         }
@@ -27,8 +31,25 @@ extension RowWriter {
             let isDeletionOfIt = edit.hasDeletion && (isOwn || receiver.isDraining && edit.wasSent)
             let isSeen = row.isDeleted ? isDeletionOfIt || known.sent?.isSentDeletion == true : isOwn
             if isSeen { continue }
-            try database.run("UPDATE \(side) SET base = coalesce(base, ?2) WHERE id = ?1", [key, .integer(base)])
+            try database.run(
+                "UPDATE \(side) SET seen = CASE WHEN base IS NULL THEN ?3 ELSE seen END, base = coalesce(base, ?2) WHERE id = ?1",
+                [key, .integer(base), seen?[side] ?? .null])
         }
+    }
+
+    /// The values that the app has seen in the columns of its edits, as JSON of the contract, by the table of the edit; those of a version
+    /// beneath which another one is about to be written.
+    func seenValues(of key: SQLValue, _ known: Known, beneath row: ServerRow) throws -> [String: SQLValue]? {
+        guard known.isEdited, let timeStamp = known.timeStamp, timeStamp < row.timeStamp else { return nil }
+        let before = ValuesBefore(table: table)
+        var seen: [String: SQLValue] = [:]
+        for side in [table.edit, table.sent] {
+            let image = try database.map(
+                "SELECT \(before.columns.joined(separator: ", ")) FROM \(side) WHERE id = ?1 AND base IS NULL", [key]
+            ) { before.read($0, from: 0) }.first
+            if let image { seen[side] = .blob(json(of: image)) }
+        }
+        return seen
     }
 
     /// Removes edits with which nothing is sent; of one in the batch, what it covers, since the batch has its outcome still to come.

@@ -10,7 +10,7 @@ final class RowWriter {
     /// The account's own syncId.
     let account: String
     /// The columns that the server has, with their types.
-    private let columns: [(column: CapturedTable.Column, server: ServerSchema.Table.Column)]
+    let columns: [(column: CapturedTable.Column, server: ServerSchema.Table.Column)]
     /// The columns by the server's names.
     private let indexes: [String: Int]
     /// Changes of columns that the server does not have; `nil` if there are none.
@@ -24,6 +24,8 @@ final class RowWriter {
     private let selectSent: Statement
     private let upsertState: Statement
     private let updateState: Statement
+    /// The numbers of those who have written rows, by the JSON that names them.
+    var writers: [ArraySlice<UInt8>: SQLValue] = [:]
     /// With every column that the server has.
     private let insertWhole: Statement
     private let updateWhole: Statement
@@ -65,11 +67,12 @@ final class RowWriter {
         selectSent = try database.statement("SELECT v0, deleted, was_sent\(masks) FROM \(table.sent) WHERE id = ?1")
         upsertState = try database.statement(
             """
-            INSERT INTO \(table.state) (id, time_stamp, deleted, owner) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id)
-            DO UPDATE SET time_stamp = excluded.time_stamp, deleted = excluded.deleted, owner = excluded.owner
+            INSERT INTO \(table.state) (id, time_stamp, deleted, owner, writer) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (id)
+            DO UPDATE SET time_stamp = excluded.time_stamp, deleted = excluded.deleted, owner = excluded.owner,
+            writer = excluded.writer
             """)
         updateState = try database.statement(
-            "UPDATE \(table.state) SET time_stamp = ?2, deleted = ?3 WHERE rowid = ?1")
+            "UPDATE \(table.state) SET time_stamp = ?2, deleted = ?3, writer = ?4 WHERE rowid = ?1")
         insertWhole = try database.statement(Self.insertion(into: table, names))
         updateWhole = try database.statement(Self.update(of: table, names))
         selectOrphan = try table.isOrphan.map {
@@ -172,6 +175,8 @@ final class RowWriter {
         }
         // A result tells the version and not what else the row had: the row itself may follow at the same timeStamp.
         if let timeStamp = known.timeStamp, timeStamp > row.timeStamp { return }
+        // Before they become this version's.
+        let seen = try receiver == nil ? nil : seenValues(of: key, known, beneath: row)
         if row.isDeleted {
             // An edit is kept until its own outcome. One that has changed nothing, as of a statement that ignored the row, is none.
             if known.edit?.masks.isEmpty ?? true, known.sent == nil {
@@ -184,7 +189,7 @@ final class RowWriter {
                 if isOver { (known.edit, known.sent) = (nil, nil) }
                 if try !insertNew(row, key, known, removed) {
                     let present = try spellings(ofRow: key)
-                    let values = try values(row, like: present ?? removed.map(spellings))
+                    let values = try values(row.values, like: present ?? removed.map(spellings))
                     try write(values, key, known, isPresent: present != nil, removed)
                 }
                 if isOver { try endEdits(of: key) }
@@ -195,17 +200,21 @@ final class RowWriter {
                 throw Unwritable(reason: "its values are not those of the schema: \(error.expected) is expected")
             }
         }
-        if let receiver { try keepBase(of: key, known, beneath: row, receiver) }
+        if let receiver { try keepBase(of: key, known, beneath: row, receiver, seen) }
         if let place = known.place {
-            try updateState.run([.integer(place), .integer(row.timeStamp), .integer(row.isDeleted ? 1 : 0)])
+            try updateState.run(
+                [.integer(place), .integer(row.timeStamp), .integer(row.isDeleted ? 1 : 0), try writer(of: row)])
         } else {
-            try record(key, row.timeStamp, isDeleted: row.isDeleted, owner: owner)
+            try record(key, row.timeStamp, isDeleted: row.isDeleted, owner: owner, writer: try writer(of: row))
         }
     }
 
     /// Records the version of a row that the file has.
-    func record(_ key: SQLValue, _ timeStamp: Int64, isDeleted: Bool, owner: String?) throws {
-        try upsertState.run([key, .integer(timeStamp), .integer(isDeleted ? 1 : 0), owner.map { .text($0) } ?? .null])
+    ///
+    /// - Parameter writer: the number of who has written it.
+    func record(_ key: SQLValue, _ timeStamp: Int64, isDeleted: Bool, owner: String?, writer: SQLValue) throws {
+        try upsertState.run(
+            [key, .integer(timeStamp), .integer(isDeleted ? 1 : 0), owner.map { .text($0) } ?? .null, writer])
     }
 
     func delete(_ key: SQLValue) throws {
@@ -249,7 +258,7 @@ final class RowWriter {
     }
 
     /// How the row that is in the table spells its values, by the columns; `nil` if it is not there.
-    private func spellings(ofRow key: SQLValue) throws -> [ValueSpelling?]? {
+    func spellings(ofRow key: SQLValue) throws -> [ValueSpelling?]? {
         var found: [ValueSpelling?]?
         try selectRow.rows([key]) { row in
             found = columns.indices.map { ValueSpelling(of: row, at: 1 + $0, type: columns[$0].server.type) }
@@ -257,12 +266,12 @@ final class RowWriter {
         return found
     }
 
-    /// The values that a row has, by the columns; `nil` where it has none.
+    /// The values that JSON of the contract has, by the columns; `nil` where it has none.
     ///
     /// - Parameter present: how the row spells its values now, which is kept.
-    private func values(_ row: ServerRow, like present: [ValueSpelling?]?) throws -> [SQLValue?] {
+    func values(_ json: ArraySlice<UInt8>, like present: [ValueSpelling?]?) throws -> [SQLValue?] {
         var values: [SQLValue?] = Array(repeating: nil, count: columns.count)
-        var reader = JSONReader(row.values)
+        var reader = JSONReader(json)
         try reader.object { reader, name in
             guard let index = indexes[name] else { return try reader.skip() }
             let canonical = try ValueSpelling.Canonical(&reader, type: columns[index].server.type)
@@ -295,7 +304,7 @@ final class RowWriter {
     private func insertNew(_ row: ServerRow, _ key: SQLValue, _ known: Known, _ removed: RemovedRow?) throws -> Bool {
         guard known.timeStamp == nil, !known.isEdited, removed == nil else { return false }
         do {
-            try insert(key, named(try values(row, like: nil)))
+            try insert(key, named(try values(row.values, like: nil)))
             return true
         } catch is Unwritable {
             return false
@@ -323,7 +332,7 @@ final class RowWriter {
     }
 
     /// The values that there are, with their columns.
-    private func named(_ values: [SQLValue?]) -> [NamedValue] {
+    func named(_ values: [SQLValue?]) -> [NamedValue] {
         values.indices.compactMap { index in values[index].map { (columns[index].column, $0) } }
     }
 
@@ -340,7 +349,7 @@ final class RowWriter {
     }
 
     /// SQLITE_CONSTRAINT, of which the extended codes are kinds.
-    private static let constraint: Int32 = 19
+    static let constraint: Int32 = 19
 
     /// Gives a row the values that the server has in place of an edit that is over.
     ///

@@ -24,10 +24,11 @@ struct Thawing {
             """
             INSERT INTO \(edit) (id, \(folded)) SELECT id, \(folded) FROM \(sent) WHERE \(condition)
             ON CONFLICT (id) DO UPDATE SET
-            \((["base", "was_sent"].map { "\($0) = coalesce(excluded.\($0), \(edit).\($0))" } + unions + values)
+            \((["base", "was_sent", "seen"].map { "\($0) = coalesce(excluded.\($0), \(edit).\($0))" } + unions + values)
                 .joined(separator: ", "))
             """, key.map { [$0] } ?? [])
         try database.run("DELETE FROM \(sent) WHERE \(condition)", key.map { [$0] } ?? [])
+        try Questions(database: database).thaw(number, key)
     }
 
     /// Makes the whole batch pending again, also of tables that are no longer listed; its number is not used again.

@@ -50,7 +50,8 @@ package struct CapturedTable {
     package var edit: String { Self.edit(number) }
     /// The edits in the batch that is being sent.
     package var sent: String { Self.sent(number) }
-    /// The columns of edits besides the key: time, base, whether it was in a batch whose outcome is not known, masks and values before,
+    /// The columns of edits besides the key: time, base, whether it was in a batch whose outcome is not known,
+    /// the values that the app has seen where others were pulled since (JSON), masks and values before,
     /// also of columns that are gone.
     var folded: String { Self.folded(columns: columnNumbers) }
 
@@ -58,7 +59,7 @@ package struct CapturedTable {
         let words = 0..<words(forColumns: count)
         let masks = words.map { "m\($0)" } + words.map { "v\($0)" }
         let values = count == 0 ? [] : (1...count).map { "c\($0)" }
-        return (["at", "base", "was_sent"] + masks + values).joined(separator: ", ")
+        return (["at", "base", "was_sent", "seen"] + masks + values).joined(separator: ", ")
     }
 
     /// The rows that the server has, and their newest timeStamps.

@@ -46,6 +46,7 @@ struct Registration {
         try database.run(
             "UPDATE weir_table SET name = ?2, listed = 1 WHERE number = ?1 AND (name <> ?2 OR NOT listed)",
             [.integer(Int64(number)), .text(definition.name)])
+        try StateView(of: table).update(in: database)
         tables.append(table)
         if isMigrated, wasListed == true {
             try recordGap(.migrated, of: table)
@@ -140,6 +141,7 @@ struct Registration {
             for trigger in try CaptureTriggers.present(ofTable: number, in: database) {
                 try database.execute("DROP TRIGGER \(quoted(trigger.name))")
             }
+            try StateView.drop(number, in: database)
             try database.run("UPDATE weir_table SET listed = 0 WHERE number = ?1", [.integer(Int64(number))])
         }
     }

@@ -14,7 +14,7 @@ enum SideTables {
                 INSERT INTO weir_meta VALUES ('format', \(format)), ('last_batch', 0);
                 CREATE TABLE weir_table (
                     number INTEGER PRIMARY KEY, name TEXT NOT NULL, listed INTEGER NOT NULL, columns INTEGER NOT NULL,
-                    incomplete INTEGER NOT NULL DEFAULT 0);
+                    incomplete INTEGER NOT NULL DEFAULT 0, state_view TEXT);
                 CREATE TABLE weir_column (
                     tbl INTEGER NOT NULL, number INTEGER NOT NULL, name TEXT NOT NULL, dropped INTEGER NOT NULL,
                     PRIMARY KEY (tbl, number)) WITHOUT ROWID;
@@ -31,8 +31,9 @@ enum SideTables {
                     PRIMARY KEY (sync_id, knowledge_id)) WITHOUT ROWID;
                 CREATE TABLE weir_parked (
                     name TEXT NOT NULL, id TEXT NOT NULL, sync_id TEXT NOT NULL, time_stamp INTEGER NOT NULL,
-                    reason TEXT NOT NULL, row BLOB NOT NULL, orphan INTEGER NOT NULL DEFAULT 0,
+                    reason TEXT NOT NULL, row BLOB NOT NULL, orphan INTEGER NOT NULL DEFAULT 0, tbl INTEGER, key,
                     PRIMARY KEY (name, id, sync_id)) WITHOUT ROWID;
+                CREATE INDEX weir_parked_key ON weir_parked (tbl, key) WHERE key IS NOT NULL;
                 CREATE TABLE weir_grant (sync_id TEXT PRIMARY KEY, access TEXT NOT NULL) WITHOUT ROWID;
                 CREATE TABLE weir_owner (
                     tbl INTEGER NOT NULL, id, sync_id TEXT, PRIMARY KEY (tbl, id)) WITHOUT ROWID;
@@ -41,9 +42,19 @@ enum SideTables {
                 CREATE TABLE weir_held (
                     tbl INTEGER NOT NULL, id, col INTEGER NOT NULL, before, at, PRIMARY KEY (tbl, id, col)) WITHOUT ROWID;
                 CREATE INDEX weir_held_column ON weir_held (tbl, col, id);
+                CREATE TABLE weir_writer (
+                    number INTEGER PRIMARY KEY, sync_id TEXT NOT NULL, knowledge_id TEXT NOT NULL,
+                    UNIQUE (sync_id, knowledge_id));
                 CREATE TABLE weir_aside (
-                    number INTEGER PRIMARY KEY, name TEXT NOT NULL, id, code TEXT NOT NULL, message TEXT NOT NULL,
-                    change BLOB NOT NULL, at TEXT NOT NULL);
+                    number INTEGER PRIMARY KEY, tbl INTEGER NOT NULL, id, code TEXT NOT NULL, message TEXT NOT NULL,
+                    change BLOB NOT NULL, base BLOB, whole BLOB, row BLOB, at TEXT NOT NULL, resolution TEXT,
+                    resolved_at TEXT);
+                CREATE INDEX weir_aside_open ON weir_aside (tbl, id) WHERE resolution IS NULL;
+                CREATE TABLE weir_question (
+                    number INTEGER PRIMARY KEY, tbl INTEGER NOT NULL, id, sent INTEGER NOT NULL DEFAULT 0,
+                    answer INTEGER, status TEXT, code TEXT, message TEXT, time_stamp INTEGER, kept INTEGER, at TEXT);
+                CREATE INDEX weir_question_row ON weir_question (tbl, id) WHERE answer IS NULL;
+                CREATE UNIQUE INDEX weir_question_answer ON weir_question (answer) WHERE answer IS NOT NULL;
                 """)
         }
         let found = try database.integer("SELECT value FROM weir_meta WHERE key = 'format'") ?? 0
@@ -59,7 +70,7 @@ enum SideTables {
         let values = columns == 0 ? [] : (1...columns).map { "c\($0)" }
         // The type of the key, so that comparisons with it can use the side tables' indexes.
         let id = "id \(table.definition.key.affinity.declaredType)"
-        let folded = (["at", "base", "was_sent"] + masks + known + values).joined(separator: ", ")
+        let folded = (["at", "base", "was_sent", "seen"] + masks + known + values).joined(separator: ", ")
         try database.execute(
             """
             CREATE TABLE \(table.log) (\((["seq INTEGER PRIMARY KEY", id, "kind INTEGER", "at"] + masks + values)
@@ -67,7 +78,8 @@ enum SideTables {
             CREATE TABLE \(table.edit) (\(id) PRIMARY KEY, \(folded)) WITHOUT ROWID;
             CREATE TABLE \(table.sent) (position INTEGER PRIMARY KEY, deleted INTEGER NOT NULL, \(id) UNIQUE, \(folded));
             CREATE TABLE \(table.state) (
-                \(id) PRIMARY KEY, time_stamp INTEGER NOT NULL, deleted INTEGER NOT NULL, owner TEXT);
+                \(id) PRIMARY KEY, time_stamp INTEGER NOT NULL, deleted INTEGER NOT NULL, owner TEXT,
+                writer INTEGER);
             """)
     }
 
@@ -88,6 +100,15 @@ enum SideTables {
 
 /// Values of `weir_meta`.
 extension Database {
+    /// Takes the next numbers of a kind, which are given once.
+    ///
+    /// - Returns: the first of them.
+    func takeNumbers(_ count: Int = 1, of key: String) throws -> Int64 {
+        let last: Int64 = if case .integer(let last) = try meta(key) { last } else { 0 }
+        try setMeta(key, .integer(last + Int64(count)))
+        return last + 1
+    }
+
     func meta(_ key: String) throws -> SQLValue? {
         try value("SELECT value FROM weir_meta WHERE key = ?1", [.text(key)])
     }

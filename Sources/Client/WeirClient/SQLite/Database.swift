@@ -72,8 +72,17 @@ package final class Database {
         // One that is running, or whose text is not cached yet, is compiled.
         if let known = statements[sql], !known.isRunning { return known }
         var handle: OpaquePointer?
-        let code = sqlite3_prepare_v3(self.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, nil)
+        let (code, rest) = sql.withCString { text in
+            var end: UnsafePointer<CChar>?
+            let code = sqlite3_prepare_v3(self.handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, &end)
+            return (code, end.map { String(cString: $0) } ?? "")
+        }
         guard code == SQLITE_OK, let handle else { throw failure(code, sql: sql) }
+        // SQLite would ignore what follows.
+        if rest.contains(where: { !$0.isWhitespace && $0 != ";" }) {
+            sqlite3_finalize(handle)
+            throw WeirError.database(code: SQLITE_MISUSE, message: "more than one statement", sql: sql)
+        }
         let statement = Statement(handle, sql: sql)
         if statements[sql] == nil { statements[sql] = statement }
         return statement

@@ -96,6 +96,11 @@ extension Weir {
             try attachment.lease.take(in: file.database, now: attachment.options.now())
         }
         let isIncomplete = steps.isIncomplete
+        if answer.batch != nil {
+            try file.database.transaction {
+                try KeptEdits(database: file.database).prune(attachment.options.conflictLog)
+            }
+        }
         try showKept()
         let owners = Set(try record.owners)
         if owners != statuses.current.owners { statuses.update { $0.owners = owners } }

@@ -33,14 +33,22 @@ extension Weir {
     public nonisolated func observe(
         _ sql: String, _ arguments: [SQLValue] = []
     ) -> AsyncThrowingStream<[ObservedRow], any Error> {
-        let (rows, observer) = AsyncThrowingStream.makeStream(
-            of: [ObservedRow].self, bufferingPolicy: .bufferingNewest(1))
+        updates { try $0.rows(of: sql, arguments) }
+    }
+
+    /// What a closure reads of the file, and again each time it has changed.
+    ///
+    /// - Parameter read: returns `nil` while there is nothing to read.
+    nonisolated func updates<Value: Equatable & Sendable>(
+        _ read: @escaping @Sendable (isolated Weir) throws -> Value?
+    ) -> AsyncThrowingStream<Value, any Error> {
+        let (values, observer) = AsyncThrowingStream.makeStream(of: Value.self, bufferingPolicy: .bufferingNewest(1))
         let changes = changes.stream()
         let task = Task { [weak self] in
-            var last: [ObservedRow]?
+            var last: Value?
             do {
                 for await _ in changes {
-                    guard let found = try await self?.rows(of: sql, arguments) else { continue }
+                    guard let weir = self, let found = try await read(weir) else { continue }
                     if found != last { observer.yield(found) }
                     last = found
                 }
@@ -50,7 +58,7 @@ extension Weir {
             }
         }
         observer.onTermination = { _ in task.cancel() }
-        return rows
+        return values
     }
 
     /// The rows of a query; `nil` while Weir is suspended.

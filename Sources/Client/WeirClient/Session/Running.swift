@@ -168,6 +168,7 @@ extension Weir {
         changes.update { $0 += 1 }
         statuses.update { $0.phase = .stopped }
         startRunner()
+        askResolvers()
     }
 
     private func showIdle(_ due: Duration?) {

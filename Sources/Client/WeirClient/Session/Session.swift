@@ -17,6 +17,7 @@ extension Weir {
             statuses.update { ($0.phase, $0.pendingRows) = (.syncing, before) }
             let held = try await exchangeAll(attachment)
             let pending = try openFile.pendingRows()
+            if try openFile.answerUnchanged() { changes.update { $0 += 1 } }
             try SessionRecord(database: database).setComplete()
             try database.setCheckpointDistance(.short)
             statuses.update { status in
@@ -111,6 +112,8 @@ extension Weir {
             if !frozen.isRepeat {
                 exchange.held = frozen.heldCount
                 showHeld(frozen)
+                // The states of its rows have changed.
+                if frozen.batch != nil { changes.update { $0 += 1 } }
             }
             request.batch = frozen.batch
         }
@@ -147,6 +150,7 @@ extension Weir {
         }
         let isIncomplete = try await apply(answer, of: request, schema, attachment)
         if !answer.changes.isEmpty || answer.batch != nil || !answer.revoked.isEmpty { changes.update { $0 += 1 } }
+        askResolvers()
         showProgress(answer, &exchange.progress)
         let isSettled = request.batch != nil && answer.batch?.refusal == nil
         let isNew = isSettled || !answer.changes.isEmpty || !answer.revoked.isEmpty

@@ -13,6 +13,8 @@ public struct SyncOptions: Sendable {
     public var debounce: Duration = .milliseconds(100)
     /// The time between sessions without another reason, while the server's event stream cannot be read.
     public var interval: Duration = .seconds(300)
+    /// How much is kept of changes that were not stored, and whose end is known: ``Weir/conflictLog(limit:)``.
+    public var conflictLog = ConflictLogLimit()
     /// This device's name at the server, for servers whose tokens are for one device.
     ///
     /// It is used when a file is attached for the first time; by default a new uuid.

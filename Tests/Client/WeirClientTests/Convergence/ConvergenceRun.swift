@@ -53,6 +53,7 @@ final class ConvergenceRun {
         case .writeNew(let number, let sql):
             if apps[number].isUpgraded { try apps[number].device.run("BEGIN IMMEDIATE; \(sql); COMMIT") }
         case .sync(let number): try await sync(apps[number]) { try await $0.device.weir.sync() }
+        case .resolve(let number, let decision): try await resolve(apps[number], decision)
         case .restart(let number): try await restart(apps[number]) { try await $0.restart() }
         case .kill(let number, let statement): try await kill(apps[number], statement)
         case .restartServer(let number, let request, let isApplied):
@@ -70,6 +71,22 @@ final class ConvergenceRun {
         }
     }
 
+    /// A decision that a constraint or an owner forbids is not carried out.
+    private func resolve(_ app: ConvergingApp, _ decision: ConvergenceScript.Decision) async throws {
+        let weir = app.device.weir
+        if decision == .remove { return try await weir.removeKeptEdits(through: .max) }
+        for edit in try await weir.keptEdits() {
+            let resolution: Resolution =
+                switch decision {
+                case .keepLocal: .keepLocal
+                case .acceptServer: .acceptServer
+                case .merge, .remove: .merge(edit.local)
+                }
+            do { try await weir.resolve(edit, resolution) } catch WeirError.taken {} catch WeirError.notGranted {
+            } catch WeirError.unsupportedTable {}
+        }
+    }
+
     private func restart(_ app: ConvergingApp, _ body: (ConvergingApp) async throws -> Void) async throws {
         try await body(app)
         try await ignoringFaults { try await app.attach(app.network) }
@@ -79,6 +96,7 @@ final class ConvergenceRun {
     private func sync(_ app: ConvergingApp, _ body: (ConvergingApp) async throws -> Void) async throws {
         let before = try app.texts()
         try await ignoringFaults { try await body(app) }
+        await app.device.weir.finishResolving()
         let gone = try before.subtracting(app.texts()).subtracting(server.state.withLock { $0.storedTexts })
         if gone.isEmpty { return }
         let kept = try app.kept()
@@ -133,8 +151,12 @@ final class ConvergenceRun {
             try await app.upgrade()
             try await app.attach(server)
         }
+        for app in apps { await app.device.weir.finishResolving() }
         let own = try apps.map { try $0.own() }
-        for _ in 0..<3 { for app in apps { try await sync(app) { try await $0.device.weir.sync() } } }
+        // Where two keep their own values, each round decides for one of them.
+        for _ in 0..<(3 + script.devices) {
+            for app in apps { try await sync(app) { try await $0.device.weir.sync() } }
+        }
         let fresh = try await ConvergingApp(script.devices, script, server)
         try await fresh.upgrade()
         try await fresh.attach(server)

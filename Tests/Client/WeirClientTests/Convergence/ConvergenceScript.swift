@@ -10,6 +10,8 @@ struct ConvergenceScript: Sendable {
         /// By an app that has the columns and tables which the server gains, and only then.
         case writeNew(Int, String)
         case sync(Int)
+        /// The user decides about all changes that were not stored.
+        case resolve(Int, Decision)
         /// The app is started again.
         case restart(Int)
         /// The device is killed at so many statements after its start, while it syncs.
@@ -33,6 +35,7 @@ struct ConvergenceScript: Sendable {
             case .write(let device, let sql): "\(device) writes: \(sql)"
             case .writeNew(let device, let sql): "\(device) writes, if it is upgraded: \(sql)"
             case .sync(let device): "\(device) syncs"
+            case .resolve(let device, let decision): "\(device) decides: \(decision)"
             case .restart(let device): "\(device) is started again"
             case .kill(let device, let statement): "\(device) syncs and is killed at statement \(statement)"
             case .restartServer(let device, let request, let isApplied):
@@ -48,8 +51,30 @@ struct ConvergenceScript: Sendable {
         }
     }
 
+    enum Decision: CaseIterable, Sendable {
+        case keepLocal
+        case acceptServer
+        case merge
+        case remove
+    }
+
+    /// What a device's resolver of its tables does.
+    enum Resolver: CaseIterable, Sendable {
+        case none
+        case keepLocal
+        case acceptServer
+        case mergeColumns
+        /// It merges values of both sides.
+        case merge
+        /// Deletions do not win.
+        case revive
+        case fail
+    }
+
     let seed: UInt64
     let devices: Int
+    /// By device.
+    let resolvers: [Resolver]
     let policy: String
     let pageRows: Int
     let shownRows: Int
@@ -65,7 +90,14 @@ struct ConvergenceScript: Sendable {
         var random = SeededRandom(seed: seed)
         self.seed = seed
         devices = Int.random(in: 2...8, using: &random)
-        policy = random.chance(30) ? "checkBase" : "lastSyncWins"
+        policy =
+            ["checkBase", "checkBase", "lastSyncWins", "lastSyncWins", "lastWriteWins"][
+                Int.random(in: 0..<5, using: &random)]
+        // Half of the runs have none.
+        let hasResolvers = random.chance(50)
+        resolvers = (0..<devices).map { _ in
+            hasResolvers ? Resolver.allCases.randomElement(using: &random) ?? .none : .none
+        }
         pageRows = Int.random(in: 1...6, using: &random)
         shownRows = Int.random(in: 1...3, using: &random)
         faults = random.chance(70) ? 15 : 0
@@ -84,7 +116,8 @@ struct ConvergenceScript: Sendable {
         switch Int.random(in: 0..<200, using: &random) {
         case ..<100: return .write(device, statement(device, number, owners, &random))
         case ..<108: return .writeNew(device, newStatement(number, &random))
-        case ..<156: return .sync(device)
+        case ..<150: return .sync(device)
+        case ..<156: return .resolve(device, Decision.allCases.randomElement(using: &random) ?? .keepLocal)
         case ..<162: return .restart(device)
         case ..<172: return .kill(device, statement: Int.random(in: 1...150, using: &random))
         case ..<180:
@@ -161,7 +194,7 @@ struct ConvergenceScript: Sendable {
 extension ConvergenceScript: CustomStringConvertible {
     var description: String {
         """
-        seed \(seed): \(devices) devices, \(policy), pages of \(pageRows) rows, \(shownRows) rows shown, \(faults)% faults, \
+        seed \(seed): \(devices) devices, resolvers \(resolvers), \(policy), pages of \(pageRows) rows, \(shownRows) rows shown, \(faults)% faults, \
         \(slice) rows in a transaction
         \(steps.map(\.description).joined(separator: "\n"))
         """

@@ -24,6 +24,7 @@ final class ConvergingApp {
     private(set) var isUpgraded = false
     let network: FaultyTransport
     private let slice: Int
+    private let resolver: ConvergenceScript.Resolver
     /// How often it was killed.
     ///
     /// The lease of a killed process, which is this one, would be waited for.
@@ -32,6 +33,7 @@ final class ConvergingApp {
     init(_ number: Int, _ script: ConvergenceScript, _ server: ContractServer) async throws {
         self.number = number
         slice = script.slice
+        resolver = number < script.resolvers.count ? script.resolvers[number] : .none
         network = FaultyTransport(server, percent: script.faults, seed: script.seed &* 31 &+ UInt64(number))
         device = try await Device(Self.sql, tables: Self.oldTables)
         try enforceForeignKeys()
@@ -51,6 +53,19 @@ final class ConvergingApp {
         let ahead = Double(kills) * 2 * Lease.duration
         options.now = { Date(timeIntervalSinceNow: ahead) }
         try await device.weir.attach("abc", server: Device.url, options: options)
+        for table in tables { try await device.weir.setResolver(conflictResolver, for: table) }
+    }
+
+    private var conflictResolver: ConflictResolver? {
+        switch resolver {
+        case .none: nil
+        case .keepLocal: .keepLocal
+        case .acceptServer: .acceptServer
+        case .mergeColumns: .mergeColumns
+        case .merge: ConflictResolver { .merge($0.local.merging($0.server ?? [:]) { $0 == .null ? $1 : $0 }) }
+        case .revive: ConflictResolver(deletionsWin: false) { $0.isDeletion ? .acceptServer : .keepLocal }
+        case .fail: ConflictResolver { _ in throw ScriptedTransport.Lost() }
+        }
     }
 
     func restart() async throws { try await device.restart(tables: tables) }
@@ -95,7 +110,7 @@ final class ConvergingApp {
             try device.rows(
                 """
                 SELECT '\($1) ' || hex(id) FROM \($1) AS t WHERE NOT \(Self.isStored($0 + 1))
-                AND NOT EXISTS (SELECT 1 FROM weir_aside AS k WHERE k.name = '\($1)' AND k.id = t.id)
+                AND NOT EXISTS (SELECT 1 FROM weir_aside AS k WHERE k.tbl = \($0 + 1) AND k.id = t.id)
                 """)
         }
     }

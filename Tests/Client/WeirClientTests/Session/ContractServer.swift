@@ -18,6 +18,8 @@ final class ContractServer: Transport {
         var writer = ""
         /// The timeStamp of the newest version that another device than the writer has written.
         var othersTimeStamp: Int64 = 0
+        /// When the newest edit was made, under lastWriteWins.
+        var updatedAt = ""
 
         /// Whether an edit of version `base` has seen every version by other devices.
         func isCurrent(_ base: Int64, for device: String) -> Bool {
@@ -61,6 +63,8 @@ final class ContractServer: Transport {
         var pageRows = 1000
         /// The most rows that are shown with conflicts.
         var shownRows = 100
+        /// Changes with this text are refused.
+        var refusedText: String?
         /// A refusal of the next batch as a whole.
         var refusal: String?
         fileprivate var outcomes: [String: [Int64: Outcome]] = [:]
@@ -97,9 +101,14 @@ final class ContractServer: Transport {
     /// A write of another device.
     @discardableResult
     func write(
-        _ table: String, _ id: String, _ values: [String: String]?, device: String = "other", owner: String? = nil
+        _ table: String, _ id: String, _ values: [String: String]?, device: String = "other", owner: String? = nil,
+        updatedAt: String? = nil
     ) -> Int64 {
-        state.withLock { $0.write(table, id, values, device: device, owner: owner) }
+        state.withLock { state in
+            let timeStamp = state.write(table, id, values, device: device, owner: owner)
+            if let updatedAt { state.rows["\(table) \(id)"]?.updatedAt = updatedAt }
+            return timeStamp
+        }
     }
 }
 
@@ -245,6 +254,13 @@ extension ContractServer.State {
         if let unknown = values.keys.first(where: { columns[$0] == nil }) {
             return ["status": "refused", "code": "unknown_column", "message": unknown, "key": "\(table) \(id)"]
         }
+        if let refusedText, values.values.contains(where: { $0 as? String == refusedText }) {
+            return ["status": "refused", "code": "value_too_large", "message": "too large", "key": "\(table) \(id)"]
+        }
+        let updatedAt = policy == "lastWriteWins" ? change["updatedAt"] as? String ?? "" : ""
+        if let row, row.writer != device, row.updatedAt > updatedAt {
+            return ["status": "conflict", "key": "\(table) \(id)"]
+        }
         let isDeletion = change["deleted"] as? Bool == true
         if isDeletion, row?.isDeleted ?? true {
             return [
@@ -257,6 +273,7 @@ extension ContractServer.State {
         let time = write(table, id, isDeletion ? nil : values, device: device, owner: owner)
         storedTexts.formUnion(values.values.compactMap { $0 as? String })
         if staysDeleted { rows["\(table) \(id)"]?.isDeleted = true }
+        rows["\(table) \(id)"]?.updatedAt = max(row?.updatedAt ?? "", updatedAt)
         let new = rows["\(table) \(id)"]
         return [
             "status": staysDeleted ? "deleted" : "applied", "timeStamp": time, "version": new?.version ?? 0,

@@ -1,0 +1,64 @@
+import JSONText
+
+/// Values of rows as JSON of the contract and back, and who has written them.
+extension RowWriter {
+    // MARK: Values
+
+    /// Values of columns that the server has, as a JSON object with the server's names.
+    ///
+    /// A value that the column's type does not have is left out.
+    func json(of values: [NamedValue]) -> [UInt8] {
+        var json = JSONWriter()
+        json.object { json in
+            for (column, value) in values {
+                guard let target = server.column(for: column.name), target.type != .unknown else { continue }
+                var text = JSONWriter()
+                do {
+                    try WireValue.write(value, as: target.type, to: &text)
+                } catch {
+                    // The app wrote it, and it is not what the server has.
+                    continue
+                }
+                json.name(target.name)
+                json.raw(text.take())
+            }
+        }
+        return json.take()
+    }
+
+    /// The values of a JSON object, by the app's columns, spelled as a row of the table spells them.
+    ///
+    /// - Parameter key: the row's, which need not be in the table.
+    func values(of json: [UInt8], like key: SQLValue) throws -> [NamedValue] {
+        named(try values(json[...], like: try spellings(ofRow: key)))
+    }
+
+    /// The row as it is in the table; `nil` if it is not there.
+    func row(_ key: SQLValue) throws -> [NamedValue]? {
+        let names = (["1"] + table.columns.map { quoted($0.name) }).joined(separator: ", ")
+        return try database.map("SELECT \(names) FROM \(table.quotedName) WHERE \(Self.isKey(table))", [key]) { row in
+            table.columns.enumerated().map { (column: $1, value: row.value(at: 1 + $0)) }
+        }.first
+    }
+
+    // MARK: Writers
+
+    /// The number of who has written a row; NULL if that is not said.
+    func writer(of row: ServerRow) throws -> SQLValue {
+        if let known = writers[row.writer] { return known }
+        let number: SQLValue =
+            if let writer = try row.readWriter() {
+                try self.writer(writer.knowledgeID, of: writer.syncID)
+            } else { .null }
+        writers[row.writer] = number
+        return number
+    }
+
+    /// The number of a device of an account.
+    func writer(_ device: String, of account: String) throws -> SQLValue {
+        let names: [SQLValue] = [.text(account), .text(device)]
+        try database.run("INSERT OR IGNORE INTO weir_writer (sync_id, knowledge_id) VALUES (?1, ?2)", names)
+        return try database.value("SELECT number FROM weir_writer WHERE sync_id = ?1 AND knowledge_id = ?2", names)
+            ?? .null
+    }
+}

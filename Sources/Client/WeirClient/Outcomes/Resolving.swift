@@ -1,0 +1,168 @@
+/// Carries out a decision about a change that was kept, as part of a transaction whose changes are captured: what it writes is as if the
+/// app had written it.
+struct Resolving {
+    let writer: RowWriter
+    let edit: KeptEdit
+
+    private var table: CapturedTable { writer.table }
+    private var database: Database { writer.database }
+    private var key: SQLValue { edit.key }
+
+    /// The logs must have been folded before.
+    ///
+    /// - Returns: whether ``keepBase()`` is to be called before the transaction's end.
+    func run(_ resolution: Resolution) throws -> Bool {
+        switch resolution {
+        case .acceptServer: try removeIfUnknown()
+        case .keepLocal:
+            try checkOwner()
+            if edit.isDeletion { try delete() } else { try write(edit.local) }
+        case .merge(let values):
+            try checkOwner()
+            // What it was decided on may be older than what the file has now.
+            let isOlder = try current().map { $0.timeStamp > edit.version ?? 0 } ?? false
+            try write(edit.local.merging(values) { $1 }, updating: values)
+            return isOlder
+        }
+        return false
+    }
+
+    /// A row of another owner can be written where it is the owner's.
+    private func checkOwner() throws {
+        guard let owner = edit.owner else { return }
+        guard try current()?.owner == owner else { throw WeirError.notGranted(owner: owner) }
+    }
+
+    private func current() throws -> (timeStamp: Int64, isDeleted: Bool, owner: String?)? {
+        try database.map("SELECT time_stamp, deleted, owner FROM \(table.state) WHERE id = ?1", [key]) {
+            ($0.integer(at: 0), $0.integer(at: 1) == 1, $0.isNull(at: 2) ? nil : $0.string(at: 2))
+        }.first
+    }
+
+    // MARK: Writing
+
+    private func delete() throws {
+        try run("DELETE FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))", [key])
+    }
+
+    /// Writes values into the row, which is inserted if it is not there.
+    ///
+    /// - Parameters:
+    ///   - values: those of a row that is inserted; others are the server's, or what the app had then.
+    ///   - updating: those that a row gets which is there, if they are not the same.
+    private func write(_ values: KeptEdit.Values, updating: KeptEdit.Values? = nil) throws {
+        let clause = table.definition.conflictClause
+        if try writer.row(key) != nil {
+            let update = (updating ?? values).sorted { $0.key < $1.key }
+            if !update.isEmpty {
+                let set = update.enumerated().map { "\(quoted($1.key)) = ?\($0 + 2)" }.joined(separator: ", ")
+                try run(
+                    "UPDATE\(clause) \(table.quotedName) SET \(set) WHERE \(RowWriter.isKey(table))",
+                    [key] + update.map(\.value))
+            }
+            return try sendIfUnknown()
+        }
+        let whole =
+            try database.map("SELECT whole FROM weir_aside WHERE number = ?1", [.integer(edit.number)]) {
+                $0.isNull(at: 0) ? nil : $0.bytes(at: 0)
+            }.first ?? nil
+        var all = edit.isDeletion ? edit.base : edit.server ?? [:]
+        if let whole {
+            for (column, value) in try writer.values(of: whole, like: key) { all[column.name] = value }
+        }
+        let insert = all.merging(values) { $1 }.sorted { $0.key < $1.key }
+        let names = ([table.quotedKey] + insert.map { quoted($0.key) }).joined(separator: ", ")
+        let places = (1...(insert.count + 1)).map { "?\($0)" }.joined(separator: ", ")
+        try run("INSERT\(clause) INTO \(table.quotedName) (\(names)) VALUES (\(places))", [key] + insert.map(\.value))
+    }
+
+    /// Runs a statement that a constraint of the app may refuse.
+    private func run(_ sql: String, _ values: [SQLValue]) throws {
+        do {
+            try database.run(sql, values)
+        } catch WeirError.database(let code, let message, _) where code & 0xFF == RowWriter.constraint {
+            throw WeirError.taken(reason: message)
+        }
+    }
+
+    /// A row that the server has refused to create may have the values that are to be sent, so nothing was captured.
+    private func sendIfUnknown() throws {
+        guard try current() == nil else { return }
+        try database.run(
+            "INSERT INTO \(table.log) (id, kind, at) VALUES (?1, \(LogKind.insert.rawValue), julianday('now'))", [key])
+    }
+
+    /// The edit is based on the version that was shown with the question, and not on one that nobody has looked at.
+    func keepBase() throws {
+        try LogFolding(table: table).fold(in: database)
+        let seen = table.columns.compactMap { column in edit.server?[column.name].map { (column: column, value: $0) } }
+        try database.run(
+            "UPDATE \(table.edit) SET base = ?2, seen = ?3 WHERE id = ?1 AND base IS NULL",
+            [key, .integer(edit.version ?? 0), .blob(writer.json(of: seen))])
+    }
+
+    /// Removes a row that the server does not have, unless the app has changed it since.
+    private func removeIfUnknown() throws {
+        let isKnown = "SELECT 1 FROM \(table.state) WHERE id = ?1 UNION ALL SELECT 1 FROM \(table.edit) WHERE id = ?1"
+        guard try database.value("\(isKnown) UNION ALL SELECT 1 FROM \(table.sent) WHERE id = ?1 LIMIT 1", [key]) == nil
+        else { return }
+        try database.run("INSERT INTO weir_applying (active) VALUES (1)")
+        try writer.delete(key)
+        try database.run("DELETE FROM weir_applying")
+    }
+}
+
+extension Weir {
+    /// Decides about a change that was not stored, in one transaction.
+    ///
+    /// What is written is captured as a change of the app, and asked about as with ``write(foreignKeys:_:)``. If the server does not store
+    /// it either, that is another kept change.
+    ///
+    /// - Parameters:
+    ///   - edit: the change, as it was shown; one of the log that has ended with ``KeptEdit/Ending/deletionWon`` as well.
+    ///   - resolution: the decision.
+    /// - Returns: whether the change was still to be decided about; if not, nothing was changed.
+    /// - Throws: `WeirError.taken` if a constraint of the app's table refuses the values; `WeirError.notGranted` if the row's owner is no
+    ///   longer granted; `WeirError.unsupportedTable` if the table is not synced any more. Then nothing is changed.
+    @discardableResult
+    public func resolve(_ edit: KeptEdit, _ resolution: Resolution) async throws -> SavedChanges<Bool> {
+        let file = try openFile
+        let limit = attachment?.options.conflictLog ?? ConflictLogLimit()
+        let number: SQLValue = .integer(edit.number)
+        // A row that is removed since the server does not have it must not take others with it.
+        var unseen: Resolving?
+        let saved = try captured(foreignKeys: resolution != .acceptServer) { database in
+            let kept = KeptEdits(database: database)
+            let table = try database.integer(
+                "SELECT tbl FROM weir_aside WHERE number = ?1 AND (resolution IS NULL OR resolution = ?2)",
+                [number, .text(KeptEdit.Ending.deletionWon.rawValue)])
+            guard let table else { return false }
+            if let writer = try file.writer(ofTable: Int(table)) {
+                let resolving = Resolving(writer: writer, edit: edit)
+                if try resolving.run(resolution) { unseen = resolving }
+            } else if resolution != .acceptServer {
+                throw WeirError.unsupportedTable(
+                    name: edit.table, reason: "its changes cannot be sent at the moment; list it again, and sync")
+            }
+            try kept.end(edit.number, KeptEdit.Ending(resolution))
+            try kept.prune(limit)
+            return true
+        } then: {
+            try unseen?.keepBase()
+        }
+        try showKept()
+        await wrote()
+        return saved
+    }
+}
+
+extension KeptEdit.Ending {
+    fileprivate init(_ resolution: Resolution) {
+        self =
+            switch resolution {
+            case .keepLocal: .keptLocal
+            case .acceptServer: .acceptedServer
+            case .merge: .merged
+            }
+    }
+}

@@ -1,0 +1,192 @@
+/// A row by its table and key.
+public struct RowReference: Hashable, Sendable {
+    /// The app's table.
+    public let table: String
+    /// The row's key.
+    public let key: SQLValue
+
+    /// Makes a reference.
+    public init(table: String, key: SQLValue) { (self.table, self.key) = (table, key) }
+}
+
+/// What became of a change of a row.
+public struct RowOutcome: Equatable, Sendable {
+    /// What the server has decided, or why it did not have to.
+    public enum Status: String, Sendable {
+        /// The change is stored.
+        case applied
+        /// The values are stored, and the row is and stays deleted, since another device has deleted it before.
+        case deleted
+        /// The change is not stored: another device has changed the row. The row has the server's values.
+        case conflict
+        /// The change is not stored, for the reason in ``RowOutcome/code``.
+        case refused
+        /// Nothing was to be sent: the row is as the server has it.
+        case unchanged
+        /// The app has taken the change back, with ``Weir/discard(_:_:)``.
+        case discarded
+        /// The answer is older than the newest 10,000, and is not kept any more.
+        case forgotten
+    }
+
+    /// The row.
+    public let row: RowReference
+    /// What became of it.
+    public let status: Status
+    /// The code of a refusal.
+    public let code: String?
+    /// The server's message, for developers.
+    public let message: String?
+    /// The row's version after a change that is stored.
+    public let timeStamp: Int64?
+    /// The change with the server's row, where it was not stored, or stored in a deleted row: ``Weir/resolve(_:_:)`` says what can be done.
+    ///
+    /// `nil` if it is not kept any more.
+    public let kept: KeptEdit?
+    /// Its place in the list of outcomes, by which later ones are asked for; 0 where nothing had to be asked.
+    public let place: Int64
+}
+
+extension ClientFile {
+    /// Reads answers.
+    ///
+    /// - Parameter condition: of rows of `weir_question`, and their order.
+    func outcomes(where condition: String, _ values: [SQLValue]) throws -> [(number: Int64, outcome: RowOutcome)] {
+        let answers = try database.map(
+            """
+            SELECT q.number, t.name, q.id, q.status, q.code, q.message, q.time_stamp, q.kept, q.answer
+            FROM weir_question AS q JOIN weir_table AS t ON t.number = q.tbl WHERE q.answer IS NOT NULL AND \(condition)
+            """, values
+        ) { row in
+            (
+                number: row.integer(at: 0), row: RowReference(table: row.string(at: 1), key: row.value(at: 2)),
+                status: row.string(at: 3), code: row.isNull(at: 4) ? nil : row.string(at: 4),
+                message: row.isNull(at: 5) ? nil : row.string(at: 5),
+                timeStamp: row.isNull(at: 6) ? nil : row.integer(at: 6),
+                kept: row.isNull(at: 7) ? nil : row.integer(at: 7), place: row.integer(at: 8)
+            )
+        }
+        return try answers.map { answer in
+            (
+                answer.number,
+                RowOutcome(
+                    row: answer.row, status: RowOutcome.Status(rawValue: answer.status) ?? .forgotten,
+                    code: answer.code,
+                    message: answer.message, timeStamp: answer.timeStamp,
+                    kept: try answer.kept.flatMap { try keptEdits(where: "a.number = ?1", [.integer($0)]).first },
+                    place: answer.place)
+            )
+        }
+    }
+}
+
+extension Weir {
+    /// The outcomes of rows that the app has asked about, with ``write(foreignKeys:_:)``, ``outcome(of:_:)`` or ``resolve(_:_:)``, in the
+    /// order in which they became known.
+    ///
+    /// They are kept in the file, the newest 10,000 of them, so an app that was ended meanwhile learns of them, too.
+    ///
+    /// - Parameter place: the ``RowOutcome/place`` of the last one that is known; 0 for all.
+    public func outcomes(after place: Int64 = 0) throws -> [RowOutcome] {
+        try openFile.outcomes(where: "q.answer > ?1 ORDER BY q.answer", [.integer(place)]).map(\.outcome)
+    }
+
+    /// The outcomes as ``outcomes(after:)`` has them, and later ones as they become known, also in other processes.
+    ///
+    /// - Parameter place: the place of the last one that is known; 0 for all.
+    /// - Returns: a sequence of one or more outcomes each, which ends with ``close()``.
+    public nonisolated func outcomeUpdates(after place: Int64 = 0) -> RowOutcomes {
+        RowOutcomes(weir: self, place: place, changes: changes.stream())
+    }
+
+    /// What becomes of the changes of a row that are made by now, by any connection: it waits until the server has answered.
+    ///
+    /// It waits for ever where nothing syncs, or where a row cannot be sent; a task that is cancelled does not.
+    ///
+    /// - Returns: `unchanged` if the row has no changes that were not answered.
+    /// - Throws: `WeirError`; `CancellationError`.
+    public nonisolated func outcome(of table: String, _ key: SQLValue) async throws -> RowOutcome {
+        let row = RowReference(table: table, key: key)
+        guard let number = try await ask(row) else {
+            return RowOutcome(
+                row: row, status: .unchanged, code: nil, message: nil, timeStamp: nil, kept: nil, place: 0)
+        }
+        return try await answers([number: row])[0]
+    }
+
+    private func ask(_ row: RowReference) throws -> Int64? {
+        let file = try openFile
+        let table = try captured([row.table])[0]
+        return try file.database.transaction { try Questions(database: file.database).ask(table, row.key) }
+    }
+
+    /// Waits for the answers to questions.
+    ///
+    /// - Parameter questions: their rows, by their numbers.
+    nonisolated func answers(_ questions: [Int64: RowReference]) async throws -> [RowOutcome] {
+        for await _ in changes.stream() {
+            if let answers = try await answersNow(questions) { return answers }
+        }
+        try Task.checkCancellation()
+        throw WeirError.closed
+    }
+
+    /// - Returns: in the order of their numbers; `nil` while one is open, or the file is closed by ``suspend()``.
+    private func answersNow(_ questions: [Int64: RowReference]) throws -> [RowOutcome]? {
+        guard let first = questions.keys.min(), let last = questions.keys.max() else { return [] }
+        if isSuspended, !isClosed { return nil }
+        let file = try openFile
+        let range: [SQLValue] = [.integer(first), .integer(last)]
+        let open = try file.database.map(
+            "SELECT number FROM weir_question WHERE answer IS NULL AND number BETWEEN ?1 AND ?2", range
+        ) { $0.integer(at: 0) }
+        if open.contains(where: { questions[$0] != nil }) { return nil }
+        let found = Dictionary(
+            try file.outcomes(where: "q.number BETWEEN ?1 AND ?2", range).map { ($0.number, $0.outcome) },
+            uniquingKeysWith: { first, _ in first })
+        return questions.keys.sorted().compactMap { number in
+            found[number]
+                ?? questions[number].map {
+                    RowOutcome(
+                        row: $0, status: .forgotten, code: nil, message: nil, timeStamp: nil, kept: nil, place: 0)
+                }
+        }
+    }
+}
+
+/// The outcomes of rows, as they become known: ``Weir/outcomeUpdates(after:)``.
+public struct RowOutcomes: AsyncSequence, Sendable {
+    let weir: Weir
+    let place: Int64
+    let changes: AsyncStream<Int>
+
+    /// Reads the outcomes from the file, so that none is missed by an app that is slow to read.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        let weir: Weir
+        var place: Int64
+        var changes: AsyncStream<Int>.AsyncIterator
+
+        /// The next outcomes; `nil` after ``Weir/close()``.
+        public mutating func next() async throws -> [RowOutcome]? {
+            while await changes.next() != nil {
+                if let found = try await weir.newOutcomes(after: place), let last = found.last {
+                    place = last.place
+                    return found
+                }
+            }
+            return nil
+        }
+    }
+
+    /// Begins with the outcomes after the place.
+    public func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(weir: weir, place: place, changes: changes.makeAsyncIterator())
+    }
+}
+
+extension Weir {
+    /// - Returns: `nil` while Weir is suspended, or after it was closed.
+    fileprivate func newOutcomes(after place: Int64) throws -> [RowOutcome]? {
+        isSuspended || isClosed ? nil : try outcomes(after: place)
+    }
+}

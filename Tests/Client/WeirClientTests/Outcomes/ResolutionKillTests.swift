@@ -1,0 +1,62 @@
+import Foundation
+import Synchronization
+import TestResources
+import Testing
+import WeirClient
+
+/// An app that is killed between any two statements of a decision, and of what follows it.
+@Suite struct ResolutionKillTests {
+    @Test(arguments: [Resolution.keepLocal, .acceptServer, .merge(["title": .text("both")])])
+    func aDecisionIsCarriedOutAsAWholeOrNotAtAll(resolution: Resolution) async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { ($0.policy, $0.refusedText) = ("checkBase", "bad") }
+        let device = try await Device()
+        try await device.attach(server)
+        try device.run("INSERT INTO item VALUES ('a', 'A', 'n'), ('b', 'B', 'n'), ('c', 'C', 'n')")
+        try await device.weir.sync()
+        server.write("item", "a", ["title": "theirs"])
+        server.write("item", "b", nil)
+        try device.run(
+            "UPDATE item SET title = 'mine' WHERE id IN ('a', 'b'); INSERT INTO item VALUES ('r', 'r', 'bad')")
+        try device.run("DELETE FROM item WHERE id = 'c'")
+        server.write("item", "c", ["title": "theirs"])
+        try await device.weir.sync()
+        // One of them was decided on an older version.
+        server.write("item", "a", ["note": "newer"])
+        let shown = try await device.weir.keptEdits()
+        #expect(shown.count == 4)
+        try await device.weir.sync()
+        let states = Mutex<[ContractServer.State]>([])
+        let snapshots = StatementSnapshots(path: device.folder.file()) {
+            let state = server.state.withLock { $0 }
+            states.withLock { $0.append(state) }
+        }
+        try await device.restart()
+        try await device.attach(server)
+        for edit in shown { try await device.weir.resolve(edit, resolution) }
+        try await device.weir.sync()
+        let (rows, live, open) = (try device.rows(), server.live, try await device.weir.keptEdits().count)
+        await device.weir.close()
+        snapshots.stop()
+
+        #expect(snapshots.count > 6)
+        for number in 0..<snapshots.count {
+            let restored = ContractServer(Device.tables)
+            let state = states.withLock { $0[number] }
+            restored.state.withLock { $0 = state }
+            let killed = try await Device(copying: { try snapshots.write(number, to: $0) })
+            var options = Device.options(restored)
+            options.now = { Date(timeIntervalSinceNow: 2 * Lease.duration) }
+            try await killed.weir.attach("abc", server: Device.url, options: options)
+            // The user decides again about what is still shown, and the app repeats what it does not know to be done.
+            for edit in shown { try await killed.weir.resolve(edit, resolution) }
+            try await killed.weir.sync()
+            let comment = Comment("killed at state \(number) of \(snapshots.count)")
+            #expect(try killed.rows() == rows, comment)
+            #expect(restored.live == live, comment)
+            #expect(try await killed.weir.pendingRows() == 0, comment)
+            #expect(try await killed.weir.keptEdits().count == open, comment)
+            #expect(try await killed.weir.conflictLog().count == shown.count, comment)
+        }
+    }
+}
