@@ -33,7 +33,12 @@ import WeirClient
         }
         try await device.restart()
         try await device.attach(server)
-        for edit in shown { try await device.weir.resolve(edit, resolution) }
+        // After each of the decisions, and before.
+        var rowsAfter = [try device.rows()]
+        for edit in shown {
+            try await device.weir.resolve(edit, resolution)
+            rowsAfter.append(try device.rows())
+        }
         try await device.weir.sync()
         let (rows, live, open) = (try device.rows(), server.live, try await device.weir.keptEdits().count)
         await device.weir.close()
@@ -48,10 +53,12 @@ import WeirClient
             var options = Device.options(restored)
             options.now = { Date(timeIntervalSinceNow: 2 * Lease.duration) }
             try await killed.weir.attach("abc", server: Device.url, options: options)
+            let comment = Comment("killed at state \(number) of \(snapshots.count)")
+            let decided = shown.count - (try await killed.weir.keptEdits().count)
+            if decided < shown.count { #expect(try killed.rows() == rowsAfter[decided], comment) }
             // The user decides again about what is still shown, and the app repeats what it does not know to be done.
             for edit in shown { try await killed.weir.resolve(edit, resolution) }
             try await killed.weir.sync()
-            let comment = Comment("killed at state \(number) of \(snapshots.count)")
             #expect(try killed.rows() == rows, comment)
             #expect(restored.live == live, comment)
             #expect(try await killed.weir.pendingRows() == 0, comment)
