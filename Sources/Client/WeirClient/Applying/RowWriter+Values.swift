@@ -43,22 +43,39 @@ extension RowWriter {
 
     // MARK: Writers
 
+    /// Numbers that were looked up.
+    struct Writers {
+        /// By the JSON of rows that names them.
+        fileprivate var byJSON: [ArraySlice<UInt8>: SQLValue] = [:]
+        /// Rows that follow each other are often of one writer.
+        fileprivate var last: (json: ArraySlice<UInt8>, number: SQLValue)?
+        fileprivate var lastDevice: (device: String, account: String, number: SQLValue)?
+    }
+
     /// The number of who has written a row; NULL if that is not said.
     func writer(of row: ServerRow) throws -> SQLValue {
-        if let known = writers[row.writer] { return known }
-        let number: SQLValue =
-            if let writer = try row.readWriter() {
-                try self.writer(writer.knowledgeID, of: writer.syncID)
-            } else { .null }
-        writers[row.writer] = number
+        if let last = writers.last, last.json == row.writer { return last.number }
+        let number: SQLValue
+        if let known = writers.byJSON[row.writer] {
+            number = known
+        } else if let writer = try row.readWriter() {
+            number = try self.writer(writer.knowledgeID, of: writer.syncID)
+            writers.byJSON[row.writer] = number
+        } else {
+            number = .null
+        }
+        writers.last = (row.writer, number)
         return number
     }
 
     /// The number of a device of an account.
     func writer(_ device: String, of account: String) throws -> SQLValue {
+        if let last = writers.lastDevice, last.device == device, last.account == account { return last.number }
         let names: [SQLValue] = [.text(account), .text(device)]
         try database.run("INSERT OR IGNORE INTO weir_writer (sync_id, knowledge_id) VALUES (?1, ?2)", names)
-        return try database.value("SELECT number FROM weir_writer WHERE sync_id = ?1 AND knowledge_id = ?2", names)
-            ?? .null
+        let number = try database.value(
+            "SELECT number FROM weir_writer WHERE sync_id = ?1 AND knowledge_id = ?2", names)
+        writers.lastDevice = (device, account, number ?? .null)
+        return number ?? .null
     }
 }

@@ -24,8 +24,8 @@ final class RowWriter {
     private let selectSent: Statement
     private let upsertState: Statement
     private let updateState: Statement
-    /// The numbers of those who have written rows, by the JSON that names them.
-    var writers: [ArraySlice<UInt8>: SQLValue] = [:]
+    /// The numbers of those who have written rows.
+    var writers = Writers()
     /// With every column that the server has.
     private let insertWhole: Statement
     private let updateWhole: Statement

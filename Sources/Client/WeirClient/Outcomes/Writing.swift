@@ -22,9 +22,9 @@ public struct SavedChanges<Value: Sendable>: Sendable {
 extension Weir {
     /// Runs statements of the app on Weir's connection, in one transaction, and asks what becomes of the rows that they change.
     ///
-    /// It is as good as a write of any other connection, and captured in the same way. It takes about a microsecond more for each row
-    /// that it changes, for the question, so connections of the app's own are better for writes of many thousands of rows. The closure
-    /// runs while nothing else of this Weir does, and has the file's write lock, so it should be short.
+    /// It is as good as a write of any other connection, and captured in the same way. For each row that it changes a question is
+    /// written as well, so connections of the app's own are better for many thousands of rows. The closure runs while nothing else of
+    /// this Weir does, and has the file's write lock, so it should be short.
     ///
     /// - Parameters:
     ///   - foreignKeys: whether foreign keys are enforced, as most apps have it for their connections.

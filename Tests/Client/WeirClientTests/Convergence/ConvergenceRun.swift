@@ -49,9 +49,8 @@ final class ConvergenceRun {
 
     private func play(_ step: ConvergenceScript.Step) async throws {
         switch step {
-        case .write(let number, let sql): try apps[number].device.run("BEGIN IMMEDIATE; \(sql); COMMIT")
-        case .writeNew(let number, let sql):
-            if apps[number].isUpgraded { try apps[number].device.run("BEGIN IMMEDIATE; \(sql); COMMIT") }
+        case .write(let number, let sql): try await apps[number].write(sql)
+        case .writeNew(let number, let sql): if apps[number].isUpgraded { try await apps[number].write(sql) }
         case .sync(let number): try await sync(apps[number]) { try await $0.device.weir.sync() }
         case .resolve(let number, let decision): try await resolve(apps[number], decision)
         case .restart(let number): try await restart(apps[number]) { try await $0.restart() }
@@ -169,6 +168,8 @@ final class ConvergenceRun {
             expect(app, "states", try app.states(), states)
             expect(app, "own rows", try app.own(), own)
             expect(app, "unexplained rows", try app.unexplained(), [])
+            expect(app, "rows that are not synced", try app.unsynced(), [])
+            expect(app, "questions", try app.device.rows("SELECT number FROM weir_question WHERE answer IS NULL"), [])
             expect(app, "parked rows", try app.parked(), parked)
         }
         for row in parked where !row.contains("its parent is missing") { failures.append("parked: \(row)") }

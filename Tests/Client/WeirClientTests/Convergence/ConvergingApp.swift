@@ -84,6 +84,14 @@ final class ConvergingApp {
         try enforceForeignKeys()
     }
 
+    /// Writes with a connection of its own, or with Weir's.
+    func write(_ sql: String) async throws {
+        if number % 2 == 0 { return try device.run("BEGIN IMMEDIATE; \(sql); COMMIT") }
+        try await device.weir.write { db in
+            for statement in sql.split(separator: "; ") { try db.execute(String(statement)) }
+        }
+    }
+
     // MARK: What it has
 
     /// The rows that the server has, of an upgraded app.
@@ -111,6 +119,17 @@ final class ConvergingApp {
                 """
                 SELECT '\($1) ' || hex(id) FROM \($1) AS t WHERE NOT \(Self.isStored($0 + 1))
                 AND NOT EXISTS (SELECT 1 FROM weir_aside AS k WHERE k.tbl = \($0 + 1) AND k.id = t.id)
+                """)
+        }
+    }
+
+    /// Rows that are not as the server has them, by the views of their states, without those to decide about.
+    func unsynced() throws -> [String] {
+        try tables.flatMap {
+            try device.rows(
+                """
+                SELECT '\($0) ' || hex(id) || ' ' || state FROM weir_\($0)_state
+                WHERE state NOT IN ('synced', 'conflict', 'refused') OR state = 'synced' AND NOT is_seen
                 """)
         }
     }
