@@ -116,29 +116,29 @@ package struct Applying {
         try completeOthers(outcome, changes, state)
         try KeyChanges.endSent(in: database)
         try database.run("DELETE FROM weir_batch")
-        if state.hasQuestions { try state.questions.prune() }
+        if state.hasTracked { try state.tracked.prune() }
     }
 
     /// What the changes of a batch have in common while it is completed.
     private struct Completion {
-        let questions: Questions
+        let tracked: TrackedOutcomes
         let kept: KeptEdits
-        /// Whether the app has asked what becomes of any row.
-        let hasQuestions: Bool
+        /// Whether the app waits for an outcome.
+        let hasTracked: Bool
         /// Whether a change waits for a decision.
         let hasOpen: Bool
         let device: String?
 
         init(_ database: Database) throws {
-            questions = Questions(database: database)
+            tracked = TrackedOutcomes(database: database)
             kept = KeptEdits(database: database)
-            hasQuestions = try questions.areOpen
+            hasTracked = try tracked.areOpen
             hasOpen = try kept.areOpen
             device = try SessionRecord(database: database).device
         }
 
-        func answer(_ table: Int, _ key: SQLValue, _ result: ChangeResult, kept: Int64? = nil) throws {
-            guard hasQuestions else { return }
+        func complete(_ table: Int, _ key: SQLValue, _ result: ChangeResult, kept: Int64? = nil) throws {
+            guard hasTracked else { return }
             let status: RowOutcome.Status =
                 switch result.status {
                 case .applied: .applied
@@ -146,9 +146,9 @@ package struct Applying {
                 case .conflict: .conflict
                 case .refused: .refused
                 }
-            try questions.answer(
+            try tracked.complete(
                 table, key, isSent: true,
-                Questions.Answer(
+                TrackedOutcomes.Result(
                     status: status, code: result.code, message: result.message,
                     timeStamp: result.timeStamp == 0 ? nil : result.timeStamp, kept: kept))
         }
@@ -286,7 +286,7 @@ package struct Applying {
             let new = try kept(key, of: table, code: result.status.rawValue, message: "", change, row)
             number = try completion.kept.keep(new, ending: .deletionWon)
         }
-        try completion.answer(table, key, result, kept: number)
+        try completion.complete(table, key, result, kept: number)
     }
 
     /// Keeps a change that was not stored.
@@ -298,7 +298,7 @@ package struct Applying {
         var new = try kept(
             key, of: table, code: result.code ?? result.status.rawValue, message: result.message ?? "", change, row)
         new.row = outcome.row(of: position)?.json
-        try completion.answer(table, key, result, kept: try completion.kept.keep(new))
+        try completion.complete(table, key, result, kept: try completion.kept.keep(new))
     }
 
     private func kept(

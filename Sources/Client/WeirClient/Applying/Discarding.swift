@@ -53,8 +53,8 @@ struct Discarding {
         guard edit != nil || !first.isEmpty else { return nil }
         try held.remove(key)
         try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
-        try Questions(database: database).answer(
-            table.number, key, isSent: false, Questions.Answer(status: .discarded))
+        try TrackedOutcomes(database: database).complete(
+            table.number, key, isSent: false, TrackedOutcomes.Result(status: .discarded))
         // What is being sent counts as the server's.
         let exists = try database.value(
             """

@@ -211,12 +211,13 @@ struct OrphanRows {
         let id = table.definition.keyKind.id(of: key) ?? []
         try database.run(
             """
-            INSERT OR REPLACE INTO weir_parked (name, id, sync_id, time_stamp, reason, row, orphan)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1)
+            INSERT OR REPLACE INTO weir_parked (name, id, sync_id, time_stamp, reason, row, orphan, tbl, key)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?8)
             """,
             [
                 .text(server.name), .text(id), .text(orphan.owner ?? applying.account), .integer(orphan.timeStamp),
                 .text("its parent is missing: \(parent ?? table.name)"), .blob(row),
+                .integer(Int64(table.number)), key,
             ])
     }
 }

@@ -122,8 +122,8 @@ struct OwnerRows {
                 table: table.number, key: key, code: "revoked", message: message, change: json[...])
             new.whole = whole
             let kept = try KeptEdits(database: database).keep(new)
-            try Questions(database: database).answer(
-                table.number, key, isSent: false, Questions.Answer(status: .refused, code: "revoked", kept: kept))
+            try TrackedOutcomes(database: database).complete(
+                table.number, key, isSent: false, TrackedOutcomes.Result(status: .refused, code: "revoked", kept: kept))
         }
         try database.run("DELETE FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))", [key])
         try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])

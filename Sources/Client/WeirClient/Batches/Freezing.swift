@@ -13,8 +13,8 @@ package struct Freezing {
     var result: FrozenBatch
     var body: BatchBody
     private var isFull = false
-    /// Whether the app has asked what becomes of any row.
-    private let hasQuestions: Bool
+    /// Whether the app waits for an outcome.
+    private let hasTracked: Bool
     /// The statement that reads an edit, by the number of its table.
     private let queries: [Int: String]
 
@@ -29,7 +29,7 @@ package struct Freezing {
         let number = (try database.integer("SELECT value FROM weir_meta WHERE key = 'last_batch'") ?? 0) + 1
         body = BatchBody(knowledgeID: session.knowledgeID, schema: session.schema, number: number)
         result = FrozenBatch()
-        hasQuestions = try Questions(database: database).areOpen
+        hasTracked = try TrackedOutcomes(database: database).areOpen
     }
 
     /// Returns the batch that has no outcome yet, or freezes the next one, as part of the open transaction.
@@ -114,7 +114,7 @@ package struct Freezing {
             INSERT INTO \(table.sent) (position, deleted, id, \(table.folded))
             SELECT ?2, ?3, id, \(table.folded) FROM \(table.edit) WHERE id = ?1
             """, [row.key, .integer(Int64(position)), .integer(row.isDeletion ? 1 : 0)])
-        if hasQuestions { try Questions(database: database).send(table.number, row.key) }
+        if hasTracked { try TrackedOutcomes(database: database).send(table.number, row.key) }
         try end(row.key, of: table, holding: row.unknown)
         if let owner = row.newOwner { try owners.record(owner, of: row.key, table) }
         if row.isDeletion { try HeldColumns(database: database, table: table).remove(row.key) }

@@ -28,7 +28,7 @@ struct Thawing {
                 .joined(separator: ", "))
             """, key.map { [$0] } ?? [])
         try database.run("DELETE FROM \(sent) WHERE \(condition)", key.map { [$0] } ?? [])
-        try Questions(database: database).thaw(number, key)
+        try TrackedOutcomes(database: database).thaw(number, key)
     }
 
     /// Makes the whole batch pending again, also of tables that are no longer listed; its number is not used again.

@@ -50,11 +50,11 @@ enum SideTables {
                     change BLOB NOT NULL, base BLOB, whole BLOB, row BLOB, at TEXT NOT NULL, resolution TEXT,
                     resolved_at TEXT);
                 CREATE INDEX weir_aside_open ON weir_aside (tbl, id) WHERE resolution IS NULL;
-                CREATE TABLE weir_question (
+                CREATE TABLE weir_outcome (
                     number INTEGER PRIMARY KEY, tbl INTEGER NOT NULL, id, sent INTEGER NOT NULL DEFAULT 0,
-                    answer INTEGER, status TEXT, code TEXT, message TEXT, time_stamp INTEGER, kept INTEGER, at TEXT);
-                CREATE INDEX weir_question_row ON weir_question (tbl, id) WHERE answer IS NULL;
-                CREATE UNIQUE INDEX weir_question_answer ON weir_question (answer) WHERE answer IS NOT NULL;
+                    place INTEGER, status TEXT, code TEXT, message TEXT, time_stamp INTEGER, kept INTEGER, at TEXT);
+                CREATE INDEX weir_outcome_row ON weir_outcome (tbl, id) WHERE place IS NULL;
+                CREATE UNIQUE INDEX weir_outcome_place ON weir_outcome (place) WHERE place IS NOT NULL;
                 """)
         }
         let found = try database.integer("SELECT value FROM weir_meta WHERE key = 'format'") ?? 0

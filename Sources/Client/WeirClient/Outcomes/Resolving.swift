@@ -92,7 +92,7 @@ struct Resolving {
             "INSERT INTO \(table.log) (id, kind, at) VALUES (?1, \(LogKind.insert.rawValue), julianday('now'))", [key])
     }
 
-    /// The edit is based on the version that was shown with the question, and not on one that nobody has looked at.
+    /// The edit is based on the version that was shown with the change, and not on one that nobody has looked at.
     func keepBase() throws {
         try LogFolding(table: table).fold(in: database)
         let seen = table.columns.compactMap { column in edit.server?[column.name].map { (column: column, value: $0) } }
@@ -115,7 +115,7 @@ struct Resolving {
 extension Weir {
     /// Decides about a change that was not stored, in one transaction.
     ///
-    /// What is written is captured as a change of the app, and asked about as with ``write(foreignKeys:_:)``. If the server does not store
+    /// What is written is captured as a change of the app, and its outcome is tracked as with ``write(foreignKeys:_:)``. If the server does not store
     /// it either, that is another kept change.
     ///
     /// - Parameters:

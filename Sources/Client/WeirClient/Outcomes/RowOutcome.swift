@@ -25,7 +25,7 @@ public struct RowOutcome: Equatable, Sendable {
         case unchanged
         /// The app has taken the change back, with ``Weir/discard(_:_:)``.
         case discarded
-        /// The answer is older than the newest 10,000, and is not kept any more.
+        /// It is older than the newest 10,000 outcomes, and is not kept any more.
         case forgotten
     }
 
@@ -48,14 +48,14 @@ public struct RowOutcome: Equatable, Sendable {
 }
 
 extension ClientFile {
-    /// Reads answers.
+    /// Reads outcomes that are complete.
     ///
-    /// - Parameter condition: of rows of `weir_question`, and their order.
+    /// - Parameter condition: of rows of `weir_outcome`, and their order.
     func outcomes(where condition: String, _ values: [SQLValue]) throws -> [(number: Int64, outcome: RowOutcome)] {
-        let answers = try database.map(
+        let found = try database.map(
             """
-            SELECT q.number, t.name, q.id, q.status, q.code, q.message, q.time_stamp, q.kept, q.answer
-            FROM weir_question AS q JOIN weir_table AS t ON t.number = q.tbl WHERE q.answer IS NOT NULL AND \(condition)
+            SELECT o.number, t.name, o.id, o.status, o.code, o.message, o.time_stamp, o.kept, o.place
+            FROM weir_outcome AS o JOIN weir_table AS t ON t.number = o.tbl WHERE o.place IS NOT NULL AND \(condition)
             """, values
         ) { row in
             (
@@ -66,29 +66,29 @@ extension ClientFile {
                 kept: row.isNull(at: 7) ? nil : row.integer(at: 7), place: row.integer(at: 8)
             )
         }
-        return try answers.map { answer in
+        return try found.map { found in
             (
-                answer.number,
+                found.number,
                 RowOutcome(
-                    row: answer.row, status: RowOutcome.Status(rawValue: answer.status) ?? .forgotten,
-                    code: answer.code,
-                    message: answer.message, timeStamp: answer.timeStamp,
-                    kept: try answer.kept.flatMap { try keptEdits(where: "a.number = ?1", [.integer($0)]).first },
-                    place: answer.place)
+                    row: found.row, status: RowOutcome.Status(rawValue: found.status) ?? .forgotten,
+                    code: found.code,
+                    message: found.message, timeStamp: found.timeStamp,
+                    kept: try found.kept.flatMap { try keptEdits(where: "a.number = ?1", [.integer($0)]).first },
+                    place: found.place)
             )
         }
     }
 }
 
 extension Weir {
-    /// The outcomes of rows that the app has asked about, with ``write(foreignKeys:_:)``, ``outcome(of:_:)`` or ``resolve(_:_:)``, in the
+    /// The outcomes that the app has asked for, with ``write(foreignKeys:_:)``, ``outcome(of:_:)`` or ``resolve(_:_:)``, in the
     /// order in which they became known.
     ///
     /// They are kept in the file, the newest 10,000 of them, so an app that was ended meanwhile learns of them, too.
     ///
     /// - Parameter place: the ``RowOutcome/place`` of the last one that is known; 0 for all.
     public func outcomes(after place: Int64 = 0) throws -> [RowOutcome] {
-        try openFile.outcomes(where: "q.answer > ?1 ORDER BY q.answer", [.integer(place)]).map(\.outcome)
+        try openFile.outcomes(where: "o.place > ?1 ORDER BY o.place", [.integer(place)]).map(\.outcome)
     }
 
     /// The outcomes as ``outcomes(after:)`` has them, and later ones as they become known, also in other processes.
@@ -99,54 +99,54 @@ extension Weir {
         RowOutcomes(weir: self, place: place, changes: changes.stream())
     }
 
-    /// What becomes of the changes of a row that are made by now, by any connection: it waits until the server has answered.
+    /// What becomes of the changes of a row that are made by now, by any connection: it waits until it is known.
     ///
     /// It waits for ever where nothing syncs, or where a row cannot be sent; a task that is cancelled does not.
     ///
-    /// - Returns: `unchanged` if the row has no changes that were not answered.
+    /// - Returns: `unchanged` if the row has no changes whose outcome is to come.
     /// - Throws: `WeirError`; `CancellationError`.
     public nonisolated func outcome(of table: String, _ key: SQLValue) async throws -> RowOutcome {
         let row = RowReference(table: table, key: key)
-        guard let number = try await ask(row) else {
+        guard let number = try await track(row) else {
             return RowOutcome(
                 row: row, status: .unchanged, code: nil, message: nil, timeStamp: nil, kept: nil, place: 0)
         }
-        return try await answers([number: row])[0]
+        return try await outcomes(of: [number: row])[0]
     }
 
-    private func ask(_ row: RowReference) throws -> Int64? {
+    private func track(_ row: RowReference) throws -> Int64? {
         let file = try openFile
         let table = try captured([row.table])[0]
-        return try file.database.transaction { try Questions(database: file.database).ask(table, row.key) }
+        return try file.database.transaction { try TrackedOutcomes(database: file.database).track(table, row.key) }
     }
 
-    /// Waits for the answers to questions.
+    /// Waits for outcomes that are tracked.
     ///
-    /// - Parameter questions: their rows, by their numbers.
-    nonisolated func answers(_ questions: [Int64: RowReference]) async throws -> [RowOutcome] {
+    /// - Parameter tracked: their rows, by their numbers.
+    nonisolated func outcomes(of tracked: [Int64: RowReference]) async throws -> [RowOutcome] {
         for await _ in changes.stream() {
-            if let answers = try await answersNow(questions) { return answers }
+            if let outcomes = try await completeOutcomes(of: tracked) { return outcomes }
         }
         try Task.checkCancellation()
         throw WeirError.closed
     }
 
-    /// - Returns: in the order of their numbers; `nil` while one is open, or the file is closed by ``suspend()``.
-    private func answersNow(_ questions: [Int64: RowReference]) throws -> [RowOutcome]? {
-        guard let first = questions.keys.min(), let last = questions.keys.max() else { return [] }
+    /// - Returns: in the order of their numbers; `nil` while one is not complete, or the file is closed by ``suspend()``.
+    private func completeOutcomes(of tracked: [Int64: RowReference]) throws -> [RowOutcome]? {
+        guard let first = tracked.keys.min(), let last = tracked.keys.max() else { return [] }
         if isSuspended, !isClosed { return nil }
         let file = try openFile
         let range: [SQLValue] = [.integer(first), .integer(last)]
         let open = try file.database.map(
-            "SELECT number FROM weir_question WHERE answer IS NULL AND number BETWEEN ?1 AND ?2", range
+            "SELECT number FROM weir_outcome WHERE place IS NULL AND number BETWEEN ?1 AND ?2", range
         ) { $0.integer(at: 0) }
-        if open.contains(where: { questions[$0] != nil }) { return nil }
+        if open.contains(where: { tracked[$0] != nil }) { return nil }
         let found = Dictionary(
-            try file.outcomes(where: "q.number BETWEEN ?1 AND ?2", range).map { ($0.number, $0.outcome) },
+            try file.outcomes(where: "o.number BETWEEN ?1 AND ?2", range).map { ($0.number, $0.outcome) },
             uniquingKeysWith: { first, _ in first })
-        return questions.keys.sorted().compactMap { number in
+        return tracked.keys.sorted().compactMap { number in
             found[number]
-                ?? questions[number].map {
+                ?? tracked[number].map {
                     RowOutcome(
                         row: $0, status: .forgotten, code: nil, message: nil, timeStamp: nil, kept: nil, place: 0)
                 }

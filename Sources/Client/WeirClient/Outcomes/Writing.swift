@@ -4,26 +4,26 @@ public struct SavedChanges<Value: Sendable>: Sendable {
     public let value: Value
     /// The rows whose changes were captured, in the order of their tables; those that triggers have changed are among them.
     public let rows: [RowReference]
-    let questions: [Int64: RowReference]
+    let tracked: [Int64: RowReference]
     let weir: Weir
 
-    /// What becomes of each of the rows: it waits until the server has answered.
+    /// What becomes of each of the rows: it waits until that is known.
     ///
-    /// Where a row was changed before and not sent, the server decides about all of it. The question is kept in the file: after a new
-    /// start of the app the answer is among ``Weir/outcomes(after:)``. It waits for ever where nothing syncs, or where a row cannot be
+    /// Where a row was changed before and not sent, the server decides about all of it. It is kept in the file: after a new start of
+    /// the app it is among ``Weir/outcomes(after:)``. It waits for ever where nothing syncs, or where a row cannot be
     /// sent; a task that is cancelled does not.
     ///
     /// - Throws: `WeirError.closed` if the Weir is closed before; `CancellationError`.
     public var outcome: [RowOutcome] {
-        get async throws { questions.isEmpty ? [] : try await weir.answers(questions) }
+        get async throws { tracked.isEmpty ? [] : try await weir.outcomes(of: tracked) }
     }
 }
 
 extension Weir {
-    /// Runs statements of the app on Weir's connection, in one transaction, and asks what becomes of the rows that they change.
+    /// Runs statements of the app on Weir's connection, in one transaction, and tracks what becomes of the rows that they change.
     ///
-    /// It is as good as a write of any other connection, and captured in the same way. For each row that it changes a question is
-    /// written as well, so connections of the app's own are better for many thousands of rows. The closure runs while nothing else of
+    /// It is as good as a write of any other connection, and captured in the same way. For each row that it changes a
+    /// row of Weir's is written as well, so connections of the app's own are better for many thousands of rows. The closure runs while nothing else of
     /// this Weir does, and has the file's write lock, so it should be short.
     ///
     /// - Parameters:
@@ -44,7 +44,7 @@ extension Weir {
         return saved
     }
 
-    /// Runs a closure in a transaction whose changes are captured, and asks about the rows that it changes.
+    /// Runs a closure in a transaction whose changes are captured, and tracks the outcomes of the rows that it changes.
     ///
     /// - Parameters:
     ///   - body: it may not fold logs.
@@ -58,7 +58,7 @@ extension Weir {
         // It can be set between transactions alone.
         if foreignKeys { try database.run("PRAGMA foreign_keys = ON") }
         defer { if foreignKeys { endForeignKeys(database) } }
-        var questions: [Int64: RowReference] = [:]
+        var tracked: [Int64: RowReference] = [:]
         let value = try database.transaction {
             // What is in the logs then is what this transaction has changed.
             for table in file.tables { try LogFolding(table: table).fold(in: database) }
@@ -68,15 +68,15 @@ extension Weir {
                     $0.value(at: 0)
                 }
                 for key in keys {
-                    let number = try Questions(database: database).ask(table.number, key)
-                    questions[number] = RowReference(table: table.name, key: key)
+                    let number = try TrackedOutcomes(database: database).track(table.number, key)
+                    tracked[number] = RowReference(table: table.name, key: key)
                 }
             }
             try end()
             return value
         }
-        let rows = questions.keys.sorted().compactMap { questions[$0] }
-        return SavedChanges(value: value, rows: rows, questions: questions, weir: self)
+        let rows = tracked.keys.sorted().compactMap { tracked[$0] }
+        return SavedChanges(value: value, rows: rows, tracked: tracked, weir: self)
     }
 
     private func endForeignKeys(_ database: Database) {

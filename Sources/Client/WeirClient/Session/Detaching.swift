@@ -109,8 +109,8 @@ package struct Detaching {
                 }
             }
             for table in [
-                "batch", "key_change", "vector", "parked", "held", "aside", "removed", "orphan", "owner", "grant",
-                "backfill",
+                "batch", "key_change", "vector", "parked", "held", "aside", "outcome", "writer", "removed", "orphan",
+                "owner", "grant", "backfill",
             ] {
                 try database.run("DELETE FROM weir_\(table)")
             }
@@ -132,7 +132,7 @@ package struct Detaching {
             return count + Int(edits ?? 0)
         }
         let held = Int(try database.integer("SELECT count(*) FROM (SELECT DISTINCT tbl, id FROM weir_held)") ?? 0)
-        let kept = Int(try database.integer("SELECT count(*) FROM weir_aside") ?? 0)
+        let kept = Int(try database.integer("SELECT count(*) FROM weir_aside WHERE resolution IS NULL") ?? 0)
         if pending + held + kept > 0 { throw WeirError.unsent(rows: pending + held, keptEdits: kept) }
     }
 }

@@ -17,7 +17,7 @@ extension Weir {
             statuses.update { ($0.phase, $0.pendingRows) = (.syncing, before) }
             let held = try await exchangeAll(attachment)
             let pending = try openFile.pendingRows()
-            if try openFile.answerUnchanged() { changes.update { $0 += 1 } }
+            if try openFile.completeUnchanged() { changes.update { $0 += 1 } }
             try SessionRecord(database: database).setComplete()
             try database.setCheckpointDistance(.short)
             statuses.update { status in

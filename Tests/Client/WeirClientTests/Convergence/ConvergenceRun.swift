@@ -169,7 +169,7 @@ final class ConvergenceRun {
             expect(app, "own rows", try app.own(), own)
             expect(app, "unexplained rows", try app.unexplained(), [])
             expect(app, "rows that are not synced", try app.unsynced(), [])
-            expect(app, "questions", try app.device.rows("SELECT number FROM weir_question WHERE answer IS NULL"), [])
+            expect(app, "outcomes", try app.device.rows("SELECT number FROM weir_outcome WHERE place IS NULL"), [])
             expect(app, "parked rows", try app.parked(), parked)
         }
         for row in parked where !row.contains("its parent is missing") { failures.append("parked: \(row)") }

@@ -1,6 +1,5 @@
 import Foundation
 import Synchronization
-import TestResources
 import Testing
 import WeirClient
 
@@ -168,7 +167,7 @@ import WeirClient
     }
 
     @Test(arguments: ["outcome_expired", "history_changed"])
-    func aBatchWithoutAnOutcomeKeepsItsQuestions(refusal: String) async throws {
+    func theChangesOfABatchWithoutAnOutcomeHaveTheirsWithTheNext(refusal: String) async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server)
         let saved = try await device.weir.write { try $0.execute("UPDATE item SET title = 'mine' WHERE id = 'a'") }
@@ -203,15 +202,15 @@ import WeirClient
         server.write("item", "b", ["title": "theirs"])
         var updates = weir.outcomeUpdates().makeAsyncIterator()
         let outcomes = ["a", "b"].map { id in Task { try await weir.outcome(of: "ITEM", .text(id)) } }
-        while try device.rows("SELECT count(*) FROM weir_question") != ["2"] { await Task.yield() }
+        while try device.rows("SELECT count(*) FROM weir_outcome") != ["2"] { await Task.yield() }
         try await weir.sync()
         #expect(try await outcomes[0].value.status == .applied)
         #expect(try await outcomes[1].value.status == .conflict)
         #expect(try await updates.next()?.count == 2)
-        // A question that nobody waits for any more.
+        // One that nobody waits for any more.
         try device.run("UPDATE item SET title = 'again' WHERE id = 'a'")
         let cancelled = Task { try await weir.outcome(of: "item", .text("a")) }
-        while try device.rows("SELECT count(*) FROM weir_question") != ["3"] { await Task.yield() }
+        while try device.rows("SELECT count(*) FROM weir_outcome") != ["3"] { await Task.yield() }
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { try await cancelled.value }
         await weir.close()
@@ -236,18 +235,8 @@ import WeirClient
         server.write("item", "x", ["title": "theirs"], owner: "friend")
         let device = try await synced(server)
         server.state.withLock { $0.links = [] }
-        let path = device.folder.file()
         // A change that is made after the batch.
-        try await device.attach(
-            ScriptedTransport { request, number in
-                let response = try await server.send(request)
-                if number == 0 {
-                    let database = try Database(path: path)
-                    try database.run("UPDATE item SET note = 'mine' WHERE id = 'x'")
-                    database.close()
-                }
-                return response
-            })
+        try await device.attach(device.network(server, writing: "UPDATE item SET note = 'mine' WHERE id = 'x'"))
         let saved = try await device.weir.write { try $0.execute("UPDATE item SET title = 'mine' WHERE id = 'x'") }
         try await device.weir.sync()
         #expect(try await saved.outcome.map(\.status) == [.refused])

@@ -173,7 +173,7 @@ import WeirClient
         }
     }
 
-    @Test func aLaterChangeOfAnotherColumnLeavesTheQuestionOpen() async throws {
+    @Test func aLaterChangeOfAnotherColumnDecidesNothing() async throws {
         let server = ContractServer(Device.tables)
         let (device, edit) = try await conflicted(server)
         try device.run("UPDATE item SET note = 'later' WHERE id = 'a'")
@@ -185,7 +185,7 @@ import WeirClient
         #expect(try await device.weir.conflictLog().map(\.ending) == [.sentAgain])
     }
 
-    @Test func valuesThatTheTableCannotHaveLeaveTheQuestionOpen() async throws {
+    @Test func aDecisionForValuesThatTheTableCannotHaveIsNotCarriedOut() async throws {
         let server = ContractServer(Device.tables)
         let (device, edit) = try await conflicted(
             server, schema: "CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, title TEXT UNIQUE, note TEXT)")
@@ -235,7 +235,7 @@ import WeirClient
         #expect(edit.server == ["title": blob(2), "note": .text("2026-02-03 04:05:06.000000")])
     }
 
-    @Test func aRowWhoseNewKeyIsTakenHasTwoQuestions() async throws {
+    @Test func aRowWhoseNewKeyIsTakenIsDecidedAboutUnderBothKeys() async throws {
         let server = ContractServer(Device.tables)
         let (device, _) = try await conflicted(server)
         try await device.weir.removeKeptEdits(through: .max)
@@ -289,7 +289,7 @@ import WeirClient
         #expect(try #require(try await device.weir.keptEdits().first).number > log[0].number)
     }
 
-    @Test func questionsAreObserved() async throws {
+    @Test func keptChangesAreObserved() async throws {
         let server = ContractServer(Device.tables)
         let device = try await Device()
         try await device.attach(server)

@@ -83,7 +83,7 @@ import WeirClient
         #expect(try device.rows(query) == expected)
         var last: [ObservedRow]?
         while last?.count != 5 { last = try await observed.next() }
-        // A question stays first where the row is changed again.
+        // What is to be decided stays first where the row is changed again.
         try device.run("UPDATE item SET note = 'x' WHERE id IN ('a', 'd')")
         let flags =
             "SELECT id || ' ' || state || ' ' || is_pending || ' ' || ifnull(code, '-') FROM weir_item_state WHERE id IN ('a', 'd')"

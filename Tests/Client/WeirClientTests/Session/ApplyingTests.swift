@@ -29,16 +29,7 @@ import WeirClient
 
     /// Syncs, and writes with another connection before the first answer arrives.
     private func sync(_ device: Device, _ server: ContractServer, writing sql: String) async throws -> [String] {
-        let path = device.folder.file()
-        let transport = ScriptedTransport { request, number in
-            let response = try await server.send(request)
-            if number == 0 {
-                let database = try Database(path: path)
-                try database.run(sql)
-                database.close()
-            }
-            return response
-        }
+        let transport = device.network(server, writing: sql)
         try await device.attach(transport)
         try await device.weir.sync()
         #expect(try await device.weir.pendingRows() == 0)

@@ -67,6 +67,20 @@ final class Device {
         try await attach(server)
     }
 
+    /// A network over which the first answer arrives after another connection has written.
+    func network(_ server: ContractServer, writing sql: String) -> ScriptedTransport {
+        let path = folder.file()
+        return ScriptedTransport { request, number in
+            let response = try await server.send(request)
+            if number == 0 {
+                let database = try Database(path: path)
+                try database.run(sql)
+                database.close()
+            }
+            return response
+        }
+    }
+
     /// Pulls beneath what another connection writes before the answer arrives, and ends there.
     func pull(_ server: ContractServer, beneath sql: String) async throws {
         let path = folder.file()

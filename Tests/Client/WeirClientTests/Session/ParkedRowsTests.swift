@@ -89,17 +89,7 @@ import WeirClient
         server.write("item", "a", ["title": "2", "note": "theirs"])
         server.write("item", "b", ["title": "1"])
         // Written while the pull is under way.
-        let path = device.folder.file()
-        try await device.attach(
-            ScriptedTransport { request, number in
-                let response = try await server.send(request)
-                if number == 0 {
-                    let database = try Database(path: path)
-                    try database.run("UPDATE item SET note = 'mine' WHERE id = 'a'")
-                    database.close()
-                }
-                return response
-            })
+        try await device.attach(device.network(server, writing: "UPDATE item SET note = 'mine' WHERE id = 'a'"))
         try await device.weir.sync()
         #expect(server.live.contains { $0.hasPrefix(#"item a {"note":"mine","title":"2"}"#) })
         try await device.weir.sync()

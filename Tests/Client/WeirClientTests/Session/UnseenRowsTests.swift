@@ -1,6 +1,5 @@
 import Foundation
 import Synchronization
-import TestResources
 import Testing
 import WeirClient
 
@@ -112,18 +111,8 @@ import WeirClient
         let server = ContractServer(Device.tables)
         let device = try await synced(server, policy)
         try device.run("INSERT INTO item VALUES ('a', 'mine', NULL)")
-        let path = device.folder.file()
         server.write("item", "a", ["title": "theirs", "note": "t"])
-        try await device.attach(
-            ScriptedTransport { request, number in
-                let response = try await server.send(request)
-                if number == 0 {
-                    let database = try Database(path: path)
-                    try database.run("UPDATE item SET title = 'mine, later'")
-                    database.close()
-                }
-                return response
-            })
+        try await device.attach(device.network(server, writing: "UPDATE item SET title = 'mine, later'"))
         try await device.weir.sync()
         #expect(try await device.weir.pendingRows() == 0)
         if policy == "checkBase" {
