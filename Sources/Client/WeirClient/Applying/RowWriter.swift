@@ -283,7 +283,7 @@ final class RowWriter {
     /// Whether each parent that a row names is there, before the row is written.
     func hasParents(_ row: ServerRow) throws -> Bool {
         if table.definition.foreignKeys.isEmpty { return true }
-        let given = named(try values(row, like: nil))
+        let given = named(try values(row.values, like: nil))
         func value(_ column: String) -> SQLValue {
             given.first { foldedName($0.column.name) == foldedName(column) }?.value ?? .null
         }

@@ -102,7 +102,7 @@ extension ClientFile {
             let schema = try record.schema(known: serverSchema), let server = schema.schema.table(for: table.name)
         else { return nil }
         serverSchema = schema
-        return try RowWriter(table, server, account: account, in: database)
+        return try RowWriter(table, server, account: account, in: self)
     }
 }
 

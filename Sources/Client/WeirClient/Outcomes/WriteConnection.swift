@@ -62,14 +62,3 @@ public final class WriteConnection {
         }
     }
 }
-
-extension Database {
-    /// All rows of a query, with the names of its columns.
-    func observedRows(_ sql: String, _ arguments: [SQLValue]) throws -> [ObservedRow] {
-        var columns: [String] = []
-        return try map(sql, arguments) { row in
-            if columns.isEmpty { columns = (0..<row.count).map { row.name(at: $0) } }
-            return ObservedRow(columns: columns, values: (0..<row.count).map { row.value(at: $0) })
-        }
-    }
-}
