@@ -1,8 +1,8 @@
 """Drives a headless Chromium by its DevTools protocol over a pipe; Python's standard library alone."""
-import base64, contextlib, fcntl, json, os, select, shutil, struct, subprocess, tempfile, time, zlib
+import base64, fcntl, json, os, select, shutil, struct, subprocess, tempfile, time, zlib
 
 NAMES = "chromium", "google-chrome"
-PATIENCE = 60  # seconds without a message of the browser, after which a test has failed
+PATIENCE = 60  # seconds that an answer, a document or a condition may take; then the test has failed
 
 FLAGS = [
     "--headless", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check", "--disable-gpu",
@@ -36,8 +36,7 @@ class Browser:
         return self
 
     def __exit__(self, *_):
-        with contextlib.suppress(OSError, AssertionError):
-            self.call("Browser.close")
+        self.process.terminate()
         try:
             self.process.wait(20)
         except subprocess.TimeoutExpired:
@@ -46,14 +45,20 @@ class Browser:
         self.errors.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def page(self, url, width=1280, height=900):
-        """A tab, once its document is loaded."""
-        target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
+    def page(self, url, beside=None, before=None):
+        """A tab, once its document is loaded.
+
+        It shares cookies and storage with the tab that it is beside, and with no other. The script before runs before those of every document.
+        """
+        context = beside.context if beside else self.call("Target.createBrowserContext")["browserContextId"]
+        target = self.call("Target.createTarget", {"url": "about:blank", "browserContextId": context})["targetId"]
         session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
-        page = self.pages[session] = Page(self, session)
+        page = self.pages[session] = Page(self, session, context)
         for domain in "Page", "Runtime", "Log", "Network":
             page.call(f"{domain}.enable")
-        page.resize(width, height)
+        if before:
+            page.call("Page.addScriptToEvaluateOnNewDocument", source=before)
+        page.resize(1280, 900)
         page.open(url)
         return page
 
@@ -61,18 +66,25 @@ class Browser:
         self.last += 1
         message = {"id": self.last, "method": method, "params": parameters or {}}
         os.write(self.requests, json.dumps(message | ({"sessionId": session} if session else {})).encode() + b"\0")
-        number = self.last
+        number, end = self.last, time.monotonic() + 2 * PATIENCE
         while True:
-            answer = self.message()
+            answer = self.message(end)
             if answer.get("id") == number:
                 assert "error" not in answer, f"{method}: {answer['error']}"
                 return answer["result"]
 
-    def message(self):
-        """The next message; events are given to their page."""
+    def wait(self, condition):
+        """Reads messages until a function of no arguments returns something true, and returns that."""
+        end = time.monotonic() + PATIENCE
+        while not (value := condition()):
+            self.message(end)
+        return value
+
+    def message(self, end):
+        """The next message, if it comes before a time; events are given to their page."""
         while b"\0" not in self.buffer:
-            ready, _, _ = select.select([self.answers], [], [], PATIENCE)
-            assert ready, "the browser says nothing any more"
+            ready, _, _ = select.select([self.answers], [], [], max(0, end - time.monotonic()))
+            assert ready, "the browser does not answer"
             read = os.read(self.answers, 1 << 20)
             if not read:
                 self.errors.seek(0)
@@ -86,8 +98,13 @@ class Browser:
 
 
 class Page:
-    def __init__(self, browser, session):
-        self.browser, self.session, self.loads, self.complaints, self.urls, self.paused = browser, session, 0, [], [], []
+    def __init__(self, browser, session, context):
+        self.browser, self.session, self.context = browser, session, context
+        self.loads, self.complaints, self.urls, self.paused = 0, [], [], []
+
+    def close(self):
+        """With all tabs that share its storage."""
+        self.browser.call("Target.disposeBrowserContext", {"browserContextId": self.context})
 
     def call(self, method, **parameters):
         return self.browser.call(method, parameters, self.session)
@@ -115,8 +132,7 @@ class Page:
         """Runs what loads a document, and waits for it."""
         loads = self.loads
         act()
-        while self.loads == loads:
-            self.browser.message()
+        self.browser.wait(lambda: self.loads > loads)
 
     def resize(self, width, height, scale=1, mobile=False):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=mobile)
@@ -154,8 +170,7 @@ class Page:
 
     def held(self):
         """Waits for an answer that is held back, and returns it."""
-        while not self.paused:
-            self.browser.message()
+        self.browser.wait(lambda: self.paused)
         return self.paused.pop(0)
 
     def release(self, held):

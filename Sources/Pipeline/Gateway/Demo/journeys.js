@@ -46,7 +46,7 @@ export class Journeys {
   }
 
   failed(journey, error) {
-    journey.error = error.message;
+    journey.error = error;
     this.onChange(journey);
   }
 

@@ -30,6 +30,7 @@ class Page {
     this.journeys = new Journeys((journey) => this.path.update(journey, this.journeys.all));
     find("add-device").addEventListener("click", () => this.add());
     find("begin-again").addEventListener("click", () => this.askToBeginAgain());
+    find("cancel").addEventListener("click", () => find("again").close("cancel"));
     find("again").addEventListener("close", (event) => event.target.returnValue === "begin" && this.beginAgain());
     addEventListener("online", () => { for (const { session } of this.entries) session.wake(); });
   }

@@ -140,7 +140,7 @@ export class Path {
     this.sender.classList.add("lit");
     this.sender.replaceChildren(element("strong", { textContent: entry.name }),
       element("small", { textContent: `batch ${journey.number}, ${changes(journey)}` }),
-      element("small", { textContent: journey.error && !isDone ? "no answer: it is sent again" : isDone ? results(journey) : "sent" }));
+      element("small", { textContent: isDone ? results(journey) : journey.error ? failure(journey.error) : "sent" }));
   }
 
   arrivalText(journey, entry, event, row, elapsed) {
@@ -207,6 +207,11 @@ export class Path {
 }
 
 const changes = (journey) => `${journey.changes.length} change${journey.changes.length === 1 ? "" : "s"}`;
+
+function failure(error) {
+  if (error.isPermanent) return `answer ${error.status}: it waits`;
+  return error.status ? `answer ${error.status}: it is sent again` : "no answer: it is sent again";
+}
 
 /** How the changes of a batch were decided: "2 applied, 1 conflict". */
 function results(journey) {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The demo page in a headless Chromium, which `Tests/Support/Browser` drives: each test is a scenario of `demo_page.py`.
+/// The demo page in a headless Chromium, which `Tests/Support/Browser` drives: the scenarios are those of `demo_page.py`.
 @Suite(
     .timeLimit(.minutes(5)),
     .enabled(if: Chromium.isInstalled, "neither chromium nor google-chrome is installed: deploy/test installs it"))
@@ -15,51 +15,43 @@ struct DemoPageTests {
 
     init() throws { folder = try TestFolder() }
 
-    /// Runs a scenario against a new server, whose files must agree afterwards.
+    /// Plays scenarios against a new server, whose files must agree afterwards.
     private func play(
-        _ scenario: String, _ arguments: [String] = [], environment: [String: String] = [:]
+        _ scenarios: String..., arguments: [String] = [], environment: [String: String] = [:]
     ) async throws {
         let weir = try await WeirProcess.start(schema: Self.schema, in: folder, environment: environment)
         let program = Self.root.appending(path: "Tests/Support/Browser/demo_page.py").path
+        let names = scenarios.joined(separator: ",")
         let run = try await CommandRun.tool(
-            ["python3", "-B", program, "http://127.0.0.1:\(weir.port)", scenario] + arguments, in: folder)
+            ["python3", "-B", program, "http://127.0.0.1:\(weir.port)", names] + arguments, in: folder)
         #expect(run.code == 0, "\(run.output)\(run.errors)")
         #expect(await weir.stop() == 0)
         try await Verification.expectEqual(folder)
     }
 
-    @Test func editsMadeOfflineArriveAndBothDevicesAreEqualOnTheScreen() async throws {
-        try await play("edits_made_offline_arrive")
+    @Test func devicesThatWereEditedOfflineAreEqualOnTheScreen() async throws {
+        try await play(
+            "edits_made_offline_arrive", "edits_of_different_columns_both_survive", "of_one_column_the_last_sync_wins")
     }
 
-    @Test func editsOfDifferentColumnsBothSurvive() async throws {
-        try await play("edits_of_different_columns_both_survive")
+    @Test func whatIsNotStoredIsShownAndTheDevicesAreEqualOnTheScreen() async throws {
+        try await play(
+            "of_one_column_the_later_edit_wins_and_the_other_is_shown",
+            "an_edit_of_a_deleted_row_is_shown_and_the_row_stays_deleted", "what_the_server_refuses_is_shown")
     }
 
-    @Test func ofOneColumnTheLastSyncWins() async throws { try await play("of_one_column_the_last_sync_wins") }
-
-    @Test func ofOneColumnTheLaterEditWinsAndTheOtherIsShown() async throws {
-        try await play("of_one_column_the_later_edit_wins_and_the_other_is_shown")
+    @Test func devicesSurviveReloadsLostAnswersAndASecondTab() async throws {
+        try await play(
+            "devices_survive_a_reload", "what_is_lost_is_sent_again_and_applied_once",
+            "another_tab_takes_the_devices_over")
     }
 
-    @Test func anEditOfADeletedRowIsShownAndTheRowStaysDeleted() async throws {
-        try await play("an_edit_of_a_deleted_row_is_shown_and_the_row_stays_deleted")
+    @Test func thePageShowsWhatIsObservedOnEveryScreenAndToTheKeyboard() async throws {
+        try await play("stages_are_lit_by_what_is_observed", "everything_has_a_name_and_fits")
     }
 
-    @Test func whatTheServerRefusesIsShown() async throws { try await play("what_the_server_refuses_is_shown") }
-
-    @Test func devicesSurviveAReload() async throws { try await play("devices_survive_a_reload") }
-
-    @Test func whatIsLostIsSentAgainAndAppliedOnce() async throws {
-        try await play("what_is_lost_is_sent_again_and_applied_once")
-    }
-
-    @Test func anotherTabTakesTheDevicesOver() async throws { try await play("another_tab_takes_the_devices_over") }
-
-    @Test func stagesAreLitByWhatIsObserved() async throws { try await play("stages_are_lit_by_what_is_observed") }
-
-    @Test func everythingHasANameAndFitsAndTheKeyboardIsEnough() async throws {
-        try await play("everything_has_a_name_and_fits")
+    @Test func theDeviceOfThePagePlaysEveryFixtureOfClients() async throws {
+        try await play("the_fixtures_of_clients_are_played")
     }
 
     @Test func eachDeviceHasAToken() async throws {
@@ -70,15 +62,10 @@ struct DemoPageTests {
             tokens.append(made.output.trimmingCharacters(in: .whitespacesAndNewlines))
         }
         try await play(
-            "each_device_has_a_token", tokens,
+            "each_device_has_a_token", arguments: tokens,
             environment: [
                 "WEIR_AUTH_METHOD": "jwt", "WEIR_AUTH_SECRET_FILE": "secret", "WEIR_GATEWAY_DEMO": "true",
             ])
-    }
-
-    @Test func theDeviceOfThePagePlaysEveryFixtureOfClients() async throws {
-        try await play(
-            "the_fixtures_of_clients_are_played", [Self.root.appending(path: "docs/clients/fixtures").path])
     }
 }
 
