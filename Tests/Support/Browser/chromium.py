@@ -221,6 +221,11 @@ class Page:
             self.call("Input.insertText", text=text)
         self.evaluate("document.activeElement.blur()")
 
+    def type_ahead(self, text):
+        """Chooses in the list that has the focus by the beginning of an option."""
+        for letter in text:
+            self.press(letter, text=letter)
+
     # The user's eyes
 
     def screenshot(self, selector=None, path=None):

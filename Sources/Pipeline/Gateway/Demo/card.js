@@ -4,6 +4,8 @@ import { element, textOf } from "./cells.js";
 import { Rows, rowLabel } from "./rows.js";
 import { StorageFull } from "./storage.js";
 
+const SOON = 250; // milliseconds
+
 const template = document.getElementById("device-template");
 
 export class Card {
@@ -23,6 +25,7 @@ export class Card {
       list: this.find(".rows"), empty: this.find(".empty"), form: this.find(".add"), device: entry.device,
       act: (change) => this.act(change), writerOf: app.writerOf,
     });
+    this.state = this.find(".state");
     this.online = this.find(".switch input");
     this.online.setAttribute("aria-label", `${entry.name} is online`);
     this.online.addEventListener("change", () => app.setOnline(entry, this.online.checked));
@@ -63,10 +66,8 @@ export class Card {
     this.online.checked = this.entry.isOnline;
     this.element.dataset.state = session.state;
     this.element.dataset.pending = pending;
-    const state = this.find(".state");
     const needsToken = this.app.usesTokens && (!this.entry.token || session.state === "unauthenticated");
-    const text = stateText(needsToken ? "unauthenticated" : session.state, session.error, pending);
-    if (state.textContent !== text) state.textContent = text;
+    this.showState(stateText(needsToken ? "unauthenticated" : session.state, session.error, pending), session.state === "syncing");
     this.token.hidden = !needsToken;
     this.find(".token .hint").textContent = session.error?.reason
       ? `The token was refused: ${session.error.reason}.` : "It stays in this tab. For a server with a secret: weir token create OWNER --auth.secret-file FILE";
@@ -76,6 +77,13 @@ export class Card {
     this.showAside();
     this.showKept();
     this.removal.hidden = !this.app.mayRemove;
+  }
+
+  /** Says what the device does; what it does only for a moment is not worth a word. */
+  showState(text, isBrief) {
+    clearTimeout(this.stateTimer);
+    if (isBrief) this.stateTimer = setTimeout(() => this.showState(text, false), SOON);
+    else if (this.state.textContent !== text) this.state.textContent = text;
   }
 
   showAside() {

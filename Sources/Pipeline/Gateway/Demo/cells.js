@@ -22,12 +22,12 @@ export function element(name, properties = {}, ...children) {
 
 export class Cell {
   /**
-   * @param rowsOf the rows that a column with `references` may name: id and label.
+   * @param rows what a column with `references` may name: `rows.all(table)` has id and label of each, `rows.label(table, id)` the label of one.
    * @param onChange called with the value when the user has changed it.
    */
-  constructor(column, rowsOf, onChange) {
+  constructor(column, rows, onChange) {
     this.column = column;
-    this.rowsOf = rowsOf;
+    this.rows = rows;
     this.input = this.makeInput();
     this.element = element("label", { className: `cell type-${column.type.replace(/\W.*/, "")}` },
       element("span", { textContent: column.name }), this.input);
@@ -56,30 +56,32 @@ export class Cell {
     return input;
   }
 
-  /** The rows that there are now, and the current value even if its row is not there. */
+  /** The rows that there are when the user is about to choose one. */
   fillChoices() {
-    if (!this.column.references) return;
-    const choices = new Map([["", "–"], ...this.rowsOf(this.column.references)]);
-    const current = this.input.value || (this.value ?? "");
-    if (current && !choices.has(current)) choices.set(current, current);
+    const { references } = this.column;
+    if (references) this.offer(this.input.value, this.rows.all(references));
+  }
+
+  /** Offers rows, and the current one even if it is not among them. */
+  offer(current, rows) {
+    const choices = new Map([["", "–"], ...rows]);
+    if (current && !choices.has(current)) choices.set(current, this.rows.label(this.column.references, current));
     this.input.replaceChildren(...Array.from(choices, ([value, textContent]) => element("option", { value, textContent })));
     this.input.value = current;
   }
 
   /** Shows a value, unless the user is changing it. */
   show(value) {
-    if (this.value !== undefined && this.value === value && !this.column.references) return;
-    if (document.activeElement === this.input && this.isChanged) return;
+    const isShown = this.value !== undefined && this.value === value, hasFocus = document.activeElement === this.input;
+    // The label of another row may have changed, but choices that are open stay as they are.
+    if (hasFocus ? isShown || this.isChanged : isShown && !this.column.references) return;
     this.value = value;
     if (this.input.type === "checkbox") {
       this.input.checked = value === true;
       return;
     }
     const text = textOf(value, this.column.type);
-    if (this.column.references) {
-      this.input.value = "";
-      this.fillChoices();
-    }
+    if (this.column.references) this.offer(text, []);
     this.input.value = text;
     this.shown = text;
     this.markBlank();
@@ -101,6 +103,7 @@ export class Cell {
   /** As in a form that was not filled in. */
   clear() {
     if (this.input.type === "checkbox") this.input.checked = this.column.default === true;
+    else if (this.column.references) this.offer("", []);
     else this.input.value = "";
     this.value = undefined;
     this.shown = "";

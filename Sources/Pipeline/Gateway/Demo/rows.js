@@ -31,12 +31,11 @@ export class Rows {
     this.views.clear();
     this.list.replaceChildren();
     this.note?.remove();
-    this.cells = table.columns.map((column) => new Cell(column, this.choices));
+    this.cells = table.columns.map((column) => new Cell(column, this.references));
     const shown = new Set(shownColumns(table).map((c) => c.name));
     const cells = this.form.querySelector(".cells");
     cells.replaceChildren(...this.cells.map((cell) => {
       cell.clear();
-      cell.fillChoices();
       cell.input.required = cell.isRequired && cell.input.type !== "checkbox";
       cell.element.hidden = !shown.has(cell.column.name);
       return cell.element;
@@ -49,10 +48,14 @@ export class Rows {
     this.isLive = true; // from now on a row that appears is news
   }
 
-  choices = (name) => {
-    const table = this.tables.find((t) => t.name === name);
-    return this.device.rows(name).filter((r) => r.values).map((r) => [r.id, rowLabel(table, r.values, r.id)]);
+  /** The rows that other rows may name; the owner's own. */
+  references = {
+    all: (name) => this.device.rows(name).filter((r) => r.values && !r.owner)
+      .map((r) => [r.id, rowLabel(this.tableOf(name), r.values, r.id)]),
+    label: (name, id) => rowLabel(this.tableOf(name), this.device.valuesOf("", name, id), id),
   };
+
+  tableOf(name) { return this.tables.find((t) => t.name === name); }
 
   add() {
     const values = {};
@@ -91,7 +94,7 @@ export class Rows {
 
   makeView(row) {
     const { device, table } = this, { id, owner } = row;
-    const cells = table.columns.map((column) => new Cell(column, this.choices, (value) => {
+    const cells = table.columns.map((column) => new Cell(column, this.references, (value) => {
       this.act(() => device.put(table.name, id, { [column.name]: value }, owner));
     }));
     const remove = element("button", { type: "button", className: "delete", textContent: "×" });
