@@ -67,7 +67,8 @@ export class Card {
     this.element.dataset.state = session.state;
     this.element.dataset.pending = pending;
     const needsToken = this.app.usesTokens && (!this.entry.token || session.state === "unauthenticated");
-    this.showState(stateText(needsToken ? "unauthenticated" : session.state, session.error, pending), session.state === "syncing");
+    const isBrief = session.state === "syncing" && pending === 0;
+    this.showState(stateText(needsToken ? "unauthenticated" : session.state, session.error, pending), isBrief);
     this.token.hidden = !needsToken;
     this.find(".token .hint").textContent = session.error?.reason
       ? `The token was refused: ${session.error.reason}.` : "It stays in this tab. For a server with a secret: weir token create OWNER --auth.secret-file FILE";
@@ -79,7 +80,7 @@ export class Card {
     this.removal.hidden = !this.app.mayRemove;
   }
 
-  /** Says what the device does; what it does only for a moment is not worth a word. */
+  /** Says what the device does; a pull that ends in a moment is not worth a word. */
   showState(text, isBrief) {
     clearTimeout(this.stateTimer);
     if (isBrief) this.stateTimer = setTimeout(() => this.showState(text, false), SOON);
