@@ -90,7 +90,7 @@ struct KeptEdits {
 ///
 /// Changes that nobody has decided about have no limit.
 public struct ConflictLogLimit: Equatable, Sendable {
-    /// How many changes.
+    /// How many changes; 0 keeps none.
     public var edits: Int
     /// The bytes of their values.
     public var bytes: Int

@@ -121,7 +121,7 @@ extension Weir {
     /// - Parameters:
     ///   - edit: the change, as it was shown; one of the log that has ended with ``KeptEdit/Ending/deletionWon`` as well.
     ///   - resolution: the decision.
-    /// - Returns: whether the change was still to be decided about; if not, nothing was changed.
+    /// - Returns: whether the change was still kept to be decided about, and the rows that were written; if not, nothing was changed.
     /// - Throws: `WeirError.taken` if a constraint of the app's table refuses the values; `WeirError.notGranted` if the row's owner is no
     ///   longer granted; `WeirError.unsupportedTable` if the table is not synced any more. Then nothing is changed.
     @discardableResult

@@ -1,4 +1,11 @@
-/// What is known of a row at a moment; the same as its row in the view `weir_<table>_state`.
+/// What is known of a row at a moment: its row in the view `weir_<table>_state`, which any connection may read.
+///
+///     SELECT *, (SELECT state FROM weir_item_state AS s WHERE s.id = item.id) AS state FROM item WHERE list = ?1
+///
+/// The view has a row for each row of the table and for those that are deleted and not sent, or cannot be written, with the columns `id`,
+/// `state`, `is_pending`, `is_sent`, `is_seen`, `kept`, `code`, `parked`, `time_stamp`, `is_deleted`, `owner`, `written_by`,
+/// `written_by_owner` and `written_at`. Single rows are looked up quickly, as in this list; a LEFT JOIN or a sorted query of the view
+/// makes all of it first. ``Weir/observe(_:_:)`` shows it again when it changes.
 public struct RowState: Equatable, Sendable {
     /// How far the app's last change of a row has come.
     public enum Stage: String, Sendable {

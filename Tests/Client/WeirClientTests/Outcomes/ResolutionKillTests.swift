@@ -46,13 +46,7 @@ import WeirClient
 
         #expect(snapshots.count > 6)
         for number in 0..<snapshots.count {
-            let restored = ContractServer(Device.tables)
-            let state = states.withLock { $0[number] }
-            restored.state.withLock { $0 = state }
-            let killed = try await Device(copying: { try snapshots.write(number, to: $0) })
-            var options = Device.options(restored)
-            options.now = { Date(timeIntervalSinceNow: 2 * Lease.duration) }
-            try await killed.weir.attach("abc", server: Device.url, options: options)
+            let (killed, restored) = try await restored(number, snapshots, states.withLock { $0[number] })
             let comment = Comment("killed at state \(number) of \(snapshots.count)")
             let isOpen = Set(try await killed.weir.keptEdits().map(\.number))
             let decided = shown.filter { !isOpen.contains($0.number) }.count
@@ -65,6 +59,65 @@ import WeirClient
             #expect(try await killed.weir.pendingRows() == 0, comment)
             #expect(try await killed.weir.keptEdits().count == open, comment)
             #expect(try await killed.weir.conflictLog().count == shown.count, comment)
+        }
+    }
+
+    /// The app after it was killed, and the server as it was then.
+    private func restored(
+        _ number: Int, _ snapshots: StatementSnapshots, _ state: ContractServer.State
+    ) async throws -> (Device, ContractServer) {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0 = state }
+        let killed = try await Device(copying: { try snapshots.write(number, to: $0) })
+        var options = Device.options(server)
+        // The lease of the killed process, which is this one, would be waited for.
+        options.now = { Date(timeIntervalSinceNow: 2 * Lease.duration) }
+        try await killed.weir.attach("abc", server: Device.url, options: options)
+        return (killed, server)
+    }
+
+    @Test func whatWasNotStoredIsKeptOnceAndToldOnce() async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { ($0.policy, $0.refusedText) = ("checkBase", "bad") }
+        let device = try await Device()
+        try await device.attach(server)
+        try device.run("INSERT INTO item VALUES ('a', 'A', 'n'), ('b', 'B', 'n'), ('c', 'C', 'n')")
+        try await device.weir.sync()
+        server.write("item", "a", ["title": "theirs"])
+        server.write("item", "b", nil)
+        let states = Mutex<[ContractServer.State]>([])
+        let snapshots = StatementSnapshots(path: device.folder.file()) {
+            let state = server.state.withLock { $0 }
+            states.withLock { $0.append(state) }
+        }
+        try await device.restart()
+        var options = Device.options(server)
+        options.slice = 1
+        try await device.weir.attach("abc", server: Device.url, options: options)
+        try await device.weir.write { db in
+            try db.execute("UPDATE item SET title = 'mine'")
+            try db.execute("INSERT INTO item VALUES ('r', 'r', 'bad')")
+        }
+        try await device.weir.sync()
+        let (rows, outcomes) = (try device.rows(), try await device.weir.outcomes())
+        #expect(
+            outcomes.map { "\($0.row.key) \($0.status)" }.sorted() == [
+                "'a' conflict", "'b' conflict", "'c' applied", "'r' refused",
+            ])
+        await device.weir.close()
+        snapshots.stop()
+
+        #expect(snapshots.count > 6)
+        for number in 0..<snapshots.count {
+            let (killed, _) = try await restored(number, snapshots, states.withLock { $0[number] })
+            let isWritten = try killed.rows("SELECT count(*) FROM weir_outcome") != ["0"]
+            try await killed.weir.sync()
+            let comment = Comment("killed at state \(number) of \(snapshots.count)")
+            #expect(
+                try await killed.weir.outcomes().map(\.status) == (isWritten ? outcomes.map(\.status) : []), comment)
+            #expect(try await killed.weir.keptEdits().count == (isWritten ? 3 : 0), comment)
+            if isWritten { #expect(try killed.rows() == rows, comment) }
+            #expect(try await killed.weir.pendingRows() == 0, comment)
         }
     }
 }
