@@ -131,6 +131,9 @@ extension Weir {
     private func carryOut(_ resolution: Resolution?, of edit: KeptEdit) async {
         guard let resolution else { return }
         do {
+            // It is asked again about a version that has come meanwhile.
+            let newest = try openFile.keptEdits(where: "a.number = ?1", [.integer(edit.number)]).first
+            guard newest?.version == edit.version else { return }
             try await resolve(edit, resolution)
         } catch WeirError.suspended {
             resolvers.left[edit.number] = nil

@@ -138,6 +138,27 @@ import WeirClient
         #expect(try await device.weir.keptEdits().map(\.number) == [open[1].number])
     }
 
+    @Test func oneThatDecidesAboutAnOlderVersionIsAskedAgain() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await conflicted(server, nil)
+        let weir = device.weir
+        let asked = Mutex<[String]>([])
+        try await weir.setResolver(
+            ConflictResolver { edit in
+                let count = asked.withLock { asked in
+                    asked.append(edit.server?["title"]?.string ?? "-")
+                    return asked.count
+                }
+                if count > 1 { return .acceptServer }
+                server.write("item", "a", ["title": "newer"])
+                try await weir.sync()
+                return .keepLocal
+            }, for: "item")
+        await weir.finishResolving()
+        #expect(asked.withLock { $0 } == ["theirs", "newer"])
+        try await expect(device, server, ["a newer n", "b B n"])
+    }
+
     @Test func whatWasKeptBeforeIsDecidedWhenAResolverIsSet() async throws {
         let server = ContractServer(Device.tables)
         let device = try await conflicted(server, nil)
