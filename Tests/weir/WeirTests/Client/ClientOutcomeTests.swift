@@ -24,7 +24,9 @@ import WeirClient
 
     @Test func anAppIsToldWhatTheServerHasDecidedByEachPolicy() async throws {
         let folder = try TestFolder()
-        let schema = Self.names.map { "  \($0):\n    policy: \(Self.tables[$0]!)\n    columns: { title: text, note: text }\n" }
+        let schema = Self.names.map {
+            "  \($0):\n    policy: \(Self.tables[$0]!)\n    columns: { title: text, note: text }\n"
+        }
         try folder.write("tables:\n" + schema.joined(), to: "schema.yaml")
         let weir = try await WeirProcess.start(schema: folder.path + "/schema.yaml", in: folder)
         let phone = try await app("phone", folder, weir.port)
@@ -45,7 +47,8 @@ import WeirClient
             for table in Self.names { try db.execute("UPDATE \(table) SET title = 'phone' WHERE id <> 'c'") }
         }
         for table in Self.names {
-            try laptop.run("UPDATE \(table) SET title = 'laptop', note = 'L' WHERE id = 'a'; DELETE FROM \(table) WHERE id = 'b'")
+            try laptop.run(
+                "UPDATE \(table) SET title = 'laptop', note = 'L' WHERE id = 'a'; DELETE FROM \(table) WHERE id = 'b'")
         }
         for app in [laptop, phone] { try await app.weir.sync() }
         let outcomes = try await late.outcome
