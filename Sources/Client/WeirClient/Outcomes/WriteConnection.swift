@@ -41,24 +41,9 @@ public final class WriteConnection {
         if isOver { throw failure("the write is over") }
         // Some errors, and triggers that roll back, end the transaction.
         guard database.isInTransaction else { throw failure("the transaction was rolled back") }
-        let first = Self.firstWord(of: sql)
+        let first = firstStatement(in: sql).prefix { $0.isLetter }.uppercased()
         guard Self.statements.contains(first) else {
             throw failure("\(first.isEmpty ? "an empty statement" : first) is not possible in a write of Weir's")
-        }
-    }
-
-    /// The first keyword, in upper case; comments may precede.
-    private static func firstWord(of sql: String) -> String {
-        var rest = sql[...]
-        while true {
-            rest = rest.drop { $0.isWhitespace || $0 == ";" || $0 == "\u{FEFF}" }
-            if rest.hasPrefix("--") {
-                rest = rest.drop { !$0.isNewline }
-            } else if rest.hasPrefix("/*"), let end = rest.firstRange(of: "*/") {
-                rest = rest[end.upperBound...]
-            } else {
-                return rest.prefix { $0.isLetter }.uppercased()
-            }
         }
     }
 }

@@ -79,7 +79,7 @@ package final class Database {
         }
         guard code == SQLITE_OK, let handle else { throw failure(code, sql: sql) }
         // SQLite would ignore what follows.
-        if rest.contains(where: { !$0.isWhitespace && $0 != ";" }) {
+        if !firstStatement(in: rest).isEmpty {
             sqlite3_finalize(handle)
             throw WeirError.database(code: SQLITE_MISUSE, message: "more than one statement", sql: sql)
         }
@@ -141,6 +141,22 @@ package final class Database {
 
     private func failure(_ code: Int32, sql: String? = nil) -> WeirError {
         WeirError(code: code, of: handle, sql: sql)
+    }
+}
+
+/// What a text of SQL has from its first statement on: comments and empty statements may precede.
+func firstStatement(in sql: String) -> Substring {
+    var rest = sql[...]
+    while true {
+        rest = rest.drop { $0.isWhitespace || $0 == ";" || $0 == "\u{FEFF}" }
+        if rest.hasPrefix("--") {
+            rest = rest.drop { !$0.isNewline }
+        } else if rest.hasPrefix("/*") {
+            // SQLite takes one that does not end for a comment up to the end.
+            rest = rest.firstRange(of: "*/").map { rest[$0.upperBound...] } ?? ""
+        } else {
+            return rest
+        }
     }
 }
 

@@ -50,7 +50,7 @@ import WeirClient
         let device = try await Device(Device.schema + "; INSERT INTO item VALUES ('a', 'A', 'n')")
         await #expect(throws: WeirError.self) { try await device.weir.write { try $0.execute(sql) } }
         #expect(try device.rows() == ["a A n"])
-        try await device.weir.write { try $0.execute("UPDATE item SET title = 'B';") }
+        try await device.weir.write { try $0.execute("/* B */ UPDATE item SET title = 'B'; -- and no more\n ; /* x") }
         #expect(try device.rows() == ["a B n"])
     }
 
