@@ -134,7 +134,7 @@ struct DemoRun: Sendable {
     private func settle(_ devices: [TestDevice]) async throws -> [String] {
         Output.complain("All devices go online and sync.")
         for device in devices { device.network.goOnline() }
-        let group = Convergence.Group(devices: devices) {
+        let group = Convergence.Group(login: login, devices: devices) {
             // A run that was killed may have left one, which has what the server had then.
             try await open("reference-\(UUID().uuidString)")
         }

@@ -4,11 +4,15 @@ import WeirClient
 package struct Convergence: Sendable {
     /// Devices that must have the same rows.
     package struct Group: Sendable {
+        let login: Login
         let devices: [TestDevice]
         /// A device with an empty file, which gets what the server has.
         let reference: @Sendable () async throws -> TestDevice
 
-        package init(devices: [TestDevice], reference: @escaping @Sendable () async throws -> TestDevice) {
+        package init(
+            login: Login, devices: [TestDevice], reference: @escaping @Sendable () async throws -> TestDevice
+        ) {
+            self.login = login
             self.devices = devices
             self.reference = reference
         }

@@ -36,15 +36,14 @@ extension SyncKit {
         for device in devices { device.network.setCalm(true) }
         clock.releaseAll()
         defer { for device in devices { device.network.setCalm(false) } }
-        struct Key: Hashable {
-            let account: String
-            let links: [String: Access]
-        }
-        let accounts = Dictionary(grouping: devices) { Key(account: $0.account, links: $0.login.links) }
-        let groups = accounts.values.map { members in
-            Convergence.Group(devices: members) {
-                try await self.make("reference-\(UUID().uuidString)", members[0].login)
-            }
+        // In the order in which they were made, so that a seed always syncs them in the same one.
+        var groups: [Convergence.Group] = []
+        for device in devices where !groups.contains(where: { $0.login.isSame(as: device.login) }) {
+            let login = device.login
+            groups.append(
+                Convergence.Group(login: login, devices: devices.filter { $0.login.isSame(as: login) }) {
+                    try await self.make("reference-\(UUID().uuidString)", login)
+                })
         }
         let convergence = Convergence(groups: groups, forms: ValueForms(server.tables))
         let findings = try await convergence.findings(rounds: rounds)

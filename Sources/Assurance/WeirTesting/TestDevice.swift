@@ -141,6 +141,9 @@ package struct Login: Sendable {
     /// `nil`: the server believes the account's name.
     package var token: (@Sendable () async throws -> String)?
 
+    /// Whether both see the same rows.
+    func isSame(as other: Login) -> Bool { account == other.account && links == other.links }
+
     package init(
         account: String, links: [String: Access] = [:], token: (@Sendable () async throws -> String)? = nil
     ) {

@@ -83,10 +83,12 @@ package final class FanOutMonitor: FanOutObserver {
             body(&state.unready)
             if state.unready != before { handlers.withLock(\.ready)(partitions.subtracting(state.unready)) }
             if state.unready.isEmpty { return condition.setReady() }
-            condition.setUnready("streams of these partitions do not serve yet: \(list(state.unready))")
+            condition.setUnready("streams of these partitions do not serve yet: \(partitionList(state.unready))")
         }
     }
 }
 
 /// Partitions as messages list them: `0, 3, 4`.
-package func list(_ partitions: Set<Int>) -> String { partitions.sorted().map(String.init).joined(separator: ", ") }
+package func partitionList(_ partitions: Set<Int>) -> String {
+    partitions.sorted().map(String.init).joined(separator: ", ")
+}

@@ -86,9 +86,6 @@ package final class RunningPipeline: Sendable {
         }
     }
 
-    /// Returns when the pipeline has ended by itself, which is a failure.
-    package func untilFailure() async throws { try await running.value }
-
     /// Stops in order; everything that was acknowledged is in the folder.
     package func stop() async throws {
         group.shutDown(reason: "it is stopped")

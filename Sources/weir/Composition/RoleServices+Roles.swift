@@ -63,7 +63,7 @@ extension RoleServices {
             passed: { recordPassed($0, backlog) },
             unserved: { unserved in
                 guard !unserved.isEmpty else { return condition.setReady() }
-                condition.setUnready("no fan-out serves these partitions: \(list(unserved))")
+                condition.setUnready("no fan-out serves these partitions: \(partitionList(unserved))")
             })
         return backend.services(for: Role.gateway.topics, monitoring, logger) + [
             .init("link", CancelledService(fanOuts.run))
