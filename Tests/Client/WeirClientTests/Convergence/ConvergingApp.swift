@@ -129,7 +129,7 @@ final class ConvergingApp {
             try device.rows(
                 """
                 SELECT '\($0) ' || hex(id) || ' ' || state FROM weir_\($0)_state
-                WHERE state NOT IN ('synced', 'conflict', 'refused') OR state = 'synced' AND NOT is_seen
+                WHERE state NOT IN ('synced', 'conflict', 'refused', 'parked') OR state = 'synced' AND NOT is_seen
                 """)
         }
     }
