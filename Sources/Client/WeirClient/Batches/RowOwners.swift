@@ -15,11 +15,13 @@ struct RowOwners {
 
     /// The owner that a new row has by its parents; `nil` for the account.
     func inherited(_ key: SQLValue, of table: CapturedTable, among tables: [CapturedTable]) throws -> String? {
-        if writable.isEmpty || table.definition.foreignKeys.isEmpty { return nil }
+        let isRenamed = try isRenamed(key, of: table)
+        if !isRenamed && (writable.isEmpty || table.definition.foreignKeys.isEmpty) { return nil }
         // The account's own, since it is known or was said to be.
         let isDecided =
             "SELECT 1 FROM \(table.state) WHERE id = ?1 UNION ALL SELECT 1 FROM weir_owner WHERE tbl = ?2 AND id = ?1"
         if try database.value(isDecided, [key, .integer(Int64(table.number))]) != nil { return nil }
+        if isRenamed, let owner = try formerOwner(key, of: table) { return owner }
         for (foreign, parent) in Self.parents(of: table, among: tables) {
             let owner = try database.value(
                 """
@@ -31,6 +33,25 @@ struct RowOwners {
             if let owner = owner?.string, writable.contains(owner) { return owner }
         }
         return nil
+    }
+
+    private func isRenamed(_ key: SQLValue, of table: CapturedTable) throws -> Bool {
+        try database.value(
+            "SELECT 1 FROM weir_key_change WHERE tbl = ?1 AND new = ?2", [.integer(Int64(table.number)), key]) != nil
+    }
+
+    /// The owner of the row under the keys that it had before: a changed key does not make it the account's.
+    private func formerOwner(_ key: SQLValue, of table: CapturedTable) throws -> String? {
+        try database.map(
+            """
+            WITH RECURSIVE former (id) AS (
+                SELECT old FROM weir_key_change WHERE tbl = ?1 AND new = ?2
+                UNION SELECT c.old FROM weir_key_change AS c JOIN former AS f ON c.tbl = ?1 AND c.new = f.id)
+            SELECT coalesce(r.owner, o.sync_id) FROM former AS f LEFT JOIN \(table.state) AS r ON r.id = f.id
+            LEFT JOIN weir_owner AS o ON o.tbl = ?1 AND o.id = f.id
+            WHERE coalesce(r.owner, o.sync_id) IS NOT NULL LIMIT 1
+            """, [.integer(Int64(table.number)), key]
+        ) { $0.string(at: 0) }.first
     }
 
     /// Records the owner of a row that the server does not have; `nil` is the account.
@@ -45,13 +66,21 @@ struct RowOwners {
         try database.run("DELETE FROM weir_owner WHERE tbl = ?1 AND id = ?2", [.integer(Int64(number)), key])
     }
 
-    /// Records which new rows have this owner by their parents, before the parents are removed.
+    /// Records which new rows have this owner by their parents, or by the keys that they had before, before those rows are removed.
     func recordInherited(from owner: String, among tables: [CapturedTable]) throws {
-        guard writable.contains(owner) else { return }
         var found: Int
         repeat {
             found = 0
             for table in tables {
+                found += try database.run(
+                    """
+                    INSERT OR IGNORE INTO weir_owner (tbl, id, sync_id)
+                    SELECT ?2, c.new, ?1 FROM weir_key_change AS c WHERE c.tbl = ?2
+                    AND (c.old IN (SELECT id FROM \(table.state) WHERE owner = ?1)
+                        OR c.old IN (SELECT id FROM weir_owner WHERE tbl = ?2 AND sync_id = ?1))
+                    AND NOT EXISTS (SELECT 1 FROM \(table.state) AS r WHERE r.id = c.new)
+                    """, [.text(owner), .integer(Int64(table.number))])
+                guard writable.contains(owner) else { continue }
                 for (foreign, parent) in Self.parents(of: table, among: tables) {
                     let column = "t.\(quoted(foreign.columns[0]))"
                     found += try database.run(

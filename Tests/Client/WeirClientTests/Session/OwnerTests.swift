@@ -95,6 +95,19 @@ import WeirClient
         }
     }
 
+    @Test(arguments: [false, true]) func aRowWhoseKeyIsChangedStaysItsOwners(isRevoked: Bool) async throws {
+        let (server, device) = try await scene()
+        try device.run(
+            "UPDATE list SET id = 'second' WHERE id = 'theirs'; UPDATE list SET id = 'third' WHERE id = 'second'")
+        if isRevoked { server.state.withLock { $0.links = [] } }
+        if isRevoked { try await device.pull(server) }
+        try await device.weir.sync()
+        #expect(owners(server)["list third"] == (isRevoked ? nil : "xyz"))
+        #expect(try device.rows("SELECT id FROM list ORDER BY id") == (isRevoked ? ["own"] : ["own", "third"]))
+        #expect(Set(try await device.weir.keptEdits().map(\.code)) == (isRevoked ? ["revoked"] : []))
+        #expect(try device.rows("SELECT tbl FROM weir_owner").isEmpty)
+    }
+
     @Test func whatWasAddedForAnOwnerThatIsRevokedIsKeptAside() async throws {
         let (server, device) = try await scene()
         try device.run(

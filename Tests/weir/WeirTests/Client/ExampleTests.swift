@@ -1,0 +1,76 @@
+import Foundation
+import ProgramRun
+import Testing
+
+/// The package of docs/client.md, as a new user builds and runs it.
+@Suite(.timeLimit(.minutes(10))) struct ExampleTests {
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    private let folder: TestFolder
+
+    init() throws { folder = try TestFolder() }
+
+    /// A build takes half a minute, and is kept.
+    private func build() async throws -> String {
+        let scratch = Self.root.appending(path: ".build-example").path
+        let options = [
+            "--package-path", Self.root.appending(path: "docs/client/example").path, "--scratch-path", scratch,
+        ]
+        let run = try await CommandRun.tool(["swift", "build"] + options, in: folder)
+        try #require(run.code == 0, "\(run.output)\(run.errors)")
+        return scratch + "/debug/contacts"
+    }
+
+    @Test func theExampleSyncsTwoDevices() async throws {
+        let program = try await build()
+        let weir = try await WeirProcess.start(
+            schema: Self.root.appending(path: "deploy/schema.yaml").path, in: folder)
+        func contacts(_ device: String, _ words: String...) async throws -> [String] {
+            let server = "CONTACTS_SERVER=http://127.0.0.1:\(weir.port)"
+            let run = try await CommandRun.tool(["env", server, program, "\(device).sqlite"] + words, in: folder)
+            #expect(run.code == 0, "\(run.output)\(run.errors)")
+            return run.output.split(separator: "\n").map(String.init)
+        }
+        // Without a network; the second device has been used as well before it syncs for the first time.
+        let grace = try #require(try await contacts("phone", "add", "Grace", "grace@example.com").first)
+        let ada = try #require(try await contacts("laptop", "add", "Ada").first)
+        #expect(try await contacts("phone", "list") == ["1 contacts", "\(grace)  Grace  grace@example.com  pending"])
+        #expect(try await contacts("phone", "sync").last == "\(grace)  Grace  grace@example.com  synced")
+        let both = ["2 contacts", "\(ada)  Ada  -  synced", "\(grace)  Grace  grace@example.com  synced"]
+        #expect(try await contacts("laptop", "sync") == both)
+        #expect(try await contacts("phone", "sync") == both)
+        // Each edits offline.
+        _ = try await contacts("phone", "rename", grace, "Grace Hopper")
+        _ = try await contacts("laptop", "remove", ada)
+        for device in ["phone", "laptop", "phone"] { _ = try await contacts(device, "sync") }
+        let one = ["1 contacts", "\(grace)  Grace Hopper  grace@example.com  synced"]
+        for device in ["phone", "laptop"] { #expect(try await contacts(device, "list") == one) }
+        // A copy of the file is a device of its own.
+        for suffix in ["", "-install"] {
+            try FileManager.default.copyItem(
+                atPath: "\(folder.path)/phone.sqlite\(suffix)", toPath: "\(folder.path)/copy.sqlite\(suffix)")
+        }
+        for device in ["phone", "copy"] { _ = try await contacts(device, "add", device) }
+        for device in ["phone", "copy", "phone", "laptop"] { _ = try await contacts(device, "sync") }
+        for device in ["copy", "laptop"] { #expect(try await contacts(device, "list").first == "3 contacts") }
+        #expect(await weir.stop() == 0)
+    }
+
+    /// The document shows the example's own lines.
+    @Test func theDocumentShowsTheExample() throws {
+        let document = try String(contentsOf: Self.root.appending(path: "docs/client.md"), encoding: .utf8)
+        let sources = try ["Contacts.swift", "AppDatabase.swift"].map {
+            try String(
+                contentsOf: Self.root.appending(path: "docs/client/example/Sources/contacts/\($0)"), encoding: .utf8)
+        }.joined()
+        let known = Set(sources.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) })
+        let blocks = document.components(separatedBy: "```swift\n// contacts\n").dropFirst()
+        #expect(blocks.count >= 2)
+        for block in blocks {
+            for line in (block.components(separatedBy: "```").first ?? "").split(separator: "\n") {
+                #expect(known.contains(line.trimmingCharacters(in: .whitespaces)))
+            }
+        }
+    }
+}
