@@ -50,7 +50,11 @@ import WeirClient
             let runner = Runner(
                 work, writeCheck: .seconds(1), clock: RunClock(clock), random: SeededRandom(seed: 1))
             self.runner.withLock { $0 = runner }
-            return Task { await runner.run() }
+            return Task {
+                await runner.run()
+                // What it does keeps the scene, which keeps it.
+                self.runner.withLock { $0 = nil }
+            }
         }
 
         func record(_ event: AttemptSchedule.Event) async { await runner.withLock { $0 }?.record(event) }
