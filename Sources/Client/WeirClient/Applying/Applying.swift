@@ -240,6 +240,8 @@ package struct Applying {
                     sent.key, result.timeStamp, isDeleted: isDeleted, owner: try sent.owner(in: table, database),
                     writer: try completion.device.map { try writer.writer($0, of: account) } ?? .null)
                 try RowOwners.forget(sent.key, ofTable: table.number, in: database)
+                // One that the app has written without a parent; other devices park it.
+                try writer.recordIfOrphan(sent.key)
                 if isDeleted, try !isEdited(sent.key, table) { try writer.delete(sent.key) }
             } else {
                 try database.run("DELETE FROM \(table.state) WHERE id = ?1", [sent.key])

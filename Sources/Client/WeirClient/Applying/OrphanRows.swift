@@ -112,7 +112,7 @@ struct OrphanRows {
                 for foreign in child.definition.foreignKeys where foreign.isReference(to: parent) {
                     // By an index of the child's where it has one; else the table is read once.
                     let isChild =
-                        foreign.namesKey(of: parent)
+                        foreign.namesKey(of: parent) && !parent.definition.hasKeyCollation
                         ? "t.\(quoted(foreign.columns[0])) IN (SELECT id FROM weir_removed WHERE tbl = \(parent.number))"
                         : foreign.isUnmet
                     try database.run(
@@ -155,7 +155,11 @@ struct OrphanRows {
                 owner: row.isNull(at: 1) ? nil : row.string(at: 1))
         }.first
         guard let orphan = found else { return false }
+        // They are nowhere else.
+        if try !HeldColumns(database: database, table: table).values(of: key).isEmpty { return false }
         if applying.orphans == .delete {
+            // The server would refuse it.
+            guard try orphan.owner.map(isWritable) ?? true else { return false }
             try writer.deleteRow(key)
         } else {
             guard let row = try json(of: orphan, key, table, server) else { return false }
@@ -165,6 +169,10 @@ struct OrphanRows {
         }
         if file.isParent(table) { try Self.recordRemoval(of: key, from: table, in: database) }
         return false
+    }
+
+    private func isWritable(_ owner: String) throws -> Bool {
+        try SessionRecord(database: database).owners.contains(Owner(syncID: owner, access: .write))
     }
 
     /// The row as the server sends it; `nil` if it has values that the server does not have.
@@ -211,8 +219,11 @@ struct OrphanRows {
         let id = table.definition.keyKind.id(of: key) ?? []
         try database.run(
             """
-            INSERT OR REPLACE INTO weir_parked (name, id, sync_id, time_stamp, reason, row, orphan, tbl, key)
+            INSERT INTO weir_parked (name, id, sync_id, time_stamp, reason, row, orphan, tbl, key)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?8)
+            ON CONFLICT (name, id, sync_id) DO UPDATE SET
+            time_stamp = excluded.time_stamp, reason = excluded.reason, row = excluded.row, orphan = 1
+            WHERE excluded.time_stamp > time_stamp
             """,
             [
                 .text(server.name), .text(id), .text(orphan.owner ?? applying.account), .integer(orphan.timeStamp),

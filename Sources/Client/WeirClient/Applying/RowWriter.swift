@@ -193,9 +193,7 @@ final class RowWriter {
                     try write(values, key, known, isPresent: present != nil, removed)
                 }
                 if isOver { try endEdits(of: key) }
-                if let selectOrphan {
-                    try selectOrphan.rows([key]) { _ in try OrphanRows.record(key, of: table, in: database) }
-                }
+                try recordIfOrphan(key)
             } catch let error as JSONReader.Malformed {
                 throw Unwritable(reason: "its values are not those of the schema: \(error.expected) is expected")
             }
@@ -280,6 +278,11 @@ final class RowWriter {
         return values
     }
 
+    /// Records a row that is in the table and names a parent that is not.
+    func recordIfOrphan(_ key: SQLValue) throws {
+        try selectOrphan?.rows([key]) { _ in try OrphanRows.record(key, of: table, in: database) }
+    }
+
     /// Whether each parent that a row names is there, before the row is written.
     func hasParents(_ row: ServerRow) throws -> Bool {
         if table.definition.foreignKeys.isEmpty { return true }
@@ -290,6 +293,8 @@ final class RowWriter {
         return try table.definition.foreignKeys.allSatisfy { key in
             let values = key.columns.map(value)
             if values.contains(.null) { return true }
+            // A row may name itself.
+            if key.namesKey(of: table), values == [table.definition.keyKind.key(ofID: row.id) ?? .null] { return true }
             let equal = key.parentColumns.enumerated().map { "\(quoted($1)) = ?\($0 + 1)" }
             let parent = "SELECT 1 FROM \(quoted(key.parent)) WHERE \(equal.joined(separator: " AND "))"
             return try database.value(parent, values) != nil

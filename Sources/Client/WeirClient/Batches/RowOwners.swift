@@ -9,8 +9,9 @@ struct RowOwners {
 
     init(database: Database) throws {
         self.database = database
-        writable = Set(
-            try SessionRecord(database: database).owners.filter { $0.access == .write }.map(\.syncID))
+        let record = SessionRecord(database: database)
+        let account = try record.account?.syncID
+        writable = Set(try record.owners.filter { $0.access == .write && $0.syncID != account }.map(\.syncID))
     }
 
     /// The owner that a new row has by its parents; `nil` for the account.
@@ -25,8 +26,9 @@ struct RowOwners {
         for (foreign, parent) in Self.parents(of: table, among: tables) {
             let owner = try database.value(
                 """
-                SELECT coalesce(r.owner, o.sync_id) FROM \(table.quotedName) AS t
+                SELECT coalesce(r.owner, o.sync_id, w.sync_id) FROM \(table.quotedName) AS t
                 LEFT JOIN \(parent.state) AS r ON r.id = t.\(quoted(foreign.columns[0]))
+                LEFT JOIN weir_parked AS w ON w.tbl = \(parent.number) AND w.key = t.\(quoted(foreign.columns[0]))
                 LEFT JOIN weir_owner AS o ON o.tbl = \(parent.number) AND o.id = t.\(quoted(foreign.columns[0]))
                 WHERE t.\(table.quotedKey) = ?1
                 """, [key])

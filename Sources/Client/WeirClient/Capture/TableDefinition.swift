@@ -28,6 +28,8 @@ package struct TableDefinition: Equatable {
     /// Without the key and without generated columns, in the table's order.
     package let columns: [Column]
     let uniqueKeys: [UniqueKey]
+    /// Whether keys that are not the same bytes may be equal.
+    let hasKeyCollation: Bool
     let references: [Reference]
     let foreignKeys: [ForeignKey]
     /// The conflict clause that Weir's own statements need.
@@ -143,6 +145,13 @@ extension TableDefinition {
         conflictClause =
             zip(words, words.dropFirst()).contains { $0.hasSuffix("ON") && $1 == "CONFLICT" } ? " OR ABORT" : ""
         uniqueKeys = try Self.uniqueKeys(of: name, in: database)
+        // An INTEGER PRIMARY KEY has no index.
+        hasKeyCollation =
+            try database.value(
+                """
+                SELECT 1 FROM pragma_index_list(?1) AS l, pragma_index_xinfo(l.name) AS x
+                WHERE l.origin = 'pk' AND x.key AND x.coll <> 'BINARY'
+                """, [.text(name)]) != nil
         references = try database.map(
             #"SELECT max("from"), max("table") FROM pragma_foreign_key_list(?1) GROUP BY id HAVING count(*) = 1"#,
             [.text(name)]

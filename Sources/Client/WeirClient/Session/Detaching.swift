@@ -46,7 +46,7 @@ extension Weir {
             }
             try detaching.end()
         } catch {
-            try lease.release(in: file.database)
+            release(lease, in: file.database)
             throw error
         }
         attachment = nil
@@ -86,6 +86,8 @@ package struct Detaching {
             // The app may have written meanwhile.
             try requireNothingUnsent()
             for table in file.tables {
+                // SQLite permits NULL in keys that are not declared NOT NULL.
+                try database.run("DELETE FROM \(table.quotedName) WHERE \(table.quotedKey) IS NULL")
                 let removed = try database.run(
                     """
                     DELETE FROM \(table.quotedName) WHERE \(table.quotedKey) IN

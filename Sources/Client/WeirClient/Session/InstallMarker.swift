@@ -32,13 +32,13 @@ struct InstallMarker {
 
     /// The installation that the marker names; `nil` if there is none, or if it was copied.
     private func read() throws -> String? {
-        let text: String
+        let bytes: Data
         do {
-            text = try String(contentsOf: url, encoding: .utf8)
+            bytes = try Data(contentsOf: url)
         } catch CocoaError.fileReadNoSuchFile {
             return nil
         }
-        let parts = text.split(separator: " ")
+        let parts = String(decoding: bytes, as: UTF8.self).split(separator: " ")
         guard parts.count == 2, String(parts[1]) == (try place()) else { return nil }
         return String(parts[0])
     }

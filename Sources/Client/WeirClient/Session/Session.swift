@@ -43,7 +43,7 @@ extension Weir {
     }
 
     /// Gives the lease back, also of a session that was cancelled by ``suspend()``.
-    private func release(_ lease: Lease, in database: Database) {
+    func release(_ lease: Lease, in database: Database) {
         do {
             try lease.release(in: database)
         } catch {

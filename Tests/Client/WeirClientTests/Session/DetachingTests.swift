@@ -52,6 +52,16 @@ import WeirClient
         #expect(try device.rows() == ["a A -", "b B -"])
     }
 
+    @Test func rowsWithoutAKeyAreRemovedAsWell() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device("CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT, note TEXT)")
+        try await device.attach(server)
+        try device.run("INSERT INTO item VALUES (NULL, 'N', NULL), ('a', 'A', NULL)")
+        try await device.weir.sync()
+        try await device.weir.detach()
+        #expect(try device.rows("SELECT title FROM item").isEmpty)
+    }
+
     @Test func rowsThatAreKeptBecomeTheNextAccounts() async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server)

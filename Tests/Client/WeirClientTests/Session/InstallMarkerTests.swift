@@ -103,6 +103,20 @@ import WeirClient
         #expect(try await copy.weir.keptEdits().isEmpty)
     }
 
+    @Test func aDamagedMarkerIsThatOfAnotherInstallation() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        let name = try name(device)
+        try Data([0xFF, 0xFE, 0x00]).write(to: URL(fileURLWithPath: device.folder.file() + "-install"))
+        for _ in 0..<2 {
+            try await device.restart()
+            try await attach(device, server)
+        }
+        #expect(try self.name(device) != name)
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a A -"])
+    }
+
     @Test func aMarkerThatCannotBeWrittenIsAnError() async throws {
         let server = ContractServer(Device.tables)
         let device = try await Device()

@@ -225,6 +225,88 @@ import WeirClient
         #expect(try items(device) == ["1 A WORK"])
     }
 
+    @Test func aNewerVersionThatWaitsIsNotReplacedByTheOneInTheTable() async throws {
+        let sql = """
+            CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, name TEXT);
+            CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT UNIQUE, list TEXT REFERENCES list);
+            CREATE TABLE mark (id TEXT PRIMARY KEY NOT NULL, item TEXT)
+            """
+        let server = ContractServer(Self.tables)
+        let device = try await device(server, sql: sql)
+        server.write("list", "l", ["name": "L"])
+        server.write("item", "1", ["title": "old", "list": "l"])
+        try await device.weir.sync()
+        try device.run("INSERT INTO item VALUES (9, 'new', NULL)")
+        server.write("item", "1", ["title": "new"])
+        try await device.weir.sync()
+        #expect(try await parked(device).count == 1)
+        server.write("list", "l", nil)
+        try await device.weir.sync()
+        server.write("list", "l", ["name": "L"])
+        try device.run("UPDATE item SET title = 'free' WHERE id = 9")
+        try await device.weir.sync()
+        try await device.weir.sync()
+        #expect(try items(device) == ["1 new l", "9 free -"])
+        #expect(try await parked(device).isEmpty)
+    }
+
+    @Test func aRowThatNamesItselfComesBackWithItsParent() async throws {
+        let sql = """
+            CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, name TEXT);
+            CREATE TABLE item (id INTEGER PRIMARY KEY, title INTEGER REFERENCES item, list TEXT REFERENCES list);
+            CREATE TABLE mark (id TEXT PRIMARY KEY NOT NULL, item TEXT)
+            """
+        let server = ContractServer([
+            "list": ["name": "text"], "item": ["title": "integer", "list": "text"], "mark": ["item": "text"],
+        ])
+        let device = try await device(server, sql: sql)
+        try device.run("INSERT INTO list VALUES ('l', 'L'); INSERT INTO item VALUES (1, 1, 'l')")
+        try await device.weir.sync()
+        server.write("list", "l", nil)
+        try await device.weir.sync()
+        #expect(try await parked(device) == [Self.missing])
+        server.write("list", "l", ["name": "L"])
+        try await device.weir.sync()
+        #expect(try items(device) == ["1 1 l"])
+    }
+
+    @Test func aRowThatTheAppHasWrittenWithoutAParentIsParkedOnAllDevices() async throws {
+        let server = ContractServer(Self.tables)
+        let (device, other) = (try await device(server), try await self.device(server))
+        try device.run("INSERT INTO item VALUES (1, 'A', 'none', NULL)")
+        for device in [device, other] { try await device.weir.sync() }
+        #expect(try await parked(device) == [Self.missing])
+        #expect(try await parked(other) == [Self.missing])
+    }
+
+    @Test func orphansOfAnOwnerWhoseRowsMayOnlyBeReadAreNotDeleted() async throws {
+        let server = ContractServer(Self.tables)
+        server.state.withLock { ($0.links, $0.linkAccess) = (["xyz"], .read) }
+        let device = try await device(server, orphans: .delete)
+        server.write("item", "1", ["title": "A", "list": "none"], owner: "xyz")
+        for _ in 0..<2 { try await device.weir.sync() }
+        #expect(try items(device) == ["1 A none"])
+        #expect(try await device.weir.pendingRows() == 0)
+        #expect(try await device.weir.keptEdits().isEmpty)
+    }
+
+    @Test func childrenOfAParentWhoseKeyHasACollationAreFound() async throws {
+        let sql = """
+            CREATE TABLE list (id TEXT PRIMARY KEY COLLATE NOCASE NOT NULL, name TEXT);
+            CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT, list TEXT REFERENCES list);
+            CREATE TABLE mark (id TEXT PRIMARY KEY NOT NULL, item TEXT)
+            """
+        let server = ContractServer(Self.tables)
+        let device = try await device(server, sql: sql)
+        server.write("list", "l", ["name": "L"])
+        server.write("item", "1", ["title": "A", "list": "L"])
+        try await device.weir.sync()
+        #expect(try items(device) == ["1 A L"])
+        server.write("list", "l", nil)
+        try await device.weir.sync()
+        #expect(try await parked(device) == [Self.missing])
+    }
+
     @Test func aDeletedParentWithManyChildrenIsHandledInSlices() async throws {
         let server = ContractServer(Self.tables)
         server.write("list", "l", ["name": "L"])
