@@ -44,14 +44,27 @@ struct RandomEdits: Sendable {
         let columns = table.columns.filter { $0.isRequired || $0.name == markColumn || random.chance(40) }
         let values = columns.map { $0.name == markColumn ? .text(mark) : value(of: $0) }
         let names = (["id"] + columns.map(\.name)).map(quoted)
-        let parameters = names.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+        let parameters = (["?1"] + columns.enumerated().map { Self.parameter($0 + 2, of: $1) }).joined(separator: ", ")
+        // Users choose a parent among those that there are.
+        let parents = columns.filter(\.isRequired).compactMap(\.references)
+            .map { "EXISTS (SELECT 1 FROM \(quoted($0)))" }
+        let condition = parents.isEmpty ? "true" : parents.joined(separator: " AND ")
         let updates = names.dropFirst().map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
         let conflict = updates.isEmpty ? "NOTHING" : "UPDATE SET \(updates)"
         return Edit(
             sql: """
-                INSERT INTO \(quoted(table.name)) (\(names.joined(separator: ", "))) VALUES (\(parameters))
+                INSERT INTO \(quoted(table.name)) (\(names.joined(separator: ", "))) SELECT \(parameters) WHERE \(condition)
                 ON CONFLICT (id) DO \(conflict)
                 """, values: [id] + values, mark: markColumn == nil ? nil : mark)
+    }
+
+    /// The value of a column; for a reference the nearest row that there is.
+    private static func parameter(_ number: Int, of column: LocalTables.Column) -> String {
+        guard let parent = column.references.map(quoted) else { return "?\(number)" }
+        return """
+            CASE WHEN ?\(number) IS NOT NULL THEN coalesce(
+            (SELECT id FROM \(parent) WHERE id >= ?\(number) ORDER BY id LIMIT 1), (SELECT max(id) FROM \(parent))) END
+            """
     }
 
     private static func id(_ number: Int, of table: String) -> String { "\(table)-\(number)" }

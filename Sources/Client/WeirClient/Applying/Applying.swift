@@ -263,6 +263,7 @@ package struct Applying {
         let image = sent.isDeletion ? sent.image : sent.image.filter { writer.server.isKnown($0.column.name) }
         do {
             try writer.restore(sent.key, image, isDeletion: sent.isDeletion)
+            try writer.recordIfOrphan(sent.key)
         } catch is RowWriter.Unwritable {
             // A value of it is taken by another row meanwhile. The rows are pulled again, and this one waits among those that
             // cannot be written.
