@@ -42,7 +42,8 @@ struct OwnerRows {
             let keys = try database.map(
                 """
                 SELECT id FROM (SELECT id FROM \(CapturedTable.state(number)) WHERE owner IS ?1
-                UNION SELECT id FROM weir_owner WHERE tbl = \(number) AND sync_id IS ?1)
+                UNION SELECT id FROM weir_owner AS o WHERE tbl = \(number) AND sync_id IS ?1
+                AND NOT EXISTS (SELECT 1 FROM \(CapturedTable.state(number)) AS r WHERE r.id = o.id))
                 \(last == nil ? "" : "WHERE id > ?2") ORDER BY id LIMIT \(applying.slice)
                 """, [recordedOwner] + (last.map { [$0] } ?? [])
             ) { $0.value(at: 0) }

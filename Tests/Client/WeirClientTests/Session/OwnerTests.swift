@@ -108,6 +108,25 @@ import WeirClient
         #expect(try device.rows("SELECT tbl FROM weir_owner").isEmpty)
     }
 
+    /// The account's row comes with the answer that revokes the owner.
+    @Test func aRowOfTheAccountUnderTheIDOfOneThatWasAddedForARevokedOwnerStays() async throws {
+        let (server, device) = try await scene()
+        try device.run("INSERT INTO item VALUES ('b', 'B', 'theirs')")
+        try await device.attach(FaultyTransport(server, .lostRequest, at: 0))
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        server.state.withLock { $0.links = [] }
+        server.write("item", "b", ["title": "account's", "list": "own"])
+        try await device.pull(server)
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT title FROM item") == ["account's"])
+        #expect(try await device.weir.keptEdits().count == 1)
+        #expect(try await device.weir.pendingRows() == 0)
+        let fresh = try await Device(Self.sql, tables: ["mark", "item", "list"])
+        try await fresh.attach(server)
+        try await fresh.weir.sync()
+        #expect(try fresh.states() == device.states())
+    }
+
     @Test func whatWasAddedForAnOwnerThatIsRevokedIsKeptAside() async throws {
         let (server, device) = try await scene()
         try device.run(
