@@ -193,7 +193,10 @@ extension ContractServer.State {
         streams = [:]
         for key in rows.keys.sorted() {
             timeStamp += 1
-            if lost.contains(key) { rows[key] = nil } else { rows[key]?.timeStamp = timeStamp }
+            if lost.contains(key) { rows[key] = nil }
+            // The versions before have no time in the new history.
+            rows[key]?.timeStamp = timeStamp
+            rows[key]?.othersTimeStamp = 0
             if let row = rows[key] { append(row, key) }
         }
     }
