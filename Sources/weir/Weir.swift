@@ -19,16 +19,7 @@ import Glibc
         ])
 
     static func main() async {
-        let code = await command.run { @Sendable (invocation) throws(UsageError) in
-            do {
-                return try await invocation.action.run(invocation)
-            } catch let error as UsageError {
-                throw error
-            } catch {
-                Output.complain("\(error)")
-                return .usage
-            }
-        }
+        let code = await command.run(failure: .usage) { try await $0.action.run($0) }
         exit(code.rawValue)
     }
 }

@@ -29,23 +29,18 @@ import ServiceLifecycle
                 while they edit. Ends with 0 if all devices have the same rows as the server, and with 1 and the differences
                 otherwise. With --folder it may be killed at any time and started again.
                 """)
-        exit(await command.run(play).rawValue)
+        exit(await command.run(failure: .failure, play).rawValue)
     }
 
-    private static func play(_ invocation: CommandInvocation<Void>) async throws(UsageError) -> ExitCode {
+    private static func play(_ invocation: CommandInvocation<Void>) async throws -> ExitCode {
         let settings = try DemoSettings(invocation)
-        do {
-            let stop = StopRequest()
-            try ProcessSignals().listen { _ in stop.request() }
-            return try await DemoRun.play(settings, stop) ? .success : .failure
-        } catch {
-            Output.complain("\(error)")
-            return .failure
-        }
+        let stop = StopRequest()
+        try ProcessSignals().listen { _ in stop.request() }
+        return try await DemoRun.play(settings, stop) ? .success : .failure
     }
 }
 
-/// What a run is told.
+/// The options of a run.
 struct DemoSettings: Sendable {
     let devices: Int
     let seconds: Int

@@ -25,23 +25,14 @@ import WeirClient
             """)
 
     static func main() async {
-        let code = await command.run { @Sendable (invocation) throws(UsageError) in
-            do {
-                return try await invocation.action.run(invocation)
-            } catch let error as UsageError {
-                throw error
-            } catch {
-                Output.complain("\(error)")
-                return .failure
-            }
-        }
+        let code = await command.run(failure: .failure) { try await $0.action.run($0) }
         exit(code.rawValue)
     }
 }
 
 typealias Invocation = CommandInvocation<DeviceProgram.Action>
 
-/// What every command is told.
+/// The options of every command.
 struct DeviceOptions: Sendable {
     static let all = [
         CommandOption("file", .required("FILE"), "The database; device.sqlite by default."),

@@ -26,6 +26,28 @@ extension Command {
     }
 }
 
+extension Command {
+    /// Runs a program whose other errors are printed as they are.
+    ///
+    /// - Parameters:
+    ///   - failure: how the program ends with such an error.
+    ///   - body: throws ``UsageError`` where a value of the call is wrong.
+    package func run(
+        failure: ExitCode, _ body: @Sendable (CommandInvocation<Action>) async throws -> ExitCode
+    ) async -> ExitCode {
+        await run { @Sendable (invocation) throws(UsageError) in
+            do {
+                return try await body(invocation)
+            } catch let error as UsageError {
+                throw error
+            } catch {
+                Output.complain("\(error)")
+                return failure
+            }
+        }
+    }
+}
+
 /// A value of a call that the program cannot use.
 package struct UsageError: Error {
     package let message: String
