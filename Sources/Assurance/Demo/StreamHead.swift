@@ -10,7 +10,7 @@ final class StreamHead: Sendable {
 
     var value: Int64 { head.withLock { $0 } }
 
-    /// Reads events until the task is cancelled; the demonstration goes on without.
+    /// Reads events until the task is cancelled; the demonstration continues without them.
     func follow(_ server: Server) async {
         while !Task.isCancelled {
             do {

@@ -81,7 +81,7 @@ public final class TestNetwork: Transport {
         } else {
             response = try await transport.send(request)
         }
-        // Whoever has gone offline meanwhile gets no response.
+        // A device that has gone offline meanwhile gets no response.
         guard isOnline else { throw ConnectionLost() }
         return response
     }

@@ -56,7 +56,7 @@ actor DeviceFile {
             do {
                 schema = try await update(opening)
             } catch let error as SyncError where schema != nil && error.passes {
-                // The command goes on with the tables that are there, and says what is wrong with the network.
+                // The command uses the tables that are there, and says what is wrong with the network.
             }
         }
         guard let schema else { throw DeviceFailure("\(options.file.path) has no tables of a server") }

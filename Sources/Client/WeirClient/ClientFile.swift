@@ -34,6 +34,11 @@ package final class ClientFile {
         for table in tables { try LogFolding(table: table).foldInSlices(in: database) }
     }
 
+    /// Folds what triggers have recorded since, as part of the open transaction, which then knows all edits.
+    func fold() throws {
+        for table in tables { try LogFolding(table: table).fold(in: database) }
+    }
+
     /// Makes edits of what waited for columns that the server has now, in slices.
     ///
     /// Before rows are written that may have values of them, which would be taken for newer ones.

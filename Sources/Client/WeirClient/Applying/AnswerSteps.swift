@@ -1,8 +1,8 @@
 /// Applies an answer in transactions of some milliseconds, between which the app can write.
 ///
-/// What became of the batch comes first, then the rows, those that waited, owners that are gone or begin again, and rows whose parents are
-/// missing; the vector follows with the last transaction, and a small answer is one transaction alone. A process that is killed in between receives the answer again,
-/// in which every row is found to be there.
+/// The batch's outcome comes first, then the rows, those that waited, owners that are revoked or begin again, and rows whose parents are
+/// missing; the vector follows with the last transaction, and a small answer is one transaction alone. A process that is killed in between
+/// receives the answer again, in which every row is found to be there.
 package struct AnswerSteps {
     private let applying: Applying
     private let answer: SyncAnswer
@@ -72,7 +72,7 @@ package struct AnswerSteps {
     private func applyingFolded<Result>(_ body: (Applying) throws -> Result) throws -> Result {
         try applying.file.foldLogs()
         return try applying.file.applying { _ in
-            try applying.fold()
+            try applying.file.fold()
             return try body(applying)
         }
     }

@@ -30,10 +30,6 @@ package struct Applying {
 
     var database: Database { file.database }
 
-    func fold() throws {
-        for table in file.tables { try LogFolding(table: table).fold(in: database) }
-    }
-
     // MARK: Rows
 
     /// Writes rows, and keeps those that cannot be written now, as part of the open transaction.
@@ -73,20 +69,7 @@ package struct Applying {
             try database.run("DELETE FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3", key)
             return true
         } catch let error as RowWriter.Unwritable {
-            let table = writers[row.table]?.table
-            try database.run(
-                """
-                INSERT INTO weir_parked (name, id, sync_id, time_stamp, reason, row, tbl, key)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-                ON CONFLICT (name, id, sync_id) DO UPDATE SET time_stamp = excluded.time_stamp, reason = excluded.reason,
-                row = excluded.row, orphan = 0, tbl = excluded.tbl, key = excluded.key
-                WHERE excluded.time_stamp >= time_stamp
-                """,
-                key + [
-                    .integer(row.timeStamp), .text(error.reason), .blob(Array(row.json)),
-                    table.map { .integer(Int64($0.number)) } ?? .null,
-                    table?.definition.keyKind.key(ofID: row.id) ?? .null,
-                ])
+            try ParkedRows.park(row, error.reason, of: writers[row.table]?.table, in: database)
             return false
         }
     }

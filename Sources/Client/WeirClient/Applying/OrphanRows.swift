@@ -58,12 +58,12 @@ struct OrphanRows {
         if applying.orphans == .delete {
             // Captured, as the app's own deletions are.
             return try database.transaction {
-                try applying.fold()
+                try file.fold()
                 return try step()
             }
         }
         return try file.applying { _ in
-            try applying.fold()
+            try file.fold()
             return try step()
         }
     }
@@ -140,8 +140,7 @@ struct OrphanRows {
         guard applying.orphans != .keep, let condition = table.isOrphan,
             let server = applying.schema.table(for: table.name), let writer = applying.writers[server.name]
         else { return false }
-        let edits = "SELECT 1 FROM \(table.edit) WHERE id = ?1 UNION ALL SELECT 1 FROM \(table.sent) WHERE id = ?1"
-        if try database.value(edits, [key]) != nil { return true }
+        if try table.hasEdit(key, in: database) { return true }
         let columns = ["r.time_stamp", "r.owner"] + table.columns.map { "t.\(quoted($0.name))" }
         // Not one that the server does not know: the app has not adopted it.
         let found = try database.map(
@@ -159,20 +158,17 @@ struct OrphanRows {
         if try !HeldColumns(database: database, table: table).values(of: key).isEmpty { return false }
         if applying.orphans == .delete {
             // The server would refuse it.
-            guard try orphan.owner.map(isWritable) ?? true else { return false }
+            let writable = try SessionRecord(database: database).writableOwners
+            guard orphan.owner.map(writable.contains) ?? true else { return false }
             try writer.deleteRow(key)
         } else {
             guard let row = try json(of: orphan, key, table, server) else { return false }
-            try park(row, orphan, key, table, server)
+            try park(row, key, table)
             try writer.deleteRow(key)
             try database.run("DELETE FROM \(table.state) WHERE id = ?1", [key])
         }
         if file.isParent(table) { try Self.recordRemoval(of: key, from: table, in: database) }
         return false
-    }
-
-    private func isWritable(_ owner: String) throws -> Bool {
-        try SessionRecord(database: database).owners.contains(Owner(syncID: owner, access: .write))
     }
 
     /// The row as the server sends it; `nil` if it has values that the server does not have.
@@ -207,28 +203,16 @@ struct OrphanRows {
         return json.take()
     }
 
-    private func park(
-        _ row: [UInt8], _ orphan: Orphan, _ key: SQLValue, _ table: CapturedTable, _ server: ServerSchema.Table
-    ) throws {
+    private func park(_ row: [UInt8], _ key: SQLValue, _ table: CapturedTable) throws {
         let unmet = try table.definition.foreignKeys.first { foreign in
             try database.value(
                 "SELECT 1 FROM \(table.quotedName) AS t WHERE t.\(table.quotedKey) = ?1 AND \(foreign.isUnmet)", [key])
                 != nil
         }
         let parent = unmet.map { "\($0.columns.joined(separator: ", ")) names no row of \($0.parent)" }
-        let id = table.definition.keyKind.id(of: key) ?? []
-        try database.run(
-            """
-            INSERT INTO weir_parked (name, id, sync_id, time_stamp, reason, row, orphan, tbl, key)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?8)
-            ON CONFLICT (name, id, sync_id) DO UPDATE SET
-            time_stamp = excluded.time_stamp, reason = excluded.reason, row = excluded.row, orphan = 1
-            WHERE excluded.time_stamp > time_stamp
-            """,
-            [
-                .text(server.name), .text(id), .text(orphan.owner ?? applying.account), .integer(orphan.timeStamp),
-                .text("its parent is missing: \(parent ?? table.name)"), .blob(row),
-                .integer(Int64(table.number)), key,
-            ])
+        var reader = JSONReader(row)
+        try ParkedRows.park(
+            try ServerRow(&reader), "its parent is missing: \(parent ?? table.name)", of: table, isOrphan: true,
+            in: database)
     }
 }

@@ -54,7 +54,7 @@ struct OwnerRows {
             }
             try file.foldLogs()
             try file.applying { _ in
-                try applying.fold()
+                try file.fold()
                 switch end {
                 case .resync: for key in keys { try forget(key, number) }
                 case .revoked:
@@ -76,7 +76,7 @@ struct OwnerRows {
     private func recordNewRows() throws {
         try file.foldLogs()
         try database.transaction {
-            try applying.fold()
+            try file.fold()
             try RowOwners(database: database).recordInherited(from: owner, among: file.tables)
         }
     }

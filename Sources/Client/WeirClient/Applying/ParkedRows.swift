@@ -39,6 +39,29 @@ struct ParkedRows {
             }
     }
 
+    /// Keeps a row that cannot be written, unless a later version waits already, as part of the open transaction.
+    ///
+    /// - Parameters:
+    ///   - table: the app's; `nil` if it has none.
+    ///   - isOrphan: whether it waits for its parent. It is made of what the table has, which may be less than the same version as it came.
+    static func park(
+        _ row: ServerRow, _ reason: String, of table: CapturedTable?, isOrphan: Bool = false, in database: Database
+    ) throws {
+        try database.run(
+            """
+            INSERT INTO weir_parked (name, id, sync_id, time_stamp, reason, row, orphan, tbl, key)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            ON CONFLICT (name, id, sync_id) DO UPDATE SET time_stamp = excluded.time_stamp, reason = excluded.reason,
+            row = excluded.row, orphan = excluded.orphan, tbl = excluded.tbl, key = excluded.key
+            WHERE excluded.time_stamp > time_stamp OR excluded.time_stamp = time_stamp AND NOT excluded.orphan
+            """,
+            [
+                .text(row.table), .text(row.id), .text(row.syncID), .integer(row.timeStamp), .text(reason),
+                .blob(Array(row.json)), .integer(isOrphan ? 1 : 0), table.map { .integer(Int64($0.number)) } ?? .null,
+                table?.definition.keyKind.key(ofID: row.id) ?? .null,
+            ])
+    }
+
     /// Tries the next ones, in one transaction.
     ///
     /// - Returns: whether others follow.
@@ -71,7 +94,7 @@ struct ParkedRows {
             )
         }
         try file.applying { _ in
-            try applying.fold()
+            try file.fold()
             let state = try Applying.WriteState(file)
             for (_, json, isOrphan) in parked {
                 var reader = JSONReader(json)

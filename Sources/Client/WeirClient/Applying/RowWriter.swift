@@ -30,7 +30,7 @@ final class RowWriter {
     private let insertWhole: Statement
     private let updateWhole: Statement
     /// Whether a row names a parent that is not there; `nil` for a table without foreign keys.
-    private let selectOrphan: Statement?
+    let selectOrphan: Statement?
     /// Whether rows of other tables, or of this one, may name its rows.
     private let isParent: Bool
 
@@ -278,29 +278,6 @@ final class RowWriter {
         return values
     }
 
-    /// Records a row that is in the table and names a parent that is not.
-    func recordIfOrphan(_ key: SQLValue) throws {
-        try selectOrphan?.rows([key]) { _ in try OrphanRows.record(key, of: table, in: database) }
-    }
-
-    /// Whether each parent that a row names is there, before the row is written.
-    func hasParents(_ row: ServerRow) throws -> Bool {
-        if table.definition.foreignKeys.isEmpty { return true }
-        let given = named(try values(row.values, like: nil))
-        func value(_ column: String) -> SQLValue {
-            given.first { foldedName($0.column.name) == foldedName(column) }?.value ?? .null
-        }
-        return try table.definition.foreignKeys.allSatisfy { key in
-            let values = key.columns.map(value)
-            if values.contains(.null) { return true }
-            // A row may name itself.
-            if key.namesKey(of: table), values == [table.definition.keyKind.key(ofID: row.id) ?? .null] { return true }
-            let equal = key.parentColumns.enumerated().map { "\(quoted($1)) = ?\($0 + 1)" }
-            let parent = "SELECT 1 FROM \(quoted(key.parent)) WHERE \(equal.joined(separator: " AND "))"
-            return try database.value(parent, values) != nil
-        }
-    }
-
     // MARK: Writing
 
     /// Writes a row that the file does not know, as most of a first sync, without looking for it in the table.
@@ -422,61 +399,15 @@ extension RowWriter {
         guard !row.isDeleted, let key = table.definition.keyKind.key(ofID: row.id) else { return nil }
         let timeStamp = try database.integer("SELECT time_stamp FROM \(table.state) WHERE id = ?1", [key])
         if let timeStamp, timeStamp > row.timeStamp { return nil }
-        let edits = "SELECT 1 FROM \(table.edit) WHERE id = ?1 UNION ALL SELECT 1 FROM \(table.sent) WHERE id = ?1"
-        if try database.value(edits, [key]) != nil { return nil }
-        let names = ([table.quotedKey] + table.columns.map { quoted($0.name) }).joined(separator: ", ")
-        let found = try database.map("SELECT \(names) FROM \(table.quotedName) WHERE \(isKey)", [key]) { values in
-            RemovedRow(values: table.columns.enumerated().map { ($1, values.value(at: 1 + $0)) })
-        }.first
-        if found != nil { try deleteRow(key) }
-        return found
+        guard try !table.hasEdit(key, in: database), let values = try self.row(key) else { return nil }
+        try deleteRow(key)
+        return RemovedRow(values: values)
     }
 
     private func spellings(_ removed: RemovedRow) -> [ValueSpelling?] {
         columns.map { column, server in
             removed.values.first { $0.column.number == column.number }
                 .flatMap { ValueSpelling(of: $0.value, type: server.type) }
-        }
-    }
-}
-
-extension KeyKind {
-    /// The key that an id of the contract is; `nil` if it can be none.
-    func key(ofID id: String) -> SQLValue? {
-        let key: SQLValue?
-        switch self {
-        case .integer: key = Int64(id).map { .integer($0) }
-        case .text: return .text(id)
-        case .uuid: key = UUIDText.bytes(of: Array(id.utf8)).map { .blob($0) }
-        }
-        // Ids are compared byte by byte: 007 is another row than 7, and would be sent as that one.
-        return key.flatMap { self.id(of: $0) == Array(id.utf8) ? $0 : nil }
-    }
-}
-
-extension ValueSpelling.Canonical {
-    /// Reads a value of a column of this type.
-    init(_ reader: inout JSONReader, type: ColumnType) throws {
-        if type == .json {
-            // JSON's null is NULL: a column that is not set has no other.
-            self =
-                try reader.kind() == .null ? (try reader.null() ? .null : .null) : .document(Array(try reader.text()))
-            return
-        }
-        switch try reader.kind() {
-        case .null: self = try reader.null() ? .null : .null
-        case .boolean: self = .boolean(try reader.boolean())
-        case .string: self = .string(try reader.stringBytes())
-        case .number:
-            let text = try reader.numberText()
-            if let integer = JSONReader.integer(text) {
-                self = .integer(integer)
-            } else if let real = Double(String(decoding: text, as: UTF8.self)) {
-                self = .real(real)
-            } else {
-                throw reader.malformed("a number")
-            }
-        case .object, .array: throw reader.malformed("a value of the column's type")
         }
     }
 }

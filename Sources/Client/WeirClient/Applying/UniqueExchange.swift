@@ -15,7 +15,7 @@ struct UniqueExchange {
     /// - Returns: whether some were written.
     func run() throws -> Bool {
         try applying.file.applying { _ in
-            try applying.fold()
+            try applying.file.fold()
             let waiting = try database.map(
                 "SELECT row FROM weir_parked WHERE name = ?1 AND NOT orphan ORDER BY time_stamp DESC LIMIT \(applying.slice)",
                 [.text(table)]

@@ -35,7 +35,7 @@ package struct Freezing {
     /// Returns the batch that has no outcome yet, or freezes the next one, as part of the open transaction.
     static func freeze(_ file: ClientFile, _ session: BatchSession) throws -> FrozenBatch {
         if let pending = try pending(in: file.database) { return FrozenBatch(repeating: pending) }
-        for table in file.tables { try LogFolding(table: table).fold(in: file.database) }
+        try file.fold()
         var freezing = try Freezing(file, session)
         try freezing.freeze()
         return freezing.result

@@ -6,23 +6,23 @@ struct RowOwners {
     let database: Database
     /// Linked owners whose rows the account may write.
     private let writable: Set<String>
+    /// Whether rows have other keys than before.
+    private let hasKeyChanges: Bool
 
     init(database: Database) throws {
         self.database = database
-        let record = SessionRecord(database: database)
-        let account = try record.account?.syncID
-        writable = Set(try record.owners.filter { $0.access == .write && $0.syncID != account }.map(\.syncID))
+        writable = try SessionRecord(database: database).writableOwners
+        hasKeyChanges = try KeyChanges.exist(in: database)
     }
 
     /// The owner that a new row has by its parents; `nil` for the account.
     func inherited(_ key: SQLValue, of table: CapturedTable, among tables: [CapturedTable]) throws -> String? {
-        let isRenamed = try isRenamed(key, of: table)
-        if !isRenamed && (writable.isEmpty || table.definition.foreignKeys.isEmpty) { return nil }
+        if !hasKeyChanges && (writable.isEmpty || table.definition.foreignKeys.isEmpty) { return nil }
         // The account's own, since it is known or was said to be.
         let isDecided =
             "SELECT 1 FROM \(table.state) WHERE id = ?1 UNION ALL SELECT 1 FROM weir_owner WHERE tbl = ?2 AND id = ?1"
         if try database.value(isDecided, [key, .integer(Int64(table.number))]) != nil { return nil }
-        if isRenamed, let owner = try formerOwner(key, of: table) { return owner }
+        if hasKeyChanges, let owner = try formerOwner(key, of: table) { return owner }
         for (foreign, parent) in Self.parents(of: table, among: tables) {
             let owner = try database.value(
                 """
@@ -35,11 +35,6 @@ struct RowOwners {
             if let owner = owner?.string, writable.contains(owner) { return owner }
         }
         return nil
-    }
-
-    private func isRenamed(_ key: SQLValue, of table: CapturedTable) throws -> Bool {
-        try database.value(
-            "SELECT 1 FROM weir_key_change WHERE tbl = ?1 AND new = ?2", [.integer(Int64(table.number)), key]) != nil
     }
 
     /// The owner of the row under the keys that it had before: a changed key does not make it the account's.

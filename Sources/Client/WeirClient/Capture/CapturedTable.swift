@@ -62,6 +62,12 @@ package struct CapturedTable {
         return (["at", "base", "was_sent", "seen"] + masks + values).joined(separator: ", ")
     }
 
+    /// Whether a row has an edit that is pending or being sent.
+    func hasEdit(_ key: SQLValue, in database: Database) throws -> Bool {
+        try database.value(
+            "SELECT 1 FROM \(edit) WHERE id = ?1 UNION ALL SELECT 1 FROM \(sent) WHERE id = ?1", [key]) != nil
+    }
+
     /// The rows that the server has, and their newest timeStamps.
     package var state: String { Self.state(number) }
 

@@ -19,16 +19,12 @@ struct ForeignKey: Equatable {
             found[found.count - 1].targets.append(row.string(at: 3))
         }
         return try found.compactMap { key in
-            let present = try database.map(
-                "SELECT name FROM pragma_table_xinfo(?1) ORDER BY pk, cid", [.text(key.parent)]
-            ) { $0.string(at: 0) }
-            if present.isEmpty { return nil }
+            let columns = try database.map(
+                "SELECT name, pk > 0 FROM pragma_table_xinfo(?1) ORDER BY pk", [.text(key.parent)]
+            ) { (name: $0.string(at: 0), isKey: $0.integer(at: 1) == 1) }
+            if columns.isEmpty { return nil }
             // Without columns it is the parent's primary key that is named.
-            let targets =
-                key.targets.contains("")
-                ? try database.map(
-                    "SELECT name FROM pragma_table_xinfo(?1) WHERE pk > 0 ORDER BY pk", [.text(key.parent)]
-                ) { $0.string(at: 0) } : key.targets
+            let targets = key.targets.contains("") ? columns.filter(\.isKey).map(\.name) : key.targets
             guard targets.count == key.columns.count else { return nil }
             return ForeignKey(columns: key.columns, parent: key.parent, parentColumns: targets)
         }

@@ -30,8 +30,11 @@ package struct TableDefinition: Equatable {
     let uniqueKeys: [UniqueKey]
     /// Whether keys that are not the same bytes may be equal.
     let hasKeyCollation: Bool
-    let references: [Reference]
     let foreignKeys: [ForeignKey]
+    /// Its foreign keys of one column.
+    var references: [Reference] {
+        foreignKeys.filter { $0.columns.count == 1 }.map { Reference(column: $0.columns[0], parent: $0.parent) }
+    }
     /// The conflict clause that Weir's own statements need.
     ///
     /// A constraint of the table may replace or ignore rows, which a statement's clause overrides. It overrides those in triggers of the
@@ -152,10 +155,6 @@ extension TableDefinition {
                 SELECT 1 FROM pragma_index_list(?1) AS l, pragma_index_xinfo(l.name) AS x
                 WHERE l.origin = 'pk' AND x.key AND x.coll <> 'BINARY'
                 """, [.text(name)]) != nil
-        references = try database.map(
-            #"SELECT max("from"), max("table") FROM pragma_foreign_key_list(?1) GROUP BY id HAVING count(*) = 1"#,
-            [.text(name)]
-        ) { Reference(column: $0.string(at: 0), parent: $0.string(at: 1)) }
         foreignKeys = try ForeignKey.all(of: name, in: database)
     }
 
@@ -201,6 +200,20 @@ extension KeyKind {
         case (.uuid, .blob(let bytes)): UUIDText.spell(bytes)
         default: nil
         }
+    }
+}
+
+extension KeyKind {
+    /// The key that an id of the contract is; `nil` if it can be none.
+    func key(ofID id: String) -> SQLValue? {
+        let key: SQLValue?
+        switch self {
+        case .integer: key = Int64(id).map { .integer($0) }
+        case .text: return .text(id)
+        case .uuid: key = UUIDText.bytes(of: Array(id.utf8)).map { .blob($0) }
+        }
+        // Ids are compared byte by byte: 007 is another row than 7, and would be sent as that one.
+        return key.flatMap { self.id(of: $0) == Array(id.utf8) ? $0 : nil }
     }
 }
 

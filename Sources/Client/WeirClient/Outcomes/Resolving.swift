@@ -103,9 +103,7 @@ struct Resolving {
 
     /// Removes a row that the server does not have, unless the app has changed it since.
     private func removeIfUnknown() throws {
-        let isKnown = "SELECT 1 FROM \(table.state) WHERE id = ?1 UNION ALL SELECT 1 FROM \(table.edit) WHERE id = ?1"
-        guard try database.value("\(isKnown) UNION ALL SELECT 1 FROM \(table.sent) WHERE id = ?1 LIMIT 1", [key]) == nil
-        else { return }
+        guard try current() == nil, try !table.hasEdit(key, in: database) else { return }
         try database.run("INSERT INTO weir_applying (active) VALUES (1)")
         try writer.delete(key)
         try database.run("DELETE FROM weir_applying")

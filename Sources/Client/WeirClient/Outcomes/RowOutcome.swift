@@ -101,7 +101,7 @@ extension Weir {
 
     /// What becomes of the changes of a row that are made by now, by any connection: it waits until it is known.
     ///
-    /// It waits for ever where nothing syncs, or where a row cannot be sent; a task that is cancelled does not.
+    /// It does not return where nothing syncs, or where a row cannot be sent; in a task that is cancelled it does.
     ///
     /// - Returns: `unchanged` if the row has no changes whose outcome is to come.
     /// - Throws: `WeirError`; `CancellationError`.

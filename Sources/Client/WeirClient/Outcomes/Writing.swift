@@ -10,8 +10,8 @@ public struct SavedChanges<Value: Sendable>: Sendable {
     /// What becomes of each of the rows: it waits until that is known.
     ///
     /// Where a row was changed before and not sent, the server decides about all of it. It is kept in the file: after a new start of
-    /// the app it is among ``Weir/outcomes(after:)``. It waits for ever where nothing syncs, or where a row cannot be
-    /// sent; a task that is cancelled does not.
+    /// the app it is among ``Weir/outcomes(after:)``. It does not return where nothing syncs, or where a row cannot be
+    /// sent; in a task that is cancelled it does.
     ///
     /// - Throws: `WeirError.closed` if the Weir is closed before; `CancellationError`.
     public var outcome: [RowOutcome] {
@@ -61,7 +61,7 @@ extension Weir {
         var tracked: [Int64: RowReference] = [:]
         let value = try database.transaction {
             // What is in the logs then is what this transaction has changed.
-            for table in file.tables { try LogFolding(table: table).fold(in: database) }
+            try file.fold()
             let value = try body(database)
             for table in file.tables {
                 let keys = try database.map("SELECT DISTINCT id FROM \(table.log) WHERE id IS NOT NULL") {

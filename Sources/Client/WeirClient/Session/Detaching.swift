@@ -82,7 +82,7 @@ package struct Detaching {
         if rows == .keep { return false }
         try file.foldLogs()
         return try file.applying { _ in
-            for table in file.tables { try LogFolding(table: table).fold(in: database) }
+            try file.fold()
             // The app may have written meanwhile.
             try requireNothingUnsent()
             for table in file.tables {
@@ -103,7 +103,7 @@ package struct Detaching {
     package func end() throws {
         try file.foldLogs()
         try file.applying { _ in
-            for table in file.tables { try LogFolding(table: table).fold(in: database) }
+            try file.fold()
             try requireNothingUnsent()
             for table in try database.map("SELECT number FROM weir_table", [], { Int($0.integer(at: 0)) }) {
                 for side in [CapturedTable.edit(table), CapturedTable.sent(table), CapturedTable.state(table)] {

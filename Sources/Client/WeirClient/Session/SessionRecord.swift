@@ -68,6 +68,14 @@ package struct SessionRecord {
         }
     }
 
+    /// The linked owners whose rows the account may write.
+    var writableOwners: Set<String> {
+        get throws {
+            let account = try account?.syncID
+            return Set(try owners.filter { $0.access == .write && $0.syncID != account }.map(\.syncID))
+        }
+    }
+
     /// Keeps the owners that an answer names, as part of the open transaction.
     func keep(_ owners: [Owner]) throws {
         if try Set(self.owners) == Set(owners) { return }

@@ -153,3 +153,30 @@ package struct ValueSpelling: Equatable, Sendable {
         return hasZone ? time + [UInt8(ascii: "Z")] : time
     }
 }
+
+extension ValueSpelling.Canonical {
+    /// Reads a value of a column of this type.
+    init(_ reader: inout JSONReader, type: ColumnType) throws {
+        if type == .json {
+            // JSON's null is NULL: a column that is not set has no other.
+            self =
+                try reader.kind() == .null ? (try reader.null() ? .null : .null) : .document(Array(try reader.text()))
+            return
+        }
+        switch try reader.kind() {
+        case .null: self = try reader.null() ? .null : .null
+        case .boolean: self = .boolean(try reader.boolean())
+        case .string: self = .string(try reader.stringBytes())
+        case .number:
+            let text = try reader.numberText()
+            if let integer = JSONReader.integer(text) {
+                self = .integer(integer)
+            } else if let real = Double(String(decoding: text, as: UTF8.self)) {
+                self = .real(real)
+            } else {
+                throw reader.malformed("a number")
+            }
+        case .object, .array: throw reader.malformed("a value of the column's type")
+        }
+    }
+}

@@ -6,14 +6,6 @@ import WeirClient
 
 /// Logging out, and another account on the same file.
 @Suite struct DetachingTests {
-    private func synced(_ server: ContractServer) async throws -> Device {
-        let device = try await Device()
-        try await device.attach(server)
-        try device.run("INSERT INTO item VALUES ('a', 'A', NULL), ('b', 'B', NULL)")
-        try await device.weir.sync()
-        return device
-    }
-
     /// Another account's server.
     private func otherServer() -> ContractServer {
         let server = ContractServer(Device.tables)
@@ -28,7 +20,7 @@ import WeirClient
 
     @Test func aFileIsAttachedToAnotherAccountAfterItWasDetached() async throws {
         let server = ContractServer(Device.tables)
-        let device = try await synced(server)
+        let device = try await Device.synced(server)
         await #expect(throws: WeirError.otherAccount(attached: "abc")) {
             try await attach(device, "xyz", otherServer())
         }
@@ -64,7 +56,7 @@ import WeirClient
 
     @Test func rowsThatAreKeptBecomeTheNextAccounts() async throws {
         let server = ContractServer(Device.tables)
-        let device = try await synced(server)
+        let device = try await Device.synced(server)
         try await device.weir.detach(.keep)
         #expect(try device.rows() == ["a A -", "b B -"])
         let other = otherServer()
@@ -76,7 +68,7 @@ import WeirClient
 
     @Test func itIsRefusedWhileEditsAreUnsentOrKept() async throws {
         let server = ContractServer(Device.tables)
-        let device = try await synced(server)
+        let device = try await Device.synced(server)
         try device.run("UPDATE item SET title = 'mine' WHERE id = 'a'")
         await #expect(throws: WeirError.unsent(rows: 1, keptEdits: 0)) { try await device.weir.detach() }
         // Also one that is being sent.
@@ -98,7 +90,7 @@ import WeirClient
 
     @Test func aFileThatAnotherProcessSyncsIsNotDetached() async throws {
         let server = ContractServer(Device.tables)
-        let device = try await synced(server)
+        let device = try await Device.synced(server)
         let lease = Lease(holder: "another", process: 1)
         try lease.take(in: device.database, now: Date())
         await #expect(throws: WeirError.inUse) { try await device.weir.detach() }
@@ -109,7 +101,7 @@ import WeirClient
 
     @Test func aDeviceThatIsKilledWhileItIsDetachedLosesNothing() async throws {
         let server = ContractServer(Device.tables)
-        let device = try await synced(server)
+        let device = try await Device.synced(server)
         let snapshots = StatementSnapshots(path: device.folder.file()) {}
         try await device.restart()
         try await device.attach(server)

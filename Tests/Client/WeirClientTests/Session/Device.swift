@@ -34,6 +34,15 @@ final class Device {
         weir = try await Weir.open(URL(fileURLWithPath: folder.file()), tables: names)
     }
 
+    /// A device that has synced two rows of its own, `a` and `b`.
+    static func synced(_ server: ContractServer) async throws -> Device {
+        let device = try await Device()
+        try await device.attach(server)
+        try device.run("INSERT INTO item VALUES ('a', 'A', NULL), ('b', 'B', NULL)")
+        try await device.weir.sync()
+        return device
+    }
+
     /// Ends the app's use of Weir as a new start does.
     ///
     /// - Parameter tables: those that are synced from now on, if they are others.

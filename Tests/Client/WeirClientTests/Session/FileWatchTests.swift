@@ -55,6 +55,7 @@ import WeirClient
         let path = URL(fileURLWithPath: folder.file()).resolvingSymlinksInPath().path
         let watch = try #require(FileWatch(path: path))
         let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+        // Other tests close theirs meanwhile.
         let open = descriptors.compactMap {
             try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
         }

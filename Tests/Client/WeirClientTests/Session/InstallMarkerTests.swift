@@ -56,7 +56,7 @@ import WeirClient
         let pulls = server.requests.count
         try await copy.weir.sync()
         #expect(server.live == [#"item a {"note":"pending","title":"A"} 2"#])
-        // It goes on from its vector.
+        // It continues from its vector.
         #expect(
             server.requests[pulls...].allSatisfy {
                 !String(decoding: $0.body, as: UTF8.self).contains(#""lastTimeStamp":0"#)

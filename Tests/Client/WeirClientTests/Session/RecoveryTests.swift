@@ -6,17 +6,9 @@ import WeirClient
 
 /// What a device does when the server does not go on from where it was.
 @Suite struct RecoveryTests {
-    private func synced(_ server: ContractServer) async throws -> Device {
-        let device = try await Device()
-        try await device.attach(server)
-        try device.run("INSERT INTO item VALUES ('a', 'A', NULL), ('b', 'B', NULL)")
-        try await device.weir.sync()
-        return device
-    }
-
     @Test func afterAnotherHistoryEverythingIsPulledAndPendingEditsAreSentAgain() async throws {
         let server = ContractServer(Device.tables)
-        let device = try await synced(server)
+        let device = try await Device.synced(server)
         try device.run("UPDATE item SET note = 'edited' WHERE id = 'a'; INSERT INTO item VALUES ('c', 'C', NULL)")
         server.state.withLock { $0.changeHistory(to: "e2") }
         server.write("item", "d", ["title": "D"])
@@ -45,7 +37,7 @@ import WeirClient
 
     @Test func aBatchWhoseOutcomeIsNoLongerKnownIsNotAppliedTwice() async throws {
         let server = ContractServer(Device.tables)
-        let device = try await synced(server)
+        let device = try await Device.synced(server)
         for isApplied in [true, false] {
             let applied = server.state.withLock { $0.applied }
             try device.run("UPDATE item SET note = 'once \(isApplied)' WHERE id = 'a'")
@@ -62,7 +54,7 @@ import WeirClient
 
     @Test func anEditThatWasTakenBackWhileItWasBeingSentIsNotSentAgain() async throws {
         let server = ContractServer(Device.tables)
-        let device = try await synced(server)
+        let device = try await Device.synced(server)
         try device.run("UPDATE item SET title = 'other' WHERE id = 'a'")
         try await device.attach(FaultyTransport(server, .lostRequest, at: 0))
         await #expect(throws: SyncError.self) { try await device.weir.sync() }
@@ -80,7 +72,7 @@ import WeirClient
     /// It must pull before it decides what to send, also if it is killed in between.
     @Test func afterAnOutcomeThatIsNotKnownNothingIsFrozenBeforeAllIsPulled() async throws {
         let server = ContractServer(Device.tables)
-        let device = try await synced(server)
+        let device = try await Device.synced(server)
         try device.run("UPDATE item SET note = 'mine' WHERE id = 'a'")
         let transport = FaultyTransport(server, .lostAnswer, at: 0)
         try await device.attach(transport)
@@ -106,7 +98,7 @@ import WeirClient
 
     @Test func aCopyOfAFileBecomesAnotherDevice() async throws {
         let server = ContractServer(Device.tables)
-        let device = try await synced(server)
+        let device = try await Device.synced(server)
         let copy = try await Device()
         await copy.weir.close()
         let path = copy.folder.file()
@@ -136,7 +128,7 @@ import WeirClient
         batches: Int
     ) async throws {
         let server = ContractServer(Device.tables)
-        let device = try await synced(server)
+        let device = try await Device.synced(server)
         let backup = device.folder.file() + ".backup"
         try device.run("VACUUM INTO '\(backup)'")
         for number in 0..<batches {
@@ -162,7 +154,7 @@ import WeirClient
     /// A request may be answered after another process has had the outcome of its batch, and has sent many more.
     @Test func aRefusalOfABatchThatHasItsOutcomeChangesNothing() async throws {
         let server = ContractServer(Device.tables)
-        let device = try await synced(server)
+        let device = try await Device.synced(server)
         let other = try await device.otherWeir()
         // It finds that the lease has run out.
         var options = Device.options(server)
