@@ -8,6 +8,11 @@ extension Weir {
     func send(
         _ method: String, _ path: String, body: [UInt8] = [], to server: Server, as caller: Server.Caller
     ) async throws -> TransportResponse {
+        try await keepingLease { try await server.send(method, path, body: body, as: caller) }
+    }
+
+    /// Waits for what the network does.
+    func keepingLease<Result>(_ body: () async throws -> Result) async throws -> Result {
         let attachment = try attached
         let (lease, options) = (attachment.lease, attachment.options)
         // If it cannot be renewed, the session ends where it takes the lease itself, before it changes anything.
@@ -19,7 +24,7 @@ extension Weir {
             }
         }
         defer { renewal.cancel() }
-        return try await server.send(method, path, body: body, as: caller)
+        return try await body()
     }
 
     // MARK: Schema

@@ -52,9 +52,18 @@ extension Weir {
     }
 
     private func exchangeAll(_ attachment: Attachment) async throws -> Bool {
+        var exchange = Exchange()
+        do {
+            return try await exchangeAll(attachment, &exchange)
+        } catch {
+            await exchange.next?.end()
+            throw error
+        }
+    }
+
+    private func exchangeAll(_ attachment: Attachment, _ exchange: inout Exchange) async throws -> Bool {
         // A token may run out during a long session, but a new one is not asked for twice in a row.
         var wasRejected = false
-        var exchange = Exchange()
         while true {
             try Task.checkCancellation()
             do {
@@ -80,6 +89,7 @@ extension Weir {
         var rejection: SyncError?
         /// Requests in a row after which neither side had anything new.
         var idle = 0
+        var next: NextPage?
     }
 
     /// Answers without anything new, and with more to follow, that are taken for a fault of the server.
@@ -123,7 +133,7 @@ extension Weir {
         let path = request.batch == nil ? "v1/pull" : "v1/sync"
         let response: TransportResponse
         do {
-            response = try await send("POST", path, body: request.json(), to: server, as: caller)
+            response = try await respond(to: request, path, &exchange, server, caller)
         } catch let error as SyncError where error.status == 413 && request.batch != nil && exchange.tooLarge < 3 {
             // The limits were lowered. A repeated batch may have been applied before.
             exchange.tooLarge += 1
@@ -148,6 +158,7 @@ extension Weir {
         if answer.schemaVersion != schema.schema.schemaVersion || answer.epoch != schema.schema.epoch {
             schema = try await fetchSchema(server, caller, known: schema)
         }
+        exchange.next = NextPage(after: answer, of: request, server, caller)
         let isIncomplete = try await apply(answer, of: request, schema, attachment)
         if !answer.changes.isEmpty || answer.batch != nil || !answer.revoked.isEmpty { changes.update { $0 += 1 } }
         askResolvers()
@@ -161,6 +172,16 @@ extension Weir {
         }
         exchange.isDrained = !answer.hasMore && !isIncomplete && answer.resync.isEmpty && answer.batch?.refusal == nil
         return false
+    }
+
+    /// The response to a request, which may have been sent before.
+    private func respond(
+        to request: SyncRequest, _ path: String, _ exchange: inout Exchange, _ server: Server, _ caller: Server.Caller
+    ) async throws -> TransportResponse {
+        let next = exchange.next
+        exchange.next = nil
+        if let next, let response = try await keepingLease({ try await next.response(to: request) }) { return response }
+        return try await send("POST", path, body: request.json(), to: server, as: caller)
     }
 
     /// Whether a failure is that of sending a batch, which pulling need not wait for: of a device that may only read, of a server that has

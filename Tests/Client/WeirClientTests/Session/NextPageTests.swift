@@ -1,0 +1,95 @@
+import Foundation
+import Synchronization
+import TestResources
+import Testing
+import WeirClient
+
+/// The next page of a pull is asked for while the one before is applied.
+@Suite(.timeLimit(.minutes(1))) struct NextPageTests {
+    /// A clock whose waits end once a closure has returned.
+    private struct WaitingClock: Clock {
+        typealias Instant = ContinuousClock.Instant
+        let wait: @Sendable () async throws -> Void
+        var now: Instant { ContinuousClock.now }
+        var minimumResolution: Duration { .zero }
+
+        func sleep(until deadline: Instant, tolerance: Duration?) async throws { try await wait() }
+    }
+
+    private func server(rows: Int) -> ContractServer {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.pageRows = 2 }
+        for number in 0..<rows { server.write("item", "a\(number)", ["title": "T"]) }
+        return server
+    }
+
+    /// Rows are applied one by one, with a wait after each.
+    private func attach(
+        _ device: Device, _ transport: any Transport, waiting wait: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        var options = Device.options(transport)
+        options.slice = 1
+        options.clock = RunClock(WaitingClock(wait: wait))
+        try await device.weir.attach("abc", server: Device.url, options: options)
+    }
+
+    @Test func itIsRequestedBeforeTheFirstIsApplied() async throws {
+        let server = server(rows: 6)
+        let device = try await Device()
+        try await device.attach(server)
+        try await device.weir.sync()
+        for number in 0..<4 { server.write("item", "b\(number)", ["title": "T"]) }
+        let (second, arrival) = AsyncStream<Void>.makeStream()
+        let transport = ScriptedTransport { request, number in
+            if number == 1 { arrival.finish() }
+            return try await server.send(request)
+        }
+        try await attach(device, transport) { for await _ in second {} }
+        try await device.weir.sync()
+        #expect(try device.rows().count == 10)
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func itIsDroppedWhereTheAppHasWrittenMeanwhile() async throws {
+        let server = server(rows: 0)
+        let device = try await Device()
+        try await device.attach(server)
+        try await device.weir.sync()
+        for number in 0..<6 { server.write("item", "b\(number)", ["title": "T"]) }
+        let path = device.folder.file()
+        let hasWritten = Mutex(false)
+        let transport = ScriptedTransport { request, _ in try await server.send(request) }
+        try await attach(device, transport) {
+            if hasWritten.withLock({ isWritten in
+                defer { isWritten = true }
+                return isWritten
+            }) {
+                return
+            }
+            let database = try Database(path: path)
+            try database.run("INSERT INTO item VALUES ('mine', 'M', NULL)")
+            database.close()
+        }
+        try await device.weir.sync()
+        #expect(try device.rows().count == 7)
+        #expect(server.live.count == 7)
+        #expect(transport.requests.map(\.url.path).prefix(3) == ["/v1/pull", "/v1/pull", "/v1/sync"])
+        #expect(server.state.withLock { $0.applied } == 1)
+    }
+
+    @Test func itsFailureEndsTheSessionOnceThePageBeforeIsApplied() async throws {
+        let server = server(rows: 6)
+        let device = try await Device()
+        try await device.attach(
+            ScriptedTransport { request, number in
+                if number == 3 { throw ScriptedTransport.Lost() }
+                return try await server.send(request)
+            })
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        let rows = try device.rows().count
+        #expect(rows > 0 && rows < 6)
+        try await device.attach(server)
+        try await device.weir.sync()
+        #expect(try device.rows().count == 6)
+    }
+}
