@@ -66,6 +66,9 @@ public struct KeptEdit: Equatable, Sendable, Identifiable {
 }
 
 /// A decision about a change that was not stored.
+///
+/// It is about that change: columns that the app has written since, or that a later kept change has, are left as they are, and a row that it has
+/// inserted or deleted since as a whole.
 public enum Resolution: Equatable, Sendable {
     /// The app's values are written again, over the server's newest version; a row that is deleted is inserted again, a deletion repeated.
     case keepLocal
@@ -163,10 +166,10 @@ struct KeptEditReader {
     private var database: Database { writer.database }
     private var table: CapturedTable { writer.table }
 
-    func values(_ json: [UInt8], _ key: SQLValue) throws -> KeptEdit.Values {
+    func values(_ json: [UInt8], _ key: SQLValue, isWhole: Bool = false) throws -> KeptEdit.Values {
         if json.isEmpty { return [:] }
         do {
-            return Self.byName(try writer.values(of: json, like: key))
+            return Self.byName(try writer.values(of: json, like: key, isWhole: isWhole))
         } catch is JSONReader.Malformed {
             // The server's column has another type since. The change as it was sent shows what it was.
             return [:]
@@ -184,7 +187,7 @@ struct KeptEditReader {
         guard let json else { return nil }
         var reader = JSONReader(json)
         let row = try ServerRow(&reader)
-        return (row.timeStamp, row.isDeleted ? nil : try values(Array(row.values), key))
+        return (row.timeStamp, row.isDeleted ? nil : try values(Array(row.values), key, isWhole: true))
     }
 
     /// The newest version of the server's row that was received, which may not be in the table.
@@ -199,12 +202,8 @@ struct KeptEditReader {
         if state.isDeleted { return (state.version, nil) }
         // The row is the server's, but for what the app has changed and not sent, and before that, sent.
         var values = Self.byName(try writer.row(key) ?? [])
-        let before = ValuesBefore(table: table)
-        for side in [table.edit, table.sent] {
-            let image = try database.map(
-                "SELECT \(before.columns.joined(separator: ", ")) FROM \(side) WHERE id = ?1", [key]
-            ) { before.read($0, from: 0) }.first
-            for (column, value) in image ?? [] { values[column.name] = value }
+        for edit in try writer.pending(key) {
+            for (column, value) in edit.before { values[column.name] = value }
         }
         return (state.version, values.filter { writer.server.isKnown($0.key) })
     }

@@ -1,8 +1,12 @@
 /// Carries out a decision about a change that was kept, as part of a transaction whose changes are captured: what it writes is as if the
 /// app had written it.
+///
+/// What the app has written since is not replaced: a decision is about the change that was kept.
 struct Resolving {
     let writer: RowWriter
     let edit: KeptEdit
+    /// Later changes of the row that wait for a decision, too.
+    let later: [KeptEdit]
 
     private var table: CapturedTable { writer.table }
     private var database: Database { writer.database }
@@ -16,15 +20,40 @@ struct Resolving {
         case .acceptServer: try removeIfUnknown()
         case .keepLocal:
             try checkOwner()
-            if edit.isDeletion { try delete() } else { try write(edit.local) }
+            let since = try changedSince()
+            if !edit.isDeletion { try write(edit.local, since: since) } else if since == .none { try delete() }
         case .merge(let values):
             try checkOwner()
             // What it was decided on may be older than what the file has now.
             let isOlder = try current().map { $0.timeStamp > edit.version ?? 0 } ?? false
-            try write(edit.local.merging(values) { $1 }, updating: values)
-            return isOlder
+            return try write(edit.local.merging(values) { $1 }, updating: values, since: changedSince()) && isOlder
         }
         return false
+    }
+
+    /// What the app has changed in the row since.
+    private enum Since: Equatable {
+        /// The columns' names.
+        case columns(Set<String>)
+        /// It has inserted the row, or deleted it.
+        case row
+
+        static let none = columns([])
+    }
+
+    private func changedSince() throws -> Since {
+        var names = Set(later.flatMap(\.local.keys))
+        if later.contains(where: \.isDeletion) { return .row }
+        let row = try writer.row(key)
+        for pending in try writer.pending(key) {
+            guard let row, !pending.masks.isWhole else { return .row }
+            for (column, value) in row where pending.masks.contains(column) {
+                // A statement may have left the value as it was.
+                let before = pending.before.first { $0.column.number == column.number }
+                if before?.value != value { names.insert(column.name) }
+            }
+        }
+        return .columns(names)
     }
 
     /// A row of another owner can be written where it is the owner's.
@@ -50,17 +79,21 @@ struct Resolving {
     /// - Parameters:
     ///   - values: those of a row that is inserted; others are the server's, or what the app had then.
     ///   - updating: those that a row gets which is there, if they are not the same.
-    private func write(_ values: KeptEdit.Values, updating: KeptEdit.Values? = nil) throws {
+    ///   - since: what is not written.
+    /// - Returns: whether anything was.
+    @discardableResult
+    private func write(_ values: KeptEdit.Values, updating: KeptEdit.Values? = nil, since: Since) throws -> Bool {
+        guard case .columns(let newer) = since else { return false }
         let clause = table.definition.conflictClause
         if try writer.row(key) != nil {
-            let update = (updating ?? values).sorted { $0.key < $1.key }
+            let update = (updating ?? values).filter { !newer.contains($0.key) }.sorted { $0.key < $1.key }
             if !update.isEmpty {
                 let set = update.enumerated().map { "\(quoted($1.key)) = ?\($0 + 2)" }.joined(separator: ", ")
                 try run(
                     "UPDATE\(clause) \(table.quotedName) SET \(set) WHERE \(RowWriter.isKey(table))",
                     [key] + update.map(\.value))
             }
-            return try sendIfUnknown()
+            return try sendIfUnknown() || !update.isEmpty
         }
         let whole =
             try database.map("SELECT whole FROM weir_aside WHERE number = ?1", [.integer(edit.number)]) {
@@ -74,6 +107,7 @@ struct Resolving {
         let names = ([table.quotedKey] + insert.map { quoted($0.key) }).joined(separator: ", ")
         let places = (1...(insert.count + 1)).map { "?\($0)" }.joined(separator: ", ")
         try run("INSERT\(clause) INTO \(table.quotedName) (\(names)) VALUES (\(places))", [key] + insert.map(\.value))
+        return true
     }
 
     /// Runs a statement that a constraint of the app may refuse.
@@ -86,10 +120,11 @@ struct Resolving {
     }
 
     /// A row that the server has refused to create may have the values that are to be sent, so nothing was captured.
-    private func sendIfUnknown() throws {
-        guard try current() == nil else { return }
+    private func sendIfUnknown() throws -> Bool {
+        guard try current() == nil else { return false }
         try database.run(
             "INSERT INTO \(table.log) (id, kind, at) VALUES (?1, \(LogKind.insert.rawValue), julianday('now'))", [key])
+        return true
     }
 
     /// The edit is based on the version that was shown with the change, and not on one that nobody has looked at.
@@ -136,7 +171,10 @@ extension Weir {
                 [number, .text(KeptEdit.Ending.deletionWon.rawValue)])
             guard let table else { return false }
             if let writer = try file.writer(ofTable: Int(table)) {
-                let resolving = Resolving(writer: writer, edit: edit)
+                let later = try file.keptEdits(
+                    where: "a.tbl = ?1 AND a.id IS ?2 AND a.number > ?3 AND a.resolution IS NULL",
+                    [.integer(table), edit.key, number])
+                let resolving = Resolving(writer: writer, edit: edit, later: later)
                 if try resolving.run(resolution) { unseen = resolving }
             } else if resolution != .acceptServer {
                 throw WeirError.unsupportedTable(

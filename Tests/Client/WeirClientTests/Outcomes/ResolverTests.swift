@@ -102,6 +102,36 @@ import WeirClient
         #expect(asked.withLock { $0 } == ["theirs", "newer"])
     }
 
+    @Test func whatIsOnItsWayAlreadyIsNotReplacedByADecisionAboutAnEarlierChange() async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.policy = "checkBase" }
+        let device = try await Device()
+        try await device.attach(server)
+        try await device.weir.sync()
+        let asked = ScriptedTransport { request, number in
+            // The next edit is in a batch when the conflict is decided about, and its answer is lost.
+            if number > 0, String(decoding: request.body, as: UTF8.self).contains("newer") {
+                throw ScriptedTransport.Lost()
+            }
+            return try await server.send(request)
+        }
+        let writing = device.network(asked, writing: "UPDATE item SET title = 'newer'")
+        try await device.attach(writing)
+        try await device.weir.setResolver(ConflictResolver { .merge($0.local) }, for: "item")
+        server.write("item", "a", ["title": "theirs", "note": "theirs"])
+        try device.run("INSERT INTO item VALUES ('a', 'mine', 'n')")
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        await device.weir.finishResolving()
+        #expect(try device.rows() == ["a newer n"])
+        try await device.attach(server)
+        for _ in 0..<3 {
+            try await device.weir.sync()
+            await device.weir.finishResolving()
+        }
+        #expect(try device.rows() == ["a newer n"])
+        #expect(server.live.contains { $0.hasPrefix(#"item a {"note":"n","title":"newer"}"#) })
+    }
+
     @Test func oneThatNeverEndsKeepsNothingWaiting() async throws {
         let server = ContractServer(Device.tables)
         let begun = AsyncStream<Void>.makeStream()

@@ -185,6 +185,55 @@ import WeirClient
         #expect(try await device.weir.conflictLog().map(\.ending) == [.sentAgain])
     }
 
+    @Test(arguments: [Resolution.keepLocal, .merge(["title": .text("both"), "note": .text("merged")])])
+    func whatTheAppHasWrittenSinceIsNotReplaced(resolution: Resolution) async throws {
+        for sql in [
+            "UPDATE item SET title = 'newer' WHERE id = 'a'",
+            "DELETE FROM item WHERE id = 'a'; INSERT INTO item VALUES ('a', 'newer', 'n')",
+            "DELETE FROM item WHERE id = 'a'",
+        ] {
+            let server = ContractServer(Device.tables)
+            let (device, edit) = try await conflicted(server)
+            try device.run(sql)
+            let row = try device.rows().first { $0.hasPrefix("a newer ") }
+            let saved = try await device.weir.resolve(edit, resolution)
+            #expect(saved.value)
+            let isUpdate = sql.hasPrefix("UPDATE")
+            let note = isUpdate && resolution != .keepLocal ? "merged" : "n"
+            #expect(try device.rows() == (row == nil ? [] : ["a newer \(note)"]) + ["b B n"])
+            try await device.weir.sync()
+            #expect(try device.rows() == (row == nil ? [] : ["a newer \(note)"]) + ["b B n"])
+            #expect(server.live.count == (row == nil ? 1 : 2))
+        }
+    }
+
+    @Test func aDeletionIsNotRepeatedOnceTheAppHasWrittenTheRowAgain() async throws {
+        let server = ContractServer(Device.tables)
+        let (device, edit) = try await conflicted(server, "DELETE FROM item WHERE id = 'a'")
+        try device.run("UPDATE item SET note = 'newer' WHERE id = 'a'")
+        try await device.weir.resolve(edit, .keepLocal)
+        #expect(try await device.weir.pendingRows() == 1)
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a theirs newer", "b B n"])
+    }
+
+    @Test func ofTwoChangesOfARowTheLaterOneIsNotReplacedByTheEarlierOne() async throws {
+        for order in [[0, 1], [1, 0]] {
+            let server = ContractServer(Device.tables)
+            let (device, _) = try await conflicted(server)
+            server.write("item", "a", ["title": "theirs again"])
+            try device.run("UPDATE item SET title = 'second' WHERE id = 'a'")
+            try await device.weir.sync()
+            let edits = try await device.weir.keptEdits()
+            try #require(edits.map(\.local) == [["title": .text("mine")], ["title": .text("second")]])
+            for index in order { try await device.weir.resolve(edits[index], .keepLocal) }
+            #expect(try device.rows() == ["a second n", "b B n"])
+            try await device.weir.sync()
+            #expect(server.live.contains { $0.hasPrefix(#"item a {"note":"n","title":"second"}"#) })
+            #expect(try await device.weir.keptEdits().isEmpty)
+        }
+    }
+
     @Test func aDecisionForValuesThatTheTableCannotHaveIsNotCarriedOut() async throws {
         let server = ContractServer(Device.tables)
         let (device, edit) = try await conflicted(

@@ -77,7 +77,7 @@ final class Device {
     }
 
     /// A network over which the first answer arrives after another connection has written.
-    func network(_ server: ContractServer, writing sql: String) -> ScriptedTransport {
+    func network(_ server: any Transport, writing sql: String) -> ScriptedTransport {
         let path = folder.file()
         return ScriptedTransport { request, number in
             let response = try await server.send(request)
