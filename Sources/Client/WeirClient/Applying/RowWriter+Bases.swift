@@ -33,7 +33,7 @@ extension RowWriter {
             if isSeen { continue }
             try database.run(
                 "UPDATE \(side) SET seen = CASE WHEN base IS NULL THEN ?3 ELSE seen END, base = coalesce(base, ?2) WHERE id = ?1",
-                [key, .integer(base), seen?[side] ?? .null])
+                [key, .integer(base), seen?[side] ?? (base == 0 ? .blob(Array("{}".utf8)) : .null)])
         }
     }
 
@@ -50,6 +50,17 @@ extension RowWriter {
             if let image { seen[side] = .blob(json(of: image)) }
         }
         return seen
+    }
+
+    /// A row's edits that have no outcome yet, with the values before that are known: the newest one first, then that of the batch.
+    func pending(_ key: SQLValue) throws -> [(masks: Masks, before: [NamedValue])] {
+        let before = ValuesBefore(table: table)
+        let names = ((0..<table.words).map { "m\($0)" } + before.columns).joined(separator: ", ")
+        return try [table.edit, table.sent].flatMap { side in
+            try database.map("SELECT \(names) FROM \(side) WHERE id = ?1", [key]) { row in
+                (Masks(words: (0..<table.words).map { row.integer(at: $0) }), before.read(row, from: table.words))
+            }
+        }
     }
 
     /// Removes edits with which nothing is sent; of one in the batch, what it covers, since the batch has its outcome still to come.

@@ -28,9 +28,12 @@ extension RowWriter {
 
     /// The values of a JSON object, by the app's columns, spelled as a row of the table spells them.
     ///
-    /// - Parameter key: the row's, which need not be in the table.
-    func values(of json: [UInt8], like key: SQLValue) throws -> [NamedValue] {
-        named(try values(json[...], like: try spellings(ofRow: key)))
+    /// - Parameters:
+    ///   - key: the row's, which need not be in the table.
+    ///   - isWhole: whether it is a row, in which a column that is absent is NULL.
+    func values(of json: [UInt8], like key: SQLValue, isWhole: Bool = false) throws -> [NamedValue] {
+        let present = try spellings(ofRow: key)
+        return named(try isWhole ? wholeValues(json[...], like: present) : values(json[...], like: present))
     }
 
     /// The row as it is in the table; `nil` if it is not there.

@@ -17,6 +17,10 @@ final class RowWriter {
     private let held: HeldColumns?
     /// How the app spells new values of the columns.
     private let spellings: [ValueSpelling]
+    /// What columns have that a row leaves out, which are NULL at the server.
+    ///
+    /// Where the app permits no NULL it is the column's default, and `nil` if there is none.
+    private let absent: [SQLValue?]
     /// Statements that run for each row: to look their texts up would take as long as to run them.
     private let selectState: Statement
     private let selectRow: Statement
@@ -55,6 +59,10 @@ final class RowWriter {
         self.held = try held.isEmpty ? nil : held
         self.columns = columns.map { (column: $0, server: $1) }
         spellings = try columns.map { try Self.spelling(of: $0, type: $1.type, in: table, database) }
+        absent = try columns.map { column, _ in
+            guard column.definition.isNotNull else { return .null }
+            return try column.definition.defaultValue.flatMap { try database.value("SELECT \($0)") }
+        }
         indexes = Dictionary(
             columns.enumerated().map { ($1.1.name, $0) }, uniquingKeysWith: { first, _ in first })
         let names = columns.map { quoted($0.0.name) }
@@ -152,10 +160,12 @@ final class RowWriter {
         let words: [Int64]
 
         func contains(_ column: CapturedTable.Column) -> Bool {
-            words[0] == -1 || words[column.word] & column.bit != 0
+            isWhole || words[column.word] & column.bit != 0
         }
 
         var isEmpty: Bool { words.allSatisfy { $0 == 0 } }
+        /// Whether the row was inserted or deleted.
+        var isWhole: Bool { words[0] == -1 }
     }
 
     /// Writes a row, unless the file has it in a later version.
@@ -189,7 +199,7 @@ final class RowWriter {
                 if isOver { (known.edit, known.sent) = (nil, nil) }
                 if try !insertNew(row, key, known, removed) {
                     let present = try spellings(ofRow: key)
-                    let values = try values(row.values, like: present ?? removed.map(spellings))
+                    let values = try wholeValues(row.values, like: present ?? removed.map(spellings))
                     try write(values, key, known, isPresent: present != nil, removed)
                 }
                 if isOver { try endEdits(of: key) }
@@ -278,6 +288,11 @@ final class RowWriter {
         return values
     }
 
+    /// The values of a row of the contract, by the columns.
+    func wholeValues(_ json: ArraySlice<UInt8>, like present: [ValueSpelling?]?) throws -> [SQLValue?] {
+        zip(try values(json, like: present), absent).map { $0 ?? $1 }
+    }
+
     // MARK: Writing
 
     /// Writes a row that the file does not know, as most of a first sync, without looking for it in the table.
@@ -286,7 +301,7 @@ final class RowWriter {
     private func insertNew(_ row: ServerRow, _ key: SQLValue, _ known: Known, _ removed: RemovedRow?) throws -> Bool {
         guard known.timeStamp == nil, !known.isEdited, removed == nil else { return false }
         do {
-            try insert(key, named(try values(row.values, like: nil)))
+            try insert(key, named(try wholeValues(row.values, like: nil)))
             return true
         } catch is Unwritable {
             return false

@@ -3,6 +3,9 @@ package struct TableDefinition: Equatable {
     package struct Column: Equatable {
         package let name: String
         package let affinity: Affinity
+        var isNotNull = false
+        /// The expression of its DEFAULT clause.
+        var defaultValue: String?
     }
 
     /// What makes rows unique besides the primary key: a UNIQUE constraint, a unique index, or a key with a collation.
@@ -117,8 +120,13 @@ extension TableDefinition {
         name = table.name
         var keys: [(column: Column, type: String)] = []
         var columns: [Column] = []
-        try database.rows("SELECT name, type, pk, hidden FROM pragma_table_xinfo(?1) ORDER BY cid", [.text(name)]) {
-            let column = Column(name: $0.string(at: 0), affinity: Affinity(declaredType: $0.string(at: 1)))
+        try database.rows(
+            "SELECT name, type, pk, hidden, \"notnull\", dflt_value FROM pragma_table_xinfo(?1) ORDER BY cid",
+            [.text(name)]
+        ) {
+            let column = Column(
+                name: $0.string(at: 0), affinity: Affinity(declaredType: $0.string(at: 1)),
+                isNotNull: $0.integer(at: 4) == 1, defaultValue: $0.isNull(at: 5) ? nil : $0.string(at: 5))
             if $0.integer(at: 2) > 0 {
                 keys.append((column, $0.string(at: 1)))
             } else if $0.integer(at: 3) == 0 {

@@ -273,6 +273,28 @@ import WeirClient
         #expect(try await device.weir.pendingRows() == 0)
     }
 
+    @Test func aColumnThatTheServersRowDoesNotHaveIsNullOrItsDefault() async throws {
+        let server = ContractServer(["item": ["title": "text", "note": "text", "color": "text", "size": "integer"]])
+        server.state.withLock { $0.policy = "checkBase" }
+        server.write("item", "a", ["title": "theirs"])
+        let device = try await Device(
+            """
+            CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, title TEXT, note TEXT, color TEXT NOT NULL DEFAULT ('re' || 'd'),
+            size INTEGER NOT NULL DEFAULT 3)
+            """)
+        try await device.attach(server)
+        // The creation is a conflict, since the app has not seen the row.
+        try device.run("INSERT INTO item VALUES ('a', 'mine', 'mine', 'blue', 7)")
+        try await device.weir.sync()
+        let rows = {
+            try device.rows("SELECT title || ' ' || ifnull(note, '-') || ' ' || color || ' ' || size FROM item")
+        }
+        #expect(try rows() == ["theirs - red 3"])
+        let edit = try #require(try await device.weir.keptEdits().first)
+        #expect(edit.server == ["title": .text("theirs"), "note": .null, "color": .text("red"), "size": .integer(3)])
+        #expect(edit.conflicting == ["title", "note", "color", "size"])
+    }
+
     @Test func aRowOfAnotherTypeThanTheSchemaSaysWaits() async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server)
