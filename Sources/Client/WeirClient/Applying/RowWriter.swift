@@ -33,6 +33,8 @@ final class RowWriter {
     /// With every column that the server has.
     private let insertWhole: Statement
     private let updateWhole: Statement
+    /// Updates of some columns, by the bits of their places in `columns`.
+    private var updates: [UInt64: Statement] = [:]
     /// Whether a row names a parent that is not there; `nil` for a table without foreign keys.
     let selectOrphan: Statement?
     /// Whether rows of other tables, or of this one, may name its rows.
@@ -197,7 +199,7 @@ final class RowWriter {
             do {
                 let isOver = try known.isOver(receiver) && spellings(ofRow: key) == nil
                 if isOver { (known.edit, known.sent) = (nil, nil) }
-                if try !insertNew(row, key, known, removed) {
+                if try !insertNew(row, key, known, removed), try !updatePresent(row, key, known) {
                     let present = try spellings(ofRow: key)
                     let values = try wholeValues(row.values, like: present ?? removed.map(spellings))
                     try write(values, key, known, isPresent: present != nil, removed)
@@ -307,6 +309,43 @@ final class RowWriter {
             return false
         }
     }
+
+    /// Writes the values of a row without edits that differ from those in the table.
+    ///
+    /// Indexes on the other columns, and triggers of the app that name them, have nothing to do then.
+    ///
+    /// - Returns: whether the row is there.
+    private func updatePresent(_ row: ServerRow, _ key: SQLValue, _ known: Known) throws -> Bool {
+        if known.isEdited { return false }
+        var changed: [(index: Int, value: SQLValue)]?
+        try selectRow.rows([key]) { present in
+            let spellings = columns.indices.map {
+                ValueSpelling(of: present, at: 1 + $0, type: columns[$0].server.type)
+            }
+            changed = try wholeValues(row.values, like: spellings).enumerated().compactMap { index, value in
+                guard let value, !present.has(value, at: 1 + index) else { return nil }
+                return (index, value)
+            }
+        }
+        guard let changed else { return false }
+        if !changed.isEmpty {
+            try run(try update(ofColumns: changed.map(\.index)), [key] + changed.map(\.value))
+        }
+        return true
+    }
+
+    /// The statement that updates columns, by their places.
+    private func update(ofColumns places: [Int]) throws -> Statement {
+        if places.count == columns.count { return updateWhole }
+        let bits = columns.count > UInt64.bitWidth ? 0 : places.reduce(UInt64(0)) { $0 | 1 << UInt64($1) }
+        if let known = updates[bits] { return known }
+        let names = places.map { quoted(columns[$0].column.name) }
+        let statement = try database.statement(Self.update(of: table, names))
+        if bits != 0, updates.count < Self.mostUpdates { updates[bits] = statement }
+        return statement
+    }
+
+    private static let mostUpdates = 64
 
     private func write(
         _ values: [SQLValue?], _ key: SQLValue, _ known: Known, isPresent: Bool, _ removed: RemovedRow?

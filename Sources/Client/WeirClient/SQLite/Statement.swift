@@ -109,6 +109,21 @@ package struct Row {
         }
     }
 
+    /// Whether a column has exactly this value, which is not copied.
+    func has(_ value: SQLValue, at column: Int) -> Bool {
+        let index = Int32(column)
+        switch (value, sqlite3_column_type(statement, index)) {
+        case (.null, SQLITE_NULL): return true
+        case (.integer(let number), SQLITE_INTEGER): return number == sqlite3_column_int64(statement, index)
+        case (.real(let number), SQLITE_FLOAT): return number == sqlite3_column_double(statement, index)
+        case (.text(let bytes), SQLITE_TEXT), (.blob(let bytes), SQLITE_BLOB):
+            guard let address = sqlite3_column_blob(statement, index) else { return bytes.isEmpty }
+            return UnsafeRawBufferPointer(start: address, count: Int(sqlite3_column_bytes(statement, index)))
+                .elementsEqual(bytes)
+        default: return false
+        }
+    }
+
     /// The bytes of a blob or text; SQLite converts another type.
     package func bytes(at column: Int) -> [UInt8] {
         bytes(sqlite3_column_blob(statement, Int32(column)), Int32(column))

@@ -295,6 +295,25 @@ import WeirClient
         #expect(edit.conflicting == ["title", "note", "color", "size"])
     }
 
+    @Test func columnsThatArePulledUnchangedAreNotWritten() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(
+            server,
+            Device.schema + """
+                ; CREATE TABLE fired (name TEXT);
+                CREATE TRIGGER on_title AFTER UPDATE OF title ON item BEGIN INSERT INTO fired VALUES ('title'); END;
+                CREATE TRIGGER on_note AFTER UPDATE OF note ON item BEGIN INSERT INTO fired VALUES ('note'); END
+                """)
+        server.write("item", "a", ["title": "theirs", "note": "n"])
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a theirs n"])
+        #expect(try device.rows("SELECT name FROM fired") == ["title"])
+        server.write("item", "a", ["title": "theirs", "note": "n"])
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT name FROM fired") == ["title"])
+        #expect(try device.rows("SELECT time_stamp FROM weir_row_1") == ["103"])
+    }
+
     @Test func aRowOfAnotherTypeThanTheSchemaSaysWaits() async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server)
