@@ -29,6 +29,14 @@ package final class ClientFile {
         gaps = registration.gaps
     }
 
+    /// - Throws: `WeirError.unsupportedTable` for a table that was not opened.
+    func table(named name: String) throws -> CapturedTable {
+        guard let table = tables.first(where: { foldedName($0.name) == foldedName(name) }) else {
+            throw WeirError.unsupportedTable(name: name, reason: "it is not among the tables of Weir.open")
+        }
+        return table
+    }
+
     /// Folds what triggers have recorded, in slices, so that a transaction that needs all of it is short.
     package func foldLogs() throws {
         for table in tables { try LogFolding(table: table).foldInSlices(in: database) }

@@ -132,13 +132,8 @@ public actor Weir {
 
     /// The tables with these names; all of them by default.
     func captured(_ names: [String]?) throws -> [CapturedTable] {
-        let tables = try openFile.tables
-        return try names?.map { name in
-            guard let table = tables.first(where: { foldedName($0.name) == foldedName(name) }) else {
-                throw WeirError.unsupportedTable(name: name, reason: "it is not among the tables of Weir.open")
-            }
-            return table
-        } ?? tables
+        let file = try openFile
+        return try names?.map { try file.table(named: $0) } ?? file.tables
     }
 
     var openFile: ClientFile {

@@ -4,6 +4,25 @@ import JSONText
 extension RowWriter {
     // MARK: Values
 
+    /// The values that JSON of the contract has, by the columns; `nil` where it has none.
+    ///
+    /// - Parameter present: how the row spells its values now, which is kept.
+    func values(_ json: ArraySlice<UInt8>, like present: [ValueSpelling?]?) throws -> [SQLValue?] {
+        var values: [SQLValue?] = Array(repeating: nil, count: columns.count)
+        var reader = JSONReader(json)
+        try reader.object { reader, name in
+            guard let index = indexes[name] else { return try reader.skip() }
+            let canonical = try ValueSpelling.Canonical(&reader, type: columns[index].server.type)
+            values[index] = (present?[index] ?? spellings[index]).value(of: canonical)
+        }
+        return values
+    }
+
+    /// The values of a row of the contract, by the columns.
+    func wholeValues(_ json: ArraySlice<UInt8>, like present: [ValueSpelling?]?) throws -> [SQLValue?] {
+        zip(try values(json, like: present), absent).map { $0 ?? $1 }
+    }
+
     /// Values of columns that the server has, as a JSON object with the server's names.
     ///
     /// A value that the column's type does not have is left out.

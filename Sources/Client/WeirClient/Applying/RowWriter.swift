@@ -12,20 +12,20 @@ final class RowWriter {
     /// The columns that the server has, with their types.
     let columns: [(column: CapturedTable.Column, server: ServerSchema.Table.Column)]
     /// The columns by the server's names.
-    private let indexes: [String: Int]
+    let indexes: [String: Int]
     /// Changes of columns that the server does not have; `nil` if there are none.
     private let held: HeldColumns?
     /// How the app spells new values of the columns.
-    private let spellings: [ValueSpelling]
+    let spellings: [ValueSpelling]
     /// What columns have that a row leaves out, which are NULL at the server.
     ///
     /// Where the app permits no NULL it is the column's default, and `nil` if there is none.
-    private let absent: [SQLValue?]
+    let absent: [SQLValue?]
     /// Statements that run for each row: to look their texts up would take as long as to run them.
-    private let selectState: Statement
+    let selectState: Statement
     private let selectRow: Statement
-    private let selectEdit: Statement
-    private let selectSent: Statement
+    let selectEdit: Statement
+    let selectSent: Statement
     private let upsertState: Statement
     private let updateState: Statement
     /// The numbers of those who have written rows.
@@ -70,8 +70,12 @@ final class RowWriter {
         let names = columns.map { quoted($0.0.name) }
         let selected = ([table.quotedKey] + names).joined(separator: ", ")
         let masks = (0..<table.words).map { ", m\($0)" }.joined()
+        // As it was created: the key may have got another type since.
+        let isByKey = try database.value(
+            "SELECT sql LIKE '%WITHOUT ROWID' FROM sqlite_schema WHERE name = ?1", [.text(table.state)])
+        let place = isByKey == .integer(1) ? "id" : "rowid"
         selectState = try database.statement(
-            "SELECT rowid, time_stamp, owner, deleted FROM \(table.state) WHERE id = ?1")
+            "SELECT \(place), time_stamp, owner, deleted FROM \(table.state) WHERE id = ?1")
         selectRow = try database.statement("SELECT \(selected) FROM \(table.quotedName) WHERE \(Self.isKey(table))")
         selectEdit = try database.statement("SELECT v0, 0, was_sent\(masks) FROM \(table.edit) WHERE id = ?1")
         selectSent = try database.statement("SELECT v0, deleted, was_sent\(masks) FROM \(table.sent) WHERE id = ?1")
@@ -82,7 +86,7 @@ final class RowWriter {
             writer = excluded.writer
             """)
         updateState = try database.statement(
-            "UPDATE \(table.state) SET time_stamp = ?2, deleted = ?3, writer = ?4 WHERE rowid = ?1")
+            "UPDATE \(table.state) SET time_stamp = ?2, deleted = ?3, writer = ?4 WHERE \(place) = ?1")
         insertWhole = try database.statement(Self.insertion(into: table, names))
         updateWhole = try database.statement(Self.update(of: table, names))
         selectOrphan = try table.isOrphan.map {
@@ -129,47 +133,6 @@ final class RowWriter {
             """
     }
 
-    /// What is known of a row.
-    struct Known {
-        /// Where its version is recorded.
-        var place: Int64?
-        /// The newest version that was received.
-        var timeStamp: Int64?
-        var isDeleted = false
-        var owner: String?
-        /// Which columns have an edit that is pending, or being sent.
-        var edit: Edit?
-        var sent: Edit?
-        var isEdited: Bool { edit != nil || sent != nil }
-
-        func isPending(_ column: CapturedTable.Column) -> Bool {
-            edit?.masks.contains(column) == true || sent?.masks.contains(column) == true
-        }
-    }
-
-    struct Edit {
-        let masks: Masks
-        /// Whether the app has deleted the row, and may have inserted it again.
-        let hasDeletion: Bool
-        /// Whether it is in the batch as a deletion.
-        let isSentDeletion: Bool
-        /// Whether it was in a batch whose outcome is not known.
-        let wasSent: Bool
-    }
-
-    /// The words of a mask.
-    struct Masks {
-        let words: [Int64]
-
-        func contains(_ column: CapturedTable.Column) -> Bool {
-            isWhole || words[column.word] & column.bit != 0
-        }
-
-        var isEmpty: Bool { words.allSatisfy { $0 == 0 } }
-        /// Whether the row was inserted or deleted.
-        var isWhole: Bool { words[0] == -1 }
-    }
-
     /// Writes a row, unless the file has it in a later version.
     ///
     /// - Parameters:
@@ -213,7 +176,7 @@ final class RowWriter {
         if let receiver { try keepBase(of: key, known, beneath: row, receiver, seen) }
         if let place = known.place {
             try updateState.run(
-                [.integer(place), .integer(row.timeStamp), .integer(row.isDeleted ? 1 : 0), try writer(of: row)])
+                [place, .integer(row.timeStamp), .integer(row.isDeleted ? 1 : 0), try writer(of: row)])
         } else {
             try record(key, row.timeStamp, isDeleted: row.isDeleted, owner: owner, writer: try writer(of: row))
         }
@@ -240,33 +203,6 @@ final class RowWriter {
 
     // MARK: Reading
 
-    private func known(_ key: SQLValue, hasEdits: Bool) throws -> Known {
-        var known = Known()
-        try selectState.rows([key]) { row in
-            known.place = row.integer(at: 0)
-            // 0 is that of a row whose version was forgotten.
-            known.timeStamp = row.integer(at: 1) == 0 ? nil : row.integer(at: 1)
-            known.owner = row.isNull(at: 2) ? nil : row.string(at: 2)
-            known.isDeleted = row.integer(at: 3) == 1
-        }
-        guard hasEdits else { return known }
-        known.edit = try edit(selectEdit, key)
-        known.sent = try edit(selectSent, key)
-        return known
-    }
-
-    private func edit(_ query: Statement, _ key: SQLValue) throws -> Edit? {
-        var edit: Edit?
-        try query.rows([key]) { row in
-            edit = Edit(
-                masks: Masks(words: (0..<table.words).map { row.integer(at: 3 + $0) }),
-                hasDeletion: row.integer(at: 0) == -1,
-                isSentDeletion: row.integer(at: 0) == -1 && row.integer(at: 1) == 1,
-                wasSent: row.integer(at: 2) == 1)
-        }
-        return edit
-    }
-
     /// How the row that is in the table spells its values, by the columns; `nil` if it is not there.
     func spellings(ofRow key: SQLValue) throws -> [ValueSpelling?]? {
         var found: [ValueSpelling?]?
@@ -274,25 +210,6 @@ final class RowWriter {
             found = columns.indices.map { ValueSpelling(of: row, at: 1 + $0, type: columns[$0].server.type) }
         }
         return found
-    }
-
-    /// The values that JSON of the contract has, by the columns; `nil` where it has none.
-    ///
-    /// - Parameter present: how the row spells its values now, which is kept.
-    func values(_ json: ArraySlice<UInt8>, like present: [ValueSpelling?]?) throws -> [SQLValue?] {
-        var values: [SQLValue?] = Array(repeating: nil, count: columns.count)
-        var reader = JSONReader(json)
-        try reader.object { reader, name in
-            guard let index = indexes[name] else { return try reader.skip() }
-            let canonical = try ValueSpelling.Canonical(&reader, type: columns[index].server.type)
-            values[index] = (present?[index] ?? spellings[index]).value(of: canonical)
-        }
-        return values
-    }
-
-    /// The values of a row of the contract, by the columns.
-    func wholeValues(_ json: ArraySlice<UInt8>, like present: [ValueSpelling?]?) throws -> [SQLValue?] {
-        zip(try values(json, like: present), absent).map { $0 ?? $1 }
     }
 
     // MARK: Writing

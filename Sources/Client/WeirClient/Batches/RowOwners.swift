@@ -51,6 +51,17 @@ struct RowOwners {
         ) { $0.string(at: 0) }.first
     }
 
+    /// Records the owner of a row that was not sent, as the app says it; `nil` is the account.
+    ///
+    /// - Returns: whether it is so; a row that was sent keeps its owner.
+    static func set(_ owner: String?, of key: SQLValue, _ table: CapturedTable, in database: Database) throws -> Bool {
+        let known = "SELECT 1 FROM \(table.state) WHERE id = ?1 UNION ALL SELECT 1 FROM \(table.sent) WHERE id = ?1"
+        if try database.value(known, [key]) != nil { return false }
+        let account = try SessionRecord(database: database).account?.syncID
+        try RowOwners(database: database).record(owner == account ? nil : owner, of: key, table)
+        return true
+    }
+
     /// Records the owner of a row that the server does not have; `nil` is the account.
     func record(_ owner: String?, of key: SQLValue, _ table: CapturedTable) throws {
         try database.run(
@@ -123,7 +134,8 @@ extension Weir {
     /// Says whose a new row is, before it is sent: a linked owner whose rows the account may write (``SyncStatus/owners``).
     ///
     /// Without it a row belongs to the owner of the row that it names by a foreign key, if the account may write that owner's rows, and else to the account.
-    /// Call it right after the insertion, before the next session.
+    /// Call it right after the insertion, before the next session, or within a write of Weir's, where the row and its owner are written together:
+    /// ``WriteConnection/setOwner(_:of:_:)``.
     ///
     /// - Parameters:
     ///   - owner: the owner's syncId; `nil` for the account itself.
@@ -133,15 +145,8 @@ extension Weir {
     /// - Throws: `WeirError`.
     @discardableResult
     public func setOwner(_ owner: String?, of table: String, _ key: SQLValue) throws -> Bool {
-        let file = try openFile
+        let database = try openFile.database
         let captured = try captured([table])[0]
-        return try file.database.transaction {
-            let known =
-                "SELECT 1 FROM \(captured.state) WHERE id = ?1 UNION ALL SELECT 1 FROM \(captured.sent) WHERE id = ?1"
-            if try file.database.value(known, [key]) != nil { return false }
-            let account = try SessionRecord(database: file.database).account?.syncID
-            try RowOwners(database: file.database).record(owner == account ? nil : owner, of: key, captured)
-            return true
-        }
+        return try database.transaction { try RowOwners.set(owner, of: key, captured, in: database) }
     }
 }

@@ -71,6 +71,9 @@ enum SideTables {
         // The type of the key, so that comparisons with it can use the side tables' indexes.
         let id = "id \(table.definition.key.affinity.declaredType)"
         let folded = (["at", "base", "was_sent", "seen"] + masks + known + values).joined(separator: ", ")
+        // Integers are written in their order, mostly: one tree is less to write. Versions of rows with random keys are kept in the order in
+        // which they come, beside an index.
+        let order = table.definition.keyKind == .integer ? " WITHOUT ROWID" : ""
         try database.execute(
             """
             CREATE TABLE \(table.log) (\((["seq INTEGER PRIMARY KEY", id, "kind INTEGER", "at"] + masks + values)
@@ -79,7 +82,7 @@ enum SideTables {
             CREATE TABLE \(table.sent) (position INTEGER PRIMARY KEY, deleted INTEGER NOT NULL, \(id) UNIQUE, \(folded));
             CREATE TABLE \(table.state) (
                 \(id) PRIMARY KEY, time_stamp INTEGER NOT NULL, deleted INTEGER NOT NULL, owner TEXT,
-                writer INTEGER);
+                writer INTEGER)\(order);
             """)
     }
 

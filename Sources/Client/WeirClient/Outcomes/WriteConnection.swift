@@ -2,10 +2,11 @@
 ///
 /// Its statements are one transaction, whose changes are captured as those of any connection. It is of no use after the closure's end.
 public final class WriteConnection {
-    private let database: Database
+    private let file: ClientFile
     private var isOver = false
+    private var database: Database { file.database }
 
-    init(_ database: Database) { self.database = database }
+    init(_ file: ClientFile) { self.file = file }
 
     func end() { isOver = true }
 
@@ -33,17 +34,39 @@ public final class WriteConnection {
         return try database.observedRows(sql, arguments)
     }
 
+    /// Says whose a new row is, as ``Weir/setOwner(_:of:_:)`` does, in the transaction that inserts it.
+    ///
+    /// - Parameters:
+    ///   - owner: the owner's syncId; `nil` for the account itself.
+    ///   - table: one of the tables that were opened.
+    ///   - key: the row's primary key.
+    /// - Returns: whether it is so; a row that was sent keeps its owner.
+    /// - Throws: `WeirError`.
+    @discardableResult
+    public func setOwner(_ owner: String?, of table: String, _ key: SQLValue) throws -> Bool {
+        try check(before: nil)
+        return try RowOwners.set(owner, of: key, file.table(named: table), in: database)
+    }
+
     private static let statements: Set<String> = ["SELECT", "WITH", "VALUES", "INSERT", "UPDATE", "DELETE", "REPLACE"]
 
     /// Transactions are Weir's, and so are the connection's settings; migrations run with connections of the app's own.
     private func check(_ sql: String) throws {
-        func failure(_ message: String) -> WeirError { .database(code: 21, message: message, sql: sql) }
-        if isOver { throw failure("the write is over") }
-        // Some errors, and triggers that roll back, end the transaction.
-        guard database.isInTransaction else { throw failure("the transaction was rolled back") }
+        try check(before: sql)
         let first = firstStatement(in: sql).prefix { $0.isLetter }.uppercased()
         guard Self.statements.contains(first) else {
-            throw failure("\(first.isEmpty ? "an empty statement" : first) is not possible in a write of Weir's")
+            throw Self.failure(
+                "\(first.isEmpty ? "an empty statement" : first) is not possible in a write of Weir's", sql)
         }
+    }
+
+    private func check(before sql: String?) throws {
+        if isOver { throw Self.failure("the write is over", sql) }
+        // Some errors, and triggers that roll back, end the transaction.
+        guard database.isInTransaction else { throw Self.failure("the transaction was rolled back", sql) }
+    }
+
+    private static func failure(_ message: String, _ sql: String?) -> WeirError {
+        .database(code: 21, message: message, sql: sql)
     }
 }

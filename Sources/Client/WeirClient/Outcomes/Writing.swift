@@ -35,8 +35,9 @@ extension Weir {
     public func write<Value: Sendable>(
         foreignKeys: Bool = true, _ body: @Sendable (WriteConnection) throws -> Value
     ) async throws -> SavedChanges<Value> {
-        let saved = try captured(foreignKeys: foreignKeys) { database in
-            let connection = WriteConnection(database)
+        let file = try openFile
+        let saved = try captured(foreignKeys: foreignKeys) { _ in
+            let connection = WriteConnection(file)
             defer { connection.end() }
             return try body(connection)
         }

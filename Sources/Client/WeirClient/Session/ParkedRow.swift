@@ -4,6 +4,10 @@ public struct ParkedRow: Equatable, Sendable {
     public let table: String
     /// The row's id.
     public let id: String
+    /// The syncId of the row's owner.
+    public let owner: String
+    /// The timeStamp of the version that waits.
+    public let version: Int64
     /// Why it cannot be written: a table that the app does not have, a unique value that another row has.
     public let reason: String
     /// The row as it came: JSON with `values`.
@@ -13,10 +17,73 @@ public struct ParkedRow: Equatable, Sendable {
 extension Weir {
     /// Rows that came and cannot be written; each answer of the server tries it again.
     public func parkedRows() throws -> [ParkedRow] {
-        try openFile.database.map("SELECT name, id, reason, row FROM weir_parked ORDER BY sync_id, time_stamp") {
+        let query = "SELECT name, id, sync_id, time_stamp, reason, row FROM weir_parked ORDER BY sync_id, time_stamp"
+        return try openFile.database.map(query) {
             ParkedRow(
-                table: $0.string(at: 0), id: $0.string(at: 1), reason: $0.string(at: 2),
-                row: String(decoding: $0.bytes(at: 3), as: UTF8.self))
+                table: $0.string(at: 0), id: $0.string(at: 1), owner: $0.string(at: 2), version: $0.integer(at: 3),
+                reason: $0.string(at: 4), row: String(decoding: $0.bytes(at: 5), as: UTF8.self))
         }
+    }
+
+    /// Deletes a row that cannot be written, on all devices: one whose parent is gone, or one of two with the same unique value.
+    ///
+    /// The deletion is sent with the next session as if the app had deleted the row from its table, based on the version that waits. An
+    /// earlier version of it that the table has is deleted, too. If the server does not store the deletion, the row waits again.
+    ///
+    /// - Parameter row: one of ``parkedRows()``.
+    /// - Returns: whether this version was still waiting, and the rows that were deleted; if not, nothing was changed.
+    /// - Throws: `WeirError.unsupportedTable` if the app does not have the row's table; `WeirError.notGranted` if the rows of its owner
+    ///   may not be written; `WeirError.taken` if its id is that of another owner's row, or a foreign key of the app forbids the deletion.
+    @discardableResult
+    public func delete(_ row: ParkedRow) async throws -> SavedChanges<Bool> {
+        let file = try openFile
+        let saved = try captured(foreignKeys: true) { database in
+            let found = try database.map(
+                """
+                SELECT tbl, key, row FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3 AND time_stamp = ?4
+                """, [.text(row.table), .text(row.id), .text(row.owner), .integer(row.version)]
+            ) { (table: $0.value(at: 0), key: $0.value(at: 1), json: $0.bytes(at: 2)) }.first
+            guard let found else { return false }
+            guard case .integer(let number) = found.table, found.key != .null,
+                let writer = try file.writer(ofTable: Int(number))
+            else {
+                throw WeirError.unsupportedTable(name: row.table, reason: "the app has no such table")
+            }
+            var reader = JSONReader(found.json)
+            try writer.deleteParked(try ServerRow(&reader), found.key)
+            return true
+        }
+        await wrote()
+        return saved
+    }
+}
+
+extension RowWriter {
+    /// Deletes a row that waits, as the app would: what is captured is sent.
+    fileprivate func deleteParked(_ row: ServerRow, _ key: SQLValue) throws {
+        let owner = row.syncID == account ? nil : row.syncID
+        if let owner, try !SessionRecord(database: database).writableOwners.contains(owner) {
+            throw WeirError.notGranted(owner: owner)
+        }
+        let others = try database.value(
+            "SELECT 1 FROM \(table.state) WHERE id = ?1 AND time_stamp > 0 AND owner IS NOT ?2",
+            [key, owner.map { .text($0) } ?? .null])
+        if others != nil { throw WeirError.taken(reason: "another owner has a row of this id") }
+        // It is the version that is deleted.
+        try record(key, row.timeStamp, isDeleted: false, owner: owner, writer: try writer(of: row))
+        try database.run(
+            "DELETE FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3",
+            [.text(row.table), .text(row.id), .text(row.syncID)])
+        do {
+            if try database.run("DELETE FROM \(table.quotedName) WHERE \(Self.isKey(table))", [key]) > 0 { return }
+        } catch WeirError.database(let code, let message, _) where code & 0xFF == Self.constraint {
+            throw WeirError.taken(reason: message)
+        }
+        let values = try values(of: Array(row.values), like: key, isWhole: true)
+        let columns = (["id", "kind", "at"] + values.map(\.column.side)).joined(separator: ", ")
+        let places = values.indices.map { ", ?\($0 + 2)" }.joined()
+        try database.run(
+            "INSERT INTO \(table.log) (\(columns)) VALUES (?1, \(LogKind.delete.rawValue), julianday('now')\(places))",
+            [key] + values.map(\.value))
     }
 }

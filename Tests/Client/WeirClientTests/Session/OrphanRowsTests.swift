@@ -112,6 +112,56 @@ import WeirClient
         #expect(try items(device).isEmpty)
     }
 
+    @Test func aParkedRowIsDeletedEverywhereIfTheAppSaysSo() async throws {
+        let server = ContractServer(Self.tables)
+        server.state.withLock { ($0.policy, $0.links) = ("checkBase", ["xyz"]) }
+        let (device, other) = (try await device(server), try await device(server))
+        server.write("item", "1", ["title": "A", "list": "l"])
+        server.write("item", "2", ["title": "B", "list": "l"], owner: "xyz")
+        try await device.weir.sync()
+        try await other.weir.sync()
+        let rows = try await device.weir.parkedRows()
+        try #require(rows.map { "\($0.id) \($0.owner)" } == ["1 abc", "2 xyz"])
+        for row in rows {
+            let saved = try await device.weir.delete(row)
+            #expect(saved.value && saved.rows.count == 1)
+            // Once.
+            #expect(try await device.weir.delete(row).value == false)
+        }
+        #expect(try await device.weir.pendingRows() == 2)
+        try await device.weir.sync()
+        try await other.weir.sync()
+        #expect(server.live.isEmpty)
+        for device in [device, other] {
+            #expect(try await parked(device).isEmpty)
+            #expect(try await device.weir.pendingRows() == 0)
+            #expect(device.weir.currentStatus.needsAttention.isEmpty)
+        }
+        #expect(try device.rows("SELECT id FROM weir_row_2 WHERE deleted").count == 2)
+    }
+
+    @Test func aParkedRowWhoseDeletionIsNotStoredWaitsAgain() async throws {
+        let server = ContractServer(Self.tables)
+        server.state.withLock { $0.policy = "checkBase" }
+        let device = try await device(server)
+        server.write("item", "1", ["title": "A", "list": "l"])
+        try await device.weir.sync()
+        let row = try #require(try await device.weir.parkedRows().first)
+        let saved = try await device.weir.delete(row)
+        server.write("item", "1", ["title": "newer"])
+        // A version that comes while the deletion is pending is laid beneath it.
+        try await device.weir.sync()
+        #expect(try await saved.outcome.map(\.status) == [.conflict])
+        try await device.weir.sync()
+        #expect(try await parked(device) == [Self.missing])
+        #expect(try await device.weir.parkedRows().first?.row.contains("newer") == true)
+        #expect(try violations(device) == 0)
+        // And is written once the parent is there.
+        server.write("list", "l", ["name": "L"])
+        try await device.weir.sync()
+        #expect(try items(device) == ["1 newer l"])
+    }
+
     @Test func aRowThatReferencesAnotherThatWaitsFollowsItInOneAnswer() async throws {
         let node = "CREATE TABLE node (id TEXT PRIMARY KEY NOT NULL, up TEXT REFERENCES node)"
         let server = ContractServer(["node": ["up": "text"]])

@@ -77,6 +77,29 @@ import WeirClient
         await #expect(throws: WeirError.self) { try await device.weir.setOwner(nil, of: "other", .null) }
     }
 
+    @Test func aRowAndItsOwnerAreWrittenTogetherOrNotAtAll() async throws {
+        let (server, device) = try await scene()
+        struct Undone: Error {}
+        await #expect(throws: Undone.self) {
+            try await device.weir.write { db in
+                try db.execute("INSERT INTO list VALUES ('new', 'N')")
+                try db.setOwner("xyz", of: "list", .text("new"))
+                throw Undone()
+            }
+        }
+        #expect(try device.rows("SELECT tbl FROM weir_owner").isEmpty)
+        let saved = try await device.weir.write { db in
+            try db.execute("INSERT INTO list VALUES ('new', 'N')")
+            try db.execute("INSERT INTO item VALUES ('a', 'A', 'new')")
+            #expect(throws: WeirError.self) { try db.setOwner("xyz", of: "other", .null) }
+            return try db.setOwner("xyz", of: "LIST", .text("new"))
+        }
+        #expect(saved.value)
+        try await device.weir.sync()
+        #expect(owners(server)["list new"] == "xyz" && owners(server)["item a"] == "xyz")
+        #expect(try await saved.outcome.map(\.status) == [.applied, .applied])
+    }
+
     @Test func theOwnerIsRememberedWhileTheOutcomeIsNotKnown() async throws {
         for fault in [Fault.lostRequest, .lostAnswer] {
             let (server, device) = try await scene()

@@ -83,6 +83,22 @@ import WeirClient
             device, ["a2 of a", "b1 of b", "ctaken of c", "d3 of d", "e5 of e", "ownfree -"])
     }
 
+    @Test func aRowWhoseUniqueValueIsTakenIsDeletedWithItsEarlierVersion() async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.policy = "checkBase" }
+        let device = try await synced(server)
+        try device.run("INSERT INTO item (id, title) VALUES ('own', 'taken')")
+        server.write("item", "c", ["title": "taken"])
+        try await device.weir.sync()
+        let row = try #require(try await device.weir.parkedRows().first)
+        let saved = try await device.weir.delete(row)
+        #expect(saved.rows == [RowReference(table: "item", key: .text("c"))])
+        try await device.weir.sync()
+        try await expect(device, ["a1 of a", "b2 of b", "d4 of d", "e5 of e", "owntaken -"])
+        #expect(try await saved.outcome.map(\.status) == [.applied])
+        #expect(!server.live.contains { $0.hasPrefix("item c") })
+    }
+
     @Test func aRowWithAnEditTakesNoPartInAnExchangeAndKeepsTheEdit() async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server)
