@@ -482,7 +482,9 @@ let package = Package(
         tests("Assurance/MutantsTests", ["Mutants"]),
         tests("Assurance/WeirTestingTests", ["WeirClient", "WeirTesting"]),
         tests("Assurance/DemoTests", ["Demo", "ProgramRun", "ServerShell"]),
-        tests("Client/DeviceTests", ["Device", "EmbeddedPipeline", "ProgramRun", "SchemaFile", "ServerShell"]),
+        tests(
+            "Client/DeviceTests",
+            ["Device", "EmbeddedPipeline", "Fuzzing", "ProgramRun", "SchemaFile", "Seeded", "ServerShell"]),
         tests("Assurance/SimulationTests", ["Fuzzing", "ProgramRun", "Simulation"]),
         tests(
             "Assurance/VerificationTests",

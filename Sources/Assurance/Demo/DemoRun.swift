@@ -89,7 +89,7 @@ struct DemoRun: Sendable {
         ) { database in
             // Users delete parents before children.
             try database.execute("PRAGMA foreign_keys = OFF")
-            try tables.create(in: database)
+            try database.transaction { try tables.create(in: database) }
         }
     }
 

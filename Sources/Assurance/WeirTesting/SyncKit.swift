@@ -149,7 +149,7 @@ public final class SyncKit: Sendable {
                     headers: ["x-sync-id": "account"]))
             let local = try LocalTables(schema: response.body)
             tables = local.names
-            create = { try local.create(in: $0) }
+            create = { database in try database.transaction { try local.create(in: database) } }
         }
         return try await TestDevice(
             name, login, at: TestServer.url, file: folder.appendingPathComponent("device-\(number).sqlite"),

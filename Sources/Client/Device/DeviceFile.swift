@@ -55,8 +55,8 @@ actor DeviceFile {
         if schema == nil || isOnline {
             do {
                 schema = try await update(opening)
-            } catch let error as SyncError where schema != nil && error.passes {
-                // The command uses the tables that are there, and says what is wrong with the network.
+            } catch is SyncError where schema != nil {
+                // The command uses the tables that are there, and says what is wrong with the network or the token.
             }
         }
         guard let schema else { throw DeviceFailure("\(options.file.path) has no tables of a server") }
@@ -81,7 +81,7 @@ actor DeviceFile {
     func attach() async throws {
         let login = try Login(options, database)
         var sync = SyncOptions()
-        sync.knowledgeID = options.device
+        sync.knowledgeID = try options.device ?? Settings.value("device", in: database)
         switch login.credentials {
         case .unauthenticated(let syncID, _):
             try await weir.attach(syncID, server: login.server, options: sync)
@@ -124,9 +124,21 @@ actor DeviceFile {
         return table
     }
 
-    /// Runs a statement in a transaction of its own; how many rows it has changed.
-    func write(_ sql: String, _ values: [SQLValue]) throws -> Int {
-        try database.transaction { try database.run(sql, values) }
+    struct Change: Sendable {
+        let sql: String
+        let values: [SQLValue]
+    }
+
+    /// Runs a statement in a transaction of its own.
+    ///
+    /// - Parameter otherwise: another one for the same transaction, if that has changed no row.
+    /// - Returns: how many rows were changed.
+    func write(_ change: Change, otherwise: (@Sendable () throws -> Change)? = nil) throws -> Int {
+        try database.transaction {
+            let count = try database.run(change.sql, change.values)
+            guard count == 0, let other = try otherwise?() else { return count }
+            return try database.run(other.sql, other.values)
+        }
     }
 
     func rows(_ sql: String, _ values: [SQLValue] = []) throws -> [ObservedRow] {
@@ -137,12 +149,10 @@ actor DeviceFile {
     func pending() async throws -> [(table: String, key: String)] {
         // It brings together what triggers have recorded.
         _ = try await weir.pendingRows()
-        let numbers = try database.map("SELECT number, name FROM weir_table ORDER BY name") {
-            (number: $0.integer(at: 0), name: $0.string(at: 1))
-        }
-        return try numbers.flatMap { number, name in
-            try database.map("SELECT id FROM weir_edit_\(number) UNION SELECT id FROM weir_sent_\(number) ORDER BY 1") {
-                (table: name, key: $0.string(at: 0))
+        return try tables.names.sorted().flatMap { table in
+            let view = quoted("weir_\(table)_state")
+            return try database.map("SELECT id FROM \(view) WHERE is_pending OR is_sent ORDER BY id") {
+                (table: table, key: $0.string(at: 0))
             }
         }
     }
@@ -208,8 +218,12 @@ private actor Opening {
         guard FileManager.default.fileExists(atPath: options.file.path) else { return nil }
         let database = try Database(path: options.file.path)
         defer { database.close() }
-        let isOurs = try database.value("SELECT 1 FROM sqlite_schema WHERE name = 'device-settings'") != nil
-        guard isOurs else { throw DeviceFailure("\(options.file.path) is a database of another program") }
+        let names = try database.map("SELECT name FROM sqlite_schema") { $0.string(at: 0) }
+        // It is being created, or its creation was interrupted.
+        if names.isEmpty { return nil }
+        guard names.contains("device-settings") else {
+            throw DeviceFailure("\(options.file.path) is a database of another program")
+        }
         return try body(database)
     }
 
@@ -221,24 +235,28 @@ private actor Opening {
 
     /// Creates the file, or adds what the server's tables have gained.
     func create(_ tables: LocalTables, _ schema: [UInt8], _ login: Login) throws {
-        if !FileManager.default.fileExists(atPath: options.file.path) {
-            // An empty file is an empty database. Only this user may read it.
-            guard
-                FileManager.default.createFile(
-                    atPath: options.file.path, contents: nil, attributes: [.posixPermissions: 0o600])
-            else { throw DeviceFailure("\(options.file.path) cannot be created") }
-        }
+        // An empty file is an empty database. Only this user may read it, and another process may create it at the same time.
+        let descriptor = Foundation.open(options.file.path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw DeviceFailure("\(options.file.path) cannot be created") }
+        Foundation.close(descriptor)
         let database = try Database(path: options.file.path)
         defer { database.close() }
         try database.execute("PRAGMA journal_mode = WAL")
-        try database.execute(
-            "CREATE TABLE IF NOT EXISTS \(Settings.table) (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
-        try tables.create(in: database)
-        try Settings.set("schema", String(decoding: schema, as: UTF8.self), in: database)
-        try Settings.set("server", login.server.absoluteString, in: database)
-        if case .unauthenticated(let syncID, _) = login.credentials, try Settings.value("sync-id", in: database) == nil
-        {
-            try Settings.set("sync-id", syncID, in: database)
+        let device = options.device
+        try database.transaction {
+            let isNew = try database.value("SELECT 1 FROM sqlite_schema WHERE name = 'device-settings'") == nil
+            try database.execute(
+                "CREATE TABLE IF NOT EXISTS \(Settings.table) (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
+            )
+            try tables.create(in: database)
+            try Settings.set("schema", String(decoding: schema, as: UTF8.self), in: database)
+            try Settings.set("server", login.server.absoluteString, in: database)
+            guard isNew else { return }
+            if case .unauthenticated(let syncID, _) = login.credentials {
+                try Settings.set("sync-id", syncID, in: database)
+            }
+            // A process that is ended before it is attached leaves it to the next one.
+            if let device { try Settings.set("device", device, in: database) }
         }
     }
 }

@@ -35,18 +35,7 @@ enum RowCommands {
             let table = try await file.table(invocation.arguments[0])
             let id = invocation.arguments[1] == "-" ? UUID().uuidString.lowercased() : invocation.arguments[1]
             let values = try assignments(invocation, table)
-            let change = update(table, values)
-            if try await file.write(change.sql, change.values + [.text(id)]) == 0 {
-                let names = ["id"] + values.map(\.0)
-                let missing = table.columns.filter { $0.isRequired && !names.contains($0.name) }.map(\.name)
-                if !missing.isEmpty {
-                    throw UsageError("a new row of \(table.name) needs \(missing.joined(separator: ", "))")
-                }
-                let parameters = names.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-                _ = try await file.write(
-                    "INSERT INTO \(quoted(table.name)) (\(names.map(quoted).joined(separator: ", "))) VALUES (\(parameters))",
-                    [.text(id)] + values.map(\.1))
-            }
+            _ = try await file.write(update(table, values, id)) { try insertion(table, values, id) }
             return try await report(file, options, table, id)
         }
     }
@@ -54,11 +43,11 @@ enum RowCommands {
     private static func edit(_ invocation: Invocation) async throws -> ExitCode {
         try await DeviceFile.with(invocation) { file, options in
             let table = try await file.table(invocation.arguments[0])
-            let change = update(table, try assignments(invocation, table))
-            if try await file.write(change.sql, change.values + [.text(invocation.arguments[1])]) == 0 {
-                throw DeviceFailure("\(table.name) has no row \(invocation.arguments[1])")
+            let id = invocation.arguments[1]
+            if try await file.write(update(table, try assignments(invocation, table), id)) == 0 {
+                throw DeviceFailure("\(table.name) has no row \(id)")
             }
-            return try await report(file, options, table, invocation.arguments[1])
+            return try await report(file, options, table, id)
         }
     }
 
@@ -66,7 +55,9 @@ enum RowCommands {
         try await DeviceFile.with(invocation) { file, options in
             let table = try await file.table(invocation.arguments[0])
             let id = invocation.arguments[1]
-            if try await file.write("DELETE FROM \(quoted(table.name)) WHERE id = ?1", [.text(id)]) == 0 {
+            let deletion = DeviceFile.Change(
+                sql: "DELETE FROM \(quoted(table.name)) WHERE id = ?1", values: [.text(id)])
+            if try await file.write(deletion) == 0 {
                 throw DeviceFailure("\(table.name) has no row \(id)")
             }
             return try await report(file, options, table, id)
@@ -126,14 +117,28 @@ enum RowCommands {
         return values
     }
 
-    /// An update whose last parameter is the id.
     private static func update(
-        _ table: LocalTables.Table, _ values: [(String, SQLValue)]
-    ) -> (sql: String, values: [SQLValue]) {
+        _ table: LocalTables.Table, _ values: [(String, SQLValue)], _ id: String
+    ) -> DeviceFile.Change {
         let columns = values.enumerated().map { "\(quoted($1.0)) = ?\($0 + 1)" }.joined(separator: ", ")
-        return (
-            "UPDATE \(quoted(table.name)) SET \(columns) WHERE id = ?\(values.count + 1)", values.map(\.1)
-        )
+        return DeviceFile.Change(
+            sql: "UPDATE \(quoted(table.name)) SET \(columns) WHERE id = ?\(values.count + 1)",
+            values: values.map(\.1) + [.text(id)])
+    }
+
+    private static func insertion(
+        _ table: LocalTables.Table, _ values: [(String, SQLValue)], _ id: String
+    ) throws(UsageError) -> DeviceFile.Change {
+        let names = ["id"] + values.map(\.0)
+        let missing = table.columns.filter { $0.isRequired && !names.contains($0.name) }.map(\.name)
+        if !missing.isEmpty {
+            throw UsageError("a new row of \(table.name) needs \(missing.joined(separator: ", "))")
+        }
+        let parameters = names.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+        return DeviceFile.Change(
+            sql:
+                "INSERT INTO \(quoted(table.name)) (\(names.map(quoted).joined(separator: ", "))) VALUES (\(parameters))",
+            values: [.text(id)] + values.map(\.1))
     }
 
     /// Prints the row as it is now, and how much is pending.

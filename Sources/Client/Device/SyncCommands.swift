@@ -32,6 +32,12 @@ enum SyncCommands {
 
     private static func sync(_ invocation: Invocation) async throws -> ExitCode {
         try await DeviceFile.with(invocation, isOnline: true) { file, options in
+            let waiting = Task {
+                for await status in file.weir.status where status.phase == .waiting {
+                    return Output.complain("Another process syncs \(file.path); waiting for it.")
+                }
+            }
+            defer { waiting.cancel() }
             do {
                 try await file.attach()
                 try await file.weir.sync()

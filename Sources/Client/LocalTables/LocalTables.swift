@@ -45,22 +45,19 @@ package struct LocalTables: Sendable, Equatable {
 
     package func table(_ name: String) -> Table? { tables.first { $0.name == name } }
 
-    /// Creates the tables and columns that a file lacks; it is repeated when the server has a newer schema.
+    /// Creates the tables and columns that a file lacks, in the open transaction; it is repeated when the server has a newer schema.
     ///
     /// An added column can be NULL, since the rows that are there have no value of it yet.
     package func create(in database: Database) throws {
-        try database.transaction {
-            for table in tables {
-                let known = Set(
-                    try database.map("SELECT name FROM pragma_table_info(?1)", [.text(table.name)]) { $0.string(at: 0) }
-                )
-                if known.isEmpty {
-                    let columns = ["id TEXT PRIMARY KEY NOT NULL"] + table.columns.map(\.declaration)
-                    try database.execute("CREATE TABLE \(quoted(table.name)) (\(columns.joined(separator: ", ")))")
-                }
-                for column in table.columns where !known.isEmpty && !known.contains(column.name) {
-                    try database.execute("ALTER TABLE \(quoted(table.name)) ADD COLUMN \(column.addedDeclaration)")
-                }
+        for table in tables {
+            let known = Set(
+                try database.map("SELECT name FROM pragma_table_info(?1)", [.text(table.name)]) { $0.string(at: 0) })
+            if known.isEmpty {
+                let columns = ["id TEXT PRIMARY KEY NOT NULL"] + table.columns.map(\.declaration)
+                try database.execute("CREATE TABLE \(quoted(table.name)) (\(columns.joined(separator: ", ")))")
+            }
+            for column in table.columns where !known.isEmpty && !known.contains(column.name) {
+                try database.execute("ALTER TABLE \(quoted(table.name)) ADD COLUMN \(column.addedDeclaration)")
             }
         }
     }

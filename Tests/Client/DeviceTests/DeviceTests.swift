@@ -3,6 +3,7 @@ import Foundation
 import ProgramRun
 import SchemaFile
 import Testing
+import WeirClient
 
 /// The program `weir-device`, as a person and a script use it.
 @Suite struct DeviceTests {
@@ -124,7 +125,7 @@ import Testing
     @Test func watchPrintsWhatOthersWrite() async throws {
         try await withServer { url in
             let environment = ["WEIR_SERVER": url, "WEIR_SYNC_ID": "ada"]
-            let watch = try WatchProcess(in: folder, file: "tablet.sqlite", environment)
+            let watch = try DeviceProcess(["watch"], in: folder, file: "tablet.sqlite", environment)
             _ = try await succeed("put", "list", "l1", "title=Home", environment: environment)
             _ = try await succeed("sync")
             #expect(await watch.line { $0 == "list l1: title=Home" })
@@ -132,6 +133,31 @@ import Testing
             _ = try await succeed("sync")
             #expect(await watch.line { $0 == "list l1: deleted" })
             #expect(await watch.stop() == 0)
+        }
+    }
+
+    @Test func aFileWhoseCreationWasInterruptedIsCreatedByTheNextCommand() async throws {
+        try folder.write("", to: "half.sqlite")
+        let alone = try await run("list", file: "half.sqlite")
+        #expect(alone.code == 1 && alone.errors.contains("name the server"), "\(alone.errors)")
+        try await withServer { url in
+            _ = try await succeed("list", "--server", url, "--sync-id", "ada", "--device", "pad", file: "half.sqlite")
+            #expect(try await succeed("status", file: "half.sqlite").contains("account ada at \(url)"))
+        }
+    }
+
+    @Test func aSyncWaitsForThatOfAnotherProcessAndSaysSo() async throws {
+        try await withServer { url in
+            _ = try await succeed("put", "list", "l1", "title=Home", "--server", url, "--sync-id", "ada")
+            let database = try Database(path: folder.path + "/phone.sqlite")
+            defer { database.close() }
+            let lease = Lease(holder: "another")
+            try lease.take(in: database, now: Date())
+            let sync = try DeviceProcess(["sync"], in: folder, file: "phone.sqlite", [:])
+            #expect(await sync.line { $0.contains("Another process syncs") })
+            try lease.release(in: database)
+            #expect(await sync.exit() == 0)
+            #expect(try await succeed("status").contains("Nothing is pending."))
         }
     }
 
@@ -195,7 +221,8 @@ import Testing
             let other = try await run("sync", "--sync-id", "eve")
             #expect(other.code == 1 && other.errors.contains("attached to the account ada"), "\(other.errors)")
         }
-        try folder.write("", to: "other.sqlite")
-        #expect(try await run("list", file: "other.sqlite").code == 1)
+        let foreign = try folder.write("", to: "other.sqlite")
+        try Database(path: foreign).execute("CREATE TABLE note (id)")
+        #expect(try await run("list", file: foreign).errors.contains("a database of another program"))
     }
 }

@@ -2,21 +2,20 @@ import Foundation
 import ProgramRun
 import ServerShell
 
-/// `weir-device watch`, whose lines are read while it runs.
-final class WatchProcess: Sendable {
+/// A command of `weir-device` that is watched or killed while it runs.
+final class DeviceProcess: Sendable {
     private let process: Process
     private let output: FileHandle
     private let ended: AsyncStream<Int32>
 
-    init(in folder: TestFolder, file: String, _ environment: [String: String]) throws {
+    init(_ arguments: [String], in folder: TestFolder, file: String, _ environment: [String: String]) throws {
         let process = Process()
         process.executableURL = try TestedProgram.device.executable()
-        process.arguments = ["watch", "--file", file]
+        process.arguments = arguments + ["--file", file]
         process.currentDirectoryURL = URL(filePath: folder.path)
         process.environment = TestedProgram.environment.merging(environment) { $1 }
-        process.standardError = FileHandle.nullDevice
         let pipe = Pipe()
-        process.standardOutput = pipe
+        (process.standardOutput, process.standardError) = (pipe, pipe)
         let (ended, continuation) = AsyncStream.makeStream(of: Int32.self)
         process.terminationHandler = { process in
             continuation.yield(process.terminationStatus)
@@ -28,9 +27,12 @@ final class WatchProcess: Sendable {
         self.ended = ended
     }
 
-    deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+    deinit { kill() }
 
-    /// Waits for a line; `false` if the process ends without it.
+    /// As a user or the system ends a program, at any statement.
+    func kill() { if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) } }
+
+    /// Waits for a line of its output or its errors; `false` if the process ends without it.
     func line(_ isWanted: @escaping @Sendable (String) -> Bool) async -> Bool {
         await withCheckedContinuation { found in
             let thread = Thread { [output] in
@@ -51,7 +53,10 @@ final class WatchProcess: Sendable {
 
     /// Sends SIGTERM; the exit code.
     func stop() async -> Int32 {
-        kill(process.processIdentifier, SIGTERM)
-        return await ended.first { _ in true } ?? -1
+        Foundation.kill(process.processIdentifier, SIGTERM)
+        return await exit()
     }
+
+    /// Waits for the end; the exit code, or the signal.
+    func exit() async -> Int32 { await ended.first { _ in true } ?? -1 }
 }

@@ -1,0 +1,112 @@
+import EmbeddedPipeline
+import Foundation
+import Fuzzing
+import ProgramRun
+import SchemaFile
+import Seeded
+import Testing
+import WeirClient
+
+/// Several processes on one file at once, as an app and its extension, which are killed at any statement.
+@Suite struct ProcessesTests {
+    private static let schema = """
+        tables:
+          task:
+            columns:
+              title: { type: text, nullable: false }
+        """
+
+    /// What a row may be, after the commands that were acknowledged and those that were killed.
+    private struct Row {
+        /// `nil`: it is not there.
+        var possible: Set<String?> = [nil]
+
+        mutating func write(_ title: String?, isAcknowledged: Bool) {
+            if isAcknowledged { possible = [] }
+            possible.insert(title)
+        }
+    }
+
+    private let folder: TestFolder
+
+    init() throws { folder = try TestFolder() }
+
+    private func run(_ arguments: [String], _ file: String, _ environment: [String: String]) async throws -> CommandRun
+    {
+        try await CommandRun.run(arguments + ["--file", file], of: .device, in: folder, environment: environment)
+    }
+
+    /// Starts a command, and kills it after so many milliseconds; whether it has ended with success.
+    private func start(_ arguments: [String], killedAfter pause: Int?, _ environment: [String: String]) async throws
+        -> Bool
+    {
+        let process = try DeviceProcess(arguments, in: folder, file: "phone.sqlite", environment)
+        if let pause {
+            // The moment of a kill is any: nothing is waited for.
+            try await Task.sleep(for: .milliseconds(pause))
+            process.kill()
+        }
+        return await process.exit() == 0
+    }
+
+    private func rows(_ file: String, _ environment: [String: String]) async throws -> [String: String] {
+        let run = try await run(["list", "task", "--json"], file, environment)
+        try #require(run.code == 0, "\(run.errors)")
+        let rows = try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [[String: Any]] ?? []
+        return Dictionary(
+            rows.map { ($0["id"] as? String ?? "", $0["title"] as? String ?? "") }, uniquingKeysWith: { $0 + "," + $1 })
+    }
+
+    @Test(arguments: TestLength.seeds(1, long: 6)) func nothingThatWasWrittenIsLost(seed: UInt64) async throws {
+        let tables = try SchemaFile.tables(from: Array(Self.schema.utf8))
+        let pipeline = try await RunningPipeline.start(in: folder.path + "/server", declaring: tables, port: 0)
+        guard case .address(let address) = pipeline.access else { preconditionFailure("it was started with a port") }
+        let environment = ["WEIR_SERVER": "http://\(address)", "WEIR_SYNC_ID": "ada"]
+        let rounds = TestLength.count(12, short: 3, long: 25)
+        // Two that write rows of their own, one after the other, and two that sync; the first of them creates the file.
+        let found = try await withThrowingTaskGroup(of: [String: Row].self) { group in
+            for lane in 0..<4 {
+                group.addTask {
+                    var random = SeededRandom(seed: seed &* 100 &+ UInt64(lane))
+                    var rows: [String: Row] = [:]
+                    for round in 0..<rounds {
+                        // A sync has more steps than a write.
+                        let longest = lane < 2 ? 300 : 120
+                        let pause = random.chance(60) ? Int.random(in: 0..<longest, using: &random) : nil
+                        if lane < 2 {
+                            _ = try await start(["sync"], killedAfter: pause, environment)
+                            continue
+                        }
+                        let id = "\(lane)-\(Int.random(in: 0..<3, using: &random))"
+                        let title = "\(lane).\(round)"
+                        let isDeletion = random.chance(20) && rows[id]?.possible.contains(nil) == false
+                        let arguments = isDeletion ? ["delete", "task", id] : ["put", "task", id, "title=\(title)"]
+                        let isAcknowledged = try await start(arguments, killedAfter: pause, environment)
+                        #expect(isAcknowledged || pause != nil, "\(arguments)")
+                        rows[id, default: Row()].write(isDeletion ? nil : title, isAcknowledged: isAcknowledged)
+                    }
+                    return rows
+                }
+            }
+            return try await group.reduce(into: [:]) { $0.merge($1) { first, _ in first } }
+        }
+        let last = try await run(["sync"], "phone.sqlite", environment)
+        #expect(last.code == 0 && last.output.contains("Nothing is pending"), "\(last.output)\(last.errors)")
+        let (phone, fresh) = (
+            try await rows("phone.sqlite", environment),
+            try await {
+                _ = try await run(["sync"], "fresh.sqlite", environment)
+                return try await rows("fresh.sqlite", environment)
+            }()
+        )
+        #expect(phone == fresh)
+        for (id, row) in found {
+            #expect(row.possible.contains(phone[id]), "\(id): \(phone[id] ?? "-") of \(row.possible)")
+        }
+        #expect(Set(phone.keys).isSubset(of: found.keys))
+        let database = try Database(path: folder.path + "/phone.sqlite")
+        #expect(try database.value("PRAGMA integrity_check")?.string == "ok")
+        database.close()
+        try await pipeline.stop()
+    }
+}
