@@ -484,7 +484,10 @@ let package = Package(
         tests("Assurance/DemoTests", ["Demo", "ProgramRun", "ServerShell"]),
         tests(
             "Client/DeviceTests",
-            ["Device", "EmbeddedPipeline", "Fuzzing", "ProgramRun", "SchemaFile", "Seeded", "ServerShell"]),
+            [
+                "Device", "EmbeddedPipeline", "Fuzzing", "ProgramRun", "SchemaFile", "Seeded", "ServerShell",
+                "WeirClient",
+            ]),
         tests("Assurance/SimulationTests", ["Fuzzing", "ProgramRun", "Simulation"]),
         tests(
             "Assurance/VerificationTests",
