@@ -59,14 +59,12 @@ package struct Applying {
     /// - Returns: whether it was written, or was there already.
     @discardableResult
     func write(_ row: ServerRow, _ state: WriteState) throws -> Bool {
-        let key: [SQLValue] = [.text(row.table), .text(row.id), .text(row.syncID)]
         do {
             guard let writer = writers[row.table] else {
                 throw RowWriter.Unwritable(reason: "the app does not sync such a table")
             }
             try writer.write(row, to: state.edited.contains(writer.table.number) ? state.receiver : nil)
-            guard state.hasParked else { return true }
-            try database.run("DELETE FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3", key)
+            if state.hasParked { try ParkedRows.remove(row, in: database) }
             return true
         } catch let error as RowWriter.Unwritable {
             try ParkedRows.park(row, error.reason, of: writers[row.table]?.table, in: database)

@@ -62,6 +62,13 @@ struct ParkedRows {
             ])
     }
 
+    /// Forgets a row that was written, or need not be.
+    static func remove(_ row: ServerRow, in database: Database) throws {
+        try database.run(
+            "DELETE FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3",
+            [.text(row.table), .text(row.id), .text(row.syncID)])
+    }
+
     /// Tries the next ones, in one transaction.
     ///
     /// - Returns: whether others follow.

@@ -33,7 +33,7 @@ extension RowWriter {
             if isSeen { continue }
             try database.run(
                 "UPDATE \(side) SET seen = CASE WHEN base IS NULL THEN ?3 ELSE seen END, base = coalesce(base, ?2) WHERE id = ?1",
-                [key, .integer(base), seen?[side] ?? (base == 0 ? .blob(Array("{}".utf8)) : .null)])
+                [key, .integer(base), seen?[side] ?? .blob(json(of: []))])
         }
     }
 

@@ -162,10 +162,10 @@ final class RowWriter {
             do {
                 let isOver = try known.isOver(receiver) && spellings(ofRow: key) == nil
                 if isOver { (known.edit, known.sent) = (nil, nil) }
-                if try !insertNew(row, key, known, removed), try !updatePresent(row, key, known) {
-                    let present = try spellings(ofRow: key)
-                    let values = try wholeValues(row.values, like: present ?? removed.map(spellings))
-                    try write(values, key, known, isPresent: present != nil, removed)
+                if try !insertNew(row, key, known, removed) {
+                    let present = try compare(row, key)
+                    let values = try present?.values ?? wholeValues(row.values, like: removed.map(spellings))
+                    try write(values, key, known, changed: present?.changed, removed)
                 }
                 if isOver { try endEdits(of: key) }
                 try recordIfOrphan(key)
@@ -206,10 +206,13 @@ final class RowWriter {
     /// How the row that is in the table spells its values, by the columns; `nil` if it is not there.
     func spellings(ofRow key: SQLValue) throws -> [ValueSpelling?]? {
         var found: [ValueSpelling?]?
-        try selectRow.rows([key]) { row in
-            found = columns.indices.map { ValueSpelling(of: row, at: 1 + $0, type: columns[$0].server.type) }
-        }
+        try selectRow.rows([key]) { found = spellings(of: $0) }
         return found
+    }
+
+    /// - Parameter row: as ``selectRow`` reads it.
+    private func spellings(of row: Row) -> [ValueSpelling?] {
+        columns.indices.map { ValueSpelling(of: row, at: 1 + $0, type: columns[$0].server.type) }
     }
 
     // MARK: Writing
@@ -227,28 +230,17 @@ final class RowWriter {
         }
     }
 
-    /// Writes the values of a row without edits that differ from those in the table.
-    ///
-    /// Indexes on the other columns, and triggers of the app that name them, have nothing to do then.
-    ///
-    /// - Returns: whether the row is there.
-    private func updatePresent(_ row: ServerRow, _ key: SQLValue, _ known: Known) throws -> Bool {
-        if known.isEdited { return false }
-        var changed: [(index: Int, value: SQLValue)]?
+    /// The values of a row, spelled as the one that is in the table, and the places of those that differ there; `nil` if it is not there.
+    private func compare(_ row: ServerRow, _ key: SQLValue) throws -> (values: [SQLValue?], changed: [Int])? {
+        var found: (values: [SQLValue?], changed: [Int])?
         try selectRow.rows([key]) { present in
-            let spellings = columns.indices.map {
-                ValueSpelling(of: present, at: 1 + $0, type: columns[$0].server.type)
+            let values = try wholeValues(row.values, like: spellings(of: present))
+            let changed = values.indices.filter { index in
+                values[index].map { !present.has($0, at: 1 + index) } ?? false
             }
-            changed = try wholeValues(row.values, like: spellings).enumerated().compactMap { index, value in
-                guard let value, !present.has(value, at: 1 + index) else { return nil }
-                return (index, value)
-            }
+            found = (values, changed)
         }
-        guard let changed else { return false }
-        if !changed.isEmpty {
-            try run(try update(ofColumns: changed.map(\.index)), [key] + changed.map(\.value))
-        }
-        return true
+        return found
     }
 
     /// The statement that updates columns, by their places.
@@ -264,13 +256,16 @@ final class RowWriter {
 
     private static let mostUpdates = 64
 
+    /// - Parameter changed: the places of the columns in which the row in the table differs; `nil` if it is not there. Indexes on the
+    ///   others, and triggers of the app that name them, have nothing to do.
     private func write(
-        _ values: [SQLValue?], _ key: SQLValue, _ known: Known, isPresent: Bool, _ removed: RemovedRow?
+        _ values: [SQLValue?], _ key: SQLValue, _ known: Known, changed: [Int]?, _ removed: RemovedRow?
     ) throws {
-        let given = named(values)
-        if isPresent {
-            try update(key, known.isEdited ? given.filter { !known.isPending($0.column) } : given)
+        if let changed {
+            let places = changed.filter { !known.isPending(columns[$0].column) }
+            if !places.isEmpty { try run(try update(ofColumns: places), [key] + places.compactMap { values[$0] }) }
         } else if !known.isEdited {
+            let given = named(values)
             // What the server does not say stays as it was.
             let others = removed?.values.filter { other in !given.contains { $0.column.number == other.column.number } }
             try insert(key, given + (others ?? []))
@@ -278,7 +273,7 @@ final class RowWriter {
         for (side, edit) in [(table.edit, known.edit), (table.sent, known.sent)] {
             guard let edit else { continue }
             // A deletion has all values before.
-            for (column, value) in given where !isPresent || edit.masks.contains(column) {
+            for (column, value) in named(values) where changed == nil || edit.masks.contains(column) {
                 try setBefore(column, value, of: key, in: side)
             }
         }

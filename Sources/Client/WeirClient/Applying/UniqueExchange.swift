@@ -38,9 +38,7 @@ struct UniqueExchange {
                     try database.run("RELEASE weir_exchange")
                     return false
                 }
-                try database.run(
-                    "DELETE FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3",
-                    [.text(table), .text(row.id), .text(row.syncID)])
+                try ParkedRows.remove(row, in: database)
             }
             try database.run("RELEASE weir_exchange")
             return true

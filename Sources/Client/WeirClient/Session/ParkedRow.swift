@@ -71,9 +71,7 @@ extension RowWriter {
         if others != nil { throw WeirError.taken(reason: "another owner has a row of this id") }
         // It is the version that is deleted.
         try record(key, row.timeStamp, isDeleted: false, owner: owner, writer: try writer(of: row))
-        try database.run(
-            "DELETE FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3",
-            [.text(row.table), .text(row.id), .text(row.syncID)])
+        try ParkedRows.remove(row, in: database)
         do {
             if try database.run("DELETE FROM \(table.quotedName) WHERE \(Self.isKey(table))", [key]) > 0 { return }
         } catch WeirError.database(let code, let message, _) where code & 0xFF == Self.constraint {
