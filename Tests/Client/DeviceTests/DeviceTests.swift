@@ -1,7 +1,5 @@
-import EmbeddedPipeline
 import Foundation
 import ProgramRun
-import SchemaFile
 import Testing
 import WeirClient
 
@@ -27,20 +25,8 @@ import WeirClient
               picture: bytes
         """
 
-    /// Runs a body while a server runs.
-    private func withServer(
-        _ schema: String = Self.schema, _ body: (_ url: String) async throws -> Void
-    ) async throws {
-        let tables = try SchemaFile.tables(from: Array(schema.utf8))
-        let pipeline = try await RunningPipeline.start(in: folder.path + "/server", declaring: tables, port: 0)
-        guard case .address(let address) = pipeline.access else { preconditionFailure("it was started with a port") }
-        do {
-            try await body("http://\(address)")
-        } catch {
-            try await pipeline.stop()
-            throw error
-        }
-        try await pipeline.stop()
+    private func withServer(_ schema: String = Self.schema, _ body: (_ url: String) async throws -> Void) async throws {
+        try await EmbeddedServer.run(in: folder, schema, body)
     }
 
     private func run(

@@ -23,6 +23,16 @@ import WeirClient
         return server
     }
 
+    /// A device that has so many rows, and a server that has more.
+    private func synced(rows: Int, then more: Int) async throws -> (ContractServer, Device) {
+        let server = server(rows: rows)
+        let device = try await Device()
+        try await device.attach(server)
+        try await device.weir.sync()
+        for number in 0..<more { server.write("item", "b\(number)", ["title": "T"]) }
+        return (server, device)
+    }
+
     /// Rows are applied one by one, with a wait after each.
     private func attach(
         _ device: Device, _ transport: any Transport, waiting wait: @escaping @Sendable () async throws -> Void
@@ -34,11 +44,7 @@ import WeirClient
     }
 
     @Test func itIsRequestedBeforeTheFirstIsApplied() async throws {
-        let server = server(rows: 6)
-        let device = try await Device()
-        try await device.attach(server)
-        try await device.weir.sync()
-        for number in 0..<4 { server.write("item", "b\(number)", ["title": "T"]) }
+        let (server, device) = try await synced(rows: 6, then: 4)
         let (second, arrival) = AsyncStream<Void>.makeStream()
         let transport = ScriptedTransport { request, number in
             if number == 1 { arrival.finish() }
@@ -51,11 +57,7 @@ import WeirClient
     }
 
     @Test func itIsDroppedWhereTheAppHasWrittenMeanwhile() async throws {
-        let server = server(rows: 0)
-        let device = try await Device()
-        try await device.attach(server)
-        try await device.weir.sync()
-        for number in 0..<6 { server.write("item", "b\(number)", ["title": "T"]) }
+        let (server, device) = try await synced(rows: 0, then: 6)
         let path = device.folder.file()
         let hasWritten = Mutex(false)
         let transport = ScriptedTransport { request, _ in try await server.send(request) }
