@@ -26,6 +26,8 @@ public actor Weir {
     nonisolated let statuses = Broadcast(SyncStatus())
     /// Counts changes of the file's tables, for queries that are observed.
     nonisolated let changes = Broadcast(0)
+    /// Who is told of the tables that Weir writes.
+    nonisolated let writes = TableBroadcast()
     var attachment: Attachment?
     /// The session that is under way, which is the only one.
     var currentSession: Task<Bool, any Error>?
@@ -52,6 +54,7 @@ public actor Weir {
         for task in resolvers.tasks.values { task.cancel() }
         statuses.finish()
         changes.finish()
+        writes.finish()
     }
 
     /// SQLite's calls block, so they have a queue of their own.
@@ -79,6 +82,7 @@ public actor Weir {
     func openTheFile(isMigrated: Bool = false) throws {
         let file = try ClientFile(path: path, tables: tableNames, isMigrated: isMigrated)
         gaps = file.gaps
+        file.database.onCommit { [writes] in writes.send($0) }
         self.file = file
         (dataVersion, pendingMark) = (nil, nil)
     }
@@ -128,6 +132,7 @@ public actor Weir {
         closeTheFile()
         statuses.finish()
         changes.finish()
+        writes.finish()
     }
 
     /// The tables with these names; all of them by default.

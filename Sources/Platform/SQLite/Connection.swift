@@ -1,4 +1,4 @@
-import CSQLite
+import CWeirSQLite
 
 /// One open database file.
 ///

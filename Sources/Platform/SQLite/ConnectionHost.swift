@@ -1,4 +1,4 @@
-import CSQLite
+import CWeirSQLite
 import ThreadExecutor
 
 /// A connection on a thread of its own, on which it is opened, used and closed.

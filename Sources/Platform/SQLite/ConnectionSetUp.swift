@@ -1,4 +1,4 @@
-import CSQLite
+import CWeirSQLite
 
 enum Library {
     /// Whether the library was built with thread support.

@@ -1,4 +1,4 @@
-import CSQLite
+import CWeirSQLite
 import Glibc
 
 /// What an operator should know and do about a database that cannot be opened.

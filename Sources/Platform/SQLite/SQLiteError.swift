@@ -1,4 +1,4 @@
-import CSQLite
+import CWeirSQLite
 
 /// An error of SQLite with its code, cause and place.
 package struct SQLiteError: Error, CustomStringConvertible {

@@ -1,4 +1,4 @@
-import CSQLite
+import CWeirSQLite
 
 /// A compiled SQL statement: bind its parameters, step through its rows, reset and reuse it.
 ///

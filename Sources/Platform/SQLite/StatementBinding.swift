@@ -1,4 +1,4 @@
-import CSQLite
+import CWeirSQLite
 
 extension Statement {
     package mutating func bind(integer value: Int64, at index: Int) throws(SQLiteError) {

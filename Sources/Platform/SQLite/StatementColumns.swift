@@ -1,4 +1,4 @@
-import CSQLite
+import CWeirSQLite
 
 /// The type of one value in a row; a column holds values of any type unless its table is STRICT.
 package enum ColumnType: Sendable {

@@ -1,4 +1,4 @@
-import CSQLite
+import CWeirSQLite
 
 package enum TransactionKind: Sendable {
     /// Locks at its first read, which sets its snapshot; for reading.

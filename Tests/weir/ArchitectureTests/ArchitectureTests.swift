@@ -171,11 +171,11 @@ import Testing
         let repository = try Repository(
             manifest: """
                 library("Pipeline/Ingest", ["ChangeLog"]), library("Pipeline/PartitionSupervision"),
-                library("Ports/ChangeLog"), library("Client/WeirClient", ["CSQLite"]), library(
+                library("Ports/ChangeLog"), library("Client/WeirClient", ["CWeirSQLite"]), library(
                     "Adapters/KafkaChangeLog",
                     [
                         "ChangeLog",
-                    ]), cLibrary("CLibraries/CSQLite", defines: ["A"])
+                    ]), cLibrary("CLibraries/CWeirSQLite", defines: ["A"])
                 """)
         func objection(_ from: String, to: String) throws -> String? {
             FolderRule.objection(
@@ -190,9 +190,9 @@ import Testing
                 == "Pipeline/Ingest imports Adapters/KafkaChangeLog, but targets in Pipeline may import CLibraries, Model, "
                 + "Platform, Ports only (docs/architecture.md)")
         #expect(try objection("ChangeLog", to: "Ingest") != nil)
-        #expect(try objection("CSQLite", to: "ChangeLog") != nil)
-        #expect(try objection("KafkaChangeLog", to: "CSQLite") == nil)
-        #expect(try objection("WeirClient", to: "CSQLite") == nil)
+        #expect(try objection("CWeirSQLite", to: "ChangeLog") != nil)
+        #expect(try objection("KafkaChangeLog", to: "CWeirSQLite") == nil)
+        #expect(try objection("WeirClient", to: "CWeirSQLite") == nil)
         #expect(try objection("WeirClient", to: "ChangeLog") != nil)
         #expect(try objection("Ingest", to: "WeirClient") != nil)
     }

@@ -26,7 +26,7 @@ enum FolderRule {
     private static let servedByFaces: Set<String> = ["Gateway"]
 
     /// What the library for apps may import: none of it needs more than SQLite and Swift's standard library.
-    static let neededByClient: Set<String> = ["CSQLite", "JSONText"]
+    static let neededByClient: Set<String> = ["CWeirSQLite", "JSONText"]
 
     /// What the program in `Client` needs besides.
     private static let neededByDeviceProgram: Set<String> = ["Commands"]

@@ -1,4 +1,4 @@
-import CSQLite
+import CWeirSQLite
 
 /// A connection to the app's database file.
 ///
@@ -8,6 +8,8 @@ package final class Database {
     private var handle: OpaquePointer?
     /// Compiled statements, by their text.
     private var statements: [String: Statement] = [:]
+    /// Which tables are written.
+    private var record: WriteRecord?
 
     /// How long a statement waits for another connection's lock.
     private static let busyTimeoutMilliseconds: Int32 = 5000
@@ -32,6 +34,7 @@ package final class Database {
             try execute("PRAGMA cache_size = -8000")
             // SQLite opens lazily: this reads the file.
             try run("SELECT count(*) FROM sqlite_schema")
+            record = WriteRecord(handle)
         } catch {
             close()
             throw error
@@ -59,6 +62,10 @@ package final class Database {
     /// Runs all statements of a text, which are not cached.
     package func execute(_ script: String) throws {
         let code = sqlite3_exec(handle, script, nil, nil, nil)
+        if let record {
+            record.add(record.takeCompiled())
+            if !isInTransaction { record.commit() }
+        }
         if code != SQLITE_OK { throw failure(code, sql: script) }
     }
 
@@ -83,7 +90,7 @@ package final class Database {
             sqlite3_finalize(handle)
             throw WeirError.database(code: SQLITE_MISUSE, message: "more than one statement", sql: sql)
         }
-        let statement = Statement(handle, sql: sql)
+        let statement = Statement(handle, sql: sql, record)
         if statements[sql] == nil { statements[sql] = statement }
         return statement
     }
@@ -119,13 +126,18 @@ package final class Database {
         do {
             let result = try body()
             try run("COMMIT")
+            record?.commit()
             return result
         } catch {
+            record?.rollBack()
             // Some errors, such as a full disk, have rolled back already.
             if isInTransaction { try run("ROLLBACK") }
             throw error
         }
     }
+
+    /// Passes the tables that each transaction has written, once it is committed, to a closure.
+    func onCommit(_ body: @escaping (Set<String>) -> Void) { record?.committed = body }
 
     /// How many pages a write-ahead log may have until a commit of this connection moves them into the file.
     package enum CheckpointDistance: Int {

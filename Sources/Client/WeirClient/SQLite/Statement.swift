@@ -1,4 +1,4 @@
-import CSQLite
+import CWeirSQLite
 
 /// A compiled statement of a connection, which is finalized with it.
 final class Statement {
@@ -6,10 +6,17 @@ final class Statement {
     private let sql: String
     /// Whether its rows are being read.
     private(set) var isRunning = false
+    private let record: WriteRecord?
+    /// The tables that it writes.
+    private var tables: Set<String>
+    /// The last transaction in which that was recorded.
+    private var recordedIn: Int?
 
-    init(_ handle: OpaquePointer, sql: String) {
+    init(_ handle: OpaquePointer, sql: String, _ record: WriteRecord?) {
         self.handle = handle
         self.sql = sql
+        self.record = record
+        tables = record?.takeCompiled() ?? []
     }
 
     deinit { finalize() }
@@ -38,6 +45,7 @@ final class Statement {
             // Both return the error of the last step, which was thrown.
             sqlite3_reset(handle)
             sqlite3_clear_bindings(handle)
+            if let record { recordWrites(in: record) }
         }
         for (index, value) in values.enumerated() {
             let code = Self.bind(value, to: handle, at: Int32(index + 1))
@@ -50,6 +58,19 @@ final class Statement {
             case let code: throw failure(code)
             }
         }
+    }
+
+    private func recordWrites(in record: WriteRecord) {
+        // SQLite has compiled it again where the schema had changed, and what a virtual table runs.
+        let compiled = record.takeCompiled()
+        if !compiled.isSubset(of: tables) {
+            tables.formUnion(compiled)
+            recordedIn = nil
+        }
+        if tables.isEmpty { return }
+        if recordedIn != record.transaction { record.add(tables) }
+        recordedIn = record.transaction
+        if sqlite3_get_autocommit(sqlite3_db_handle(handle)) != 0 { record.commit() }
     }
 
     private static func bind(_ value: SQLValue, to statement: OpaquePointer, at index: Int32) -> Int32 {

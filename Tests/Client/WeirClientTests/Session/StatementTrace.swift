@@ -1,4 +1,4 @@
-import CSQLite
+import CWeirSQLite
 import Foundation
 import Synchronization
 

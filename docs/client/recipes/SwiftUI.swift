@@ -1,0 +1,92 @@
+import SwiftUI
+import WeirClient
+
+@main struct ItemsApp: App {
+    @State private var sync = Sync()
+    @Environment(\.scenePhase) private var scenePhase
+
+    var body: some Scene {
+        WindowGroup {
+            ItemList(sync: sync).task { await sync.run() }
+        }
+        .onChange(of: scenePhase) { _, phase in
+            Task { await sync.follow(phase) }
+        }
+    }
+}
+
+/// What the views show, kept up to date by Weir.
+@MainActor @Observable final class Sync {
+    private(set) var items: [ObservedRow] = []
+    private(set) var status: SyncStatus?
+    private(set) var failure: String?
+    private var weir: Weir?
+
+    /// Opens the database, which the app's migrations have made, and observes it until the view's task ends.
+    func run() async {
+        do {
+            let folder = try FileManager.default.url(
+                for: .applicationSupportDirectory, in: .userDomainMask, appropriateFor: nil, create: true)
+            let file = folder.appending(path: "items.sqlite")
+            let weir = try await Weir.open(file, tables: ["item"])
+            self.weir = weir
+            try await weir.attach("ada", server: URL(string: "https://sync.example.com")!)
+            try await weir.start()
+            let statuses = Task { for await status in weir.status { self.status = status } }
+            defer { statuses.cancel() }
+            let query = """
+                SELECT i.id, i.title, s.state FROM item AS i JOIN weir_item_state AS s ON s.id = i.id ORDER BY i.title
+                """
+            for try await rows in weir.observe(query) { items = rows }
+        } catch {
+            failure = "\(error)"
+        }
+    }
+
+    func add(_ title: String) async {
+        do {
+            _ = try await weir?.write { connection in
+                let id = UUID().uuidString.lowercased()
+                try connection.execute("INSERT INTO item (id, title) VALUES (?1, ?2)", [.text(id), .text(title)])
+            }
+        } catch {
+            failure = "\(error)"
+        }
+    }
+
+    /// iOS ends a suspended app that has a lock on a file of an app group.
+    func follow(_ phase: ScenePhase) async {
+        do {
+            switch phase {
+            case .active: try await weir?.resume()
+            case .background: await weir?.suspend()
+            default: break
+            }
+        } catch {
+            failure = "\(error)"
+        }
+    }
+}
+
+struct ItemList: View {
+    let sync: Sync
+    @State private var title = ""
+
+    var body: some View {
+        VStack {
+            if let fraction = sync.status?.firstSync, fraction < 1 { ProgressView(value: fraction) }
+            List(sync.items, id: \.["id"]) { item in
+                HStack {
+                    Text(item["title"]?.string ?? "")
+                    if item["state"]?.string == "pending" { Text("not sent yet") }
+                }
+            }
+            TextField("New item", text: $title).onSubmit {
+                let added = title
+                title = ""
+                Task { await sync.add(added) }
+            }
+            if let failure = sync.failure { Text(failure) }
+        }
+    }
+}
