@@ -484,12 +484,11 @@ let package = Package(
             ]),
         tests("Assurance/MutantsTests", ["Mutants"]),
         tests("Assurance/WeirTestingTests", ["WeirClient", "WeirTesting"]),
-        tests("Assurance/DemoTests", ["Demo", "ProgramRun", "ServerShell"]),
+        tests("Assurance/DemoTests", ["Demo", "Fuzzing", "ProgramRun"]),
         tests(
             "Client/DeviceTests",
             [
-                "Device", "EmbeddedPipeline", "Fuzzing", "ProgramRun", "SchemaFile", "Seeded", "ServerShell",
-                "WeirClient",
+                "Device", "EmbeddedPipeline", "Fuzzing", "ProgramRun", "SchemaFile", "Seeded", "WeirClient",
             ]),
         tests("Assurance/SimulationTests", ["Fuzzing", "ProgramRun", "Simulation"]),
         tests(
@@ -503,7 +502,8 @@ let package = Package(
         tests(
             "weir/WeirTests",
             [
-                "AsyncPrimitives", "ChangeLog", "CZlib", "Digest", "Fuzzing", "IndexDamage", "JSONText", "Kafka",
+                "AsyncPrimitives", "ChangeLog", "CZlib", "Demo", "Device", "Digest", "Fuzzing", "IndexDamage",
+                "JSONText", "Kafka",
                 "KafkaChangeLog", "KafkaServer", "Postgres", "PostgresServer", "ProgramRun", "Seeded", "ServerShell",
                 "SQLite", "SQLiteChangeLog", "SyncModel", "SyncWire", "ThreadExecutor", "TopicAudit", "weir",
                 "WeirClient", "YAML",

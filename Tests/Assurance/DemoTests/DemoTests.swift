@@ -1,6 +1,6 @@
 import Foundation
+import Fuzzing
 import ProgramRun
-import ServerShell
 import Testing
 
 /// The program `weir-demo`, with real devices and a real pipeline.
@@ -8,11 +8,15 @@ import Testing
     @Test(.timeLimit(.minutes(5))) func devicesThatWereKilledWithTheServerAreEqualAtTheEndOfTheNextRun() async throws {
         let folder = try TestFolder()
         let files = ["--folder", folder.path + "/demo", "--devices", "8"]
-        let first = try DemoProcess(files + ["--seconds", "600", "--seed", "1"], in: folder)
-        // They have written, and go on doing so.
-        #expect(await first.hasPrinted(" left: "))
-        #expect(await first.kill() == SIGKILL)
-        let second = try await CommandRun.run(files + ["--seconds", "3", "--seed", "2"], of: .demo, in: folder)
+        for seed in 1...TestLength.count(1, long: 6) {
+            let first = try WatchedProgram(
+                files + ["--seconds", "600", "--seed", "\(seed)"], of: .demo, in: folder)
+            // They have written, and go on doing so. A line comes every five seconds.
+            #expect(await first.line(count: TestLength.count(1, long: 2)) { $0.contains(" left: ") })
+            first.kill()
+            #expect(await first.exit() == SIGKILL)
+        }
+        let second = try await CommandRun.run(files + ["--seconds", "3", "--seed", "0"], of: .demo, in: folder)
         #expect(second.code == 0, "\(second.output)\(second.errors)")
         #expect(second.output.hasPrefix("Equal: 8 devices and the server have the same "), "\(second.output)")
         #expect(!second.output.contains(" same 0 rows"), "\(second.output)")
@@ -53,51 +57,5 @@ import Testing
         }
         let help = try await CommandRun.run("--help", of: .demo, in: folder)
         #expect(help.code == 0 && help.output.contains("--seconds S"))
-    }
-}
-
-/// A demonstration that runs until it is killed.
-private final class DemoProcess: Sendable {
-    private let process: Process
-    private let errors: FileHandle
-    private let ended: AsyncStream<Int32>
-
-    init(_ arguments: [String], in folder: TestFolder) throws {
-        let process = Process()
-        process.executableURL = try TestedProgram.demo.executable()
-        process.arguments = arguments
-        process.currentDirectoryURL = URL(filePath: folder.path)
-        process.standardOutput = FileHandle.nullDevice
-        let (ended, continuation) = AsyncStream.makeStream(of: Int32.self)
-        process.terminationHandler = { process in
-            continuation.yield(process.terminationStatus)
-            continuation.finish()
-        }
-        errors = try ProcessStart.runWithErrors(process)
-        self.process = process
-        self.ended = ended
-    }
-
-    deinit { if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) } }
-
-    /// Waits for a text on standard error; `false` if the process ends without it.
-    func hasPrinted(_ text: String) async -> Bool {
-        await withCheckedContinuation { found in
-            let thread = Thread { [errors] in
-                var all = ""
-                while true {
-                    let piece = errors.availableData
-                    all += String(decoding: piece, as: UTF8.self)
-                    if all.contains(text) || piece.isEmpty { return found.resume(returning: !piece.isEmpty) }
-                }
-            }
-            thread.start()
-        }
-    }
-
-    /// Sends SIGKILL; the signal that has ended the process.
-    func kill() async -> Int32 {
-        Foundation.kill(process.processIdentifier, SIGKILL)
-        return await ended.first { _ in true } ?? -1
     }
 }

@@ -111,7 +111,7 @@ import WeirClient
     @Test func watchPrintsWhatOthersWrite() async throws {
         try await withServer { url in
             let environment = ["WEIR_SERVER": url, "WEIR_SYNC_ID": "ada"]
-            let watch = try DeviceProcess(["watch"], in: folder, file: "tablet.sqlite", environment)
+            let watch = try WatchedProgram(["watch", "--file", "tablet.sqlite"], of: .device, in: folder, environment)
             _ = try await succeed("put", "list", "l1", "title=Home", environment: environment)
             _ = try await succeed("sync")
             #expect(await watch.line { $0 == "list l1: title=Home" })
@@ -139,7 +139,7 @@ import WeirClient
             defer { database.close() }
             let lease = Lease(holder: "another")
             try lease.take(in: database, now: Date())
-            let sync = try DeviceProcess(["sync"], in: folder, file: "phone.sqlite", [:])
+            let sync = try WatchedProgram(["sync", "--file", "phone.sqlite"], of: .device, in: folder)
             #expect(await sync.line { $0.contains("Another process syncs") })
             try lease.release(in: database)
             #expect(await sync.exit() == 0)

@@ -38,7 +38,7 @@ import WeirClient
     private func start(_ arguments: [String], killedAfter pause: Int?, _ environment: [String: String]) async throws
         -> Bool
     {
-        let process = try DeviceProcess(arguments, in: folder, file: "phone.sqlite", environment)
+        let process = try WatchedProgram(arguments + ["--file", "phone.sqlite"], of: .device, in: folder, environment)
         if let pause {
             // The moment of a kill is any: nothing is waited for.
             try await Task.sleep(for: .milliseconds(pause))
@@ -57,6 +57,39 @@ import WeirClient
 
     @Test(arguments: TestLength.seeds(1, long: 6)) func nothingThatWasWrittenIsLost(seed: UInt64) async throws {
         try await EmbeddedServer.run(in: folder, Self.schema) { try await loseNothing(seed, $0) }
+    }
+
+    /// As a backup that knows nothing of SQLite copies it: the file and its log, while a process has it open.
+    @Test func aFileThatIsCopiedWhileItIsInUseIsAnotherDevice() async throws {
+        try await EmbeddedServer.run(in: folder, Self.schema) { url in
+            let environment = ["WEIR_SERVER": url, "WEIR_SYNC_ID": "ada"]
+            func succeed(_ arguments: [String], _ file: String) async throws {
+                let run = try await run(arguments, file, environment)
+                #expect(run.code == 0, "\(arguments): \(run.output)\(run.errors)")
+            }
+            try await succeed(["put", "task", "sent", "title=sent"], "phone.sqlite")
+            try await succeed(["sync"], "phone.sqlite")
+            let user = try Database(path: folder.path + "/phone.sqlite")
+            try await succeed(["put", "task", "pending", "title=pending"], "phone.sqlite")
+            for suffix in ["", "-wal"] {
+                try FileManager.default.copyItem(
+                    atPath: folder.path + "/phone.sqlite" + suffix, toPath: folder.path + "/copy.sqlite" + suffix)
+            }
+            user.close()
+            let files = ["phone.sqlite", "copy.sqlite"]
+            for round in 1...3 {
+                for file in files {
+                    try await succeed(["put", "task", "\(file) \(round)", "title=\(round)"], file)
+                }
+                for file in round == 2 ? files.reversed() : files { try await succeed(["sync"], file) }
+            }
+            try await succeed(["sync"], "phone.sqlite")
+            try await succeed(["sync"], "fresh.sqlite")
+            let expected = Set(["sent", "pending"] + files.flatMap { file in (1...3).map { "\(file) \($0)" } })
+            for file in files + ["fresh.sqlite"] {
+                #expect(Set(try await rows(file, environment).keys) == expected)
+            }
+        }
     }
 
     private func loseNothing(_ seed: UInt64, _ url: String) async throws {

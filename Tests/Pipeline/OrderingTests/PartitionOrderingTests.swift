@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test mutating func partBelowItsDevicesHighestUnwrittenBatchStartsANewStep() {
-        let parts = [2, 1].map { maker.part([.edit("r\($0)", ["1"])], batch: $0) }
+        let parts = ([2, 1] as [Int64]).map { maker.part([.edit("r\($0)", ["1"])], batch: $0) }
         let sources = zip(Int64(0)..., parts).map { PartAtOffset(offset: $0, part: $1) }
         #expect(ordering.prefix(of: sources[...]).count == 1)
         _ = addStep([parts[0]])

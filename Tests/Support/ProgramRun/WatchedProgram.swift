@@ -1,17 +1,20 @@
 import Foundation
-import ProgramRun
 import ServerShell
 
-/// A command of `weir-device` that is watched or killed while it runs.
-final class DeviceProcess: Sendable {
+/// A program that is watched, stopped or killed while it runs.
+///
+/// It is killed with its last reference.
+package final class WatchedProgram: Sendable {
     private let process: Process
     private let output: FileHandle
     private let ended: AsyncStream<Int32>
 
-    init(_ arguments: [String], in folder: TestFolder, file: String, _ environment: [String: String]) throws {
+    package init(
+        _ arguments: [String], of program: TestedProgram, in folder: TestFolder, _ environment: [String: String] = [:]
+    ) throws {
         let process = Process()
-        process.executableURL = try TestedProgram.device.executable()
-        process.arguments = arguments + ["--file", file]
+        process.executableURL = try program.executable()
+        process.arguments = arguments
         process.currentDirectoryURL = URL(filePath: folder.path)
         process.environment = TestedProgram.environment.merging(environment) { $1 }
         let pipe = Pipe()
@@ -29,20 +32,24 @@ final class DeviceProcess: Sendable {
 
     deinit { kill() }
 
-    /// As a user or the system ends a program, at any statement.
-    func kill() { if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) } }
+    /// Sends SIGKILL, as a user or the system ends a program at any statement.
+    package func kill() { if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) } }
 
-    /// Waits for a line of its output or its errors; `false` if the process ends without it.
-    func line(_ isWanted: @escaping @Sendable (String) -> Bool) async -> Bool {
+    /// Waits for lines of its output or its errors; `false` if the process ends without them.
+    ///
+    /// - Parameter count: for how many.
+    package func line(count: Int = 1, _ isWanted: @escaping @Sendable (String) -> Bool) async -> Bool {
         await withCheckedContinuation { found in
             let thread = Thread { [output] in
                 var line: [UInt8] = []
+                var missing = count
                 while let byte = output.readData(ofLength: 1).first {
                     if byte != UInt8(ascii: "\n") {
                         line.append(byte)
                         continue
                     }
-                    if isWanted(String(decoding: line, as: UTF8.self)) { return found.resume(returning: true) }
+                    if isWanted(String(decoding: line, as: UTF8.self)) { missing -= 1 }
+                    if missing == 0 { return found.resume(returning: true) }
                     line = []
                 }
                 found.resume(returning: false)
@@ -52,11 +59,11 @@ final class DeviceProcess: Sendable {
     }
 
     /// Sends SIGTERM; the exit code.
-    func stop() async -> Int32 {
+    package func stop() async -> Int32 {
         Foundation.kill(process.processIdentifier, SIGTERM)
         return await exit()
     }
 
     /// Waits for the end; the exit code, or the signal.
-    func exit() async -> Int32 { await ended.first { _ in true } ?? -1 }
+    package func exit() async -> Int32 { await ended.first { _ in true } ?? -1 }
 }
