@@ -23,29 +23,36 @@ struct ClientFirstSync: Figure {
                 // The rows are in the stream.
                 _ = try await Drain.count(of: account, on: server)
                 var rates: [Double] = []
+                var ratios: [Double] = []
                 // The first repetition warms up.
                 for number in 0...bench.scale.repetitions {
                     let path = try bench.folder.write("", to: "first-sync-\(label)-\(number)")
                     let (seconds, found) = try await sync(path, account, server)
                     checks.append(Check(name: "rows with \(label) ids", expected: rows, found: found))
-                    if number > 0 { rates.append(Double(rows) / seconds) }
+                    let raw = try rawTime(
+                        of: path, to: try bench.folder.write("", to: "first-sync-\(label)-\(number)-raw"))
+                    if number == 0 { continue }
+                    rates.append(Double(rows) / seconds)
+                    ratios.append(raw / seconds)
                 }
                 let target: Measure.Target? = ids == .growing ? .atLeast(60_000) : nil
                 measures.append(Measure("rows_per_second_\(label)_ids", Samples(rates), "/s", target: target))
+                measures.append(Measure("raw_ratio_\(label)_ids", Samples(ratios), "", target: .atLeast(0.4), aim: 0.5))
             }
             return FigureResult(measures: measures, checks: checks)
         }
     }
 
+    private static let table = """
+        PRAGMA journal_mode = WAL;
+        CREATE TABLE note (id TEXT PRIMARY KEY NOT NULL, list TEXT NOT NULL, title TEXT NOT NULL, body TEXT,
+            done INTEGER NOT NULL, position REAL NOT NULL, due TEXT);
+        """
+
     /// - Returns: how long the first sync took, and how many rows the table has then.
     private func sync(_ path: String, _ account: String, _ server: ServerProcess) async throws -> (Double, Int) {
         let app = try Database(path: path)
-        try app.execute(
-            """
-            PRAGMA journal_mode = WAL;
-            CREATE TABLE note (id TEXT PRIMARY KEY NOT NULL, list TEXT NOT NULL, title TEXT NOT NULL, body TEXT,
-                done INTEGER NOT NULL, position REAL NOT NULL, due TEXT);
-            """)
+        try app.execute(Self.table)
         app.close()
         guard let url = URL(string: "http://127.0.0.1:\(server.port)/") else {
             preconditionFailure("a port is a number")
@@ -59,5 +66,28 @@ struct ClientFirstSync: Figure {
         let synced = try Database(path: path)
         defer { synced.close() }
         return (seconds, Int(try synced.integer("SELECT count(*) FROM note") ?? 0))
+    }
+
+    /// The baseline: how long it takes to write the same rows, in the order in which they came, with one prepared upsert and without a server.
+    private func rawTime(of synced: String, to path: String) throws -> Double {
+        let source = try Database(path: synced)
+        let rows = try source.map("SELECT id, list, title, body, done, position, due FROM note ORDER BY rowid") { row in
+            (0..<7).map { row.value(at: $0) }
+        }
+        source.close()
+        let app = try Database(path: path)
+        defer { app.close() }
+        try app.execute(Self.table)
+        let upsert = """
+            INSERT INTO note VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO UPDATE SET list = excluded.list,
+            title = excluded.title, body = excluded.body, done = excluded.done, position = excluded.position, due = excluded.due
+            """
+        let start = SystemCall.nanoseconds()
+        for first in stride(from: 0, to: rows.count, by: Applying.slice) {
+            try app.transaction {
+                for row in rows[first..<min(first + Applying.slice, rows.count)] { try app.run(upsert, row) }
+            }
+        }
+        return SystemCall.seconds(since: start)
     }
 }
