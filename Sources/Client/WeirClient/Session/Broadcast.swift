@@ -1,10 +1,35 @@
+/// Who observes something, until it ends.
+struct Observers<Observer: Sendable>: Sendable {
+    private var known: [Int: Observer] = [:]
+    private var next = 0
+    private var isFinished = false
+
+    var all: [Observer] { Array(known.values) }
+
+    /// - Returns: the observer's number; `nil` once it has ended.
+    mutating func add(_ observer: Observer) -> Int? {
+        if isFinished { return nil }
+        next += 1
+        known[next] = observer
+        return next
+    }
+
+    /// - Returns: the observer, which is released without the lock: what ends with it may call back.
+    mutating func remove(_ number: Int) -> Observer? { known.removeValue(forKey: number) }
+
+    /// - Returns: those that are to be told of the end.
+    mutating func finish() -> [Observer] {
+        isFinished = true
+        defer { known = [:] }
+        return all
+    }
+}
+
 /// A value that changes, and who observes it.
 final class Broadcast<Value: Equatable & Sendable>: Sendable {
     private struct State {
         var value: Value
-        var observers: [Int: AsyncStream<Value>.Continuation] = [:]
-        var next = 0
-        var isFinished = false
+        var observers = Observers<AsyncStream<Value>.Continuation>()
     }
 
     private let state: Protected<State>
@@ -18,41 +43,27 @@ final class Broadcast<Value: Equatable & Sendable>: Sendable {
             let before = state.value
             change(&state.value)
             guard state.value != before else { return }
-            for observer in state.observers.values { observer.yield(state.value) }
+            for observer in state.observers.all { observer.yield(state.value) }
         }
     }
 
     /// The current value and each later one; who is slow sees the newest alone.
     func stream() -> AsyncStream<Value> {
         let (stream, observer) = AsyncStream.makeStream(of: Value.self, bufferingPolicy: .bufferingNewest(1))
-        let number = state.withLock { state -> Int? in
+        let number = state.withLock { state in
             observer.yield(state.value)
-            if state.isFinished { return nil }
-            state.next += 1
-            state.observers[state.next] = observer
-            return state.next
+            return state.observers.add(observer)
         }
         guard let number else {
             observer.finish()
             return stream
         }
-        observer.onTermination = { [weak self] _ in self?.remove(number) }
+        observer.onTermination = { [weak self] _ in _ = self?.state.withLock { $0.observers.remove(number) } }
         return stream
-    }
-
-    private func remove(_ number: Int) {
-        // What ends with it may call back, so it is released without the lock.
-        let observer = state.withLock { $0.observers.removeValue(forKey: number) }
-        _ = observer
     }
 
     /// Ends all streams.
     func finish() {
-        let observers = state.withLock { state in
-            state.isFinished = true
-            defer { state.observers = [:] }
-            return Array(state.observers.values)
-        }
-        for observer in observers { observer.finish() }
+        for observer in state.withLock({ $0.observers.finish() }) { observer.finish() }
     }
 }

@@ -51,13 +51,7 @@ final class TableBroadcast: Sendable {
         let signals: AsyncStream<Void>.Continuation
     }
 
-    private struct State {
-        var observers: [Int: Observer] = [:]
-        var next = 0
-        var isFinished = false
-    }
-
-    private let state = Protected(State())
+    private let observers = Protected(Observers<Observer>())
 
     /// No view shows what is in them, and one of them has the lease, which is renewed while nothing changes.
     private static let hidden: Set<String> = ["weir_meta", "weir_applying"]
@@ -65,8 +59,7 @@ final class TableBroadcast: Sendable {
     func send(_ tables: Set<String>) {
         let shown = tables.subtracting(Self.hidden)
         if shown.isEmpty { return }
-        let observers = state.withLock { Array($0.observers.values) }
-        for observer in observers {
+        for observer in observers.withLock({ $0.all }) {
             observer.tables.withLock { $0.formUnion(shown) }
             observer.signals.yield()
         }
@@ -75,33 +68,16 @@ final class TableBroadcast: Sendable {
     func sequence() -> WrittenTables {
         let (signals, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let observer = Observer(tables: Protected([]), signals: continuation)
-        let number = state.withLock { state -> Int? in
-            if state.isFinished { return nil }
-            state.next += 1
-            state.observers[state.next] = observer
-            return state.next
-        }
-        if let number {
-            continuation.onTermination = { [weak self] _ in self?.remove(number) }
+        if let number = observers.withLock({ $0.add(observer) }) {
+            continuation.onTermination = { [weak self] _ in _ = self?.observers.withLock { $0.remove(number) } }
         } else {
             continuation.finish()
         }
         return WrittenTables(tables: observer.tables, signals: signals)
     }
 
-    private func remove(_ number: Int) {
-        // What ends with it may call back, so it is released without the lock.
-        let observer = state.withLock { $0.observers.removeValue(forKey: number) }
-        _ = observer
-    }
-
     /// Ends all sequences.
     func finish() {
-        let observers = state.withLock { state in
-            state.isFinished = true
-            defer { state.observers = [:] }
-            return Array(state.observers.values)
-        }
-        for observer in observers { observer.signals.finish() }
+        for observer in observers.withLock({ $0.finish() }) { observer.signals.finish() }
     }
 }
