@@ -97,7 +97,7 @@ extension Weir {
             do {
                 let request = SyncRequest(knowledgeID: device, epoch: nil, limit: 1)
                 let response = try await server.send("POST", "v1/pull", body: request.json(), as: server.caller())
-                return try Self.read(response) { try SyncAnswer(json: $0) }
+                return try Self.answer(in: response)
             } catch let error as SyncError where error.kind == .unauthenticated && !renewed {
                 renewed = true
             }

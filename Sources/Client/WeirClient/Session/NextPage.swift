@@ -4,35 +4,38 @@
 /// drops it otherwise: where the app has written something, or the page before cannot be taken over as a whole.
 struct NextPage {
     private let request: [UInt8]
-    private let response: Task<TransportResponse, any Error>
+    /// Read as soon as it is there, beside the queue on which rows are written.
+    private let answer: Task<SyncAnswer, any Error>
 
     /// Asks for the page that follows an answer; `nil` if none does, or if it will be asked for with the next batch.
     init?(after answer: SyncAnswer, of request: SyncRequest, _ server: Server, _ caller: Server.Caller) {
         guard answer.hasMore, request.batch == nil, answer.resync.isEmpty else { return nil }
         let body = request.next(after: answer).json()
         self.request = body
-        response = Task { try await server.send("POST", "v1/pull", body: body, as: caller) }
+        self.answer = Task {
+            try Weir.answer(in: try await server.send("POST", "v1/pull", body: body, as: caller))
+        }
     }
 
-    /// Waits for the response.
+    /// Waits for the answer.
     ///
     /// - Returns: `nil` if it is that of another request than this.
-    func response(to request: SyncRequest) async throws -> TransportResponse? {
+    func answer(to request: SyncRequest) async throws -> SyncAnswer? {
         guard request.batch == nil, request.json() == self.request else {
             await end()
             return nil
         }
         return try await withTaskCancellationHandler {
-            try await response.value
+            try await answer.value
         } onCancel: {
-            response.cancel()
+            answer.cancel()
         }
     }
 
     /// Drops the response; a device has one request under way.
     func end() async {
-        response.cancel()
-        _ = await response.result
+        answer.cancel()
+        _ = await answer.result
     }
 }
 

@@ -131,9 +131,9 @@ extension Weir {
         if mayFreeze, caller.isVerified, request.batch == nil, exchange.isDrained { return true }
 
         let path = request.batch == nil ? "v1/pull" : "v1/sync"
-        let response: TransportResponse
+        var answer: SyncAnswer
         do {
-            response = try await respond(to: request, path, &exchange, server, caller)
+            answer = try await respond(to: request, path, &exchange, server, caller)
         } catch let error as SyncError where error.status == 413 && request.batch != nil && exchange.tooLarge < 3 {
             // The limits were lowered. A repeated batch may have been applied before.
             exchange.tooLarge += 1
@@ -146,7 +146,6 @@ extension Weir {
             exchange.isDrained = false
             return false
         }
-        var answer = try Self.read(response) { try SyncAnswer(json: $0) }
         guard answer.syncID == (try record.account?.syncID) else {
             throw SyncError(.otherAccount, "the token is of \(answer.syncID), and the file of another account")
         }
@@ -174,14 +173,18 @@ extension Weir {
         return false
     }
 
-    /// The response to a request, which may have been sent before.
+    /// The answer to a request, which may have been sent before.
     private func respond(
         to request: SyncRequest, _ path: String, _ exchange: inout Exchange, _ server: Server, _ caller: Server.Caller
-    ) async throws -> TransportResponse {
+    ) async throws -> SyncAnswer {
         let next = exchange.next
         exchange.next = nil
-        if let next, let response = try await keepingLease({ try await next.response(to: request) }) { return response }
-        return try await send("POST", path, body: request.json(), to: server, as: caller)
+        if let next, let answer = try await keepingLease({ try await next.answer(to: request) }) { return answer }
+        return try Self.answer(in: try await send("POST", path, body: request.json(), to: server, as: caller))
+    }
+
+    static func answer(in response: TransportResponse) throws -> SyncAnswer {
+        try read(response) { try SyncAnswer(json: $0) }
     }
 
     /// Whether a failure is that of sending a batch, which pulling need not wait for: of a device that may only read, of a server that has
