@@ -187,6 +187,8 @@ import WeirClient
         await weir.finishResolving()
         #expect(asked.withLock { $0 } == ["theirs", "newer"])
         try await expect(device, server, ["a newer n", "b B n"])
+        // The resolver holds it.
+        await weir.close()
     }
 
     @Test func whatWasKeptBeforeIsDecidedWhenAResolverIsSet() async throws {
