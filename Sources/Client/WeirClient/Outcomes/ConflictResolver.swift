@@ -61,7 +61,7 @@ extension Weir {
     ///
     /// Resolvers are the app's code, so they are set at each start. They are asked when conflicts have been recorded, outside of
     /// transactions and sessions; the decision is carried out as by ``resolve(_:_:)``, and sent with the next session. Another process
-    /// that has none leaves conflicts to this one.
+    /// that has none leaves conflicts to this one. What a resolver holds is kept until ``close()``.
     ///
     /// - Parameters:
     ///   - resolver: `nil` leaves them to the user.
