@@ -213,7 +213,10 @@ final class ChaosDevice: @unchecked Sendable {
         do {
             return try Answer(response.body)
         } catch {
-            run.found(Finding(kind: .wrongOutcome, text: "\(owner)/\(name): an answer is not JSON: \(response.text)"))
+            // Whole in the events: what is wrong may be anywhere in it.
+            run.events.record("\(owner)/\(name): not JSON: \(String(decoding: response.body, as: UTF8.self))")
+            let text = "an answer of \(response.body.count) bytes is not JSON (\(error)): \(response.text)"
+            run.found(Finding(kind: .wrongOutcome, text: "\(owner)/\(name): \(text)"))
             return nil
         }
     }
