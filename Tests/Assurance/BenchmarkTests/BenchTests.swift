@@ -59,7 +59,10 @@ import Testing
         "apply": ["uuid", "integer"].flatMap { key in
             ["new", "again"].flatMap { ["\($0)_rows_per_second_\(key)", "\($0)_ratio_\(key)"] }
         },
-        "first-sync": ["rows_per_second_growing_ids", "rows_per_second_random_ids"],
+        "first-sync": [
+            "rows_per_second_growing_ids", "raw_ratio_growing_ids", "rows_per_second_random_ids",
+            "raw_ratio_random_ids",
+        ],
         "soak": [
             "memory_highest", "memory_first", "memory_last", "memory_slope", "pairs", "changes_per_second",
         ],

@@ -153,16 +153,7 @@ struct ClientApply: Figure {
         let connection = try Connection(path: path, access: .readWriteCreate(WriteOptions(synchronous: .normal)))
         let seconds = try passes.map { pass in
             try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            let start = SystemCall.nanoseconds()
-            for first in stride(from: 0, to: pass.rows.count, by: Applying.slice) {
-                try connection.transaction(.immediate) {
-                    var statement = try connection.prepare(upsert)
-                    for row in pass.rows[first..<min(first + Applying.slice, pass.rows.count)] {
-                        try write(row, with: &statement)
-                    }
-                }
-            }
-            return SystemCall.seconds(since: start)
+            return try PreparedUpserts.seconds(upsert, pass.rows, on: connection, write)
         }
         try connection.close()
         return seconds

@@ -1,5 +1,6 @@
 import Foundation
 import LoadTools
+import SQLite
 import WeirClient
 
 /// How fast a new device of the client library has all rows of its account in the app's table.
@@ -68,26 +69,40 @@ struct ClientFirstSync: Figure {
         return (seconds, Int(try synced.integer("SELECT count(*) FROM note") ?? 0))
     }
 
-    /// The baseline: how long it takes to write the same rows, in the order in which they came, with one prepared upsert and without a server.
+    /// The baseline: the seconds in which one prepared upsert writes the same rows in the order in which they came, without a server.
     private func rawTime(of synced: String, to path: String) throws -> Double {
         let source = try Database(path: synced)
         let rows = try source.map("SELECT id, list, title, body, done, position, due FROM note ORDER BY rowid") { row in
-            (0..<7).map { row.value(at: $0) }
+            let texts = [0, 1, 2, 3, 6].map { row.isNull(at: $0) ? nil : row.string(at: $0) }
+            guard case .real(let position) = row.value(at: 5) else {
+                preconditionFailure("the column is REAL NOT NULL")
+            }
+            return (texts: texts, done: row.integer(at: 4), position: position)
         }
         source.close()
         let app = try Database(path: path)
-        defer { app.close() }
         try app.execute(Self.table)
+        app.close()
+        // Commits wait for the disk as those of a connection with SQLite's defaults.
+        let connection = try Connection(path: path, access: .readWriteCreate(WriteOptions(synchronous: .full)))
         let upsert = """
-            INSERT INTO note VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO UPDATE SET list = excluded.list,
-            title = excluded.title, body = excluded.body, done = excluded.done, position = excluded.position, due = excluded.due
+            INSERT INTO note (id, list, title, body, due, done, position) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            ON CONFLICT (id) DO UPDATE SET list = excluded.list, title = excluded.title, body = excluded.body,
+            due = excluded.due, done = excluded.done, position = excluded.position
             """
-        let start = SystemCall.nanoseconds()
-        for first in stride(from: 0, to: rows.count, by: Applying.slice) {
-            try app.transaction {
-                for row in rows[first..<min(first + Applying.slice, rows.count)] { try app.run(upsert, row) }
+        let seconds = try PreparedUpserts.seconds(upsert, rows, on: connection) { row, statement in
+            for (index, text) in row.texts.enumerated() {
+                if let text {
+                    try statement.bind(text: text, at: index + 1)
+                } else {
+                    try statement.bindNull(at: index + 1)
+                }
             }
+            try statement.bind(integer: row.done, at: 6)
+            try statement.bind(double: row.position, at: 7)
+            try statement.run()
         }
-        return SystemCall.seconds(since: start)
+        try connection.close()
+        return seconds
     }
 }
