@@ -13,8 +13,9 @@ package enum ProcessStart {
 
     /// Starts a process, after others have started.
     ///
+    /// - Parameter withOutput: whether its standard output comes with its standard error.
     /// - Returns: its standard error, which ends with the process, since no other process inherits the pipe.
-    package static func runWithErrors(_ process: Process) throws -> FileHandle {
+    package static func runWithErrors(_ process: Process, withOutput: Bool = false) throws -> FileHandle {
         lock.lock()
         defer { lock.unlock() }
         var ends: [Int32] = [0, 0]
@@ -23,6 +24,7 @@ package enum ProcessStart {
         let errors = FileHandle(fileDescriptor: ends[0], closeOnDealloc: true)
         let writing = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
         process.standardError = writing
+        if withOutput { process.standardOutput = writing }
         try process.run()
         try writing.close()
         return errors

@@ -17,15 +17,12 @@ package final class WatchedProgram: Sendable {
         process.arguments = arguments
         process.currentDirectoryURL = URL(filePath: folder.path)
         process.environment = TestedProgram.environment.merging(environment) { $1 }
-        let pipe = Pipe()
-        (process.standardOutput, process.standardError) = (pipe, pipe)
         let (ended, continuation) = AsyncStream.makeStream(of: Int32.self)
         process.terminationHandler = { process in
             continuation.yield(process.terminationStatus)
             continuation.finish()
         }
-        try ProcessStart.run(process)
-        output = pipe.fileHandleForReading
+        output = try ProcessStart.runWithErrors(process, withOutput: true)
         self.process = process
         self.ended = ended
     }
