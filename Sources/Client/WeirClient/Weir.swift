@@ -26,7 +26,7 @@ public actor Weir {
     nonisolated let statuses = Broadcast(SyncStatus())
     /// Counts changes of the file's tables, for queries that are observed.
     nonisolated let changes = Broadcast(0)
-    /// Who is told of the tables that Weir writes.
+    /// Observers of the tables that Weir writes.
     nonisolated let writes = TableBroadcast()
     var attachment: Attachment?
     /// The session that is under way, which is the only one.

@@ -39,7 +39,7 @@ struct AppDatabase: Sendable {
         return migrator
     }
 
-    /// Tells GRDB's observations what Weir has written, in a task that runs as long as the app.
+    /// Notifies GRDB's observations of what Weir has written, in a task that runs as long as the app.
     func notifyObservations() async throws {
         for await tables in weir.writtenTables {
             try await pool.write { db in

@@ -9,7 +9,7 @@ package final class Database {
     /// Compiled statements, by their text.
     private var statements: [String: Statement] = [:]
     /// Which tables are written.
-    private var record: WriteRecord?
+    private let record = WriteRecord()
 
     /// How long a statement waits for another connection's lock.
     private static let busyTimeoutMilliseconds: Int32 = 5000
@@ -34,7 +34,7 @@ package final class Database {
             try execute("PRAGMA cache_size = -8000")
             // SQLite opens lazily: this reads the file.
             try run("SELECT count(*) FROM sqlite_schema")
-            record = WriteRecord(handle)
+            record.begin(with: handle)
         } catch {
             close()
             throw error
@@ -62,10 +62,8 @@ package final class Database {
     /// Runs all statements of a text, which are not cached.
     package func execute(_ script: String) throws {
         let code = sqlite3_exec(handle, script, nil, nil, nil)
-        if let record {
-            record.add(record.takeCompiled())
-            if !isInTransaction { record.commit() }
-        }
+        record.add(record.takeCompiled())
+        if !isInTransaction { record.commit() }
         if code != SQLITE_OK { throw failure(code, sql: script) }
     }
 
@@ -126,10 +124,10 @@ package final class Database {
         do {
             let result = try body()
             try run("COMMIT")
-            record?.commit()
+            record.commit()
             return result
         } catch {
-            record?.rollBack()
+            record.rollBack()
             // Some errors, such as a full disk, have rolled back already.
             if isInTransaction { try run("ROLLBACK") }
             throw error
@@ -137,7 +135,7 @@ package final class Database {
     }
 
     /// Passes the tables that each transaction has written, once it is committed, to a closure.
-    func onCommit(_ body: @escaping (Set<String>) -> Void) { record?.committed = body }
+    func onCommit(_ body: @escaping (Set<String>) -> Void) { record.committed = body }
 
     /// How many pages a write-ahead log may have until a commit of this connection moves them into the file.
     package enum CheckpointDistance: Int {

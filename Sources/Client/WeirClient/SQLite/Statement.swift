@@ -6,17 +6,17 @@ final class Statement {
     private let sql: String
     /// Whether its rows are being read.
     private(set) var isRunning = false
-    private let record: WriteRecord?
+    private let record: WriteRecord
     /// The tables that it writes.
     private var tables: Set<String>
     /// The last transaction in which that was recorded.
     private var recordedIn: Int?
 
-    init(_ handle: OpaquePointer, sql: String, _ record: WriteRecord?) {
+    init(_ handle: OpaquePointer, sql: String, _ record: WriteRecord) {
         self.handle = handle
         self.sql = sql
         self.record = record
-        tables = record?.takeCompiled() ?? []
+        tables = record.takeCompiled()
     }
 
     deinit { finalize() }
@@ -45,7 +45,7 @@ final class Statement {
             // Both return the error of the last step, which was thrown.
             sqlite3_reset(handle)
             sqlite3_clear_bindings(handle)
-            if let record { recordWrites(in: record) }
+            recordWrites()
         }
         for (index, value) in values.enumerated() {
             let code = Self.bind(value, to: handle, at: Int32(index + 1))
@@ -60,7 +60,7 @@ final class Statement {
         }
     }
 
-    private func recordWrites(in record: WriteRecord) {
+    private func recordWrites() {
         // SQLite has compiled it again where the schema had changed, and what a virtual table runs.
         let compiled = record.takeCompiled()
         if !compiled.isSubset(of: tables) {
@@ -68,8 +68,10 @@ final class Statement {
             recordedIn = nil
         }
         if tables.isEmpty { return }
-        if recordedIn != record.transaction { record.add(tables) }
-        recordedIn = record.transaction
+        if recordedIn != record.transaction {
+            record.add(tables)
+            recordedIn = record.transaction
+        }
         if sqlite3_get_autocommit(sqlite3_db_handle(handle)) != 0 { record.commit() }
     }
 

@@ -14,15 +14,13 @@ final class WriteRecord {
     /// Is passed the tables of each transaction that was committed and has written.
     var committed: (Set<String>) -> Void = { _ in }
 
-    /// - Parameter connection: one that this outlives.
-    init(_ connection: OpaquePointer?) {
+    /// Records what a connection compiles from now on, which this must outlive.
+    func begin(with connection: OpaquePointer?) {
         sqlite3_set_authorizer(
             connection,
             { context, action, name, _, database, _ in
-                guard [SQLITE_INSERT, SQLITE_UPDATE, SQLITE_DELETE].contains(action), let context, let name,
-                    let database,
-                    String(cString: database) == "main"
-                else { return SQLITE_OK }
+                guard [SQLITE_INSERT, SQLITE_UPDATE, SQLITE_DELETE].contains(action) else { return SQLITE_OK }
+                guard let context, let name, let database, String(cString: database) == "main" else { return SQLITE_OK }
                 let record = Unmanaged<WriteRecord>.fromOpaque(context).takeUnretainedValue()
                 let table = String(cString: name)
                 if !table.hasPrefix("sqlite_") { record.compiled.insert(table) }

@@ -17,7 +17,7 @@ struct Observers<Observer: Sendable>: Sendable {
     /// - Returns: the observer, which is released without the lock: what ends with it may call back.
     mutating func remove(_ number: Int) -> Observer? { known.removeValue(forKey: number) }
 
-    /// - Returns: those that are to be told of the end.
+    /// - Returns: those whose observation ends.
     mutating func finish() -> [Observer] {
         isFinished = true
         defer { known = [:] }

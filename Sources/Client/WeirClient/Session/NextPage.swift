@@ -4,7 +4,7 @@
 /// drops it otherwise: where the app has written something, or the page before cannot be taken over as a whole.
 struct NextPage {
     private let request: [UInt8]
-    /// Read as soon as it is there, beside the queue on which rows are written.
+    /// Parsed as soon as it is there, beside the queue on which rows are written.
     private let answer: Task<SyncAnswer, any Error>
 
     /// Asks for the page that follows an answer; `nil` if none does, or if it will be asked for with the next batch.

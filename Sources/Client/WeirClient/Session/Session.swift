@@ -183,6 +183,7 @@ extension Weir {
         return try Self.answer(in: try await send("POST", path, body: request.json(), to: server, as: caller))
     }
 
+    /// Parses the answer in a response's body.
     static func answer(in response: TransportResponse) throws -> SyncAnswer {
         try read(response) { try SyncAnswer(json: $0) }
     }

@@ -44,7 +44,7 @@ extension Weir {
     public nonisolated var writtenTables: WrittenTables { writes.sequence() }
 }
 
-/// Who is told of the tables that are written; each has a set of those that it has not taken.
+/// Observers of the tables that are written; each has a set of those that it has not taken.
 final class TableBroadcast: Sendable {
     private struct Observer {
         let tables: Protected<Set<String>>

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import WeirClient
 
-/// What other libraries' observations are told.
+/// The tables that `writtenTables` names, for observations of other libraries.
 @Suite struct WrittenTablesTests {
     private static func device() async throws -> Device {
         try await Device(
