@@ -4,18 +4,15 @@ import Testing
 
 /// The package of docs/client.md, as a new user builds and runs it.
 @Suite(.timeLimit(.minutes(10))) struct ExampleTests {
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
     private let folder: TestFolder
 
     init() throws { folder = try TestFolder() }
 
     /// A build takes half a minute and is kept, but not its plan, which would lack the files that Weir has gained since.
     private func build() async throws -> String {
-        let scratch = Self.root.appending(path: ".build-example").path
+        let scratch = ClientGuide.root.appending(path: ".build-example").path
         let options = [
-            "--package-path", Self.root.appending(path: "docs/client/example").path, "--scratch-path", scratch,
+            "--package-path", ClientGuide.root.appending(path: "docs/client/example").path, "--scratch-path", scratch,
             "--disable-build-manifest-caching",
         ]
         let run = try await CommandRun.tool(["swift", "build"] + options, in: folder)
@@ -26,7 +23,7 @@ import Testing
     @Test func theExampleSyncsTwoDevices() async throws {
         let program = try await build()
         let weir = try await WeirProcess.start(
-            schema: Self.root.appending(path: "deploy/schema.yaml").path, in: folder)
+            schema: ClientGuide.root.appending(path: "deploy/schema.yaml").path, in: folder)
         func contacts(_ device: String, _ words: String...) async throws -> [String] {
             let server = "CONTACTS_SERVER=http://127.0.0.1:\(weir.port)"
             let run = try await CommandRun.tool(["env", server, program, "\(device).sqlite"] + words, in: folder)
@@ -58,20 +55,9 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
-    /// The document shows the example's own lines.
     @Test func theDocumentShowsTheExample() throws {
-        let document = try String(contentsOf: Self.root.appending(path: "docs/client.md"), encoding: .utf8)
-        let sources = try ["Contacts.swift", "AppDatabase.swift"].map {
-            try String(
-                contentsOf: Self.root.appending(path: "docs/client/example/Sources/contacts/\($0)"), encoding: .utf8)
-        }.joined()
-        let known = Set(sources.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) })
-        let blocks = document.components(separatedBy: "```swift\n// contacts\n").dropFirst()
-        #expect(blocks.count >= 2)
-        for block in blocks {
-            for line in (block.components(separatedBy: "```").first ?? "").split(separator: "\n") {
-                #expect(known.contains(line.trimmingCharacters(in: .whitespaces)))
-            }
-        }
+        let sources = "docs/client/example/Sources/contacts/"
+        try ClientGuide.expectLines(
+            ofBlocks: "contacts", in: [sources + "Contacts.swift", sources + "AppDatabase.swift"], least: 2)
     }
 }
