@@ -119,6 +119,16 @@ package final class KafkaClient: @unchecked Sendable {
         await thread.run { destroy() }
     }
 
+    /// Lets later calls fail, and destroys nothing: librdkafka's threads continue until the process ends.
+    ///
+    /// For a client that librdkafka cannot destroy.
+    package func abandon() {
+        state.withLock { state in
+            precondition(!state.isClosing, "a Kafka client is closed only once")
+            state.isClosing = true
+        }
+    }
+
     private func destroy() {
         let topics = state.withLock { state in
             defer { state.topics = [:] }

@@ -5,6 +5,7 @@ import Foundation
 import Fuzzing
 import Kafka
 import KafkaChangeLog
+import MockKafka
 import Synchronization
 import Testing
 import ThreadExecutor
@@ -273,6 +274,23 @@ struct NamedMemberTests {
             try await harness.remove()
         }
     }
+}
+
+/// A client that ends between its join and its first assignment, where librdkafka before 2.3 aborts the process.
+@Suite(.timeLimit(.minutes(5)))
+struct FirstAssignmentTests {
+    @Test func aMemberThatFailsBeforeItsFirstAssignmentEnds() async throws {
+        let mock = MockCluster()
+        let harness = KafkaLogHarness(mock: mock)
+        let log = try await harness.open(LogSettings())
+        mock.failRequests(Self.syncGroup, codes: [MockCluster.fencedInstance])
+        let member = try await log.join(group: "g", topic: .changes)
+        await #expect(throws: ChangeLogError.self) { try await member.run { _ in } }
+        try await harness.close(log)
+    }
+
+    /// Kafka's API key of the request for an assignment.
+    private static let syncGroup: Int16 = 14
 }
 
 /// Counts workers, and lets tests wait for a number of them.

@@ -109,6 +109,7 @@ extension MockCluster {
     package static let notEnoughReplicas = RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS.rawValue
     package static let requestTimedOut = RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT.rawValue
     package static let topicForbidden = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED.rawValue
+    package static let fencedInstance = RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID.rawValue
     package static let offsetOutOfRange = RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE.rawValue
 }
 

@@ -56,6 +56,10 @@ final class GroupSession: Sendable {
         var commits: [Commit] = []
         var releases: [HeldPartition] = []
         var isLeaving = false
+        /// Whether the client had an id in its group when it began to leave, or failed.
+        var hasJoined = false
+        /// Whether the group has given the client an assignment, which may be empty.
+        var wasAssigned = false
         /// The error of commits after the thread has ended.
         var end: ChangeLogError?
     }
@@ -138,6 +142,13 @@ final class GroupSession: Sendable {
     /// Closes the client, or abandons it after the limit: if the topic of a member was deleted, librdkafka 2.0 waits forever for
     /// its own threads.
     private func closeClient() async {
+        guard !mayNotClose else {
+            client.abandon()
+            await thread.close()
+            return dependencies.logger.warning(
+                "A Kafka client that joined its group and got no assignment is abandoned",
+                [.topic: .string(topic.rawValue)])
+        }
         let (outcome, continuation) = AsyncStream.makeStream(of: Bool.self)
         Task { [client, thread] in
             await client.close(on: thread)
@@ -155,6 +166,16 @@ final class GroupSession: Sendable {
             dependencies.logger.warning(
                 "A Kafka client does not close and is abandoned", [.topic: .string(topic.rawValue)])
         }
+    }
+
+    /// Between a member's join and its first assignment, where closing the client aborts the process with librdkafka before 2.3.
+    private var mayNotClose: Bool {
+        KafkaClient.libraryVersion < (2, 3, 0) && state.withLock { $0.hasJoined && !$0.wasAssigned }
+    }
+
+    private func noteWhetherJoined() {
+        let isMember = client.isMember
+        state.withLock { if isMember { $0.hasJoined = true } }
     }
 
     private func partition(_ held: HeldPartition) -> TopicPartition { TopicPartition(topic, held.partition) }
@@ -195,6 +216,7 @@ final class GroupSession: Sendable {
             }
             try leaveGroup(&pending)
         } catch {
+            noteWhetherJoined()
             let cause = explained(error)
             pending.commits.fail(where: { _ in true }, with: { _ in cause })
             // The workers, which are stopped now, may still commit.
@@ -232,6 +254,7 @@ final class GroupSession: Sendable {
             switch event.rebalance() {
             case .assigned(let positions):
                 pending.expectsAssignment = false
+                state.withLock { $0.wasAssigned = true }
                 try client.accept(positions)
                 let held = hold(positions)
                 if !held.isEmpty { changed(.assigned(held)) }
@@ -346,6 +369,8 @@ final class GroupSession: Sendable {
     private func leaveGroup(_ pending: inout Pending) throws(KafkaError) {
         let deadline = ContinuousClock.now + .seconds(5)
         if !pending.revoked.isEmpty { try releaseNow(Array(pending.revoked), &pending) }
+        noteWhetherJoined()
+        if mayNotClose { pending.expectsAssignment = true }
         while pending.expectsAssignment, ContinuousClock.now < deadline {
             if let event = try client.poll(milliseconds: 1000) { try handleWhileLeaving(event, &pending) }
         }
@@ -369,6 +394,7 @@ final class GroupSession: Sendable {
         switch event.rebalance() {
         case .assigned(let positions):
             pending.expectsAssignment = false
+            state.withLock { $0.wasAssigned = true }
             try client.accept(positions)
         case .revoked(let positions): try client.release(positions)
         case .failed(let error): throw error

@@ -66,7 +66,15 @@ final class ClusterMember: Sendable {
     func stop() async {
         if role.takesRequests { cluster.gateways.remove(port) }
         let process = process
-        #expect(await process.stop() == 0, "\(role): \(process.log.suffix(5).joined(separator: "\n"))")
+        #expect(await process.stop() == 0, "\(role): \(Self.ending(of: process.log).joined(separator: "\n"))")
+    }
+
+    /// The report of a crash, or the last lines.
+    private static func ending(of log: [String]) -> ArraySlice<String> {
+        let crash = log.firstIndex { line in
+            ["Fatal error", "Assertion", "Program crashed"].contains { line.contains($0) }
+        }
+        return crash.map { log[$0...].prefix(60) } ?? log.suffix(5)
     }
 }
 
