@@ -27,7 +27,7 @@ package final class ManualClock: Clock {
         var next = 0
         var sleepers: [Int: Sleeper] = [:]
         var cancelled: Set<Int> = []
-        var waiters: [Waiter] = []
+        var waiters: [Int: Waiter] = [:]
 
         func satisfies(_ waiter: Waiter) -> Bool { waiter.isMet(sleepers.values.map(\.deadline)) }
     }
@@ -79,10 +79,28 @@ package final class ManualClock: Clock {
     /// Waits until a task sleeps for exactly this duration from now.
     package func sleeper(for duration: Duration) async { await sleeper(until: now.offset + duration) }
 
+    /// Returns early if the test is cancelled, which its time limit does.
     private func wait(_ isMet: @escaping @Sendable ([Instant]) -> Bool) async {
-        await withCheckedContinuation { continuation in
-            state.withLock { $0.waiters.append(Waiter(isMet: isMet, continuation: continuation)) }
-            wakeWaiters()
+        let id = state.withLock { state in
+            state.next += 1
+            return state.next
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isCancelled = state.withLock { state in
+                    if state.cancelled.remove(id) != nil { return true }
+                    state.waiters[id] = Waiter(isMet: isMet, continuation: continuation)
+                    return false
+                }
+                if isCancelled { continuation.resume() } else { wakeWaiters() }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state in
+                let waiter = state.waiters.removeValue(forKey: id)
+                if waiter == nil { state.cancelled.insert(id) }
+                return waiter
+            }
+            waiter?.continuation.resume()
         }
     }
 
@@ -99,9 +117,9 @@ package final class ManualClock: Clock {
 
     private func wakeWaiters() {
         let ready = state.withLock { state in
-            let ready = state.waiters.filter(state.satisfies)
-            state.waiters = state.waiters.filter { !state.satisfies($0) }
-            return ready
+            let ready = state.waiters.filter { state.satisfies($0.value) }
+            for id in ready.keys { state.waiters[id] = nil }
+            return ready.values
         }
         for waiter in ready { waiter.continuation.resume() }
     }
