@@ -54,7 +54,8 @@ import Testing
             "rows_per_second", "raw_copy_per_second", "ratio_to_raw_copy", "server_cpu_per_row", "server_memory",
         ],
         "capture": ["uuid", "uuid_temp_store_memory", "integer"].flatMap { key in
-            ["insert_ratio", "update_ratio", "commit_ratio", "folded_per_second"].map { "\($0)_\(key)" }
+            ["insert_ratio", "insert_trigger_ratio", "update_ratio", "commit_ratio", "folded_per_second"]
+                .map { "\($0)_\(key)" }
         },
         "apply": ["uuid", "integer"].flatMap { key in
             ["new", "again"].flatMap { ["\($0)_rows_per_second_\(key)", "\($0)_ratio_\(key)"] }

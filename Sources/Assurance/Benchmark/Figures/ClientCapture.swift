@@ -12,24 +12,27 @@ struct ClientCapture: Figure {
         var measures: [Measure] = []
         var pending = 0
         for key in Key.allCases {
-            var ratios = (insert: [Double](), update: [Double](), commit: [Double]())
+            var ratios = (insert: [Double](), update: [Double](), commit: [Double](), trigger: [Double]())
             var folding: [Double] = []
             // The first repetition warms up.
             for number in 0...bench.scale.repetitions {
                 // An empty file is an empty database.
                 let file = "capture-\(key)-\(number)"
-                let plain = try Self.times(
-                    try bench.folder.write("", to: file + "-plain"), key, isSynced: false, rows: rows, commits: commits)
-                let synced = try Self.times(
-                    try bench.folder.write("", to: file + "-synced"), key, isSynced: true, rows: rows, commits: commits)
+                func times(_ capture: Capture) throws -> Times {
+                    let path = try bench.folder.write("", to: "\(file)-\(capture)")
+                    return try Self.times(path, key, capture, rows: rows, commits: commits)
+                }
+                let (plain, trigger, synced) = (try times(.none), try times(.trigger), try times(.weir))
                 pending += synced.pending
                 ratios.insert.append(synced.insert / plain.insert)
                 ratios.update.append(synced.update / plain.update)
                 ratios.commit.append(synced.commit / plain.commit)
+                ratios.trigger.append(trigger.insert / plain.insert)
                 folding.append(Double(2 * rows + commits) / synced.fold)
             }
             measures += [
                 Measure("insert_ratio_\(key.rawValue)", Samples(ratios.insert.dropFirst()), "", target: .atMost(2)),
+                Measure("insert_trigger_ratio_\(key.rawValue)", Samples(ratios.trigger.dropFirst()), ""),
                 Measure("update_ratio_\(key.rawValue)", Samples(ratios.update.dropFirst()), "", target: .atMost(7)),
                 Measure("commit_ratio_\(key.rawValue)", Samples(ratios.commit.dropFirst()), "", target: .atMost(2)),
                 Measure("folded_per_second_\(key.rawValue)", Samples(folding.dropFirst()), "/s"),
@@ -62,6 +65,13 @@ struct ClientCapture: Figure {
         }
     }
 
+    private enum Capture {
+        case none
+        /// One trigger that appends a row to another table: the least that any capture by triggers costs.
+        case trigger
+        case weir
+    }
+
     private struct Times {
         /// Seconds.
         var insert = 0.0
@@ -72,7 +82,7 @@ struct ClientCapture: Figure {
     }
 
     private static func times(
-        _ path: String, _ key: Key, isSynced: Bool, rows: Int, commits: Int
+        _ path: String, _ key: Key, _ capture: Capture, rows: Int, commits: Int
     ) throws -> Times {
         let app = try Database(path: path)
         defer { app.close() }
@@ -86,7 +96,14 @@ struct ClientCapture: Figure {
                 created TEXT, updated TEXT);
             CREATE INDEX item_list ON item (list);
             """)
-        let file = isSynced ? try ClientFile(path: path, tables: ["item"]) : nil
+        if capture == .trigger {
+            try app.execute(
+                """
+                CREATE TABLE log (seq INTEGER PRIMARY KEY, id);
+                CREATE TRIGGER item_log AFTER INSERT ON item BEGIN INSERT INTO log (id) VALUES (NEW.id); END;
+                """)
+        }
+        let file = capture == .weir ? try ClientFile(path: path, tables: ["item"]) : nil
         defer { file?.database.close() }
         func seconds(_ body: () throws -> Void) throws -> Double {
             try app.run("PRAGMA wal_checkpoint(TRUNCATE)")
