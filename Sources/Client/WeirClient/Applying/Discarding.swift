@@ -61,6 +61,7 @@ struct Discarding {
             SELECT coalesce((SELECT NOT deleted FROM \(table.sent) WHERE id = ?1),
                 (SELECT NOT deleted FROM \(table.state) WHERE id = ?1), 0)
             """, [key])
+        if exists != .integer(1) { try RowOwners.forget(key, ofTable: table.number, in: database) }
         let others = (edit ?? []).filter { edited in !first.contains { $0.column.number == edited.column.number } }
         return DiscardedRow(
             key: key, image: others + first, isEdited: edit != nil, exists: edit == nil || exists == .integer(1))

@@ -1,11 +1,18 @@
+import JSONText
+
 /// What happens to all rows of an owner: those of one that is no longer granted are removed, and edits of them kept aside; of one whose
-/// history begins again, the versions are forgotten.
+/// history begins again, the versions are forgotten, and then those that have not come again are removed if they may only be read.
 ///
 /// It is done in slices. A process that is killed in between receives the same answer again, since the vector still names the owner.
 struct OwnerRows {
     enum End {
         case revoked
         case resync
+        /// Of rows that the new history does not have.
+        case absence
+
+        /// The code of edits that are kept aside.
+        fileprivate var code: String { self == .absence ? "deleted" : "revoked" }
     }
 
     let applying: Applying
@@ -39,13 +46,16 @@ struct OwnerRows {
             // That of a table which is no longer listed has not been folded.
             if let table, last == nil { try LogFolding(table: table).foldInSlices(in: database) }
             // Read before the transaction: rows of this table are written by sessions alone.
+            let state = "SELECT id FROM \(CapturedTable.state(number)) WHERE owner IS ?1"
             let keys = try database.map(
-                """
-                SELECT id FROM (SELECT id FROM \(CapturedTable.state(number)) WHERE owner IS ?1
-                UNION SELECT id FROM weir_owner AS o WHERE tbl = \(number) AND sync_id IS ?1
-                AND NOT EXISTS (SELECT 1 FROM \(CapturedTable.state(number)) AS r WHERE r.id = o.id))
-                \(last == nil ? "" : "WHERE id > ?2") ORDER BY id LIMIT \(applying.slice)
-                """, [recordedOwner] + (last.map { [$0] } ?? [])
+                end == .absence
+                    ? "\(state) AND time_stamp = 0 ORDER BY id LIMIT \(applying.slice)"
+                    : """
+                    SELECT id FROM (\(state)
+                    UNION SELECT id FROM weir_owner AS o WHERE tbl = \(number) AND sync_id IS ?1
+                    AND NOT EXISTS (SELECT 1 FROM \(CapturedTable.state(number)) AS r WHERE r.id = o.id))
+                    \(last == nil ? "" : "WHERE id > ?2") ORDER BY id LIMIT \(applying.slice)
+                    """, [recordedOwner] + (end == .absence ? [] : last.map { [$0] } ?? [])
             ) { $0.value(at: 0) }
             last = keys.last
             if keys.isEmpty {
@@ -57,9 +67,9 @@ struct OwnerRows {
                 try file.fold()
                 switch end {
                 case .resync: for key in keys { try forget(key, number) }
-                case .revoked:
+                case .revoked, .absence:
                     // If the owner is granted again before the last slice, all its rows come again.
-                    try Vector(database: database).forget(owner)
+                    if end == .revoked { try Vector(database: database).forget(owner) }
                     for key in keys {
                         if let table { try remove(key, table) }
                         try database.run("DELETE FROM \(CapturedTable.state(number)) WHERE id = ?1", [key])
@@ -69,7 +79,7 @@ struct OwnerRows {
             }
             return true
         }
-        return try dropParked()
+        return try end == .absence ? false : dropParked()
     }
 
     /// Rows that the app has added to those of the owner, and that were not sent, are the owner's, too.
@@ -119,26 +129,96 @@ struct OwnerRows {
                     Array(#"{"values":"#.utf8) + (whole ?? Array("{}".utf8)) + Array("}".utf8), error.reason
                 )
             }
-            var new = KeptEdits.New(
-                table: table.number, key: key, code: "revoked", message: message, change: json[...])
-            new.whole = whole
-            let kept = try KeptEdits(database: database).keep(new)
-            try TrackedOutcomes(database: database).complete(
-                table.number, key, isSent: false, TrackedOutcomes.Result(status: .refused, code: "revoked", kept: kept))
+            try keep(key, table, json, message, whole: whole)
         }
+        try keepHeld(key, table)
         try database.run("DELETE FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))", [key])
         try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
         if file.isParent(table) { try OrphanRows.recordRemoval(of: key, from: table, in: database) }
     }
 }
 
-extension Applying {
-    /// Forgets rows of other owners that have not come again.
-    func forgetAbsentRows() throws {
-        for (number, _) in try CapturedTable.registered(in: database) {
-            try database.transaction {
-                _ = try database.run("DELETE FROM \(CapturedTable.state(number)) WHERE time_stamp = 0")
+extension OwnerRows {
+    private func keep(
+        _ key: SQLValue, _ table: CapturedTable, _ change: [UInt8], _ message: String = "", whole: [UInt8]?
+    ) throws {
+        var new = KeptEdits.New(table: table.number, key: key, code: end.code, message: message, change: change[...])
+        new.whole = whole
+        let kept = try KeptEdits(database: database).keep(new)
+        try TrackedOutcomes(database: database).complete(
+            table.number, key, isSent: false, TrackedOutcomes.Result(status: .refused, code: end.code, kept: kept))
+    }
+
+    /// Keeps the values that wait for columns of the server, which no edit has.
+    private func keepHeld(_ key: SQLValue, _ table: CapturedTable) throws {
+        let held = HeldColumns(database: database, table: table)
+        let columns = try held.values(of: key).map(\.column)
+        guard !columns.isEmpty else { return }
+        try held.remove(key)
+        let names = columns.map { quoted($0.name) }.joined(separator: ", ")
+        let values = try database.map(
+            "SELECT \(names) FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))", [key]
+        ) { row in columns.indices.map { row.value(at: $0) } }.first
+        guard let values, let id = table.definition.keyKind.id(of: key) else { return }
+        var json = JSONWriter()
+        try json.object { json in
+            json.member("table", table.name)
+            json.name("id")
+            json.value(id.span)
+            json.member("syncId", owner)
+            json.name("values")
+            try json.object { json in
+                for (column, value) in zip(columns, values) {
+                    var text = JSONWriter()
+                    do { try WireValue.write(value, as: .holding(value), to: &text) } catch is WireValue.Unsendable {
+                        continue
+                    }
+                    json.name(column.name)
+                    json.raw(text.take())
+                }
             }
+        }
+        try keep(key, table, json.take(), whole: nil)
+    }
+}
+
+extension Applying {
+    /// The owners of whose rows some have not come again, and may only be read.
+    func ownersOfAbsentRows() throws -> [String] {
+        let writable = try SessionRecord(database: database).writableOwners
+        let owners = try CapturedTable.registered(in: database).flatMap { number, _ in
+            try database.map("SELECT DISTINCT owner FROM \(CapturedTable.state(number)) WHERE time_stamp = 0") {
+                $0.string(at: 0)
+            }
+        }
+        return Set(owners).subtracting(writable).sorted()
+    }
+
+    /// Forgets rows of other owners that have not come again, but for whose they are: they are sent again as the owner's.
+    func forgetAbsentRows() throws {
+        for (number, table) in try CapturedTable.registered(in: database) {
+            let (state, isAbsent) = (CapturedTable.state(number), "time_stamp = 0")
+            try database.transaction {
+                let row = table.map { "JOIN \($0.quotedName) AS t ON t.\($0.quotedKey) = r.id" } ?? ""
+                try database.run(
+                    """
+                    INSERT OR IGNORE INTO weir_owner (tbl, id, sync_id)
+                    SELECT \(number), r.id, r.owner FROM \(state) AS r \(row) WHERE \(isAbsent) AND NOT deleted
+                    """)
+                try database.run("DELETE FROM \(state) WHERE \(isAbsent)")
+            }
+        }
+    }
+}
+
+extension ColumnType {
+    /// The type of a column that the server does not have, in which a value is shown as it is.
+    fileprivate static func holding(_ value: SQLValue) -> ColumnType {
+        switch value {
+        case .integer: .integer
+        case .real: .real
+        case .blob: .bytes
+        case .null, .text: .text
         }
     }
 }
@@ -147,14 +227,7 @@ extension PendingRow {
     /// A description of a table that the server does not have any more, with which the row's values are shown as they are.
     fileprivate func unknownTable(_ table: CapturedTable) -> ServerSchema.Table {
         let columns = zip(table.columns, values).map { column, value in
-            let type: ColumnType =
-                switch value {
-                case .integer: .integer
-                case .real: .real
-                case .blob: .bytes
-                case .null, .text: .text
-                }
-            return ServerSchema.Table.Column(name: column.name, type: type)
+            ServerSchema.Table.Column(name: column.name, type: .holding(value))
         }
         return ServerSchema.Table(name: table.name, policy: .lastSyncWins, columns: columns)
     }

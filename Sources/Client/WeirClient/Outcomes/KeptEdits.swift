@@ -52,7 +52,7 @@ struct KeptEdits {
         get throws { try database.value("SELECT 1 FROM weir_aside WHERE resolution IS NULL LIMIT 1") != nil }
     }
 
-    /// Ends those of a row that a later change has sent again: all of their columns.
+    /// Ends those of a row that a later change has sent again: all of their columns, for the same owner.
     ///
     /// - Parameter change: as it was sent, and stored.
     func endSentAgain(_ table: Int, _ key: SQLValue, by change: ArraySlice<UInt8>) throws {
@@ -64,6 +64,7 @@ struct KeptEdits {
         let later = try ChangeContent(change)
         for kept in open {
             let earlier = try ChangeContent(kept.change[...])
+            guard earlier.owner == later.owner else { continue }
             let isCovered = later.isDeletion || !earlier.isDeletion && earlier.columns.isSubset(of: later.columns)
             if isCovered { try end(kept.number, .sentAgain) }
         }
@@ -107,6 +108,8 @@ struct ChangeContent {
     private(set) var values: [UInt8] = []
     /// `nil`: the account.
     private(set) var owner: String?
+    /// Whether the server was not known to have the row.
+    private(set) var isCreation = false
 
     init(_ change: ArraySlice<UInt8>) throws {
         var reader = JSONReader(change)
@@ -114,6 +117,7 @@ struct ChangeContent {
             switch name {
             case "deleted": isDeletion = try reader.boolean()
             case "syncId": owner = try reader.string()
+            case "base": isCreation = try reader.integer() == 0
             case "values":
                 let text = try reader.text()
                 values = Array(text)

@@ -19,14 +19,15 @@ struct Resolving {
         switch resolution {
         case .acceptServer: try removeIfUnknown()
         case .keepLocal:
-            try checkOwner()
             let since = try changedSince()
+            try checkOwner(since)
             if !edit.isDeletion { try write(edit.local, since: since) } else if since == .none { try delete() }
         case .merge(let values):
-            try checkOwner()
+            let since = try changedSince()
+            try checkOwner(since)
             // What it was decided on may be older than what the file has now.
             let isOlder = try current().map { $0.timeStamp > edit.version ?? 0 } ?? false
-            return try write(edit.local.merging(values) { $1 }, updating: values, since: changedSince()) && isOlder
+            return try write(edit.local.merging(values) { $1 }, updating: values, since: since) && isOlder
         }
         return false
     }
@@ -56,10 +57,16 @@ struct Resolving {
         return .columns(names)
     }
 
-    /// A row of another owner can be written where it is the owner's.
-    private func checkOwner() throws {
+    /// A row of another owner can be written where it is the owner's, or where the server has refused to create it as the owner's.
+    private func checkOwner(_ since: Since) throws {
         guard let owner = edit.owner else { return }
-        guard try current()?.owner == owner else { throw WeirError.notGranted(owner: owner) }
+        if try current()?.owner == owner { return }
+        let isGranted = try SessionRecord(database: database).writableOwners.contains(owner)
+        guard try isGranted && ChangeContent(Array(edit.change.utf8)[...]).isCreation && current() == nil else {
+            throw WeirError.notGranted(owner: owner)
+        }
+        // Otherwise the app has inserted another row since.
+        if since != .row { try RowOwners(database: database).record(owner, of: key, table) }
     }
 
     private func current() throws -> (timeStamp: Int64, isDeleted: Bool, owner: String?)? {
@@ -142,6 +149,7 @@ struct Resolving {
         try database.run("INSERT INTO weir_applying (active) VALUES (1)")
         try writer.delete(key)
         try database.run("DELETE FROM weir_applying")
+        try RowOwners.forget(key, ofTable: table.number, in: database)
     }
 }
 

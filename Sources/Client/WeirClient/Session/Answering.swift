@@ -110,8 +110,16 @@ extension Weir {
         let owners = Set(try record.owners)
         if owners != statuses.current.owners { statuses.update { $0.owners = owners } }
         if !answer.hasMore, answer.batch?.refusal == nil, !isIncomplete, answer.resync.isEmpty, try record.mustDrain {
-            // Rows that the server's history no longer has are the account's still. A process that is killed meanwhile begins again.
+            // Rows that the server's history no longer has are their owners' still. A process that is killed meanwhile begins again.
             try file.settleBackfills()
+            for owner in try applying.ownersOfAbsentRows() {
+                var rows = OwnerRows(applying: applying, owner: owner, end: .absence)
+                while try rows.next() {
+                    await Task.yield()
+                    guard try openFile === file else { throw CancellationError() }
+                    try attachment.lease.take(in: file.database, now: attachment.options.now())
+                }
+            }
             try applying.forgetAbsentRows()
             try await seed()
             try record.setMustDrain(false)

@@ -116,7 +116,12 @@ package struct Detaching {
             ] {
                 try database.run("DELETE FROM weir_\(table)")
             }
-            try database.run("DELETE FROM weir_meta WHERE key NOT IN ('format', 'last_batch')")
+            // Numbers are not given again: an app may have kept those of the account before.
+            try database.run(
+                """
+                DELETE FROM weir_meta
+                WHERE key NOT IN ('format', 'last_batch', 'last_outcome', 'last_place', 'last_aside')
+                """)
             try database.run("UPDATE weir_table SET incomplete = 0")
         }
         file.serverSchema = nil

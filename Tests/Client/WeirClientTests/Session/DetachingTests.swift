@@ -44,6 +44,30 @@ import WeirClient
         #expect(try device.rows() == ["a A -", "b B -"])
     }
 
+    @Test func outcomesAndKeptEditsOfTheNextAccountAreNumberedOn() async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.refusedText = "bad" }
+        let device = try await Device.synced(server)
+        func write(_ title: String) async throws -> (place: Int64, kept: Int64?) {
+            let saved = try await device.weir.write {
+                try $0.execute("INSERT INTO item VALUES ('\(title)', '\(title)', NULL)")
+            }
+            try await device.weir.sync()
+            let outcome = try #require(try await saved.outcome.first)
+            return (outcome.place, try await device.weir.keptEdits().first?.number)
+        }
+        let first = try await write("bad")
+        try await device.weir.detach(discardingUnsent: true)
+        let other = otherServer()
+        other.state.withLock { $0.refusedText = "bad" }
+        _ = try await attach(device, "xyz", other)
+        try await device.weir.sync()
+        let second = try await write("bad")
+        #expect(second.place > first.place)
+        #expect(try #require(second.kept) > first.kept ?? 0)
+        #expect(try await device.weir.outcomes(after: first.place).map(\.place) == [second.place])
+    }
+
     @Test func rowsWithoutAKeyAreRemovedAsWell() async throws {
         let server = ContractServer(Device.tables)
         let device = try await Device("CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT, note TEXT)")

@@ -175,4 +175,117 @@ import WeirClient
         #expect(owners(server)["item b"] == nil)
         #expect(try device.rows("SELECT tbl FROM weir_owner").isEmpty)
     }
+
+    /// Keys that SQLite gives again.
+    @Test(arguments: [false, true]) func theOwnerOfARowThatIsTakenBackIsNotThatOfTheNextRowOfItsKey(
+        isSent: Bool
+    ) async throws {
+        let server = ContractServer(["item": ["title": "text"]])
+        server.state.withLock { ($0.links, $0.refusedText) = (["xyz"], "bad") }
+        let device = try await Device("CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT)")
+        try await device.attach(server)
+        try await device.weir.sync()
+        try device.run("INSERT INTO item VALUES (7, 'bad')")
+        #expect(try await device.weir.setOwner("xyz", of: "item", .integer(7)))
+        if isSent {
+            try await device.weir.sync()
+            let refused = try #require(try await device.weir.keptEdits().first)
+            #expect(refused.owner == "xyz")
+            try await device.weir.resolve(refused, .acceptServer)
+        } else {
+            #expect(try await device.weir.discard("item", .integer(7)))
+        }
+        #expect(try device.rows("SELECT title FROM item").isEmpty)
+        try device.run("INSERT INTO item VALUES (7, 'mine')")
+        try await device.weir.sync()
+        #expect(owners(server) == ["item 7": "abc"])
+    }
+
+    @Test func aRefusedCreationForALinkedOwnerIsDecidedAbout() async throws {
+        for way in [Resolution.keepLocal, .merge(["title": .text("good")])] {
+            let (server, device) = try await scene()
+            server.state.withLock { $0.refusedText = "bad" }
+            try device.run("INSERT INTO item VALUES ('b', 'bad', 'theirs')")
+            try await device.weir.sync()
+            let edit = try #require(try await device.weir.keptEdits().first)
+            #expect(edit.owner == "xyz" && edit.version == nil)
+            // Its parent does not say any more whose it is.
+            try device.run("UPDATE item SET list = 'own' WHERE id = 'b'")
+            server.state.withLock { $0.refusedText = nil }
+            try await device.weir.resolve(edit, way)
+            try await device.weir.sync()
+            #expect(owners(server)["item b"] == "xyz")
+            #expect(try await device.weir.keptEdits().isEmpty)
+        }
+    }
+
+    @Test func aRefusedCreationForAnOwnerThatIsOnlyReadNowIsNotSentAgain() async throws {
+        let (server, device) = try await scene()
+        server.state.withLock { $0.refusedText = "bad" }
+        try device.run("INSERT INTO item VALUES ('b', 'bad', 'theirs')")
+        try await device.weir.sync()
+        let edit = try #require(try await device.weir.keptEdits().first)
+        server.state.withLock { $0.linkAccess = .read }
+        try await device.weir.sync()
+        await #expect(throws: WeirError.notGranted(owner: "xyz")) {
+            try await device.weir.resolve(edit, .merge(["title": .text("good")]))
+        }
+        try await device.weir.resolve(edit, .acceptServer)
+        #expect(try device.rows("SELECT id FROM item").isEmpty)
+    }
+
+    @Test(arguments: [Access.read, .write]) func rowsThatANewHistoryHasLostStayTheirOwners(access: Access) async throws
+    {
+        let (server, device) = try await scene(access: access)
+        server.write("item", "t", ["title": "T"], owner: "xyz")
+        server.write("item", "o", ["title": "O", "list": "own"])
+        try await device.weir.sync()
+        server.state.withLock { $0.changeHistory(to: "e2", losing: ["item t", "item o"]) }
+        try await device.weir.sync()
+        // Those of an owner whose rows may only be read are that owner's to bring back.
+        let isWritten = access == .write
+        #expect(owners(server)["item o"] == "abc")
+        #expect(owners(server)["item t"] == (isWritten ? "xyz" : nil))
+        #expect(try device.rows("SELECT id FROM item ORDER BY id") == (isWritten ? ["o", "t"] : ["o"]))
+        #expect(try await device.weir.pendingRows() == 0)
+        #expect(try await device.weir.keptEdits().isEmpty)
+        #expect(try device.rows("SELECT tbl FROM weir_owner").isEmpty)
+        let fresh = try await Device(Self.sql, tables: ["mark", "item", "list"])
+        try await fresh.attach(server)
+        try await fresh.weir.sync()
+        #expect(try fresh.rows("SELECT id FROM item ORDER BY id") == device.rows("SELECT id FROM item ORDER BY id"))
+    }
+
+    @Test func aRevokedEditIsNotEndedByARowOfTheAccountUnderItsKey() async throws {
+        let (server, device) = try await scene()
+        try device.run("INSERT INTO item VALUES ('b', 'B', 'theirs')")
+        server.state.withLock { $0.links = [] }
+        try await device.pull(server)
+        try await device.weir.sync()
+        #expect(try await device.weir.keptEdits().map(\.code) == ["revoked"])
+        try device.run("INSERT INTO item VALUES ('b', 'mine', 'own')")
+        try await device.weir.sync()
+        #expect(owners(server)["item b"] == "abc")
+        #expect(try await device.weir.keptEdits().map(\.code) == ["revoked"])
+    }
+
+    @Test func whatWaitsForAColumnOfTheServerIsKeptAsideWithTheRowOfARevokedOwner() async throws {
+        let server = ContractServer(["item": ["title": "text"]])
+        server.state.withLock { $0.links = ["xyz"] }
+        server.write("item", "t", ["title": "T"], owner: "xyz")
+        let device = try await Device()
+        try await device.attach(server)
+        try await device.weir.sync()
+        try device.run("UPDATE item SET note = 'kept' WHERE id = 't'")
+        try await device.weir.sync()
+        server.state.withLock { $0.links = [] }
+        try await device.weir.sync()
+        #expect(try device.rows().isEmpty)
+        let kept = try await device.weir.keptEdits()
+        #expect(kept.map(\.code) == ["revoked"])
+        #expect(kept.first?.change == #"{"table":"item","id":"t","syncId":"xyz","values":{"note":"kept"}}"#)
+        #expect(device.weir.currentStatus.needsAttention.contains(.unknownColumns(["item": ["note"]])) == false)
+        try await device.weir.resolve(try #require(kept.first), .acceptServer)
+        try await device.weir.detach()
+    }
 }
