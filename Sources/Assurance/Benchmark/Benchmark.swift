@@ -30,7 +30,8 @@ enum Benchmark {
         return throughput + latency
             + [
                 LongStream(), IdlePulls(), TokenChecks(), TokenRequests(), KnownDevices(), EventStreams(), FaceWork(),
-                OwnerCount(), StreamRebuild(), ClientCapture(), ClientApply(), ClientFirstSync(), Soak(), Abuse(),
+                OwnerCount(), StreamRebuild(), ClientCapture(), ClientApply(), ClientFirstSync(), ClientWrites(),
+                Soak(), Abuse(),
             ]
     }
 

@@ -64,6 +64,7 @@ import Testing
             "rows_per_second_growing_ids", "raw_ratio_growing_ids", "rows_per_second_random_ids",
             "raw_ratio_random_ids",
         ],
+        "app-writes": ["write_p50", "write_p99", "write_highest", "alone_p50", "alone_p99", "writes"],
         "soak": [
             "memory_highest", "memory_first", "memory_last", "memory_slope", "pairs", "changes_per_second",
         ],

@@ -32,6 +32,22 @@ import WeirClient
         #expect(try app.freeze().batch?.number == 3)
     }
 
+    /// The app's writes wait for the transactions that freeze and end it.
+    @Test func aBatchHasNoMoreChangesThanSomeMillisecondsAreEnoughFor() throws {
+        let app = try SyncedApp.withItem()
+        try app.run(
+            """
+            WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
+            INSERT INTO item SELECT 'n' || i, 'T', NULL FROM n
+            """)
+        var sizes: [Int] = []
+        while let batch = try app.freeze(changes: 10_000).batch {
+            sizes.append(batch.changes)
+            try app.acknowledge()
+        }
+        #expect(sizes == [500, 500, 200])
+    }
+
     @Test func nothingIsFrozenWithoutEditsAndNoNumberIsUsed() throws {
         let app = try SyncedApp.withItem()
         #expect(try app.freeze().batch == nil)

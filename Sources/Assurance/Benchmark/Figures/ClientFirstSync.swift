@@ -44,7 +44,7 @@ struct ClientFirstSync: Figure {
         }
     }
 
-    private static let table = """
+    static let table = """
         PRAGMA journal_mode = WAL;
         CREATE TABLE note (id TEXT PRIMARY KEY NOT NULL, list TEXT NOT NULL, title TEXT NOT NULL, body TEXT,
             done INTEGER NOT NULL, position REAL NOT NULL, due TEXT);

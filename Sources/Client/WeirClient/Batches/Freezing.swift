@@ -18,6 +18,10 @@ package struct Freezing {
     /// The statement that reads an edit, by the number of its table.
     private let queries: [Int: String]
 
+    /// How many changes a batch gets, unless keys that belong together need more: it is frozen in one transaction, and its outcome applied in one,
+    /// and the app's writes wait for these.
+    static let mostChanges = 500
+
     private init(_ file: ClientFile, _ session: BatchSession) throws {
         database = file.database
         tables = TableOrder.parentsFirst(file.tables)
@@ -93,7 +97,7 @@ package struct Freezing {
                     } else {
                         taken.append((row, body.changes))
                         body.append(row.json)
-                        isFull = body.changes >= limits.changes
+                        isFull = body.changes >= min(limits.changes, Self.mostChanges)
                     }
                 }
                 return !isFull
