@@ -30,14 +30,35 @@ import WeirClient
             let file = folder.appending(path: "items.sqlite")
             let weir = try await Weir.open(file, tables: ["item"])
             self.weir = weir
-            try await weir.attach("ada", server: URL(string: "https://sync.example.com")!)
-            try await weir.start()
+            let attaching = Task { await attach(weir) }
             let statuses = Task { for await status in weir.status { self.status = status } }
-            defer { statuses.cancel() }
+            defer {
+                attaching.cancel()
+                statuses.cancel()
+            }
             let query = """
                 SELECT i.id, i.title, s.state FROM item AS i JOIN weir_item_state AS s ON s.id = i.id ORDER BY i.title
                 """
             for try await rows in weir.observe(query) { items = rows }
+        } catch {
+            failure = "\(error)"
+        }
+    }
+
+    /// Only the first time does this need the server; until it is reached, the app works with the rows of the file.
+    private func attach(_ weir: Weir) async {
+        do {
+            while true {
+                do {
+                    try await weir.attach("ada", server: URL(string: "https://sync.example.com")!)
+                    failure = nil
+                    return try await weir.start()
+                } catch let error as SyncError {
+                    failure = "\(error)"
+                    try await Task.sleep(for: .seconds(10))
+                }
+            }
+        } catch is CancellationError {
         } catch {
             failure = "\(error)"
         }
