@@ -84,10 +84,16 @@ package final class ClientFile {
     }
 
     /// The batch to send: the one without outcome, or else the next.
+    ///
+    /// - Throws: `SyncError` if the file is attached to another account than the session's; `WeirError`.
     package func freeze(_ session: BatchSession) throws -> FrozenBatch {
         try releaseColumns(of: session.schema)
         try foldLogs()
-        return try database.transaction { try Freezing.freeze(self, session) }
+        return try database.transaction {
+            // The lease may have run out in between, where the process was suspended.
+            try SessionRecord(database: database).require(session.account)
+            return try Freezing.freeze(self, session)
+        }
     }
 
     /// Ends the batch without outcome, all of whose changes the server has applied.

@@ -41,11 +41,16 @@ package struct HeldEdit: Equatable, Sendable {
 package struct BatchSession: Sendable {
     /// This device.
     package let knowledgeID: String
+    /// The account whose token the batch is sent with; `nil` for a file without one.
+    package let account: SessionRecord.Account?
     package let schema: ServerSchema
     package let limits: BatchLimits
 
-    package init(knowledgeID: String, schema: ServerSchema, limits: BatchLimits) {
+    package init(
+        knowledgeID: String, account: SessionRecord.Account? = nil, schema: ServerSchema, limits: BatchLimits
+    ) {
         self.knowledgeID = knowledgeID
+        self.account = account
         self.schema = schema
         self.limits = limits
     }

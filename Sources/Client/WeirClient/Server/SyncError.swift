@@ -20,7 +20,8 @@ public struct SyncError: Error, Equatable, Sendable {
         case forbidden
         /// The server does not accept the request itself: a mistake of the program or a limit.
         case rejected
-        /// The token is of another account than the one to which the file was attached.
+        /// The token is of another account than the file: the app's closure returns one of the user who has logged in since, or another process
+        /// has attached the file to that account, or detached it.
         case otherAccount
         /// The app's file cannot be read or written at the moment: it is locked, or the disk is full.
         case file

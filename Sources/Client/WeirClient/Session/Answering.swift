@@ -78,7 +78,7 @@ extension Weir {
     ) async throws -> Bool {
         let file = try openFile
         let record = SessionRecord(database: file.database)
-        try attachment.lease.take(in: file.database, now: attachment.options.now())
+        try attachment.takeLease(in: file.database)
         // Before the rows' versions are forgotten, so that a process which is killed in between pulls first, too.
         if !answer.resync.isEmpty { try record.setMustDrain(true) }
         try file.releaseColumns(of: schema.schema)
@@ -98,7 +98,7 @@ extension Weir {
             if pauses { try await clock.sleep(clock.now() + (clock.now() - began)) }
             try Task.checkCancellation()
             guard try openFile === file else { throw CancellationError() }
-            try attachment.lease.take(in: file.database, now: attachment.options.now())
+            try attachment.takeLease(in: file.database)
         }
         let isIncomplete = steps.isIncomplete
         if answer.batch != nil {

@@ -14,9 +14,19 @@ public enum AttachOutcome: Equatable, Sendable {
 
 /// The account and the server that a file is synced with.
 struct Attachment {
+    /// As the file had it, which another process may attach to another account.
+    let account: SessionRecord.Account
     let server: Server
     let options: SyncOptions
     let lease: Lease
+
+    /// Takes the lease, or renews it, without which no process detaches the file.
+    ///
+    /// - Throws: `LeaseHeld`; `SyncError` if the file is not the account's any more.
+    func takeLease(in database: Database) throws {
+        try lease.take(in: database, now: options.now())
+        try SessionRecord(database: database).require(account)
+    }
 }
 
 extension Weir {
@@ -61,7 +71,6 @@ extension Weir {
         _ account: String, _ url: URL, _ credentials: Credentials, _ options: SyncOptions
     ) async throws -> AttachOutcome {
         let server = Server(url: url, credentials: credentials, transport: options.transport)
-        let new = Attachment(server: server, options: options, lease: Lease(holder: UUID().uuidString))
         var outcome = AttachOutcome.resumed
         if try SessionRecord(database: openFile.database).account == nil {
             let answer = try await probe(server, options)
@@ -77,7 +86,8 @@ extension Weir {
         // A session under way continues with what it began with.
         await endSession()
         if let marker = options.installMarker { try InstallMarker(url: marker).check(openFile) }
-        attachment = new
+        attachment = Attachment(
+            account: attached, server: server, options: options, lease: Lease(holder: UUID().uuidString))
         let isComplete = try record.isComplete
         let pending = try openFile.pendingRows()
         let owners = Set(try record.owners)

@@ -18,15 +18,18 @@ extension Weir {
     ///   - rows: what becomes of the rows of the synced tables.
     ///   - discardingUnsent: also edits that the server does not have are dropped, and those that it has not stored.
     /// - Throws: `WeirError.unsent` if there are such edits, unless they are to be discarded: then nothing was changed, or only rows that the
-    ///   server has are gone and come again with the next session. `WeirError.inUse` if another process syncs the file. `WeirError`. It can be
-    ///   repeated, also in another process after this one was killed.
+    ///   server has are gone and come again with the next session. `WeirError.inUse` if another process syncs the file, and
+    ///   `WeirError.otherAccount` if it has attached the file to another account. `WeirError`. It can be repeated, also in another process
+    ///   after this one was killed.
     public func detach(_ rows: DetachedRows = .remove, discardingUnsent: Bool = false) async throws {
         isStarted = false
         await stopRunner()
         await endSession()
         let file = try openFile
         let record = SessionRecord(database: file.database)
-        guard try record.account != nil else { throw WeirError.notAttached }
+        guard let account = try record.account else { throw WeirError.notAttached }
+        // Another process has attached it since.
+        if let attachment, attachment.account != account { throw WeirError.otherAccount(attached: account.name) }
         let lease = Lease(holder: UUID().uuidString)
         let now = attachment?.options.now ?? { Date() }
         do {

@@ -12,6 +12,7 @@ extension Weir {
         do {
             try attachment.lease.take(in: database, now: attachment.options.now())
             defer { release(attachment.lease, in: database) }
+            try SessionRecord(database: database).require(attachment.account)
             isLeasedElsewhere = false
             let before = try openFile.pendingRows()
             statuses.update { ($0.phase, $0.pendingRows) = (.syncing, before) }
@@ -104,7 +105,7 @@ extension Weir {
         var schema = try await cachedSchema(server, caller)
         let file = try openFile
         let record = SessionRecord(database: file.database)
-        try attachment.lease.take(in: file.database, now: attachment.options.now())
+        try attachment.takeLease(in: file.database)
 
         var request = SyncRequest(
             knowledgeID: try record.knowledgeID(), epoch: try file.epoch,
@@ -118,7 +119,9 @@ extension Weir {
             let bytes = schema.limits.maxBatchBytes - request.overhead - schema.limits.maxBatchBytes / 8
             let limits = BatchLimits(changes: schema.limits.maxChanges, bytes: bytes)
             let frozen = try file.freeze(
-                BatchSession(knowledgeID: request.knowledgeID, schema: schema.schema, limits: limits))
+                BatchSession(
+                    knowledgeID: request.knowledgeID, account: attachment.account, schema: schema.schema,
+                    limits: limits))
             if !frozen.isRepeat {
                 exchange.held = frozen.heldCount
                 showHeld(frozen)
@@ -146,7 +149,7 @@ extension Weir {
             exchange.isDrained = false
             return false
         }
-        guard answer.syncID == (try record.account?.syncID) else {
+        guard answer.syncID == attachment.account.syncID else {
             throw SyncError(.otherAccount, "the token is of \(answer.syncID), and the file of another account")
         }
         await server.verify(caller)

@@ -12,11 +12,28 @@ package struct SessionRecord {
 
     // MARK: Account
 
-    /// The app's name of the account, and the server's.
-    package var account: (name: String, syncID: String)? {
+    /// An account that a file is attached to.
+    package struct Account: Equatable, Sendable {
+        /// The app's name of it.
+        package let name: String
+        /// The server's.
+        package let syncID: String
+
+        package init(name: String, syncID: String) { (self.name, self.syncID) = (name, syncID) }
+    }
+
+    /// `nil` for a file that is not attached.
+    package var account: Account? {
         get throws {
             guard let name = try text("account"), let syncID = try text("sync_id") else { return nil }
-            return (name, syncID)
+            return Account(name: name, syncID: syncID)
+        }
+    }
+
+    /// - Throws: `SyncError` unless the file is attached to this account still: another process may have detached it.
+    func require(_ expected: Account?) throws {
+        guard try account == expected else {
+            throw SyncError(.otherAccount, "another process has detached the file: attach it again")
         }
     }
 

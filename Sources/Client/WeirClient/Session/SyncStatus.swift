@@ -24,7 +24,7 @@ public struct SyncStatus: Equatable, Sendable {
         case logIn
         /// The server does not let this account or device sync; its code says why.
         case forbidden(code: String?)
-        /// The token is of another account than the file.
+        /// The token is of another account than the file, which another process may have detached: attach it again.
         case otherAccount
         /// The server does not accept the requests of this app: update it.
         case rejected(code: String?)

@@ -1,0 +1,135 @@
+import Foundation
+import Synchronization
+import TestResources
+import Testing
+import WeirClient
+
+/// Two processes with one file, which one of them attaches to another account.
+@Suite struct SwitchingTests {
+    private static func otherServer() -> ContractServer {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.syncID = "xyz" }
+        return server
+    }
+
+    @Test(arguments: [false, true], [false, true]) func aProcessSendsNothingOfTheNextAccountWithItsOwnToken(
+        hasTokens: Bool, isFrozen: Bool
+    ) async throws {
+        let (server, next) = (ContractServer(Device.tables), Self.otherServer())
+        let device = try await Device.synced(server)
+        if hasTokens {
+            try await device.weir.attach("abc", server: Device.url, options: Device.options(server)) { "abc" }
+            try await device.weir.sync()
+        }
+        let process = try await device.otherWeir()
+        try await process.detach()
+        try await process.attach("xyz", server: Device.url, options: Device.options(next))
+        try await process.sync()
+        try device.run("INSERT INTO item VALUES ('secret', 'S', NULL)")
+        if isFrozen {
+            let lost = FaultyTransport(next, .lostRequest, at: 0)
+            try await process.attach("xyz", server: Device.url, options: Device.options(lost))
+            await #expect(throws: SyncError.self) { try await process.sync() }
+        }
+        let count = server.requests.count
+        let error = await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        #expect(error?.kind == .otherAccount)
+        #expect(device.weir.currentStatus.needsAttention == [.otherAccount])
+        #expect(server.requests.count == count)
+        #expect(server.live.count == 2)
+        try await process.attach("xyz", server: Device.url, options: Device.options(next))
+        try await process.sync()
+        #expect(next.live == [#"item secret {"note":null,"title":"S"} 1"#])
+        // It goes on as soon as it has the account, too.
+        try await device.weir.attach("xyz", server: Device.url, options: Device.options(next))
+        try await device.weir.sync()
+        #expect(device.weir.currentStatus.needsAttention.isEmpty)
+    }
+
+    @Test func aProcessSendsNothingOfAFileThatAnotherOneHasDetached() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device.synced(server)
+        let process = try await device.otherWeir()
+        try await process.detach(.keep)
+        try device.run("INSERT INTO item VALUES ('nobodys', 'N', NULL)")
+        let count = server.requests.count
+        let error = await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        #expect(error?.kind == .otherAccount)
+        #expect(server.requests.count == count)
+        #expect(try await process.pendingRows() == 1)
+    }
+
+    @Test func aProcessDoesNotDetachTheNextAccount() async throws {
+        let next = Self.otherServer()
+        let device = try await Device.synced(ContractServer(Device.tables))
+        let process = try await device.otherWeir()
+        try await process.detach()
+        try await process.attach("xyz", server: Device.url, options: Device.options(next))
+        try device.run("INSERT INTO item VALUES ('x', 'X', NULL)")
+        await #expect(throws: WeirError.otherAccount(attached: "xyz")) {
+            try await device.weir.detach(discardingUnsent: true)
+        }
+        try await process.sync()
+        #expect(next.live.count == 1)
+    }
+
+    /// Switches a file to another account, in which the app then writes a row.
+    private struct Switch {
+        let file: ClientFile
+        /// After how many statements of the other connections; `nil`: these are not counted yet.
+        var first: Int?
+        private var count = 0
+        /// After how many it was possible.
+        private(set) var last: Int?
+
+        init(_ path: String) throws {
+            file = try ClientFile(path: path, tables: ["item"])
+            // The connection that is traced waits meanwhile.
+            try file.database.execute("PRAGMA busy_timeout = 0")
+        }
+
+        mutating func statement() {
+            guard let first, last == nil else { return }
+            defer { count += 1 }
+            if count < first { return }
+            do {
+                let detaching = Detaching(file: file, rows: .remove, discardsUnsent: true)
+                try detaching.begin()
+                while try detaching.removeNextRows() {}
+                try detaching.end()
+                try SessionRecord(database: file.database).attach("xyz", syncID: "xyz")
+                try file.database.run("INSERT INTO item VALUES ('secret', 'S', NULL)")
+                last = count
+            } catch {
+                // The traced connection has the write lock: after its transaction.
+            }
+        }
+    }
+
+    /// A process may be stopped at any place, until its lease has run out.
+    @Test func aProcessThatWasStoppedAnywhereInASessionSendsNothingOfTheNextAccount() async throws {
+        var first = 0
+        var switches = 0
+        while true {
+            let server = ContractServer(Device.tables)
+            let device = try await Device.synced(server)
+            let path = device.folder.file()
+            let other = Mutex(try Switch(path))
+            // The statements of the switch are traced as well.
+            StatementTrace.begin(path) { _ = other.withLockIfAvailable { $0.statement() } }
+            try await device.restart()
+            try await device.attach(server)
+            other.withLock { $0.first = first }
+            do { try await device.weir.sync() } catch is SyncError {}
+            StatementTrace.end(path)
+            await device.weir.close()
+            let bodies = server.requests.map { String(decoding: $0.body, as: UTF8.self) }
+            #expect(bodies.allSatisfy { !$0.contains("secret") }, "after \(first) statements")
+            other.withLock { $0.file.database.close() }
+            guard let last = other.withLock({ $0.last }) else { break }
+            first = last + 1
+            switches += 1
+        }
+        #expect(switches > 50)
+    }
+}
