@@ -342,9 +342,10 @@ let package = Package(
             ]),
         tests(
             "Faces/CrudFaceTests",
-            ["CrudFace", "DeviceRegistry", "FanOutLink", "Gateway", "HTTP", "JSON", "OwnerFileStore", "SyncModel"]),
+            ["CrudFace", "Gateway", "HTTP", "ScriptedFaces", "SyncModel"]),
         tests(
-            "Faces/FaceTests", ["CrudFace", "Gateway", "HTTP", "RestFace", "SQLiteNowFace", "SyncModel", "TrackerFace"]),
+            "Faces/FaceTests",
+            ["CrudFace", "Gateway", "HTTP", "RestFace", "ScriptedFaces", "SQLiteNowFace", "SyncModel", "TrackerFace"]),
         tests("Faces/TrackerFaceTests", ["SyncModel", "TrackerFace"]),
         tests(
             "Pipeline/GatewayTests",
@@ -514,6 +515,9 @@ let package = Package(
         support("Conformance/DeviceRegistryConformance", ["DeviceRegistry", "SyncModel"]),
         support("Conformance/OwnerFileStoreConformance", ["OwnerFileStore", "SyncModel"]),
         support("Conformance/RecordStoreConformance", ["RecordStore", "Seeded", "SyncModel", "SyncWire"]),
+        support(
+            "Support/ScriptedFaces",
+            ["DeviceRegistry", "FanOutLink", "Gateway", "HTTP", "JSON", "OwnerFileStore", "SyncModel"]),
         support("Support/Seeded"),
         support("Support/Fuzzing", ["Seeded"]),
         support("Support/TestClocks"),

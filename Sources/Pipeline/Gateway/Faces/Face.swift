@@ -68,7 +68,7 @@ package struct FaceRoute: Sendable {
     var allow: String { (methods + [.options]).map(\.description).joined(separator: ", ") }
 
     /// The segments that stand for the names in braces; `nil` for another path.
-    func parameters(in path: [String]) -> [String]? {
+    package func parameters(in path: [String]) -> [String]? {
         guard path.count == segments.count else { return nil }
         var parameters: [String] = []
         for (segment, given) in zip(segments, path) {

@@ -45,7 +45,7 @@ package struct FaceRow: Sendable {
     ///   - json: has the row.
     ///   - schema: the one in which the face shows it.
     ///   - device: the one that sends the request.
-    init(
+    package init(
         _ row: StreamRow, _ json: borrowing [UInt8], in schema: borrowing Schema, for device: borrowing FaceDevice
     ) throws(Problem) {
         try self.init(
@@ -180,11 +180,11 @@ package struct FaceRow: Sendable {
 }
 
 /// The device of a request, as rows name their writers.
-struct FaceDevice: Sendable {
+package struct FaceDevice: Sendable {
     private let caller: [UInt8]
     private let knowledgeID: [UInt8]
 
-    init(_ device: Device) {
+    package init(_ device: Device) {
         var writer = JSONWriter()
         writer.value(device.caller.text)
         caller = writer.take()
