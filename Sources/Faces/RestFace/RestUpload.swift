@@ -119,14 +119,21 @@ struct RestUpload: Sendable {
         if deleted.isEmpty { return }
         let ids = deleted.map { records[$0].id }
         let newest = deleted.compactMap { records[$0].ts }.max() ?? .zero
-        let known: [RowID: FaceRow]
+        let known: Set<RowID>
         do {
-            known = try await rows(of: ids, newest)
+            known = try await existing(ids, newest)
         } catch let problem as Problem where problem.code == .positionAhead {
             // No row has this Ts: whether the others exist decides only which answer the request gets.
-            known = try await rows(of: ids, .zero)
+            known = try await existing(ids, .zero)
         }
-        for index in deleted where known[records[index].id] == nil { verdicts[index] = Self.unknown }
+        for index in deleted where !known.contains(records[index].id) { verdicts[index] = Self.unknown }
+    }
+
+    /// Those of some ids that rows have; the rows, which may be as large as all of an owner's, are in memory one page at a time.
+    private func existing(_ ids: [RowID], _ leastHead: TimeStamp) async throws -> Set<RowID> {
+        var existing: Set<RowID> = []
+        try await forEachRow(of: ids, leastHead) { existing.insert(try $0.id) }
+        return existing
     }
 
     /// Submits the records that are not decided yet, as a whole or not at all.
@@ -243,13 +250,17 @@ struct RestUpload: Sendable {
 
     private func rows(of ids: [RowID], _ leastHead: TimeStamp) async throws -> [RowID: FaceRow] {
         var rows: [RowID: FaceRow] = [:]
+        try await forEachRow(of: ids, leastHead) { rows[try $0.id] = $0 }
+        return rows
+    }
+
+    private func forEachRow(of ids: [RowID], _ leastHead: TimeStamp, _ body: (FaceRow) throws -> Void) async throws {
         var rest: StreamSelection? = ids.isEmpty ? nil : .ids(table: table.index, ids)
         while let selection = rest {
             let found = try await session.rows(selection, limit: ids.count, leastHead: leastHead)
-            for row in found.rows { rows[try row.id] = row }
+            for row in found.rows { try body(row) }
             rest = found.rest
         }
-        return rows
     }
 
     /// The problem of a request of which nothing was stored.
