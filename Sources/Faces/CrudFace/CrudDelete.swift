@@ -55,7 +55,11 @@ struct CrudDelete: Sendable {
             case .changed(let head): leastHead = max(leastHead, head)
             }
         }
-        throw Problem(.notReady, "others are writing these records: send the request again")
+        throw Self.busy
+    }
+
+    private static var busy: Problem {
+        Problem(.notReady, "others are writing these records: send the request again")
     }
 
     private static let done = HTTPResponse(status: 204, headers: [HTTPField("Cache-Control", "no-store")])
@@ -263,6 +267,8 @@ struct CrudDelete: Sendable {
 
     /// Reassigns children of a deleted record: those that others made while the delete was on its way, or before it was repeated.
     ///
+    /// Returns once none is left that the request has a target for: a client that is told so forgets the record and its targets.
+    ///
     /// - Parameter seen: up to where there are none; `nil` where that is not known.
     private func reassignOthers(
         _ id: RowID, _ targets: Targets, since seen: TimeStamp?, _ head: TimeStamp
@@ -270,22 +276,19 @@ struct CrudDelete: Sendable {
         var leastHead = head
         for _ in 0..<Self.maximumAttempts {
             let limit = rows.session.limits.outcome.maxChanges - Set(targets.values).count
-            let found = try await references.find(id, since: seen, limit: limit, leastHead: leastHead)
-            let children = found.rows.filter { child in
-                child.columns.allSatisfy { targets[references.name(child.table, $0)] != nil }
-            }
-            if children.isEmpty { return }
-            var rowsOfTargets: [RowID: FaceRow] = [:]
-            for target in Set(targets.values) {
-                guard let row = try await rows.row(table.index, target, leastHead: leastHead), !row.isDeleted else {
-                    return
-                }
-                rowsOfTargets[target] = row
-            }
+            let found = try await references.find(
+                id, by: Set(targets.keys), since: seen, limit: limit, leastHead: leastHead)
+            if found.total == 0 { return }
             var batch = FaceBatch(isAtomic: true)
-            try add(children, targets, rowsOfTargets, to: &batch)
-            guard case .changed(let newer) = try await submit(batch, seen: nil) else { return }
-            leastHead = max(leastHead, newer)
+            try add(found.rows, targets, try await read(targets, above: id, leastHead), to: &batch)
+            switch try await submit(batch, seen: found.head) {
+            case .changed(let newer): leastHead = max(leastHead, newer)
+            case .reassigned(_, let newer):
+                if found.total <= limit { return }
+                leastHead = max(leastHead, newer)
+            case .done, .repeated: return
+            }
         }
+        throw Self.busy
     }
 }

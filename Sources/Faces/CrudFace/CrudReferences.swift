@@ -74,13 +74,18 @@ struct CrudReferences: Sendable {
     /// Finds the rows that reference a row and are not deleted, without the row itself.
     ///
     /// - Parameters:
+    ///   - names: of the columns that are looked at; `nil`: all.
     ///   - since: those that were written above it alone; `nil`: all.
     ///   - limit: how many rows are returned; all are counted.
-    func find(_ id: RowID, since: TimeStamp?, limit: Int, leastHead: TimeStamp) async throws -> Found {
+    func find(
+        _ id: RowID, by names: Set<String>? = nil, since: TimeStamp?, limit: Int, leastHead: TimeStamp
+    ) async throws -> Found {
         var found = Found()
         for child in children {
-            let values = child.columns.map { value(id, child.table, $0)?.canonical }
-            var counts = child.columns.map { Count(table: child.table, column: $0) }
+            let columns = child.columns.filter { names?.contains(name(child.table, $0)) ?? true }
+            if columns.isEmpty { continue }
+            let values = columns.map { value(id, child.table, $0)?.canonical }
+            var counts = columns.map { Count(table: child.table, column: $0) }
             var rest: StreamSelection? =
                 since.map { .changes(above: $0, upTo: .maximum, table: child.table) }
                 ?? .table(child.table, after: nil)
@@ -93,16 +98,17 @@ struct CrudReferences: Sendable {
                     let rowID = try row.id
                     if child.table == parent.index, rowID == id { continue }
                     let stored = row.values(in: table(child.table))
-                    let positions = child.columns.indices.filter { position in
-                        values[position].map(stored[child.columns[position]].elementsEqual) ?? false
+                    let positions = columns.indices.filter { position in
+                        values[position].map(stored[columns[position]].elementsEqual) ?? false
                     }
                     if positions.isEmpty { continue }
                     for position in positions { counts[position].rows += 1 }
                     found.total += 1
                     if found.rows.count < limit {
-                        let columns = positions.map { child.columns[$0] }
                         found.rows.append(
-                            Row(table: child.table, id: rowID, timeStamp: row.timeStamp, columns: columns))
+                            Row(
+                                table: child.table, id: rowID, timeStamp: row.timeStamp,
+                                columns: positions.map { columns[$0] }))
                     }
                 }
                 rest = page.rest

@@ -1,0 +1,101 @@
+import Gateway
+import HTTP
+import ScriptedFaces
+import SyncModel
+import Synchronization
+import Testing
+
+/// A delete is answered as done once no child that the request has a target for names the deleted record.
+@Suite struct ReassignTests {
+    private typealias Row = ScriptedSession.Row
+
+    private static let deleted = Row("c1", at: 1, isDeleted: true, ["\"A\"", "null", "null"])
+    private static let target = Row("c2", at: 2, ["\"B\"", "null", "null"])
+
+    /// A child of c1 by a column.
+    private static func child(_ number: Int, by column: Int = 1) -> Row {
+        var row = Row("k\(number)", at: Int64(10 + number), ["null", "null", "null"])
+        row.values[column] = "\"c1\""
+        return row
+    }
+
+    /// A session whose batches reassign as many children as they name besides the target.
+    private static func session(_ rows: [Row], maxChanges: Int = 10_000) -> ScriptedSession {
+        let session = ScriptedSession.ofCategories(
+            limits: SyncLimits(outcome: OutcomeLimits(maxChanges: maxChanges))
+        ) { batch, state in
+            guard case .applied = state.status else { return }
+            let children = state.rows.indices.filter { state.rows[$0].values[1] == "\"c1\"" }
+            for index in children.prefix(batch.count - 1) { state.rows[index].values[1] = "\"c2\"" }
+        }
+        session.state.withLock { $0.rows = rows }
+        return session
+    }
+
+    private static func delete(_ session: ScriptedSession) async throws -> (status: Int, code: ProblemCode?) {
+        try await session.respond(.delete, "/c1", body: #"{"reassign_parent_id":"c2"}"#)
+    }
+
+    private static func children(_ session: ScriptedSession) -> Int {
+        session.state.withLock { state in state.rows.count { $0.values[1] == "\"c1\"" } }
+    }
+
+    @Test func childrenThatOthersKeepWritingAreNoSuccess() async throws {
+        let session = Self.session([Self.deleted, Self.target, Self.child(1)])
+        session.state.withLock { $0.status = .conflict }
+        let answer = try await Self.delete(session)
+        #expect(answer.status == 503 && answer.code == .notReady)
+        #expect(session.state.withLock(\.batches.count) == 8)
+        // Sent again, once they do not.
+        session.state.withLock { $0.status = .applied(TimeStamp(1), version: 1) }
+        #expect(try await Self.delete(session).status == 204)
+        #expect(Self.children(session) == 0)
+    }
+
+    @Test func aTargetThatWasDeletedMeanwhileIsNamed() async throws {
+        let target = Row("c2", at: 2, isDeleted: true, ["\"B\"", "null", "null"])
+        let session = Self.session([Self.deleted, target, Self.child(1)])
+        let answer = try await Self.delete(session)
+        #expect(answer.status == 422 && answer.code == .changeRefused)
+        #expect(session.state.withLock(\.batches) == [])
+        // Where no child is left, there is nothing to go there.
+        session.state.withLock { _ = $0.rows.removeLast() }
+        #expect(try await Self.delete(session).status == 204)
+    }
+
+    @Test func aTargetThatIsAChildItselfIsRefused() async throws {
+        let target = Row("c2", at: 2, ["\"B\"", "\"c1\"", "null"])
+        let session = Self.session([Self.deleted, target])
+        let answer = try await Self.delete(session)
+        #expect(answer.status == 422 && answer.code == .changeRefused)
+    }
+
+    @Test func moreChildrenThanABatchHasAreReassignedInSeveral() async throws {
+        let children = (1...10).map { Self.child($0) }
+        let session = Self.session([Self.deleted, Self.target] + children, maxChanges: 5)
+        #expect(try await Self.delete(session).status == 204)
+        #expect(Self.children(session) == 0)
+        // Five children at most, besides the record that they go to.
+        let counts = session.state.withLock { $0.batches.map(\.count) }
+        #expect(counts.allSatisfy { $0 <= 6 } && counts.reduce(0, +) == 10 + counts.count)
+    }
+
+    /// A request goes on as often as it tries: the next one finds less.
+    @Test func childrenThatAreLeftAreNoSuccess() async throws {
+        let children = (1...60).map { Self.child($0) }
+        let session = Self.session([Self.deleted, Self.target] + children, maxChanges: 5)
+        let answer = try await Self.delete(session)
+        let left = Self.children(session)
+        #expect(answer.status == 503 && answer.code == .notReady && (1..<60).contains(left))
+        #expect(try await Self.delete(session).status == 204)
+        #expect(Self.children(session) == 0)
+    }
+
+    @Test func childrenWithoutATargetTakeNoOthersPlace() async throws {
+        let copies = (1...5).map { Self.child($0, by: 2) }
+        let session = Self.session([Self.deleted, Self.target] + copies + [Self.child(6)], maxChanges: 5)
+        #expect(try await Self.delete(session).status == 204)
+        #expect(Self.children(session) == 0)
+        #expect(session.state.withLock(\.batches) == [ScriptedSession.Batch(isAtomic: true, count: 2)])
+    }
+}
