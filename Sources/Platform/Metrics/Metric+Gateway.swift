@@ -41,7 +41,8 @@ extension Metric {
     ]
 
     package static let gatewayProblems = Metric(
-        "gateway_problems_total", .counter, [.reason], "Requests answered with a problem, by its code.")
+        "gateway_problems_total", .counter, [.reason],
+        "Requests answered with a problem, by its code, and responses of faces that one breaks off.")
     package static let gatewayRateLimited = Metric(
         "gateway_rate_limited_total", .counter, [.limit],
         "Requests refused because a caller or device has reached a rate (caller-requests, device-bytes, …).")

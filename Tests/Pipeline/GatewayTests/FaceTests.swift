@@ -4,6 +4,8 @@ import Gateway
 import HTTP
 import JSON
 import JSONText
+import Metrics
+import Observability
 import SyncModel
 import Synchronization
 import Testing
@@ -162,6 +164,23 @@ import Testing
         }
     }
 
+    /// The status is sent by then, so that nothing but the broken connection and the operators' figures tell of it.
+    @Test func anAnswerThatFailsInTheMiddleIsCountedAndLogged() async throws {
+        let (lines, registry) = (Lines(), MetricRegistry())
+        try await withFace {
+            $0.logger = Logger(label: "gateway", output: LogOutput(format: .text, to: lines), level: .info)
+            $0.metrics = registry
+        } test: { gateway in
+            let client = try HTTPClient(port: gateway.port)
+            try await client.send("GET", "/echo/broken", headers: TestGateway.headers() + Self.device)
+            #expect(try await client.head().status == 200)
+            #expect(try await !client.restOfChunks().isComplete)
+            #expect(registry.counter(.gatewayProblems, [.reason: ProblemCode.notReady.rawValue]).value == 1)
+            let reported = lines.all.filter { $0.contains("broken off") }
+            #expect(reported.count == 1 && reported[0].contains("no stream") && reported[0].contains("not_ready"))
+        }
+    }
+
     @Test func aSchemaThatAFaceCannotServeIsNamed() async throws {
         let faces = GatewayFaces([EchoFace(reserved: "pay")])
         #expect(faces.problem(with: TestGateway.schemas.newest!.schema) == "the face under /echo: pay is reserved")
@@ -174,8 +193,16 @@ import Testing
     }
 }
 
+private final class Lines: LogSink {
+    private let lines = Mutex<[String]>([])
+
+    var all: [String] { lines.withLock { $0 } }
+
+    func write(_ line: [UInt8]) { lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) } }
+}
+
 /// A face that submits the array of changes that it is sent, atomically, and answers in pieces where it is asked for some.
-private struct EchoFace: Face {
+struct EchoFace: Face {
     var reserved = ""
 
     var prefix: String { "echo" }
@@ -188,6 +215,17 @@ private struct EchoFace: Face {
 
     func respond(to request: FaceRequest, _ session: any FaceSession) async throws -> HTTPResponse {
         var writer = JSONWriter()
+        if request.parameters == ["broken"] {
+            let isFirst = Mutex(true)
+            return try await session.stream([]) {
+                let isFirst = isFirst.withLock { isFirst in
+                    defer { isFirst = false }
+                    return isFirst
+                }
+                guard isFirst else { throw Problem(.notReady, "no stream") }
+                return FacePiece(Array("1".utf8), isLast: false)
+            }
+        }
         if request.parameters == ["pieces"] {
             let count = Mutex(0)
             return try await session.stream([]) {

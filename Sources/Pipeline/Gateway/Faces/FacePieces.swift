@@ -6,11 +6,14 @@ final class FacePieces: Sendable {
     private let clock: GatewayClock
     /// The time in which a client must make space for a piece.
     private let patience: Duration
+    /// Is told what failed after the response had begun.
+    private let failed: @Sendable (any Error) -> Void
     private let sent = Atomic<Int>(0)
 
-    init(clock: GatewayClock, patience: Duration) {
+    init(clock: GatewayClock, patience: Duration, failed: @escaping @Sendable (any Error) -> Void) {
         self.clock = clock
         self.patience = patience
+        self.failed = failed
     }
 
     func response(
@@ -41,6 +44,8 @@ final class FacePieces: Sendable {
             do {
                 piece = try await next()
             } catch {
+                // Otherwise the client has gone, which ends the task.
+                if !Task.isCancelled { failed(error) }
                 // The status is sent: only a broken connection tells the client that something is missing.
                 return stream.abort()
             }

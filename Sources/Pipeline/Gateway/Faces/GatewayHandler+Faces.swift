@@ -1,4 +1,5 @@
 import HTTP
+import Observability
 import SyncModel
 import Synchronization
 
@@ -161,6 +162,17 @@ extension GatewayHandler {
             } catch {
                 return self.respond(to: Problem(error), of: face)
             }
+        }
+    }
+
+    /// Makes what sends one response in pieces, and counts and logs what breaks it off, of which the client learns no code.
+    func facePieces() -> FacePieces {
+        FacePieces(clock: clock, patience: configuration.keepAlive) { [metrics, logger] error in
+            let problem = Problem(error)
+            metrics.record(problem)
+            logger.notice(
+                "A response of a face is broken off",
+                [.reason: .string(problem.code.rawValue), .error: .string(problem.detail)])
         }
     }
 

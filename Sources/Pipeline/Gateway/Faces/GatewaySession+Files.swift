@@ -52,8 +52,9 @@ extension GatewaySession {
         _ range: Range<Int>, of file: OwnerFile, status: Int, _ headers: [HTTPField]
     ) async throws -> HTTPResponse {
         let reader = FileReader(range)
-        let pieces = FacePieces(clock: handler.clock, patience: handler.configuration.keepAlive)
-        return pieces.response(status, headers, length: range.count, first: try await piece(of: file, reader)) {
+        return handler.facePieces().response(
+            status, headers, length: range.count, first: try await piece(of: file, reader)
+        ) {
             try await self.piece(of: file, reader)
         }
     }

@@ -145,8 +145,7 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
             max(first.bytes.count, Self.pieceBytes) + 2 * Self.pieceBytes,
             until: handler.clock.now() + handler.configuration.outcomeWait)
         reservationOfPieces.withLock { $0 = reserved }
-        let pieces = FacePieces(clock: handler.clock, patience: handler.configuration.keepAlive)
-        return pieces.response(200, headers, first: first, next)
+        return handler.facePieces().response(200, headers, first: first, next)
     }
 
     // MARK: Positions

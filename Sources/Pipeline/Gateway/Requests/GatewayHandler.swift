@@ -25,6 +25,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     /// `nil`: not served.
     let demo: DemoPage?
     let metrics: GatewayMetrics
+    let logger: Logger
     let backlog: UploadBacklog?
     let windows: UploadWindows?
     let devices: GatewayDevices?
@@ -67,6 +68,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         self.backlog = backlog
         self.authenticator = authenticator
         self.metrics = metrics
+        self.logger = logger
         self.devices = devices
         tracker = devices.map { DeviceTracker($0.registry, metrics: metrics, logger: logger) }
         positions = devices.map { FacePositions($0.registry, metrics: metrics, logger: logger) }
