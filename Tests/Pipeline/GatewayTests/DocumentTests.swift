@@ -82,6 +82,13 @@ import WebTokens
         }
     }
 
+    /// A body that does not arrive in time is answered by the server, whatever its route.
+    @Test func everyOperationWithABodyDescribesThatItMayComeTooSlowly() {
+        for (method, path, operation) in operations where operation["requestBody"] != nil {
+            #expect(operation["responses"]?["408"] != nil, "\(method) \(path)")
+        }
+    }
+
     @Test func everyReferenceResolves() {
         var used: Set<String> = []
         for object in document.objects {
