@@ -12,7 +12,7 @@ import SyncModel
 struct CrudDelete: Sendable {
     /// How often a delete is tried while others write the same rows.
     private static let maximumAttempts = 8
-    /// The most children that one request reassigns.
+    /// The most children that one batch reassigns.
     private static let maximumChildren = 10_000
     private static let prefix = "reassign_"
 
@@ -27,6 +27,9 @@ struct CrudDelete: Sendable {
         rows = CrudRows(session)
         references = CrudReferences(of: table, rows)
     }
+
+    /// The most children of one batch; the parent and the rows that they go to are besides.
+    private var limit: Int { min(Self.maximumChildren, rows.session.limits.outcome.maxChanges) }
 
     /// The rows that children go to, by the name of their column.
     private typealias Targets = [String: RowID]
@@ -147,7 +150,6 @@ struct CrudDelete: Sendable {
             addDelete(of: id, unchangedAt: .zero, to: &batch)
             return try await submit(batch, seen: nil)
         }
-        let limit = min(Self.maximumChildren, rows.session.limits.outcome.maxChanges - 1 - Set(targets.values).count)
         let found = try await references.find(id, since: nil, limit: limit, leastHead: leastHead)
         try check(found, targets)
         let rowsOfTargets = try await read(targets, above: id, leastHead)
@@ -227,7 +229,7 @@ struct CrudDelete: Sendable {
         }
         // A new version with the same values: only a change can have a condition.
         for (id, row) in rowsOfTargets.sorted(by: { $0.key < $1.key }) {
-            batch.add { writer in
+            batch.add(isLimited: false) { writer in
                 writer.member("table", table.table.name)
                 writer.member("id", id.text)
                 writer.member("base", row.timeStamp.rawValue)
@@ -240,7 +242,7 @@ struct CrudDelete: Sendable {
 
     /// - Parameter timeStamp: where the row must be at; zero for none, `nil` for any.
     private func addDelete(of id: RowID, unchangedAt timeStamp: TimeStamp?, to batch: inout FaceBatch) {
-        batch.add { writer in
+        batch.add(isLimited: false) { writer in
             writer.member("table", table.table.name)
             writer.member("id", id.text)
             writer.member("deleted", true)
@@ -275,7 +277,6 @@ struct CrudDelete: Sendable {
     ) async throws {
         var leastHead = head
         for _ in 0..<Self.maximumAttempts {
-            let limit = rows.session.limits.outcome.maxChanges - Set(targets.values).count
             let found = try await references.find(
                 id, by: Set(targets.keys), since: seen, limit: limit, leastHead: leastHead)
             if found.total == 0 { return }

@@ -98,4 +98,15 @@ import Testing
         #expect(Self.children(session) == 0)
         #expect(session.state.withLock(\.batches) == [ScriptedSession.Batch(isAtomic: true, count: 2)])
     }
+
+    /// The record and the one that they go to are besides.
+    @Test func aBatchMayHaveTenThousandChildrenByDefault() async throws {
+        let parent = Row("c1", at: 1, ["\"A\"", "null", "null"])
+        let session = Self.session([parent, Self.target] + (1...10_001).map { Self.child($0) })
+        let refused = try await Self.delete(session)
+        #expect(refused.status == 422 && refused.code == .invalidRequest)
+        session.state.withLock { _ = $0.rows.removeLast() }
+        #expect(try await Self.delete(session).status == 204)
+        #expect(session.state.withLock(\.batches) == [ScriptedSession.Batch(isAtomic: true, count: 10_002)])
+    }
 }

@@ -93,6 +93,27 @@ import Testing
         }
     }
 
+    /// What a face adds by itself, such as a condition, does not make a request too large.
+    @Test func theLimitOfChangesIsForWhatWasAskedFor() async throws {
+        try await withFace {
+            $0.limits.outcome.maxChanges = 2
+        } test: { gateway in
+            gateway.link.set(
+                .results(
+                    (0..<3).map { ($0, .applied(20), nil) }, summary: BatchSummary(changeCount: 3), head: 20),
+                ofPart: 0)
+            let own = try await gateway.exchange(
+                "POST", "/echo/x", headers: Self.device, #"[{"id":"r0"},{"id":"r1"},{"id":"own"}]"#)
+            #expect(own.status == 200)
+            // The stages after the gateway take as many.
+            #expect(try gateway.batches.map(\.limits.maxChanges) == [3])
+            let asked = try await gateway.exchange(
+                "POST", "/echo/x", headers: Self.device, #"[{"id":"r0"},{"id":"r1"},{"id":"r2"}]"#)
+            #expect(asked.status == 413 && asked.text.contains("\"batch_too_large\""))
+            #expect(try gateway.batches.count == 1)
+        }
+    }
+
     /// Values are copied as the stream has them, so nothing in one may be taken for the row's own.
     @Test(arguments: [
         (#"{"syncId":"abc","knowledgeId":"k1"}"#, "device"), (#"{"syncId":"xyz","knowledgeId":"k1"}"#, "namesake"),
@@ -202,6 +223,8 @@ private final class Lines: LogSink {
 }
 
 /// A face that submits the array of changes that it is sent, atomically, and answers in pieces where it is asked for some.
+///
+/// The change of the row `own` is one that it adds by itself.
 struct EchoFace: Face {
     var reserved = ""
 
@@ -254,7 +277,7 @@ struct EchoFace: Face {
             return ids
         }
         var batch = FaceBatch(isAtomic: true)
-        for id in ids { batch.add { $0.member("id", id) } }
+        for id in ids { batch.add(isLimited: id != "own") { $0.member("id", id) } }
         let outcome = try await session.submit(batch)
         let table = session.schema.schema.tables[0]
         try writer.array { writer in

@@ -9,6 +9,8 @@ package struct FaceBatch: Sendable {
     /// A JSON array as in the client contract.
     private(set) var json: [UInt8] = [UInt8(ascii: "[")]
     package private(set) var count = 0
+    /// The changes that the limit of a batch counts.
+    private(set) var limitedCount = 0
     /// Whether a conflict or refusal of one change applies none.
     package var isAtomic: Bool
 
@@ -16,18 +18,21 @@ package struct FaceBatch: Sendable {
 
     /// Adds a change as the client contract has it.
     ///
-    /// - Parameter write: the members of the change: `table`, `id`, `values`, ….
-    package mutating func add(_ write: (inout JSONWriter) -> Void) {
+    /// - Parameters:
+    ///   - isLimited: whether the limit of changes counts it; not for one that the face adds to what was asked for, such as a condition.
+    ///   - write: the members of the change: `table`, `id`, `values`, ….
+    package mutating func add(isLimited: Bool = true, _ write: (inout JSONWriter) -> Void) {
         var writer = JSONWriter(capacity: 256)
         writer.object(write)
-        add(json: writer.take())
+        add(json: writer.take(), isLimited: isLimited)
     }
 
     /// Adds a change as the client contract has it.
-    package mutating func add(json change: [UInt8]) {
+    package mutating func add(json change: [UInt8], isLimited: Bool = true) {
         if count > 0 { json.append(UInt8(ascii: ",")) }
         json.append(contentsOf: change)
         count += 1
+        if isLimited { limitedCount += 1 }
     }
 
     consuming func finish() -> [UInt8] { json + [UInt8(ascii: "]")] }

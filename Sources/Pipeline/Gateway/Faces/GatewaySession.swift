@@ -48,8 +48,8 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         if batch.count == 0 { return FaceOutcome(results: [], head: .zero) }
         let (count, isAtomic) = (batch.count, batch.isAtomic)
         let maximum = limits.outcome.maxChanges
-        guard count <= maximum else {
-            throw Problem(.batchTooLarge, "\(count) changes, at most \(maximum) are allowed")
+        guard batch.limitedCount <= maximum, count <= OutcomeLimits.greatest.maxChanges else {
+            throw Problem(.batchTooLarge, "\(batch.limitedCount) changes, at most \(maximum) are allowed")
         }
         let json = batch.finish()
         guard json.count <= limits.maxBatchBytes else {

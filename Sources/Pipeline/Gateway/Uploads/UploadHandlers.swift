@@ -163,9 +163,12 @@ extension GatewayHandler {
         try checkRevoked(device)
         try quota.enter(caller.syncID, bytes: bytes)
         defer { quota.leave(caller.syncID, bytes: bytes) }
+        var outcomeLimits = limits.outcome
+        // A face may have added changes of its own to as many as are allowed.
+        outcomeLimits.maxChanges = max(outcomeLimits.maxChanges, envelope.changeCount)
         let message = ChangeBatch(
             epoch: history.epoch, schema: schema.version.hash, device: device, batch: envelope.batch,
-            isAtomic: envelope.isAtomic, grants: caller.grants, limits: limits.outcome,
+            isAtomic: envelope.isAtomic, grants: caller.grants, limits: outcomeLimits,
             changes: envelope.changes?.take() ?? Array("[]".utf8)
         ).encode()
         return try await append(message, of: caller, changes: envelope.changeCount, bytes: bytes)

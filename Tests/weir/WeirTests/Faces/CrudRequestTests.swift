@@ -281,7 +281,7 @@ import Testing
     }
 
     @Test func aRequestReassignsNoMoreThanABatchMayHave() async throws {
-        try await withServer(["limits.max-changes": "6"]) { scene, phone, _ in
+        try await withServer(["limits.max-changes": "4"]) { scene, phone, _ in
             for id in ["c1", "c2"] {
                 _ = try await expect(201, phone, "POST", "category", ["id": JSON(id), "name": "A"])
             }
@@ -295,6 +295,32 @@ import Testing
             _ = try await expect(204, phone, "DELETE", "location/l5")
             _ = try await expect(204, phone, "DELETE", path)
             #expect(try await scene.records("location").map { $0["category_id"] } == ["c2", "c2", "c2", "c2"])
+        }
+    }
+
+    /// With the limits as they are by default.
+    @Test func tenThousandChildrenAreReassignedAtOnce() async throws {
+        try await withServer(["gateway.outcome-wait": "120s"]) { scene, phone, laptop in
+            for id in ["c1", "c2"] {
+                _ = try await expect(201, phone, "POST", "category", ["id": JSON(id), "name": "A"])
+            }
+            let client = DeviceClient(port: scene.port, syncID: "abc")
+            for start in stride(from: 0, to: 10_000, by: 2500) {
+                let changes = (start..<(start + 2500)).map {
+                    TestDevice.change("l\($0)", ["category_id": "c1"], table: "location").value
+                }
+                _ = try await client.sync(["knowledgeId": "laptop", "changes": JSON(changes)])
+            }
+            _ = try await expect(201, laptop, "POST", "location", ["id": "last", "category_id": "c1"])
+            let path = "category/c1?reassign_category_id=c2"
+            let problem = try await expect(422, "invalid_request", phone, "DELETE", path)
+            #expect(
+                problem["detail"].string == "the record has 10001 children, at most 10000 can be reassigned at once")
+            _ = try await expect(204, laptop, "DELETE", "location/last")
+            _ = try await expect(204, phone, "DELETE", path)
+            let locations = try await expect(200, laptop, "GET", "location").array
+            #expect(locations.count == 10_000 && locations.allSatisfy { $0["category_id"] == "c2" })
+            #expect(try await scene.records("category").map { $0["id"] } == ["c2"])
         }
     }
 
