@@ -116,11 +116,13 @@ import Testing
                 let (rows, first) = (try device.rows(of: table), try devices[0].rows(of: table))
                 #expect(rows == first, "seed \(seed): \(table) of \(device.source)")
             }
-            #expect(try device.meta.filter { $0["deleted"] == 0 } == devices[0].meta.filter { $0["deleted"] == 0 })
+            // Of the deleted rows, too, each at the same version.
+            #expect(try device.meta == devices[0].meta, "seed \(seed): \(device.source)")
         }
         // A new file, which starts from nothing.
         let fresh = try client("fresh", port, folder)
         try await fresh.download(includeSelf: true)
+        #expect(try fresh.meta == devices[0].meta, "seed \(seed): a new file")
         for table in ["users", "tasks"] { #expect(try fresh.rows(of: table) == devices[0].rows(of: table)) }
     }
 
