@@ -84,6 +84,17 @@ import Testing
         #expect(try table("SELECT id, name FROM pet") == [["t1", "Tom"]])
     }
 
+    /// A row that was not written since a column was added lacks it in its stream, and not in the tables.
+    @Test func aRowOfAnEarlierVersionIsVerified() async throws {
+        for (schema, id) in [(Self.first, "p1"), (Self.second, "p2")] {
+            let weir = try await start(schema)
+            var device = TestDevice(weir, syncID: "abc", knowledgeID: "device of \(id)")
+            _ = try await device.sync([person(id, ["name": "Grace"])])
+            #expect(await weir.stop() == 0)
+        }
+        try await Verification.expectEqual(folder)
+    }
+
     @Test(arguments: [
         ("nick: text", "", "person.nick: the column was removed"),
         ("nick: text", "nick: integer", "person.nick: the type changed from text to integer"),
