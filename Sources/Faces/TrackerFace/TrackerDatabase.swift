@@ -34,8 +34,11 @@ struct TrackerDatabase: Sendable {
         // An older file is refused before it is sent.
         if let current = try await session.file(), current.newest > newest { throw isOlder(than: current) }
         try await check(newest)
+        let positions = try await TrackerPositions(session)
         switch try await session.receiveFile(of: request, newest: newest, digest: digest) {
-        case .stored(let file): return description(of: file)
+        case .stored(let file):
+            try await positions.note(stored: file)
+            return description(of: file)
         case .older(let current): throw isOlder(than: current)
         }
     }
@@ -118,6 +121,8 @@ struct TrackerDatabase: Sendable {
         if request.http.method == .head {
             return HTTPResponse(status: status, headers: fields, stream: HTTPBodyStream(length: range.count))
         }
+        // A device that has the end has all.
+        if range.upperBound == file.byteCount { try await TrackerPositions(session).begin(with: file) }
         return try await session.send(range, of: file, status: status, fields)
     }
 

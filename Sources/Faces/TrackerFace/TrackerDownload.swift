@@ -25,7 +25,7 @@ struct TrackerDownload: Sendable {
         let headers = [HTTPField("Content-Type", "application/json"), HTTPField("Cache-Control", "no-store")]
         return try await session.stream(headers) {
             let piece = try await pages.next()
-            if piece.isLast, pages.newest == .zero { try await positions.raise(complete: head, of: table.table) }
+            if piece.isLast { try await positions.raise(sent: pages.newest, answered: head, of: table.table) }
             return piece
         }
     }
@@ -43,18 +43,20 @@ struct TrackerDownload: Sendable {
 
     /// Where the answer begins: at the time that the client names, if it can have all rows below.
     ///
-    /// It can where it is the time of a row that it was sent, or that another device wrote, or one up to the head that was frozen
-    /// before the last one. Otherwise the time may be that of an own upload or edit, below which others wrote rows that no answer had.
+    /// It can where it is the time of a row that it was sent, or that another device wrote, or where it named no such time before
+    /// the answers to its earlier requests. Otherwise the time may be that of an own upload or edit, below which others wrote rows
+    /// that no answer had.
     private func above(_ after: TimeStamp, _ positions: TrackerPositions) async throws -> TimeStamp {
         let complete = positions.complete(table.table)
         if after <= complete || after == positions.sent(table.table) { return after }
-        if after <= positions.previous, after > positions.doubtful(table.table) { return after }
+        let answered = after > positions.doubtful(table.table) ? positions.answered(table.table) : .zero
+        if after <= answered { return after }
         let selection = StreamSelection.changes(
             above: TimeStamp(after.rawValue - 1), upTo: after, table: table.index)
         let row = try await session.rows(selection, limit: 1, leastHead: .zero).rows.first
         if let row, row.timeStamp == after, row.writer != .device { return after }
         try await positions.raise(doubtful: after, of: table.table)
-        return complete
+        return max(complete, answered)
     }
 }
 
@@ -72,7 +74,6 @@ private final class TrackerPages: Sendable {
     private let table: FaceTable
     private let session: any FaceSession
     private let leastHead: TimeStamp
-    private let positions: TrackerPositions
     private let state: Mutex<State>
 
     init(
@@ -81,7 +82,6 @@ private final class TrackerPages: Sendable {
     ) {
         self.table = table
         self.session = session
-        self.positions = positions
         leastHead = max(positions.head ?? .zero, positions.shown)
         state = Mutex(State(rest: .changes(above: above, upTo: head, table: table.index)))
     }
@@ -104,7 +104,6 @@ private final class TrackerPages: Sendable {
             }
             if let piece { return piece }
         }
-        try await positions.raise(sent: newest, of: table.table)
         return state.withLock { $0.array.end() }
     }
 }

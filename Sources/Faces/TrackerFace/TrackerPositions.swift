@@ -1,4 +1,6 @@
+import DeviceRegistry
 import Gateway
+import OwnerFileStore
 import SyncModel
 
 /// What the server keeps of a device of the protocol, each a timeStamp that only rises.
@@ -12,7 +14,8 @@ import SyncModel
 ///   uploaded while there are rows above.
 ///
 /// A time that a client names is not always one of the server's: the greatest `updatedOn` of a table may be that of an edit which is
-/// not uploaded, by the device's clock.
+/// not uploaded, by the device's clock. It says nothing of the rows below. But a device that names another time than before has got
+/// an answer since, and so all that the last answer to an earlier request had, or more.
 struct TrackerPositions: Sendable {
     private let values: [String: Int64]
     private let session: any FaceSession
@@ -31,9 +34,6 @@ struct TrackerPositions: Sendable {
     /// No table has rows above this; `nil` before the first request.
     var head: TimeStamp? { self["/head"] }
 
-    /// The head that was frozen before: the device can have rows up to it from downloads that have ended.
-    var previous: TimeStamp { self["/previous"] ?? .zero }
-
     /// What the device was shown by answers to its uploads, as far as this gateway knows.
     var shown: TimeStamp { self["/shown"] ?? .zero }
 
@@ -46,7 +46,10 @@ struct TrackerPositions: Sendable {
     /// The newest row of a table that an answer had: only a device that got the answer can name it.
     func sent(_ table: Table) -> TimeStamp { self["\(table.name)/sent"] ?? .zero }
 
-    /// The greatest time that the device named without having it from a download that is known to have ended.
+    /// Up to here the device has the others' rows of a table if it got the answers to its requests for them.
+    func answered(_ table: Table) -> TimeStamp { self["\(table.name)/answered"] ?? .zero }
+
+    /// The greatest time that the device named of which it is not known whether it has all rows below.
     func doubtful(_ table: Table) -> TimeStamp { self["\(table.name)/doubtful"] ?? .zero }
 
     // MARK: Changes
@@ -55,37 +58,65 @@ struct TrackerPositions: Sendable {
         try await session.raise([name("/shown", session): timeStamp.rawValue], isDurable: false)
     }
 
-    func raise(complete timeStamp: TimeStamp) async throws {
-        try await raise("/complete", timeStamp)
-    }
+    func raise(complete timeStamp: TimeStamp) async throws { try await raise(["/complete": timeStamp]) }
 
     func raise(complete timeStamp: TimeStamp, of table: Table) async throws {
         guard timeStamp > complete(table) else { return }
-        try await raise(table.name, timeStamp)
+        try await raise([table.name: timeStamp])
     }
 
-    func raise(sent timeStamp: TimeStamp, of table: Table) async throws {
-        try await raise("\(table.name)/sent", timeStamp)
+    /// The whole answer to a request for a table was made.
+    ///
+    /// - Parameters:
+    ///   - sent: its newest row; zero where it has none.
+    ///   - answered: no row is above.
+    func raise(sent: TimeStamp, answered: TimeStamp, of table: Table) async throws {
+        if sent == .zero { return try await raise(complete: answered, of: table) }
+        try await raise(["\(table.name)/sent": sent, "\(table.name)/answered": answered])
     }
 
+    /// Stored at all gateways when it returns: a time that is not known to be doubtful would prove too much.
     func raise(doubtful timeStamp: TimeStamp, of table: Table) async throws {
-        try await raise("\(table.name)/doubtful", timeStamp)
+        try await raise(["\(table.name)/doubtful": timeStamp], isDurable: true)
     }
 
-    private func raise(_ name: String, _ timeStamp: TimeStamp) async throws {
-        guard timeStamp > self[name] ?? .zero else { return }
-        try await session.raise([Self.name(name, session): timeStamp.rawValue], isDurable: false)
+    // MARK: The database file
+
+    /// The device has stored the owner's file, which has the others' rows up to where it had shown to have them.
+    func note(stored file: OwnerFile) async throws {
+        let least = session.schema.schema.tables.map { complete($0) }.min() ?? complete
+        let raised = [Self.file: file.generation, Self.fileComplete: least.rawValue]
+        let named = raised.map { (Self.name($0.key, session), $0.value) }
+        try await session.raise(Dictionary(uniqueKeysWithValues: named), isDurable: true)
+    }
+
+    /// A new device gets the owner's file, and has its rows.
+    ///
+    /// One that has asked for rows before has a file of its own, and perhaps only reads this one.
+    func begin(with file: OwnerFile) async throws {
+        if head != nil { return }
+        for device in try await session.devices() where device.knowledgeID != session.device.knowledgeID {
+            let theirs = try await session.positions(of: device.knowledgeID)
+            guard theirs[Self.name(Self.file, session)] == file.generation else { continue }
+            let complete = theirs[Self.name(Self.fileComplete, session)] ?? 0
+            return try await raise(["/complete": TimeStamp(complete)], isDurable: true)
+        }
+    }
+
+    private static let file = "/file"
+    private static let fileComplete = "/file/complete"
+
+    private func raise(_ positions: [String: TimeStamp], isDurable: Bool = false) async throws {
+        let raised = positions.filter { $0.value > self[$0.key] ?? .zero }
+        if raised.isEmpty { return }
+        let named = raised.map { (Self.name($0.key, session), $0.value.rawValue) }
+        try await session.raise(Dictionary(uniqueKeysWithValues: named), isDurable: isDurable)
     }
 
     /// Freezes the head; stored at all gateways when it returns.
     func freeze(_ newest: TimeStamp) async throws {
-        var raised: [String: Int64] = [:]
-        // A device's first head is also what it can have already: from the file of another one, for example.
-        let previous = head ?? newest
-        if previous > self.previous { raised[Self.name("/previous", session)] = previous.rawValue }
-        if head.map({ newest > $0 }) ?? true { raised[Self.name("/head", session)] = newest.rawValue }
-        if raised.isEmpty { return }
-        try await session.raise(raised, isDurable: true)
+        if let head, newest <= head { return }
+        try await session.raise([Self.name("/head", session): newest.rawValue], isDurable: true)
     }
 }
 

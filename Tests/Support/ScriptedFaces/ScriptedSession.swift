@@ -156,6 +156,8 @@ package final class ScriptedSession: FaceSession {
 
     package func positions(isFresh: Bool) async throws -> [String: Int64] { state.withLock(\.positions) }
 
+    package func positions(of knowledgeID: KnowledgeID) async throws -> [String: Int64] { [:] }
+
     package func raise(_ positions: [String: Int64], isDurable: Bool) async throws {
         state.withLock { $0.positions.merge(positions, uniquingKeysWith: max) }
     }

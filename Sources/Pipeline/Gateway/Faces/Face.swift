@@ -211,6 +211,9 @@ package protocol FaceSession: Sendable {
     /// - Parameter isFresh: also those that other gateways have written since this one read them.
     func positions(isFresh: Bool) async throws -> [String: Int64]
 
+    /// Positions that were noted of another device of the caller, also by other gateways.
+    func positions(of knowledgeID: KnowledgeID) async throws -> [String: Int64]
+
     /// What this gateway has in memory of a position; `nil` if it has nothing.
     func knownPosition(_ name: String) -> Int64?
 

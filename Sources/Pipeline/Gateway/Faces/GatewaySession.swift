@@ -151,6 +151,14 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     // MARK: Positions
 
     func positions(isFresh: Bool) async throws -> [String: Int64] {
+        try await positions(of: device, isFresh: isFresh)
+    }
+
+    func positions(of knowledgeID: KnowledgeID) async throws -> [String: Int64] {
+        try await positions(of: Device(caller: device.caller, knowledgeID: knowledgeID), isFresh: true)
+    }
+
+    private func positions(of device: Device, isFresh: Bool) async throws -> [String: Int64] {
         guard let positions = handler.positions else { return [:] }
         let all = try await GatewayHandler<Log, Link, Auth>.translating { () async throws(DeviceRegistryError) in
             try await positions.positions(of: device, isFresh: isFresh)

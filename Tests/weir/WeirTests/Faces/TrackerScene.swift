@@ -125,13 +125,11 @@ struct TrackerScene: FaceScene {
         try laptop.edit("note", where: "title", is: "phone 5", ["title": "edited"])
         try laptop.delete("note", where: "title", is: "phone 7")
         try await laptop.sync()
-        let stored = try await laptop.client.get(DeviceClient.databasePath)
-        #expect(stored.status == 200)
+        let stored = try await fetchDatabase("tablet", port: ports[0])
         #expect(stored.headers["content-digest"] == DeviceClient.contentDigest(of: stored.body))
         let (newest, content) = (try phone.newest, try phone.fileContent())
         #expect(stored.headers["downloaded-till"] == newest)
         #expect(stored.body == content)
-        try stored.body.write(to: URL(filePath: "\(folder.path)/tablet.db"))
         let tablet = try device("tablet", port: ports[0])
         #expect(try tablet.values("note", "title").count == 21)
         try await tablet.sync()
@@ -139,6 +137,16 @@ struct TrackerScene: FaceScene {
         #expect(tablet.downloadedCount >= 3 && tablet.downloadedCount < 10, "\(tablet.downloadedCount)")
         try await expectEqual([phone, laptop, tablet])
         #expect(tablet.overwritten.isEmpty)
+    }
+
+    /// The stored file becomes that of a new device.
+    @discardableResult
+    func fetchDatabase(_ name: String, port: UInt16? = nil) async throws -> DeviceClient.Answer {
+        let client = DeviceClient(port: port ?? self.port, headers: ["X-Sync-Id": "abc", "X-Device-Id": name])
+        let stored = try await client.get(DeviceClient.databasePath)
+        #expect(stored.status == 200)
+        try stored.body.write(to: URL(filePath: "\(folder.path)/\(name).db"))
+        return stored
     }
 
     /// Another device writes at each moment of a sync: new rows, rows that the device is about to upload, and deletes.
