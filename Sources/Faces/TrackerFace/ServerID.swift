@@ -8,12 +8,13 @@ import SyncModel
 enum ServerID {
     /// - Parameters:
     ///   - createdOn: microseconds since 1970, from ``range``.
-    ///   - values: canonical JSON by column; `nil` for one that is left to its default.
+    ///   - values: canonical JSON by column; `nil` for one that is left to its default. Null where that is the default counts as
+    ///     none: a create that is repeated under a later schema version has columns that it did not have.
     static func make(of table: Table, createdOn: Int64, updatedOn: Int64, values: [[UInt8]?]) -> RowID {
         // No part contains a line break.
         var content = Array("weir.tracker.1\n\(table.name)\n\(createdOn)\n\(updatedOn)\n".utf8)
         for (column, value) in zip(table.columns, values) {
-            guard let value else { continue }
+            guard let value, column.defaultValue != nil || !value.elementsEqual("null".utf8) else { continue }
             content += Array("\(column.name):".utf8) + value + [UInt8(ascii: "\n")]
         }
         let digest = SHA256.digest(of: content)
