@@ -167,6 +167,7 @@ struct RestUpload: Sendable {
             if record.isDeleted, !creates { writer.member("deleted", true) }
             writer.values(record.values, of: table.table)
         }
+        batch.note(record.values, of: table)
         // A record that was made and deleted before it was ever sent is a deleted row, so that it has a Ts.
         guard record.isDeleted, creates else { return }
         batch.add { writer in

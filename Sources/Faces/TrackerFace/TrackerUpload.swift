@@ -25,7 +25,7 @@ struct TrackerUpload: Sendable {
         let values = document.creation(in: table.table)
         let id = ServerID.make(
             of: table.table, createdOn: createdOn, updatedOn: updatedOn, values: values.map { $0?.canonical })
-        let result = try await submit(id) { writer in
+        let result = try await submit(id, values) { writer in
             writer.member("ifUnchanged", true)
             write(values, updatedOn, to: &writer)
         }
@@ -48,7 +48,7 @@ struct TrackerUpload: Sendable {
             throw Self.refusal("the document has another serverId than the path")
         }
         if document.isDeleted { return try await delete(id) }
-        let result = try await submit(id) { writer in
+        let result = try await submit(id, document.values) { writer in
             // A base makes a row that does not exist a refusal; no row is at this one.
             writer.member("base", TimeStamp.maximum.rawValue)
             write(document.values, document.updatedOn, to: &writer)
@@ -102,13 +102,16 @@ struct TrackerUpload: Sendable {
         writer.values(values, of: table.table)
     }
 
-    private func submit(_ id: RowID, _ write: (inout JSONWriter) -> Void) async throws -> FaceOutcome.Result {
+    private func submit(
+        _ id: RowID, _ values: [FaceValue?] = [], _ write: (inout JSONWriter) -> Void
+    ) async throws -> FaceOutcome.Result {
         var batch = FaceBatch()
         batch.add { writer in
             writer.member("table", table.table.name)
             writer.member("id", id.text)
             write(&writer)
         }
+        batch.note(values, of: table)
         let outcome = try await session.submit(batch)
         guard let result = outcome.results.first else { throw Problem(.notReady, "the outcome cannot be read") }
         try await TrackerPositions.note(shown: max(outcome.head, result.row?.timeStamp ?? .zero), session)

@@ -14,6 +14,15 @@ package struct FaceBatch: Sendable {
     /// Whether a conflict or refusal of one change applies none.
     package var isAtomic: Bool
 
+    /// Which columns the changes write.
+    private var written: Set<WrittenColumns> = []
+
+    private struct WrittenColumns: Hashable {
+        let table: Int
+        /// `nil` where they are not the table's first ones.
+        let count: Int?
+    }
+
     package init(isAtomic: Bool = false) { self.isAtomic = isAtomic }
 
     /// Adds a change as the client contract has it.
@@ -33,6 +42,31 @@ package struct FaceBatch: Sendable {
         json.append(contentsOf: change)
         count += 1
         if isLimited { limitedCount += 1 }
+    }
+
+    /// Notes which columns the last change writes.
+    package mutating func note(_ values: [FaceValue?], of table: FaceTable) {
+        guard values.contains(where: { $0 != nil }) else { return }
+        let count = values.prefix { $0 != nil }.count
+        let isFirst = values.dropFirst(count).allSatisfy { $0 == nil }
+        written.insert(WrittenColumns(table: table.index, count: isFirst ? count : nil))
+    }
+
+    /// The schema version under which the changes are submitted: the newest whose tables have exactly the columns that they write.
+    ///
+    /// An app that was made for an earlier version does not know later columns: a row that it wrote is exactly as it sent it, whatever
+    /// these have. Under the newest version the row would lack columns, and be sent to the app again, over what its user has done since.
+    func version(upTo newest: SchemaHistory.Entry, in history: SchemaHistory) -> SchemaHistory.Entry {
+        if written.isEmpty { return newest }
+        let tables = newest.schema.tables
+        return history.entries.prefix(newest.version.ordinal).last { entry in
+            written.allSatisfy { written in
+                guard let count = written.count, written.table < entry.schema.tables.count else { return false }
+                // Equal but for the later columns: the change is decided as under the newest version.
+                let (then, now) = (entry.schema.tables[written.table], tables[written.table])
+                return then.policy == now.policy && then.columns.elementsEqual(now.columns.prefix(count))
+            }
+        } ?? newest
     }
 
     consuming func finish() -> [UInt8] { json + [UInt8(ascii: "]")] }

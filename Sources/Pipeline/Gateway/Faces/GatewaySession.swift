@@ -47,6 +47,7 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
     func submit(_ batch: FaceBatch) async throws -> FaceOutcome {
         if batch.count == 0 { return FaceOutcome(results: [], head: .zero) }
         let (count, isAtomic) = (batch.count, batch.isAtomic)
+        let version = batch.version(upTo: schema, in: handler.schemas()).version
         let maximum = limits.outcome.maxChanges
         guard batch.limitedCount <= maximum, count <= OutcomeLimits.greatest.maxChanges else {
             throw Problem(.batchTooLarge, "\(batch.limitedCount) changes, at most \(maximum) are allowed")
@@ -58,7 +59,7 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         try handler.rates.take(
             RateCost(changes: count, bytes: json.count, requests: 0), of: device.caller, device)
         handler.noteUpload(device)
-        let envelope = Envelope(changes: json, count: count, isAtomic: isAtomic, schemaVersion: schema.version.hash)
+        let envelope = Envelope(changes: json, count: count, isAtomic: isAtomic, schemaVersion: version.hash)
         do {
             return try await outcome(of: try await handler.appendBatch(caller, device, envelope))
         } catch let problem as Problem where problem.code == .outcomePending {

@@ -27,6 +27,62 @@ import Testing
         try await Verification.expectEqual(folder)
     }
 
+    @Test(arguments: columns) func theRestDocumentsClientKeepsItsEdits(column: String) async throws {
+        try await evolve(RestScene.schema, "category", adding: column) {
+            try await RestScene.start(in: $0, [:], schema: $1)
+        } after: { port, folder in
+            let scene = RestScene(port: port, folder: folder)
+            let phone = try scene.device("phone")
+            try phone.insert("category", "c1", ["name": "A"])
+            try await phone.sync()
+            for round in 1...3 {
+                try phone.update("category", "c1", ["name": "\(round)"])
+                try await phone.sync()
+                #expect(try phone.row("category", "c1")?["name"] == "\(round)")
+            }
+            #expect(phone.conflicts.isEmpty)
+            #expect(try await scene.rows("category").map { $0["name"] } == ["3"])
+        }
+    }
+
+    /// A row in which an app that knows the column has given it a value.
+    @Test func anEditOfAnOlderAppLeavesTheColumnAndIsKept() async throws {
+        try await evolve(RestScene.schema, "category", adding: Self.columns[0]) {
+            try await RestScene.start(in: $0, [:], schema: $1)
+        } after: { port, folder in
+            let scene = RestScene(port: port, folder: folder)
+            let phone = try scene.device("phone")
+            try await scene.write("laptop", "category", "c1", ["name": "A", "color": "blue"])
+            try await phone.sync()
+            for round in 1...3 {
+                try phone.update("category", "c1", ["name": "\(round)"])
+                try await phone.sync()
+            }
+            #expect(phone.conflicts.isEmpty)
+            let rows = try await scene.rows("category")
+            #expect(rows.map { $0["name"] } == ["3"] && rows.map { $0["color"] } == ["blue"])
+        }
+    }
+
+    @Test(arguments: columns, [false, true])
+    func theTrackersClientKeepsItsEdits(column: String, countsOwnRows: Bool) async throws {
+        try await evolve(TrackerScene.schema, "note", adding: column) {
+            try await TrackerScene.start(in: $0, schema: $1)
+        } after: { port, folder in
+            let phone = try TrackerScene(port: port, folder: folder, countsOwnRows: countsOwnRows).device("phone")
+            try phone.create("note", ["title": "A"])
+            try await phone.sync()
+            for title in ["B", "C", "D"] {
+                try phone.edit("note", where: "id", is: "1", ["title": title])
+                try await phone.sync()
+                #expect(try phone.values("note", "title") == [title])
+            }
+            #expect(phone.overwritten.isEmpty)
+            // A device that is alone asks for no rows.
+            #expect(!phone.requests.contains { $0.hasPrefix("GET /tracker/note") })
+        }
+    }
+
     @Test(arguments: columns) func aRepeatedCreateOfTheTrackerIsTheSameRow(column: String) async throws {
         let note: JSON = [
             "title": "A", "createdOn": "2026-05-01T08:00:00Z", "updatedOn": "2026-05-01T08:00:00Z",
