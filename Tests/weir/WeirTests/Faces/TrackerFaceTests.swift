@@ -228,7 +228,16 @@ import Testing
                     device.hook = { if $0 == chosen { throw Killed() } }
                     do { try await device.sync() } catch is Killed {}
                     device.hook = nil
-                default: try await device.sync()
+                default:
+                    // The user goes on during the sync, just after a device of another kind wrote.
+                    let chosen = Int.random(in: 0..<12, using: &random)
+                    device.hook = { moment in
+                        guard moment == chosen else { return }
+                        try await scene.write("other", "note", "o\(step)", ["title": JSON("o\(step)")])
+                        try device.create("note", ["title": "d\(step)"])
+                    }
+                    try await device.sync()
+                    device.hook = nil
                 }
             }
             try await scene.expectEqual(devices)
