@@ -350,4 +350,53 @@ import WeirClient
             try app.frozen()
                 == [#"{"table":"t","id":"k","values":{"v":"v"},"base":0,"updatedAt":"2026-01-02T03:04:05.678Z"}"#])
     }
+
+    /// A row whose edit was made long ago, under lastWriteWins, and another one with a unique value.
+    private func edited(isFolded: Bool) throws -> SyncedApp {
+        let app = try SyncedApp(
+            "CREATE TABLE t (id TEXT PRIMARY KEY, v TEXT COLLATE NOCASE, u TEXT UNIQUE, w)",
+            server: ["t": ["v": "text", "u": "text", "w": "json"]], policy: "lastWriteWins")
+        try app.open("t")
+        try app.run("INSERT INTO t VALUES ('k', 'v', 'u', 1), ('other', 'v', 'taken', 1)")
+        try app.sync()
+        try app.run("UPDATE t SET v = 'edited', w = 2 WHERE id = 'k'")
+        try app.run("UPDATE weir_log_1 SET at = julianday('2026-01-02 03:04:05.678')")
+        if isFolded { _ = try app.opened.pendingRows() }
+        return app
+    }
+
+    @Test(
+        arguments: [
+            "INSERT OR IGNORE INTO t VALUES ('k', 'x', 'x', 1)",
+            "INSERT INTO t VALUES ('k', 'x', 'x', 1) ON CONFLICT DO NOTHING",
+            "INSERT OR IGNORE INTO t VALUES ('new', 'x', 'u', 1)",
+            "UPDATE OR IGNORE t SET u = 'u' WHERE id = 'other'",
+            "UPDATE OR IGNORE t SET v = 'x', u = 'taken' WHERE id = 'k'",
+            "UPDATE OR IGNORE t SET id = 'other' WHERE id = 'k'",
+        ], [false, true]
+    ) func aStatementThatIsIgnoredLeavesAnEditTheTimeAtWhichItWasMade(sql: String, isFolded: Bool) throws {
+        let app = try edited(isFolded: isFolded)
+        try app.run(sql)
+        let changes = try app.frozen()
+        #expect(changes.count == 1)
+        #expect(changes.first?.contains(#""base":101,"updatedAt":"2026-01-02T03:04:05.678Z""#) == true, "\(changes)")
+    }
+
+    @Test(
+        arguments: [
+            "UPDATE t SET v = 'x' WHERE id = 'k'", "UPDATE t SET v = 'EDITED' WHERE id = 'k'",
+            "UPDATE t SET w = 2.0 WHERE id = 'k'", "UPDATE t SET u = NULL WHERE id = 'k'",
+            "UPDATE t SET v = 'v' WHERE id = 'k'; UPDATE t SET v = 'edited' WHERE id = 'k'",
+            "UPDATE t SET v = 'x' WHERE id = 'k'; INSERT OR IGNORE INTO t VALUES ('k', 'y', 'y', 1)",
+            "DELETE FROM t WHERE id = 'k'", "REPLACE INTO t VALUES ('k', 'edited', 'u', 2)",
+            "DELETE FROM t WHERE id = 'k'; INSERT INTO t VALUES ('k', 'edited', 'u', 2)",
+            "REPLACE INTO t VALUES ('other', 'v', 'u', 1)",
+        ], [false, true]
+    ) func aLaterChangeGivesAnEditItsTime(sql: String, isFolded: Bool) throws {
+        let app = try edited(isFolded: isFolded)
+        try app.run(sql)
+        let changes = try app.frozen().filter { $0.contains(#""id":"k""#) }
+        #expect(changes.count == 1)
+        #expect(changes.first?.contains("2026-01-02T03:04:05.678Z") == false, "\(changes)")
+    }
 }

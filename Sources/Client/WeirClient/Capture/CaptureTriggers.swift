@@ -128,12 +128,17 @@ struct CaptureTriggers {
 
     private var isKeyChanged: String { differs(table.definition.key) }
 
-    /// 1 if a column changes, be it only in what its collation ignores, or from 1 to 1.0.
     private func differs(_ column: TableDefinition.Column) -> String {
         let name = quoted(column.name)
-        let difference = "OLD.\(name) IS NOT NEW.\(name) COLLATE BINARY"
+        return column.differs("OLD.\(name)", "NEW.\(name)")
+    }
+}
+
+extension TableDefinition.Column {
+    /// 1 if two of its values are not the same, be it only in what its collation ignores, or 1 and 1.0.
+    func differs(_ left: String, _ right: String) -> String {
+        let difference = "\(left) IS NOT \(right) COLLATE BINARY"
         // Other affinities leave no two types in which values are equal.
-        if column.affinity != .none { return "(\(difference))" }
-        return "(\(difference) OR typeof(OLD.\(name)) <> typeof(NEW.\(name)))"
+        return affinity == .none ? "(\(difference) OR typeof(\(left)) <> typeof(\(right)))" : "(\(difference))"
     }
 }

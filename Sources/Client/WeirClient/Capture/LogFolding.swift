@@ -1,7 +1,7 @@
 /// Folds a table's log into one edit for each row.
 ///
-/// Of each column the first recorded value counts: the value before the first change. The triggers only append, which is
-/// cheap for the app; what this costs is paid by Weir, at a moment of its choice and in slices.
+/// Of each column the first recorded value counts, which is the value before the first change, and of the times that of the last change.
+/// The triggers only append, which is cheap for the app; what this costs is paid by Weir, at a moment of its choice and in slices.
 struct LogFolding {
     let table: CapturedTable
 
@@ -65,7 +65,27 @@ struct LogFolding {
             INSERT INTO \(edit) (\(columns.joined(separator: ", ")))
             SELECT \((["id", "at"] + masks + known + table.columns.map(\.side)).joined(separator: ", "))
             FROM \(table.log) WHERE seq <= ?1 AND id IS NOT NULL ORDER BY seq
-            ON CONFLICT (id) DO UPDATE SET \((["at = excluded.at"] + unions + values).joined(separator: ", "))
+            ON CONFLICT (id) DO UPDATE SET \((["at = \(time)"] + unions + values).joined(separator: ", "))
+            """
+    }
+
+    /// When the row was changed: by what is folded, unless the row is as that has recorded it before.
+    ///
+    /// Then a statement was ignored, or what it has changed was changed back, which is recorded after it.
+    private var time: String {
+        let key = "t.\(table.quotedKey)"
+        let words = (0..<table.words).map { word in
+            let columns = table.columns.filter { $0.word == word }.map { column in
+                let differs = column.definition.differs("t.\(quoted(column.name))", "excluded.\(column.side)")
+                return "excluded.m\(word) & \(column.bit) AND \(differs)"
+            }
+            return columns.isEmpty ? "0" : "(\(columns.joined(separator: " OR ")))"
+        }
+        return """
+            CASE WHEN excluded.m0 = -1 OR NOT EXISTS (SELECT 1 FROM \(table.quotedName) AS t
+            WHERE \(key) = excluded.id AND excluded.id = \(key) COLLATE BINARY
+            AND NOT (\(words.joined(separator: " OR "))))
+            THEN excluded.at ELSE \(table.edit).at END
             """
     }
 }
