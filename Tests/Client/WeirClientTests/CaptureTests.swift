@@ -57,6 +57,56 @@ import WeirClient
         #expect(changes.last == #"{"table":"t","id":"\#(gone)","deleted":true,"base":\#(isKeyChange ? 101 : 102)}"#)
     }
 
+    private static let card =
+        "CREATE TABLE card (id TEXT PRIMARY KEY, owner TEXT, chosen INT, name TEXT, part TEXT);"
+    /// Of a value that follows from two columns.
+    private static let generatedIndex = """
+        ALTER TABLE card ADD COLUMN whole TEXT AS (lower(name || part)); CREATE UNIQUE INDEX one ON card (whole)
+        """
+    /// Of cards that are chosen, each with its condition in another spelling.
+    private static let partialIndexes = [
+        "CREATE UNIQUE INDEX one ON card (owner) WHERE chosen",
+        #"CREATE UNIQUE INDEX "where ""(" ON card (owner COLLATE NOCASE, /* ) WHERE ( */ 'owner') WHERE(card.chosen = 1) --"#,
+        "CREATE UNIQUE INDEX [where (] ON card (owner) wHeRe name <> ') where ''(' AND [chosen] > 0 -- where",
+    ]
+
+    private func withCards(_ index: String) throws -> SyncedApp {
+        let columns = ["owner": "text", "chosen": "integer", "name": "text", "part": "text"]
+        let app = try SyncedApp(Self.card + index, server: ["card": columns])
+        try app.open("card")
+        try app.run("INSERT INTO card (id, owner, chosen, name, part) VALUES ('old', 'o', 1, 'a', 'x')")
+        try app.sync()
+        try app.run("INSERT INTO card (id, owner, chosen, name, part) VALUES ('new', 'o', 0, 'b', 'x')")
+        try app.sync()
+        return app
+    }
+
+    @Test(
+        arguments: partialIndexes.map { ($0, "chosen = 1") }
+            + ["name = 'A'", "name = 'ax', part = ''"].map { (generatedIndex, $0) }
+    ) func rowsThatReplaceDeletesForAConditionOrAGeneratedValueAreDeleted(index: String, set: String) throws {
+        let app = try withCards(index)
+        try app.run("UPDATE OR REPLACE card SET \(set) WHERE id = 'new'")
+        #expect(try app.query("SELECT id FROM card") == ["'new'"])
+        let changes = try app.sync()
+        #expect(changes.count == 2)
+        #expect(changes.last == #"{"table":"card","id":"old","deleted":true,"base":101}"#)
+    }
+
+    /// Rows that share the key of a partial index may be many.
+    @Test(arguments: partialIndexes) func rowsThatDoNotMeetAConditionAreNotRecorded(index: String) throws {
+        let app = try withCards(index)
+        try app.run("UPDATE card SET chosen = 0 WHERE id = 'old'")
+        try app.sync()
+        try app.run("INSERT INTO card VALUES ('c', 'o', 0, 'c', 'c'); UPDATE card SET chosen = 1 WHERE id = 'c'")
+        #expect(try app.query("SELECT DISTINCT id FROM weir_log_1") == ["'c'"])
+        try app.sync()
+        try app.run("UPDATE card SET part = 'z' WHERE id = 'new'")
+        #expect(try app.query("SELECT DISTINCT id FROM weir_log_1") == ["'new'"])
+        try app.run("UPDATE OR IGNORE card SET chosen = 1 WHERE id = 'new'")
+        #expect(try app.query("SELECT DISTINCT id FROM weir_log_1 ORDER BY id") == ["'c'", "'new'"])
+    }
+
     @Test func aStatementThatIsIgnoredSendsNothing() throws {
         let app = try SyncedApp.withItem("CREATE UNIQUE INDEX u ON item (title);")
         try app.run("INSERT INTO item VALUES ('b', 'B', NULL)")

@@ -204,6 +204,31 @@ import WeirClient
         #expect(try app.sync() == [#"{"table":"item","id":"a","values":{"title":"kept"},"base":101}"#])
     }
 
+    /// The triggers in a file may have another text than those of this version.
+    @Test func aTriggerOfAnotherVersionIsReplacedWithoutAGap() throws {
+        let app = try SyncedApp.withItem("CREATE UNIQUE INDEX one ON item (note) WHERE title = 'chosen'")
+        try app.run(
+            """
+            INSERT INTO item VALUES ('old', 'chosen', 'm'), ('new', 'B', 'm'); DROP TRIGGER weir_1_overwrite;
+            CREATE TRIGGER weir_1_overwrite BEFORE UPDATE OF "note", "id", rowid, oid, _rowid_ ON "item"
+            WHEN NOT EXISTS (SELECT 1 FROM weir_applying) BEGIN SELECT 1; END
+            """)
+        #expect(try app.open("item").gaps.isEmpty)
+        try app.sync()
+        try app.run("UPDATE OR REPLACE item SET title = 'chosen' WHERE id = 'new'")
+        #expect(try app.sync().last == #"{"table":"item","id":"old","deleted":true,"base":103}"#)
+    }
+
+    @Test func aUniqueIndexThatIsCreatedLaterIsNoGap() throws {
+        let app = try SyncedApp.withItem()
+        try app.run("INSERT INTO item VALUES ('new', 'B', 'n')")
+        try app.sync()
+        try app.run("CREATE UNIQUE INDEX one ON item (note) WHERE title = 'A'")
+        #expect(try app.open("item").gaps.isEmpty)
+        try app.run("UPDATE OR REPLACE item SET title = 'A' WHERE id = 'new'")
+        #expect(try app.sync().last == #"{"table":"item","id":"a","deleted":true,"base":101}"#)
+    }
+
     // MARK: The public calls
 
     @Test func opensSeedsAndCloses() async throws {

@@ -17,9 +17,10 @@ struct CaptureTriggers {
             trigger("move", "BEFORE UPDATE OF \(keyNames)", moved, if: isKeyChanged),
             trigger("replace", "BEFORE INSERT", victims(besides: nil)),
         ]
-        let unique = Set(table.definition.uniqueKeys.flatMap { $0.terms.map(\.column) }).sorted().map(quoted)
-        let columns = (unique + [keyNames]).joined(separator: ", ")
-        triggers.append(trigger("overwrite", "BEFORE UPDATE OF \(columns)", victims(besides: "OLD")))
+        let columns = table.definition.uniqueColumns.map {
+            " OF " + ($0.sorted().map(quoted) + [keyNames]).joined(separator: ", ")
+        }
+        triggers.append(trigger("overwrite", "BEFORE UPDATE\(columns ?? "")", victims(besides: "OLD")))
         return triggers
     }
 
@@ -101,13 +102,17 @@ struct CaptureTriggers {
         let others = own.map { " AND t.\(key) IS NOT \($0).\(key)" } ?? ""
         // Without a collation of its own, the key is compared as the column is.
         let conditions =
-            ["t.\(key) = NEW.\(key)"]
+            [(table.quotedName, "t.\(key) = NEW.\(key)")]
             + table.definition.uniqueKeys.map { unique in
-                unique.terms.map { "t.\(quoted($0.column)) = NEW.\(quoted($0.column)) COLLATE \(quoted($0.collation))" }
-                    .joined(separator: " AND ")
+                // The names of a condition are those of this table, and no others.
+                let rows = unique.condition.map { "(SELECT * FROM \(table.quotedName) WHERE (\($0.sql)\n))" }
+                let equal = unique.terms.map {
+                    "t.\(quoted($0.column)) = NEW.\(quoted($0.column)) COLLATE \(quoted($0.collation))"
+                }
+                return (rows ?? table.quotedName, equal.joined(separator: " AND "))
             }
-        return conditions.map { condition in
-            whole(of: "t", .replace, from: " FROM \(table.quotedName) AS t WHERE \(condition)\(others)")
+        return conditions.map { rows, condition in
+            whole(of: "t", .replace, from: " FROM \(rows) AS t WHERE \(condition)\(others)")
         }
     }
 

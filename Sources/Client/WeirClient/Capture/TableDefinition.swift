@@ -16,6 +16,12 @@ package struct TableDefinition: Equatable {
         }
 
         let terms: [Term]
+        /// Rows that do not meet it may share a key.
+        let condition: IndexCondition?
+
+        func mayName(_ column: String) -> Bool {
+            terms.contains { foldedName($0.column) == foldedName(column) } || condition?.mayName(column) == true
+        }
     }
 
     /// A column that names a row of another table, or of the same.
@@ -31,6 +37,8 @@ package struct TableDefinition: Equatable {
     /// Without the key and without generated columns, in the table's order.
     package let columns: [Column]
     let uniqueKeys: [UniqueKey]
+    /// The columns on which it depends whether rows conflict in a unique key; `nil` for all, as generated columns may depend on each.
+    let uniqueColumns: [String]?
     /// Whether keys that are not the same bytes may be equal.
     let hasKeyCollation: Bool
     let foreignKeys: [ForeignKey]
@@ -120,6 +128,7 @@ extension TableDefinition {
         name = table.name
         var keys: [(column: Column, type: String)] = []
         var columns: [Column] = []
+        var generated: [String] = []
         try database.rows(
             "SELECT name, type, pk, hidden, \"notnull\", dflt_value FROM pragma_table_xinfo(?1) ORDER BY cid",
             [.text(name)]
@@ -131,6 +140,8 @@ extension TableDefinition {
                 keys.append((column, $0.string(at: 1)))
             } else if $0.integer(at: 3) == 0 {
                 columns.append(column)
+            } else {
+                generated.append(column.name)
             }
         }
         guard let key = keys.first else {
@@ -155,7 +166,11 @@ extension TableDefinition {
         let words = table.sql.uppercased().split(whereSeparator: \.isWhitespace)
         conflictClause =
             zip(words, words.dropFirst()).contains { $0.hasSuffix("ON") && $1 == "CONFLICT" } ? " OR ABORT" : ""
-        uniqueKeys = try Self.uniqueKeys(of: name, in: database)
+        let uniqueKeys = try Self.uniqueKeys(of: name, in: database)
+        self.uniqueKeys = uniqueKeys
+        let names = (keys.map(\.column) + columns).map(\.name)
+        let dependsOnAll = uniqueKeys.contains { generated.contains(where: $0.mayName) }
+        uniqueColumns = dependsOnAll ? nil : names.filter { name in uniqueKeys.contains { $0.mayName(name) } }
         // An INTEGER PRIMARY KEY has no index.
         hasKeyCollation =
             try database.value(
@@ -168,16 +183,19 @@ extension TableDefinition {
 
     private static func uniqueKeys(of table: String, in database: Database) throws -> [UniqueKey] {
         let indexes = try database.map(
-            #"SELECT name FROM pragma_index_list(?1) WHERE "unique" AND origin <> 'pk' ORDER BY seq"#, [.text(table)]
-        ) { $0.string(at: 0) }
+            """
+            SELECT l.name, coalesce(s.sql, '') FROM pragma_index_list(?1) AS l
+            LEFT JOIN sqlite_schema AS s ON s.type = 'index' AND s.name = l.name
+            WHERE l."unique" AND l.origin <> 'pk' ORDER BY l.seq
+            """, [.text(table)]
+        ) { (name: $0.string(at: 0), sql: $0.string(at: 1)) }
         return try indexes.compactMap { index in
-            // An expression has no name. The other terms alone, and a partial index without its condition, match more rows
-            // than SQLite replaces, which does no harm.
+            // An expression has no name. The other terms alone match more rows than SQLite replaces, which does no harm.
             let terms = try database.map(
                 "SELECT name, coll FROM pragma_index_xinfo(?1) WHERE key AND name IS NOT NULL ORDER BY seqno",
-                [.text(index)]
+                [.text(index.name)]
             ) { UniqueKey.Term(column: $0.string(at: 0), collation: $0.string(at: 1)) }
-            return terms.isEmpty ? nil : UniqueKey(terms: terms)
+            return terms.isEmpty ? nil : UniqueKey(terms: terms, condition: IndexCondition(ofIndex: index.sql))
         }
     }
 }
