@@ -70,7 +70,10 @@ package struct AttemptSchedule: Sendable {
         case .nudged:
             notBefore = retryAfter
             makeDue(now)
-        case .watching(let isWatching): self.isWatching = isWatching
+        case .watching(let isWatching):
+            // The server may be another version, which can store what the one before could not.
+            if isWatching, !self.isWatching, isPending { makeDue(now) }
+            self.isWatching = isWatching
         case .began: (isAttempting, due) = (true, nil)
         case .succeeded(let isPending):
             end(now)

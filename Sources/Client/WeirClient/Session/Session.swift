@@ -69,7 +69,7 @@ extension Weir {
             try Task.checkCancellation()
             do {
                 let isOver = try await exchangeOnce(attachment, &exchange)
-                if isOver { return exchange.held > 0 }
+                if isOver { return exchange.isHeld }
                 wasRejected = false
             } catch let error as SyncError where error.kind == .unauthenticated && !wasRejected {
                 wasRejected = true
@@ -79,8 +79,8 @@ extension Weir {
 
     /// What a session carries from one request to the next.
     private struct Exchange {
-        /// How many edits cannot be sent.
-        var held = 0
+        /// Whether there are edits that cannot be sent, be it for a table that the server does not have.
+        var isHeld = false
         var progress = FirstSyncProgress()
         /// Whether the last answer left nothing to pull.
         var isDrained = false
@@ -123,7 +123,7 @@ extension Weir {
                     knowledgeID: request.knowledgeID, account: attachment.account, schema: schema.schema,
                     limits: limits))
             if !frozen.isRepeat {
-                exchange.held = frozen.heldCount
+                exchange.isHeld = frozen.heldCount > 0 || !frozen.unknownTables.isEmpty
                 showHeld(frozen)
                 // The states of its rows have changed.
                 if frozen.batch != nil { changes.update { $0 += 1 } }

@@ -94,6 +94,23 @@ import WeirClient
         #expect(schedule.next == .seconds(33))
     }
 
+    /// A server whose event stream has ended may be another version when it is there again.
+    @Test func whatCouldNotBeSentIsTriedOnceTheEventStreamIsOpenedAgain() {
+        for isPending in [true, false] {
+            var schedule = schedule()
+            schedule.record(.watching(true), at: .zero)
+            schedule.record(.began, at: .zero)
+            schedule.record(.succeeded(isPending: isPending), at: .seconds(1))
+            // Each piece of the stream says that it is open.
+            schedule.record(.watching(true), at: .seconds(15))
+            #expect(schedule.next == (isPending ? .seconds(301) : nil))
+            schedule.record(.watching(false), at: .seconds(20))
+            #expect(schedule.next == .seconds(301))
+            schedule.record(.watching(true), at: .seconds(30))
+            #expect(schedule.next == (isPending ? .seconds(30) : nil))
+        }
+    }
+
     @Test func withoutEventsOfTheServerItIsAskedFromTimeToTime() {
         var schedule = schedule()
         schedule.record(.began, at: .zero)

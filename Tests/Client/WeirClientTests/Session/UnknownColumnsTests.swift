@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 import WeirClient
 
-/// Columns of the app that the server does not have, or not yet.
+/// Columns and tables of the app that the server does not have, or not yet.
 @Suite struct UnknownColumnsTests {
     private static let title = ["item": ["title": "text"]]
     private static let attention = SyncStatus.Attention.unknownColumns(["item": ["note"]])
@@ -152,6 +152,22 @@ import WeirClient
         try await device.weir.sync()
         #expect(server.live.filter { $0.contains(#""note":"note "#) && $0.hasSuffix(" 2") }.count == 1200)
         #expect(try await device.weir.pendingRows() == 0)
+    }
+
+    @Test func aSessionStaysDueWhileTheServerLacksATableThatHasChanges() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device(
+            Device.schema + "; CREATE TABLE tag (id TEXT PRIMARY KEY NOT NULL, name TEXT)", tables: ["item", "tag"])
+        try await device.attach(server)
+        #expect(try await device.weir.runSession() == false)
+        try device.run("INSERT INTO item VALUES ('a', 'A', NULL); INSERT INTO tag VALUES ('t', 'T')")
+        #expect(try await device.weir.runSession())
+        #expect(server.live == [#"item a {"note":null,"title":"A"} 1"#])
+        #expect(device.weir.currentStatus.needsAttention == [.unknownTables(["tag"])])
+        #expect(device.weir.currentStatus.pendingRows == 1)
+        server.state.withLock { ($0.schemaVersion, $0.tables["tag"]) = ("s2", ["name": "text"]) }
+        #expect(try await device.weir.runSession() == false)
+        #expect(server.live.last == #"tag t {"name":"T"} 1"#)
     }
 
     /// What cannot be sent as it is makes a session due from time to time; only the server can end this.
