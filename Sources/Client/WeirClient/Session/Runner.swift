@@ -49,6 +49,8 @@ package actor Runner {
     private var watchBackoff: Backoff
     /// Waits for the next session's time; cancelled when that changes.
     private var sleeper: Task<Void, any Error>?
+    /// Waits until the event stream is opened again; cancelled when the network or the server seems to be there.
+    private var watchSleeper: Task<Void, any Error>?
 
     package init(
         _ work: Work, settings: AttemptSchedule.Settings = .init(), writeCheck: Duration?, clock: RunClock,
@@ -74,6 +76,10 @@ package actor Runner {
     package func record(_ event: AttemptSchedule.Event) {
         schedule.record(event, at: clock.now())
         sleeper?.cancel()
+        switch event {
+        case .nudged, .succeeded: watchSleeper?.cancel()
+        default: break
+        }
     }
 
     // MARK: Sessions
@@ -84,11 +90,11 @@ package actor Runner {
             if let due, due <= clock.now() {
                 schedule.record(.began, at: clock.now())
                 guard let end = await session() else { return }
-                schedule.record(end, at: clock.now())
+                record(end)
             } else {
                 await work.isIdle(due)
                 // It may have changed meanwhile.
-                if schedule.next == due { await sleep(until: due) }
+                if schedule.next == due { await sleep(until: due) { sleeper = $0 } }
             }
         }
     }
@@ -107,16 +113,16 @@ package actor Runner {
         }
     }
 
-    /// Waits until a time, or until the schedule changes.
-    private func sleep(until time: Duration?) async {
+    /// Waits until a time, or until the waiting is cancelled.
+    private func sleep(until time: Duration?, as keep: (Task<Void, any Error>) -> Void) async {
         let clock = clock
         let sleeper = Task {
             guard let time else { return try await Self.never() }
             try await clock.sleep(time)
         }
-        self.sleeper = sleeper
+        keep(sleeper)
         await withTaskCancellationHandler {
-            // It ends by the time, or since it was cancelled: the schedule says what follows.
+            // It ends by the time, or since it was cancelled: who waits finds out what follows.
             _ = await sleeper.result
         } onCancel: {
             sleeper.cancel()
@@ -194,8 +200,11 @@ package actor Runner {
                 continue
             }
             wasRejected = false
+            let allowed = clock.now() + .seconds(error.retryAfter ?? 0)
+            await sleep(until: clock.now() + watchBackoff.pause(after: error)) { watchSleeper = $0 }
             do {
-                try await clock.sleep(clock.now() + watchBackoff.pause(after: error))
+                // Also where something has ended the pause.
+                try await clock.sleep(allowed)
             } catch {
                 return
             }

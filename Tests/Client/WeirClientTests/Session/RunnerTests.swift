@@ -1,3 +1,4 @@
+import Foundation
 import Seeded
 import Synchronization
 import TestClocks
@@ -209,6 +210,42 @@ import WeirClient
         scene.events.send(.failure(SyncError(.unauthenticated, "expired")))
         await scene.clock.sleepers(2)
         task.cancel()
+        scene.ends.send(.failure(CancellationError()))
+        await task.value
+    }
+
+    /// A rejection is tried again after minutes, and by itself up to an hour later.
+    @Test(arguments: [true, false]) func anEventStreamThatWasRejectedIsOpenedAfterANudgeAndAfterASession(
+        isNudged: Bool
+    ) async {
+        let scene = Scene()
+        let task = scene.start(watches: true)
+        await scene.begun.next()
+        await scene.connected.next()
+        scene.events.send(.failure(SyncError(.forbidden, "no")))
+        // The look at the file, and the pause.
+        await scene.clock.sleepers(2)
+        if isNudged { await scene.record(.nudged) } else { scene.ends.send(.success(false)) }
+        await scene.connected.next()
+        task.cancel()
+        scene.events.send(.failure(CancellationError()))
+        scene.ends.send(.failure(CancellationError()))
+        await task.value
+    }
+
+    @Test func aNudgeDoesNotOpenTheEventStreamBeforeTheTimeThatTheServerAsksFor() async throws {
+        let scene = Scene()
+        let task = scene.start(watches: true)
+        await scene.begun.next()
+        await scene.connected.next()
+        scene.events.send(.failure(try #require(SyncError(.problem(503, "overloaded", retryAfter: "30"), now: Date()))))
+        await scene.clock.sleepers(2)
+        await scene.record(.nudged)
+        await scene.clock.sleeper(until: .seconds(30))
+        scene.clock.advance(by: .seconds(30))
+        await scene.connected.next()
+        task.cancel()
+        scene.events.send(.failure(CancellationError()))
         scene.ends.send(.failure(CancellationError()))
         await task.value
     }
