@@ -145,7 +145,8 @@ final class RowWriter {
         }
         var known = try self.known(key, hasEdits: receiver != nil)
         let owner = row.syncID == account ? nil : row.syncID
-        if known.timeStamp != nil, known.owner != owner {
+        // Also where its version was forgotten: whose row it is is not decided by who comes first.
+        if known.place != nil, known.owner != owner {
             throw Unwritable(reason: "another owner has a row of this id")
         }
         // A result tells the version and not what else the row had: the row itself may follow at the same timeStamp.

@@ -288,4 +288,37 @@ import WeirClient
         try await device.weir.resolve(try #require(kept.first), .acceptServer)
         try await device.weir.detach()
     }
+
+    /// A network by which the list `other` of the linked owner has the id of the account's list `same`.
+    private func sharingAnID(_ server: ContractServer) -> ScriptedTransport {
+        ScriptedTransport { request, _ in
+            var request = request
+            let body = String(decoding: request.body, as: UTF8.self)
+            request.body = Array(
+                body.replacing(#""id":"same","syncId":"xyz""#, with: #""id":"other","syncId":"xyz""#).utf8)
+            var response = try await server.send(request)
+            let text = String(decoding: response.body, as: UTF8.self)
+            response.body = Array(text.replacing(#""id":"other""#, with: #""id":"same""#).utf8)
+            return response
+        }
+    }
+
+    @Test func aRowStaysItsOwnersWhenTheHistoryChangesAndAnotherOwnerHasOneOfThisID() async throws {
+        let (server, device) = try await scene()
+        try await device.attach(sharingAnID(server))
+        server.write("list", "other", ["name": "theirs"], owner: "xyz")
+        try await device.weir.sync()
+        server.write("list", "same", ["name": "own"])
+        try await device.weir.sync()
+        #expect(try await device.weir.parkedRows().map(\.owner) == ["abc"])
+        // The account's rows come first.
+        server.state.withLock { $0.changeHistory(to: "e2") }
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT name FROM list WHERE id = 'same'") == ["theirs"])
+        #expect(try await device.weir.parkedRows().map(\.owner) == ["abc"])
+        try device.run("UPDATE list SET name = name || ' edited' WHERE id = 'same'")
+        try await device.weir.sync()
+        #expect(server.live.contains { $0.hasPrefix(#"list other {"name":"theirs edited"}"#) })
+        #expect(server.live.contains { $0.hasPrefix(#"list same {"name":"own"}"#) })
+    }
 }
