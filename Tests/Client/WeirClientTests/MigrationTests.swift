@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestResources
 import Testing
 import WeirClient
@@ -122,6 +123,32 @@ import WeirClient
                 #"item d {"note":"n","state":"new","title":"D"} 1"#,
             ])
         #expect(try await weir.pendingRows() == 0)
+        await weir.close()
+    }
+
+    /// Each device has its own.
+    @Test func rowsThatAMigrationWithABackfillInsertsAreNotSentUnlessTheyAreAdopted() async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await synced(server)
+        let weir = try await Weir.migrate(url(device), tables: ["item"], backfill: true) {
+            try device.run(
+                """
+                ALTER TABLE item ADD COLUMN state TEXT; UPDATE item SET state = 'filled';
+                INSERT INTO item VALUES ('made', 'M', 'n', 'by the migration')
+                """)
+        }
+        #expect(await weir.gaps.map(\.unknownRows) == [1])
+        try await attach(weir, server)
+        try await weir.sync()
+        #expect(server.live.filter { $0.contains(#""state":"filled""#) }.count == 3)
+        #expect(!server.live.contains { $0.hasPrefix("item made") })
+        #expect(try await weir.seed() == 1)
+        try await weir.sync()
+        #expect(server.live.last == #"item made {"note":"n","state":"by the migration","title":"M"} 1"#)
+        // What the server loses is adopted as ever.
+        server.state.withLock { $0.changeHistory(to: "e2", losing: ["item a", "item made"]) }
+        try await weir.sync()
+        #expect(server.live.filter { $0.hasPrefix("item") }.count == 4)
         await weir.close()
     }
 

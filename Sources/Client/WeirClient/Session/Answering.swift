@@ -80,7 +80,7 @@ extension Weir {
         let record = SessionRecord(database: file.database)
         try attachment.takeLease(in: file.database)
         // Before the rows' versions are forgotten, so that a process which is killed in between pulls first, too.
-        if !answer.resync.isEmpty { try record.setMustDrain(true) }
+        if !answer.resync.isEmpty { try record.setMustDrain(true, isResync: true) }
         try file.releaseColumns(of: schema.schema)
         let applying = try Applying(
             file, schema.schema, account: answer.syncID, slice: attachment.options.slice,
@@ -121,7 +121,7 @@ extension Weir {
                 }
             }
             try applying.forgetAbsentRows()
-            try await seed()
+            if try record.adoptsAbsentRows { try await seed() }
             try record.setMustDrain(false)
         }
         return isIncomplete

@@ -109,9 +109,17 @@ package struct SessionRecord {
     /// Whether everything must be pulled before another batch is frozen, since it is not known what became of the last one.
     var mustDrain: Bool { get throws { try database.meta("must_drain") == .integer(1) } }
 
-    func setMustDrain(_ isTrue: Bool) throws {
-        if try mustDrain != isTrue { try database.setMeta("must_drain", .integer(isTrue ? 1 : 0)) }
+    /// - Parameter isResync: whether rows that the server does not have then were sent before, in another history.
+    func setMustDrain(_ isTrue: Bool, isResync: Bool = false) throws {
+        let isNew = try mustDrain != isTrue
+        if isNew || isResync { try database.setMeta("adopts_absent", .integer(isResync ? 1 : 0)) }
+        if isNew { try database.setMeta("must_drain", .integer(isTrue ? 1 : 0)) }
     }
+
+    /// Whether rows that the server does not have are adopted once everything is pulled.
+    ///
+    /// Not if it is pulled for another reason than another history: such rows may be those that a migration has inserted on each device.
+    var adoptsAbsentRows: Bool { get throws { try database.meta("adopts_absent") != .integer(0) } }
 
     /// Whether a session has come to its end since the file was attached.
     var isComplete: Bool { get throws { try database.meta("first_sync") == .integer(1) } }
