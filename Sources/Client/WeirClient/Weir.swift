@@ -35,6 +35,8 @@ public actor Weir {
     /// Whether the app has called ``start()``, and not ``stop()``.
     var isStarted = false
     var isSuspended = false
+    /// Whether ``detach(_:discardingUnsent:)`` is under way, meanwhile nothing is synced.
+    var isDetaching = false
     /// Whether the last session did not begin since another process has the lease.
     var isLeasedElsewhere = false
     private(set) var isClosed = false

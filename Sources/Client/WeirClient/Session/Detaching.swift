@@ -11,8 +11,9 @@ public enum DetachedRows: Int64, Sendable {
 extension Weir {
     /// Ends the file's attachment to its account, as when the user logs out; afterwards it can be attached to another one.
     ///
-    /// Syncing ends, and so does what the file knows of the account: it is another device from then on. An app that keeps a file for each
-    /// account closes it instead, and need not pull everything again when the user comes back.
+    /// Syncing ends, and so does what the file knows of the account: it is another device from then on. Where the call throws, a Weir that was
+    /// started syncs on. An app that keeps a file for each account closes it instead, and need not pull everything again when the user comes
+    /// back.
     ///
     /// - Parameters:
     ///   - rows: what becomes of the rows of the synced tables.
@@ -22,7 +23,12 @@ extension Weir {
     ///   `WeirError.otherAccount` if it has attached the file to another account. `WeirError`. It can be repeated, also in another process
     ///   after this one was killed.
     public func detach(_ rows: DetachedRows = .remove, discardingUnsent: Bool = false) async throws {
-        isStarted = false
+        guard !isDetaching else { throw WeirError.inUse }
+        isDetaching = true
+        defer {
+            isDetaching = false
+            startRunner()
+        }
         await stopRunner()
         await endSession()
         let file = try openFile
@@ -52,6 +58,7 @@ extension Weir {
             release(lease, in: file.database)
             throw error
         }
+        isStarted = false
         attachment = nil
         changes.update { $0 += 1 }
         statuses.update { $0 = SyncStatus() }

@@ -93,8 +93,9 @@ extension Weir {
     }
 
     /// Begins what ``start()`` has asked for, if nothing keeps it from it.
-    private func startRunner() {
-        guard isStarted, runner == nil, !isSuspended, !isClosed, let options = attachment?.options else { return }
+    func startRunner() {
+        guard isStarted, runner == nil, !isSuspended, !isDetaching, !isClosed else { return }
+        guard let options = attachment?.options else { return }
         let work = Runner.Work { [weak self] in
             guard let self else { throw CancellationError() }
             return try await self.session()

@@ -189,6 +189,25 @@ import WeirClient
         try await scene.device.weir.firstSync()
     }
 
+    @Test func aDetachThatIsRefusedLeavesItStarted() async throws {
+        let scene = try await Scene()
+        try await scene.start()
+        await scene.server.opened.next()
+        try await scene.device.weir.firstSync()
+        try await scene.idle()
+        try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
+        await #expect(throws: WeirError.unsent(rows: 1, keptEdits: 0)) { try await scene.device.weir.detach() }
+        try #require(scene.device.weir.currentStatus.phase != .stopped)
+        _ = try await scene.status { $0.phase == .syncing }
+        try await scene.idle()
+        #expect(scene.server.server.live.count == 1)
+        try await scene.device.weir.detach()
+        #expect(scene.device.weir.currentStatus.phase == .stopped)
+        // It is not started for the next account.
+        try await scene.device.weir.attach("abc", server: Device.url, options: scene.options)
+        #expect(scene.device.weir.currentStatus.phase == .stopped)
+    }
+
     // MARK: Several processes
 
     @Test func oneProcessSyncsAtATimeAndOneThatIsGoneKeepsOthersWaitingForAWhileOnly() async throws {
