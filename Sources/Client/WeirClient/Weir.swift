@@ -108,6 +108,20 @@ public actor Weir {
     @discardableResult
     public func seed(_ tables: [String]? = nil) async throws -> Int {
         var count = 0
+        do {
+            try await adopt(tables, &count)
+        } catch {
+            if count > 0 { await wrote() }
+            throw error
+        }
+        if count > 0 { await wrote() }
+        return count
+    }
+
+    /// Adopts rows, of which whoever syncs is not notified.
+    ///
+    /// - Parameter count: grows by how many were adopted, also where it throws.
+    func adopt(_ tables: [String]? = nil, _ count: inout Int) async throws {
         for table in try captured(tables) {
             var last: SQLValue?
             repeat {
@@ -116,7 +130,6 @@ public actor Weir {
                 await Task.yield()
             } while last != nil
         }
-        return count
     }
 
     /// How many rows have changes that the server has not acknowledged.

@@ -81,19 +81,21 @@ extension Weir {
     /// - Returns: whether the row had such changes.
     /// - Throws: `WeirError`, also if another row has a unique value that the row would get again.
     @discardableResult
-    public func discard(_ table: String, _ key: SQLValue) throws -> Bool {
+    public func discard(_ table: String, _ key: SQLValue) async throws -> Bool {
         let file = try openFile
         let record = SessionRecord(database: file.database)
         guard let captured = file.tables.first(where: { foldedName($0.name) == foldedName(table) }),
             let account = try record.account?.syncID,
             let server = try record.schema()?.schema.table(for: captured.name)
         else { return false }
-        defer { changes.update { $0 += 1 } }
         let writer = try RowWriter(captured, server, account: account, in: file)
+        let wasPending: Bool
         do {
-            return try file.applying { _ in try Discarding(writer: writer).discard(key) }
+            wasPending = try file.applying { _ in try Discarding(writer: writer).discard(key) }
         } catch let error as RowWriter.Unwritable {
             throw WeirError.taken(reason: error.reason)
         }
+        if wasPending { await wrote() }
+        return wasPending
     }
 }

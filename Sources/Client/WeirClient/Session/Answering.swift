@@ -121,7 +121,10 @@ extension Weir {
                 }
             }
             try applying.forgetAbsentRows()
-            if try record.adoptsAbsentRows { try await seed() }
+            if try record.adoptsAbsentRows {
+                var adopted = 0
+                try await adopt(nil, &adopted)
+            }
             try record.setMustDrain(false)
         }
         return isIncomplete

@@ -208,6 +208,37 @@ import WeirClient
         #expect(scene.device.weir.currentStatus.phase == .stopped)
     }
 
+    @Test func whatIsAdoptedWhileItRunsIsSent() async throws {
+        let scene = try await Scene()
+        try await scene.device.weir.attach("abc", server: Device.url, options: scene.options)
+        // As if it was written while the table had no triggers.
+        try scene.device.run(
+            """
+            BEGIN; INSERT INTO weir_applying (active) VALUES (1); INSERT INTO item VALUES ('a', 'A', NULL);
+            DELETE FROM weir_applying; COMMIT
+            """)
+        try await scene.device.weir.start()
+        await scene.server.opened.next()
+        try await scene.device.weir.firstSync()
+        try await scene.idle()
+        #expect(scene.server.server.live.isEmpty)
+        #expect(try await scene.device.weir.seed() == 1)
+        try #require(scene.device.weir.currentStatus.pendingRows == 1)
+        await scene.clock.sleeper(until: .milliseconds(100))
+        scene.clock.advance(by: .milliseconds(100))
+        try await scene.idle()
+        #expect(scene.server.server.live.count == 1)
+        await scene.device.weir.close()
+    }
+
+    @Test func whatIsTakenBackIsNoLongerShownAsPending() async throws {
+        let device = try await Device.synced(ContractServer(Device.tables))
+        try await device.weir.write { try $0.execute("UPDATE item SET title = 'mine'") }
+        #expect(device.weir.currentStatus.pendingRows == 2)
+        try await device.weir.discard("item", .text("a"))
+        #expect(device.weir.currentStatus.pendingRows == 1)
+    }
+
     // MARK: Several processes
 
     @Test func oneProcessSyncsAtATimeAndOneThatIsGoneKeepsOthersWaitingForAWhileOnly() async throws {
