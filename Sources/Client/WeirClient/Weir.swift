@@ -138,6 +138,12 @@ public actor Weir {
     /// ``SyncStatus/Attention/unknownColumns(_:)`` names these.
     public func pendingRows() throws -> Int { try openFile.pendingRows() }
 
+    /// This device's name at the server; `nil` before the file is attached for the first time.
+    ///
+    /// For servers whose tokens are for one device: the app's closure for tokens asks for one of this name. It changes where the file turns
+    /// out to be a copy (``SyncOptions/knowledgeID``), and with ``detach(_:discardingUnsent:)``.
+    public func knowledgeID() throws -> String? { try SessionRecord(database: openFile.database).device }
+
     /// Ends syncing and closes the connection to the file, whose changes are still captured; may be repeated.
     public func close() async {
         isClosed = true

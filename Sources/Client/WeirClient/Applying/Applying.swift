@@ -10,16 +10,19 @@ package struct Applying {
     package static let slice = 250
     let slice: Int
     let orphans: OrphanPolicy
+    /// The app's name for the file as another device.
+    let knowledgeID: String?
 
     package init(
         _ file: ClientFile, _ schema: ServerSchema, account: String, slice: Int = Applying.slice,
-        orphans: OrphanPolicy = .park
+        orphans: OrphanPolicy = .park, knowledgeID: String? = nil
     ) throws {
         self.file = file
         self.schema = schema
         self.account = account
         self.slice = slice
         self.orphans = orphans
+        self.knowledgeID = knowledgeID
         var writers: [String: RowWriter] = [:]
         for table in file.tables {
             guard let server = schema.table(for: table.name) else { continue }
@@ -142,7 +145,7 @@ package struct Applying {
         try record.setMustDrain(true)
         // The server has seen the number with other content, or later ones: the file is a copy, or was restored from one. A device that
         // sends one batch at a time never falls behind its own, and under the old name each number up to the newest would be refused.
-        if ["batch_mismatch", "outcome_expired"].contains(code) { try record.renew() }
+        if ["batch_mismatch", "outcome_expired"].contains(code) { try record.renew(knowledgeID) }
     }
 
     /// Records what became of rows whose tables are no longer listed, or have been retired by the server: their rows are not written.

@@ -104,7 +104,8 @@ package actor Server {
     ///
     /// - Parameter path: relative to the server's URL, with the query.
     /// - Returns: a response with a status of success, or 304.
-    /// - Throws: `SyncError`; `CancellationError`. After `SyncError.Kind.unauthenticated` the next caller has a new token.
+    /// - Throws: `SyncError`; `CancellationError`. After `SyncError.Kind.unauthenticated`, and where the token is for another device, the next
+    ///   caller has a new token.
     package func send(
         _ method: String, _ path: String, headers: [String: String] = [:], body: [UInt8] = [], as caller: Caller
     ) async throws -> TransportResponse {
@@ -160,8 +161,9 @@ package actor Server {
 
     private func check(_ response: TransportResponse, _ caller: Caller) throws {
         guard let error = SyncError(response, now: Date()) else { return }
-        // Another request may have got a new one meanwhile.
-        if error.kind == .unauthenticated, caller.token == token { token = nil }
+        // The file has another name than the token is for. Another request may have got a new one meanwhile.
+        let isRejected = error.kind == .unauthenticated || error.code == "wrong_device"
+        if isRejected, caller.token == token { token = nil }
         throw error
     }
 

@@ -84,7 +84,7 @@ extension Weir {
         try file.releaseColumns(of: schema.schema)
         let applying = try Applying(
             file, schema.schema, account: answer.syncID, slice: attachment.options.slice,
-            orphans: attachment.options.orphans)
+            orphans: attachment.options.orphans, knowledgeID: attachment.options.knowledgeID)
         var steps = AnswerSteps(answer, applying)
         let clock = attachment.options.clock
         // A first sync is waited for; later the app's writes come first.
@@ -117,7 +117,7 @@ extension Weir {
                 while try rows.next() {
                     await Task.yield()
                     guard try openFile === file else { throw CancellationError() }
-                    try attachment.lease.take(in: file.database, now: attachment.options.now())
+                    try attachment.takeLease(in: file.database)
                 }
             }
             try applying.forgetAbsentRows()

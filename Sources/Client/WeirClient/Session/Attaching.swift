@@ -85,7 +85,9 @@ extension Weir {
         }
         // A session under way continues with what it began with.
         await endSession()
-        if let marker = options.installMarker { try InstallMarker(url: marker).check(openFile) }
+        if let marker = options.installMarker {
+            try InstallMarker(url: marker).check(openFile, name: options.knowledgeID)
+        }
         attachment = Attachment(
             account: attached, server: server, options: options, lease: Lease(holder: UUID().uuidString))
         let isComplete = try record.isComplete

@@ -9,9 +9,10 @@ struct InstallMarker {
 
     /// Compares the marker with what the database file says, and makes the file another device unless they agree.
     ///
+    /// - Parameter name: that of the other device, if the app gives it.
     /// - Returns: whether the file is a copy.
     @discardableResult
-    func check(_ file: ClientFile) throws -> Bool {
+    func check(_ file: ClientFile, name: String?) throws -> Bool {
         let database = file.database
         let known = try database.metaText("install").map { String(decoding: $0, as: UTF8.self) }
         if let known, try read() == known { return false }
@@ -24,7 +25,7 @@ struct InstallMarker {
             if try file.hasBatch { try Thawing(database: database).thawBatch() }
             // What was sent since the copy was made is seen before anything is sent again.
             try record.setMustDrain(true)
-            if try record.device != nil { try record.renew() }
+            if try record.device != nil { try record.renew(name) }
         }
         try write(new)
         return known != nil

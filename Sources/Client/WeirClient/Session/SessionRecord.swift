@@ -62,7 +62,14 @@ package struct SessionRecord {
     }
 
     /// Makes the file another device: the server knows the old one with other batches, as where the file is a copy or comes from a backup.
-    func renew() throws { try database.setMeta("knowledge_id", .text(UUID().uuidString.lowercased())) }
+    ///
+    /// - Parameter given: by the app, unless the file has had the name before: another copy may have it still.
+    func renew(_ given: String?) throws {
+        let former = "former_id "
+        if let device = try device { try database.setMeta(former + device, .integer(1)) }
+        let new = try given.flatMap { try database.meta(former + $0) == nil ? $0 : nil }
+        try database.setMeta("knowledge_id", .text(new ?? UUID().uuidString.lowercased()))
+    }
 
     // MARK: Server
 

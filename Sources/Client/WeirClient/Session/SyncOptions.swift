@@ -17,7 +17,8 @@ public struct SyncOptions: Sendable {
     public var conflictLog = ConflictLogLimit()
     /// This device's name at the server, for servers whose tokens are for one device.
     ///
-    /// It is used when a file is attached for the first time; by default a new uuid.
+    /// It is used when a file is attached for the first time, and for one that turns out to be a copy (``installMarker``, or the server says
+    /// so), unless the file has had it before; otherwise a new uuid. ``Weir/knowledgeID()`` is the one that the file has.
     public var knowledgeID: String?
     /// Where a marker of this installation of the app is kept, beside the database for example; it is created, and must not be part of backups.
     ///
