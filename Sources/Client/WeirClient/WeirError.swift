@@ -1,3 +1,5 @@
+import CWeirSQLite
+
 /// Why a call of ``Weir`` failed.
 public enum WeirError: Error, Equatable, Sendable {
     /// A table cannot be synced as it is; the reason says what to change.
@@ -24,6 +26,23 @@ public enum WeirError: Error, Equatable, Sendable {
     case inUse
     /// The process has an SQLite that is too old.
     case outdatedSQLite(version: String, least: String)
+}
+
+extension WeirError {
+    /// Whether it says that the file cannot be used at the moment: it is suspended, locked, or the disk is full; another statement would
+    /// have failed as well.
+    var isOfFile: Bool {
+        switch self {
+        case .suspended: true
+        case .database(let code, _, _): Self.codesOfFile.contains(code & 0xFF)
+        default: false
+        }
+    }
+
+    private static let codesOfFile = [
+        SQLITE_BUSY, SQLITE_LOCKED, SQLITE_NOMEM, SQLITE_READONLY, SQLITE_INTERRUPT, SQLITE_IOERR, SQLITE_FULL,
+        SQLITE_CANTOPEN,
+    ]
 }
 
 extension WeirError: CustomStringConvertible {

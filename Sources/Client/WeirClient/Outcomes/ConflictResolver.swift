@@ -61,7 +61,8 @@ extension Weir {
     ///
     /// Resolvers are the app's code, so they are set at each start. They are asked when conflicts have been recorded, outside of
     /// transactions and sessions; the decision is carried out as by ``resolve(_:_:)``, and sent with the next session. Another process
-    /// that has none leaves conflicts to this one. What a resolver holds is kept until ``close()``.
+    /// that has none leaves conflicts to this one. One whose decision cannot be written, since the file is locked or the disk is full, is
+    /// asked again with the next session. What a resolver holds is kept until ``close()``.
     ///
     /// - Parameters:
     ///   - resolver: `nil` leaves them to the user.
@@ -82,7 +83,7 @@ extension Weir {
                 while let (edit, resolver) = await self?.nextConflict(ofTable: number) {
                     let resolution = await resolver.resolution(of: edit)
                     if Task.isCancelled { return }
-                    await self?.carryOut(resolution, of: edit)
+                    guard await self?.carryOut(resolution, of: edit, ofTable: number) ?? false else { return }
                 }
             }
         }
@@ -123,22 +124,26 @@ extension Weir {
             """
         ) { (number: $0.integer(at: 0), version: $0.integer(at: 1)) }
         guard let next = open.first(where: { resolvers.left[$0.number] != $0.version }) else { return nil }
-        // It is asked about each version once, whatever becomes of the decision.
+        // It is asked about each version once, unless the decision could not be written.
         resolvers.left[next.number] = next.version
         return try file.keptEdits(where: "a.number = ?1", [.integer(next.number)]).first
     }
 
-    private func carryOut(_ resolution: Resolution?, of edit: KeptEdit) async {
-        guard let resolution else { return }
+    /// - Returns: whether other conflicts are asked about; if not, the file cannot be used at the moment.
+    private func carryOut(_ resolution: Resolution?, of edit: KeptEdit, ofTable number: Int) async -> Bool {
+        guard let resolution else { return true }
         do {
             // It is asked again about a version that has come meanwhile.
             let newest = try openFile.keptEdits(where: "a.number = ?1", [.integer(edit.number)]).first
-            guard newest?.version == edit.version else { return }
+            guard newest?.version == edit.version else { return true }
             try await resolve(edit, resolution)
-        } catch WeirError.suspended {
-            resolvers.left[edit.number] = nil
+        } catch let error as WeirError where error.isOfFile {
+            // The next session, or the end of the suspension, asks again.
+            if !Task.isCancelled { (resolvers.left[edit.number], resolvers.tasks[number]) = (nil, nil) }
+            return false
         } catch {
-            // A constraint refuses the values, or the file cannot be written: the conflict stays where the user finds it.
+            // A constraint refuses the values, or the table has no such columns: the conflict stays where the user finds it.
         }
+        return true
     }
 }

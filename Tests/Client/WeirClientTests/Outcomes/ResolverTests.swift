@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestResources
 import Testing
 import WeirClient
 
@@ -203,6 +204,30 @@ import WeirClient
         server.write("item", "a", ["title": "theirs again"])
         try device.run("UPDATE item SET title = 'mine again' WHERE id = 'a'")
         try await expect(device, server, ["a theirs again n", "b B n"], open: 1)
+    }
+
+    @Test func aDecisionThatMeetsABusyFileIsTakenAgainWithTheNextSession() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await conflicted(server, nil)
+        let path = device.folder.file()
+        StatementTrace.beginWithoutWaiting(path)
+        defer { StatementTrace.end(path) }
+        try await device.restart()
+        try await device.attach(server)
+        let app = Mutex(try Database(path: path))
+        let asked = Counter()
+        try await device.weir.setResolver(
+            ConflictResolver { _ in
+                if asked.next() == 1 { try app.withLock { try $0.execute("BEGIN IMMEDIATE") } }
+                return .keepLocal
+            }, for: "item")
+        await device.weir.finishResolving()
+        #expect(try await device.weir.keptEdits().count == 1)
+        try app.withLock { try $0.execute("ROLLBACK") }
+        try await device.weir.sync()
+        await device.weir.finishResolving()
+        try await expect(device, server, ["a mine n", "b B n"])
+        #expect(asked.next() == 3)
     }
 
     @Test func aDecisionThatTheTableRefusesIsLeftToTheUser() async throws {

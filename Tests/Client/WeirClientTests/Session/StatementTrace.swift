@@ -4,7 +4,7 @@ import Synchronization
 
 /// Calls a closure before each statement of the connections to a file, on the connection's thread.
 enum StatementTrace {
-    private static let closures = Mutex<[String: @Sendable () -> Void]>([:])
+    private static let closures = Mutex<[String: @Sendable (_ connection: OpaquePointer?) -> Void]>([:])
     private static let isRegistered: Bool = {
         // SQLite calls it for each new connection, with other parameters than its type says.
         let entry: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?, UnsafeRawPointer?) -> Int32 = {
@@ -22,7 +22,13 @@ enum StatementTrace {
     /// Begins with the connections to this file that are opened from now on.
     static func begin(_ path: String, _ body: @escaping @Sendable () -> Void) {
         precondition(isRegistered)
-        closures.withLock { $0[real(path)] = body }
+        closures.withLock { $0[real(path)] = { _ in body() } }
+    }
+
+    /// Makes the connections to this file that are opened from now on fail at once where another one has the lock.
+    static func beginWithoutWaiting(_ path: String) {
+        precondition(isRegistered)
+        closures.withLock { $0[real(path)] = { sqlite3_busy_timeout($0, 0) } }
     }
 
     static func end(_ path: String) { closures.withLock { $0[real(path)] = nil } }
@@ -34,7 +40,7 @@ enum StatementTrace {
 
     private static func willRun(_ database: OpaquePointer?) {
         guard let name = sqlite3_db_filename(database, "main") else { return }
-        closures.withLock { $0[String(cString: name)] }?()
+        closures.withLock { $0[String(cString: name)] }?(database)
     }
 }
 
