@@ -45,7 +45,7 @@ package struct CapturedTable {
     var quotedKey: String { quoted(definition.key.name) }
 
     /// What triggers write: one row for each statement and row, in order.
-    package var log: String { "weir_log_\(number)" }
+    package var log: String { Self.log(number) }
     /// The log folded: one row for each row of the table that has changed.
     package var edit: String { Self.edit(number) }
     /// The edits in the batch that is being sent.
@@ -72,6 +72,7 @@ package struct CapturedTable {
     package var state: String { Self.state(number) }
 
     /// Those of a table that may not be listed any more.
+    static func log(_ number: Int) -> String { "weir_log_\(number)" }
     static func edit(_ number: Int) -> String { "weir_edit_\(number)" }
     static func sent(_ number: Int) -> String { "weir_sent_\(number)" }
     static func state(_ number: Int) -> String { "weir_row_\(number)" }

@@ -116,7 +116,11 @@ package struct Detaching {
             try file.fold()
             try requireNothingUnsent()
             for table in try database.map("SELECT number FROM weir_table", [], { Int($0.integer(at: 0)) }) {
-                for side in [CapturedTable.edit(table), CapturedTable.sent(table), CapturedTable.state(table)] {
+                // Logs of tables that are no longer listed are not folded.
+                for side in [
+                    CapturedTable.log(table), CapturedTable.edit(table), CapturedTable.sent(table),
+                    CapturedTable.state(table),
+                ] {
                     try database.run("DELETE FROM \(side)")
                 }
             }
@@ -141,10 +145,13 @@ package struct Detaching {
         if discardsUnsent { return }
         let tables = try database.map("SELECT number FROM weir_table") { Int($0.integer(at: 0)) }
         let pending = try tables.reduce(0) { count, table in
+            // What was captured of a table that is no longer listed may be in its log still.
             let edits = try database.integer(
                 """
                 SELECT (SELECT count(*) FROM \(CapturedTable.edit(table)))
                 + (SELECT count(*) FROM \(CapturedTable.sent(table)))
+                + (SELECT count(DISTINCT id) FROM \(CapturedTable.log(table))
+                    WHERE id NOT IN (SELECT id FROM \(CapturedTable.edit(table))))
                 """)
             return count + Int(edits ?? 0)
         }

@@ -112,6 +112,31 @@ import WeirClient
         await #expect(throws: WeirError.notAttached) { try await device.weir.detach() }
     }
 
+    @Test func itIsRefusedWhileEditsOfATableThatIsNotListedAreUnsent() async throws {
+        let tables = ["item": ["title": "text"], "tag": ["title": "text"]]
+        let server = ContractServer(tables)
+        let device = try await Device(
+            "CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT); CREATE TABLE tag (id TEXT PRIMARY KEY, title TEXT)",
+            tables: ["item", "tag"])
+        try await device.attach(server)
+        try device.run("INSERT INTO tag VALUES ('t', 'T')")
+        try await device.weir.sync()
+        await device.weir.close()
+        try device.run("UPDATE tag SET title = 'mine'; INSERT INTO tag VALUES ('u', 'U'), (NULL, 'N')")
+        try device.run("UPDATE tag SET title = 'again'")
+        try await device.restart(tables: ["item"])
+        await #expect(throws: WeirError.unsent(rows: 2, keptEdits: 0)) { try await device.weir.detach() }
+        try await device.weir.detach(discardingUnsent: true)
+        // Nothing of it is the next account's.
+        let other = ContractServer(tables)
+        other.state.withLock { $0.syncID = "xyz" }
+        #expect(try await attach(device, "xyz", other) == .startedEmpty)
+        try await device.restart(tables: ["item", "tag"])
+        _ = try await attach(device, "xyz", other)
+        try await device.weir.sync()
+        #expect(other.live.isEmpty)
+    }
+
     @Test func aFileThatAnotherProcessSyncsIsNotDetached() async throws {
         let server = ContractServer(Device.tables)
         let device = try await Device.synced(server)
