@@ -56,4 +56,21 @@ struct ClusterTrackerFaceTests {
             }
         }
     }
+
+    /// A time of the device's own clock, which it names at one gateway and after a lost answer at the other.
+    @Test func aTimeThatIsNoProofAtOneGatewayIsNoneAtTheOther() async throws {
+        try await withCluster { scene, ports in
+            let phones = ports.map { DeviceClient(port: $0, headers: ["X-Sync-Id": "abc", "X-Device-Id": "phone"]) }
+            #expect(try await phones[0].get("/tracker/devices").status == 200)
+            try await scene.write("laptop", "note", "n1", ["title": "A"])
+            let after = TrackerDevice.now()
+            try await scene.write("laptop", "comment", "c1", ["text": "B"])
+            for phone in phones + phones {
+                let devices = try await phone.get("/tracker/devices?after=\(after)").json().array
+                #expect(devices.map { $0["installationId"] } == ["laptop"])
+                let rows = try await phone.get("/tracker/note?after=\(after)").json().array
+                #expect(rows.map { $0["serverId"] } == ["n1"])
+            }
+        }
+    }
 }
