@@ -11,6 +11,8 @@ struct SQLiteNowChange: Sendable {
     let base: Int64
     let isDelete: Bool
     let table: Int
+    /// Which columns it writes.
+    let writes: [Bool]
     /// As the client contract has it.
     let json: [UInt8]
 
@@ -46,6 +48,7 @@ struct SQLiteNowChange: Sendable {
         self.isDelete = isDelete
         let base = try Self.base(of: value, spelling, number)
         self.base = base
+        var writes = Array(repeating: false, count: schema.tables[table].columns.count)
         var writer = JSONWriter(capacity: 256)
         try writer.object { (writer) throws(SQLiteNowRefusal) in
             writer.member("table", schema.tables[table].name)
@@ -57,9 +60,10 @@ struct SQLiteNowChange: Sendable {
                 writer.member("deleted", true)
             } else {
                 writer.name("values")
-                try Self.writeValues(of: value, schema.tables[table], id, number, to: &writer)
+                try Self.writeValues(of: value, schema.tables[table], id, number, to: &writer, &writes)
             }
         }
+        self.writes = writes
         json = writer.take()
     }
 
@@ -91,7 +95,8 @@ struct SQLiteNowChange: Sendable {
 
     /// Writes the values of the payload, which may have the primary key, too.
     private static func writeValues(
-        of change: borrowing JSONValue, _ table: Table, _ id: RowID, _ number: Int64, to writer: inout JSONWriter
+        of change: borrowing JSONValue, _ table: Table, _ id: RowID, _ number: Int64, to writer: inout JSONWriter,
+        _ writes: inout [Bool]
     ) throws(SQLiteNowRefusal) {
         guard var members = change.member(named: "payload")?.members else {
             throw SQLiteNowRefusal(number: number, "payload must be an object")
@@ -105,7 +110,9 @@ struct SQLiteNowChange: Sendable {
                 continue
             }
             writer.name(member.name)
-            let type = table.column(named: member.name.bytes).map { table.columns[$0].type }
+            let column = table.column(named: member.name.bytes)
+            if let column { writes[column] = true }
+            let type = column.map { table.columns[$0].type }
             // SQLite has no booleans.
             if type == .boolean, let bit = member.value.int64, bit == 0 || bit == 1 {
                 writer.value(bit == 1)

@@ -25,7 +25,10 @@ struct SQLiteNowUpload: Sendable {
     func respond(to body: HTTPBody) async throws -> HTTPResponse {
         let request = try session.parse(body) { (root) throws(Problem) in try read(root) }
         var batch = FaceBatch()
-        for case .success(let change) in request.changes { batch.add(json: change.json) }
+        for case .success(let change) in request.changes {
+            batch.add(json: change.json)
+            batch.note(change.writes, of: change.table)
+        }
         let outcome = try await session.submit(batch)
         let head = try await headWithoutDownloads(request.seen, outcome.head)
         var results = outcome.results[...]

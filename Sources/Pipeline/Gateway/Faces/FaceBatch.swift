@@ -46,10 +46,17 @@ package struct FaceBatch: Sendable {
 
     /// Notes which columns the last change writes.
     package mutating func note(_ values: [FaceValue?], of table: FaceTable) {
-        guard values.contains(where: { $0 != nil }) else { return }
-        let count = values.prefix { $0 != nil }.count
-        let isFirst = values.dropFirst(count).allSatisfy { $0 == nil }
-        written.insert(WrittenColumns(table: table.index, count: isFirst ? count : nil))
+        note(values.map { $0 != nil }, of: table.index)
+    }
+
+    /// Notes which columns the last change writes.
+    ///
+    /// - Parameter isWritten: by column.
+    package mutating func note(_ isWritten: [Bool], of table: Int) {
+        guard isWritten.contains(true) else { return }
+        let count = isWritten.prefix { $0 }.count
+        let isFirst = !isWritten.dropFirst(count).contains(true)
+        written.insert(WrittenColumns(table: table, count: isFirst ? count : nil))
     }
 
     /// The schema version under which the changes are submitted: the newest whose tables have exactly the columns that they write.

@@ -83,6 +83,28 @@ import Testing
         }
     }
 
+    /// A client skips rows of its own source, and takes all others over what its user has done since the upload.
+    @Test(arguments: columns) func aRowOfASQLiteNowClientIsStillItsOwn(column: String) async throws {
+        try await evolve(SQLiteNowTests.schema, "users", adding: column) {
+            try await WeirProcess.start(
+                schema: try $0.write($1, to: "schema.yaml"), in: $0, settings: ["faces": "sqlitenow"])
+        } after: { port, _ in
+            let phone = DeviceClient(port: port, headers: ["X-Sync-Id": "abc", "X-Device-Id": "phone"])
+            let changes = ["u1", "u2"].enumerated().map { number, id in
+                [
+                    "sourceChangeId": JSON(number + 1), "table": "users", "op": "INSERT", "pk": JSON(id),
+                    "serverVersion": 0, "payload": ["id": JSON(id), "name": "Alice", "email": nil],
+                ] as JSON
+            }
+            let stored = try await phone.send(
+                "POST", "/sync/upload", ["changes": JSON(changes.map(\.value))] as JSON
+            ).json()
+            #expect(stored["statuses"].array.map { $0["status"] } == ["applied", "applied"], "\(stored)")
+            let window = try await phone.get("/sync/download?after=0&limit=10&includeSelf=true").json()
+            #expect(window["changes"].array.map { $0["sourceId"] } == ["phone", "phone"], "\(window)")
+        }
+    }
+
     @Test(arguments: columns) func aRepeatedCreateOfTheTrackerIsTheSameRow(column: String) async throws {
         let note: JSON = [
             "title": "A", "createdOn": "2026-05-01T08:00:00Z", "updatedOn": "2026-05-01T08:00:00Z",
