@@ -92,10 +92,12 @@ struct TrackerPositions: Sendable {
 
     /// A new device gets the owner's file, and has its rows.
     ///
-    /// One that has asked for rows before has a file of its own, and perhaps only reads this one.
+    /// One that has asked for rows before has a file of its own, and perhaps only reads this one. Where the device that stored it is
+    /// not among those seen last, whole tables come again.
     func begin(with file: OwnerFile) async throws {
         if head != nil { return }
-        for device in try await session.devices() where device.knowledgeID != session.device.knowledgeID {
+        let devices = try await session.devices().sorted { $0.lastSeen > $1.lastSeen }
+        for device in devices.prefix(Self.searchedDevices) where device.knowledgeID != session.device.knowledgeID {
             let theirs = try await session.positions(of: device.knowledgeID)
             guard theirs[Self.name(Self.file, session)] == file.generation else { continue }
             let complete = theirs[Self.name(Self.fileComplete, session)] ?? 0
@@ -103,6 +105,8 @@ struct TrackerPositions: Sendable {
         }
     }
 
+    /// Each costs a read of the registry.
+    private static let searchedDevices = 100
     private static let file = "/file"
     private static let fileComplete = "/file/complete"
 
