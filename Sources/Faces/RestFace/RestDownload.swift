@@ -20,7 +20,8 @@ struct RestDownload: Sendable {
     /// Responds where the device has everything, and nothing was written since.
     func respondAtOnce(to request: FaceRequest) throws(Problem) -> HTTPResponse? {
         let (ts, _) = try Self.range(of: request)
-        guard session.isDrained(at: ts), ts.rawValue <= session.knownPosition(table.watermark) ?? 0 else { return nil }
+        guard session.isDrained(at: ts), ts.rawValue <= session.knownPosition(table.watermark(in: session.epoch)) ?? 0
+        else { return nil }
         answers.answered(session.device, table.index, upTo: ts)
         return .uncached(200, Array("[]".utf8))
     }

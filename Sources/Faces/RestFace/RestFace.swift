@@ -48,12 +48,13 @@ package struct RestFace: Face {
     }
 }
 
+/// Positions of one history: in another one their timeStamps mean nothing.
 extension FaceTable {
     /// The position below which a device has everything.
-    var watermark: String { table.name }
+    func watermark(in epoch: String) -> String { "\(epoch) \(table.name)" }
 
     /// The greatest timeStamp of another device's row that a device was shown with 409: no proof that it has what is below.
     ///
     /// No table's name has a space.
-    var shownWithConflicts: String { "409 \(table.name)" }
+    func shownWithConflicts(in epoch: String) -> String { "\(epoch) 409 \(table.name)" }
 }

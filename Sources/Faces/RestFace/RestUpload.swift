@@ -209,8 +209,9 @@ struct RestUpload: Sendable {
             }
         }
         let known = try await session.positions(isFresh: false)
-        guard greatest.rawValue > max(known[table.watermark] ?? 0, known[table.shownWithConflicts] ?? 0) else { return }
-        try await session.raise([table.shownWithConflicts: greatest.rawValue], isDurable: true)
+        let shown = table.shownWithConflicts(in: session.epoch)
+        guard greatest.rawValue > max(known[table.watermark(in: session.epoch)] ?? 0, known[shown] ?? 0) else { return }
+        try await session.raise([shown: greatest.rawValue], isDurable: true)
     }
 
     // MARK: Answers

@@ -30,7 +30,8 @@ struct RestWatermark: Sendable {
 
     /// From where a request with this `ts` is answered.
     func start(_ ts: TimeStamp) async throws -> TimeStamp {
-        let known = TimeStamp(try await session.positions(isFresh: false)[table.watermark] ?? 0)
+        let watermark = table.watermark(in: session.epoch)
+        let known = TimeStamp(try await session.positions(isFresh: false)[watermark] ?? 0)
         if ts <= known { return ts }
         let received = answers.received(session.device, table.index, ts: ts)
         var passed = try await passedOwn(from: max(known, received), to: ts)
@@ -38,14 +39,16 @@ struct RestWatermark: Sendable {
         if passed < ts {
             // Another gateway may have learned more, or shown the device a row.
             let fresh = try await session.positions(isFresh: true)
-            passed = max(passed, min(ts, TimeStamp(fresh[table.watermark] ?? 0)))
-            if passed < ts, ts.rawValue > fresh[table.shownWithConflicts] ?? 0, try await isOthers(ts) {
+            passed = max(passed, min(ts, TimeStamp(fresh[watermark] ?? 0)))
+            if passed < ts, ts.rawValue > fresh[table.shownWithConflicts(in: session.epoch)] ?? 0,
+                try await isOthers(ts)
+            {
                 passed = ts
                 isDurable = true
             }
         }
         // What is over own rows alone every gateway finds by itself.
-        if passed > known { try await session.raise([table.watermark: passed.rawValue], isDurable: isDurable) }
+        if passed > known { try await session.raise([watermark: passed.rawValue], isDurable: isDurable) }
         return passed
     }
 

@@ -67,7 +67,7 @@ extension ScriptedSession {
 
     func respond(
         _ method: HTTPMethod, _ id: String = "", body: String = ""
-    ) async throws -> (status: Int, code: ProblemCode?) {
+    ) async throws -> Answer {
         try await respond(of: CrudFace(), method, "/api/category" + id, body: body)
     }
 }

@@ -32,7 +32,7 @@ import Testing
         return session
     }
 
-    private static func delete(_ session: ScriptedSession) async throws -> (status: Int, code: ProblemCode?) {
+    private static func delete(_ session: ScriptedSession) async throws -> ScriptedSession.Answer {
         try await session.respond(.delete, "/c1", body: #"{"reassign_parent_id":"c2"}"#)
     }
 

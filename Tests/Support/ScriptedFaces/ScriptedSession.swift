@@ -21,6 +21,8 @@ package final class ScriptedSession: FaceSession {
         package var end = TimeStamp.maximum
         package var batches: [Batch] = []
         package var status = FaceOutcome.Status.applied(TimeStamp(1), version: 1)
+        /// The row that each result shows.
+        package var shown: Row?
         /// Of the next batch.
         package var head = TimeStamp(7)
         /// Of each read that was answered, the JSON.
@@ -35,14 +37,20 @@ package final class ScriptedSession: FaceSession {
         package let id: String
         package let timeStamp: Int64
         package let isDeleted: Bool
+        /// The caller's device that wrote it.
+        package let writer: String
         /// The JSON of its columns.
         package var values: [String]
 
-        package init(_ id: String, table: Int = 0, at timeStamp: Int64, isDeleted: Bool = false, _ values: [String]) {
+        package init(
+            _ id: String, table: Int = 0, at timeStamp: Int64, isDeleted: Bool = false, by writer: String = "laptop",
+            _ values: [String]
+        ) {
             self.id = id
             self.table = table
             self.timeStamp = timeStamp
             self.isDeleted = isDeleted
+            self.writer = writer
             self.values = values
         }
     }
@@ -78,24 +86,35 @@ package final class ScriptedSession: FaceSession {
         self.apply = apply
     }
 
-    /// The status and code of a face's response, or of the problem that it throws.
+    /// A face's response, or the problem that it throws.
+    package struct Answer: Sendable {
+        package var status: Int
+        package var code: ProblemCode?
+        /// Empty for a problem.
+        package var text = ""
+    }
+
     package func respond(
-        of face: any Face, _ method: HTTPMethod, _ path: String, body: String = ""
-    ) async throws -> (status: Int, code: ProblemCode?) {
-        guard let http = HTTPRequest(direct: method, path, body: Array(body.utf8)) else { throw Unusable(path: path) }
+        of face: any Face, _ method: HTTPMethod, _ path: String, query: [(String, String)] = [], body: String = ""
+    ) async throws -> Answer {
+        guard let http = HTTPRequest(direct: method, path, query: query, body: Array(body.utf8)) else {
+            throw Unusable(path: path)
+        }
         for route in face.routes {
             guard let parameters = route.parameters(in: http.segments), route.methods.contains(method) else { continue }
             let request = FaceRequest(http: http, route: route, parameters: parameters)
             do {
-                return (try await face.respond(to: request, self).status, nil)
+                let response = try await face.respond(to: request, self)
+                guard case .bytes(let text) = response.content else { throw Unusable(path: path) }
+                return Answer(status: response.status, text: String(decoding: text, as: UTF8.self))
             } catch let problem as Problem {
-                return (problem.status, problem.code)
+                return Answer(status: problem.status, code: problem.code)
             }
         }
         throw Unusable(path: path)
     }
 
-    /// No route of the face has the path.
+    /// No route of the face has the path, or its answer is not in one piece.
     private struct Unusable: Error {
         let path: String
     }
@@ -114,14 +133,18 @@ package final class ScriptedSession: FaceSession {
     }
 
     package func submit(_ batch: FaceBatch) async throws -> FaceOutcome {
-        state.withLock { state in
+        let (outcome, shown) = state.withLock { state in
             let submitted = Batch(isAtomic: batch.isAtomic, count: batch.count)
             state.batches.append(submitted)
             let results = Array(repeating: FaceOutcome.Result(status: state.status), count: batch.count)
             defer { state.head = TimeStamp(state.head.rawValue + 1) }
             apply(submitted, &state)
-            return FaceOutcome(results: results, head: state.head)
+            return (FaceOutcome(results: results, head: state.head), state.shown)
         }
+        guard let shown else { return outcome }
+        let row = try views(of: Self.page([shown], schema.schema)).first
+        let results = outcome.results.map { FaceOutcome.Result(status: $0.status, row: row) }
+        return FaceOutcome(results: results, head: outcome.head)
     }
 
     package func rows(
@@ -131,15 +154,36 @@ package final class ScriptedSession: FaceSession {
             state.leastHeads.append(leastHead)
             guard leastHead < state.end else { return nil }
             state.mostPagesHeld = max(state.mostPagesHeld, state.countPagesHeld())
-            let found = state.find(selection, limit: limit, leastHead, in: schema.schema)
+            let (wanted, rest) = state.select(selection, min(limit, state.maximumRows))
+            var found = Self.page(wanted, schema.schema)
+            (found.head, found.rest) = (leastHead, rest)
             state.pages.append(found.json)
             return found
         }
         guard let found else { throw Problem(.positionAhead, "no stream has this") }
+        return (try views(of: found), found.rest, found.head)
+    }
+
+    private func views(of found: StreamRows) throws -> [FaceRow] {
         let reader = FaceDevice(device)
-        return (
-            try found.rows.map { try FaceRow($0, found.json, in: schema.schema, for: reader) }, found.rest, found.head
-        )
+        return try found.rows.map { try FaceRow($0, found.json, in: schema.schema, for: reader) }
+    }
+
+    private static func page(_ rows: [Row], _ schema: Schema) -> StreamRows {
+        var page = StreamRows()
+        for row in rows {
+            let columns = schema.tables[row.table].columns
+            let values = zip(columns, row.values).map { "\"\($0.name)\":\($1)" }.joined(separator: ",")
+            let json =
+                #"{"table":"\#(schema.tables[row.table].name)","id":"\#(row.id)","syncId":"abc","#
+                + #""knowledgeId":"\#(row.writer)","timeStamp":\#(row.timeStamp),"version":1,"deleted":\#(row.isDeleted),"#
+                + #""updatedAt":"2025-01-01T00:00:00.000000Z","writer":{"syncId":"abc","knowledgeId":"\#(row.writer)"},"#
+                + #""values":{\#(values)}}"#
+            page.append(
+                table: row.table, timeStamp: TimeStamp(row.timeStamp), createdAt: 0, isExact: true,
+                columns: columns.count, json: Array(json.utf8).span.bytes)
+        }
+        return page
     }
 
     package func stream(
@@ -197,50 +241,30 @@ extension ScriptedSession.State {
         return count
     }
 
-    fileprivate func find(
-        _ selection: StreamQuery.Selection, limit: Int, _ head: TimeStamp, in schema: Schema
-    ) -> StreamRows {
-        let maximum = min(limit, maximumRows)
-        let (wanted, table, rest) = select(selection, maximum)
-        var found = StreamRows(head: head, rest: rest)
-        for row in wanted.prefix(maximum) {
-            let columns = schema.tables[table ?? row.table].columns
-            let values = zip(columns, row.values).map { "\"\($0.name)\":\($1)" }.joined(separator: ",")
-            let json =
-                #"{"table":"\#(schema.tables[row.table].name)","id":"\#(row.id)","syncId":"abc","#
-                + #""knowledgeId":"laptop","timeStamp":\#(row.timeStamp),"version":1,"deleted":\#(row.isDeleted),"#
-                + #""updatedAt":"2025-01-01T00:00:00.000000Z","writer":{"syncId":"abc","knowledgeId":"laptop"},"#
-                + #""values":{\#(values)}}"#
-            found.append(
-                table: row.table, timeStamp: TimeStamp(row.timeStamp), createdAt: 0, isExact: true,
-                columns: columns.count, json: Array(json.utf8).span.bytes)
-        }
-        return found
-    }
-
-    /// The rows of a selection, and what is left of it after so many.
-    private func select(
+    /// So many rows of a selection, and what is left of it.
+    fileprivate func select(
         _ selection: StreamQuery.Selection, _ maximum: Int
-    ) -> (rows: [ScriptedSession.Row], table: Int?, rest: StreamQuery.Selection?) {
+    ) -> (rows: [ScriptedSession.Row], rest: StreamQuery.Selection?) {
         switch selection {
         case .ids(let table, let ids):
-            let looked = ids.prefix(maximum)
-            let found = looked.compactMap { id in rows.first { $0.table == table && $0.id == id.text } }
+            let found = ids.prefix(maximum).compactMap { id in rows.first { $0.table == table && $0.id == id.text } }
             let rest = Array(ids.dropFirst(maximum))
-            return (found, table, rest.isEmpty ? nil : .ids(table: table, rest))
+            return (found, rest.isEmpty ? nil : .ids(table: table, rest))
         case .whole(let table): return select(.table(table, after: nil), maximum)
         case .table(let table, let after):
-            var found = rows.filter { $0.table == table }[...]
-            if let after, let index = found.firstIndex(where: { $0.id == after.text }) { found = found[(index + 1)...] }
-            let last = found.prefix(maximum).last.flatMap { RowID($0.id) }
-            return (Array(found), table, found.count > maximum ? .table(table, after: last) : nil)
+            var all = rows.filter { $0.table == table }[...]
+            if let after, let index = all.firstIndex(where: { $0.id == after.text }) { all = all[(index + 1)...] }
+            let found = Array(all.prefix(maximum))
+            return (found, found.count < all.count ? .table(table, after: found.last.flatMap { RowID($0.id) }) : nil)
         case .changes(let above, let upTo, let table):
-            let found = rows.filter {
+            let all = rows.filter {
                 (table == nil || $0.table == table) && $0.timeStamp > above.rawValue && $0.timeStamp <= upTo.rawValue
             }
-            let last = found.prefix(maximum).last.map { TimeStamp($0.timeStamp) }
-            let rest = last.map { StreamQuery.Selection.changes(above: $0, upTo: upTo, table: table) }
-            return (found, table, found.count > maximum ? rest : nil)
+            let found = Array(all.prefix(maximum))
+            let rest = found.last.map {
+                StreamQuery.Selection.changes(above: TimeStamp($0.timeStamp), upTo: upTo, table: table)
+            }
+            return (found, found.count < all.count ? rest : nil)
         }
     }
 }
