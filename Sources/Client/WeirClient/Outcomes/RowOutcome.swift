@@ -107,7 +107,7 @@ extension Weir {
     /// - Throws: `WeirError`; `CancellationError`.
     public nonisolated func outcome(of table: String, _ key: SQLValue) async throws -> RowOutcome {
         let row = RowReference(table: table, key: key)
-        guard let number = try await track(row) else {
+        guard let number = try await whenUnlocked({ try await track(row) }) else {
             return RowOutcome(
                 row: row, status: .unchanged, code: nil, message: nil, timeStamp: nil, kept: nil, place: 0)
         }
@@ -125,7 +125,7 @@ extension Weir {
     /// - Parameter tracked: their rows, by their numbers.
     nonisolated func outcomes(of tracked: [Int64: RowReference]) async throws -> [RowOutcome] {
         for await _ in changes.stream() {
-            if let outcomes = try await completeOutcomes(of: tracked) { return outcomes }
+            if let outcomes = try await whenUnlocked({ try await completeOutcomes(of: tracked) }) { return outcomes }
         }
         try Task.checkCancellation()
         throw WeirError.closed
@@ -169,7 +169,8 @@ public struct RowOutcomes: AsyncSequence, Sendable {
         /// The next outcomes; `nil` after ``Weir/close()``.
         public mutating func next() async throws -> [RowOutcome]? {
             while await changes.next() != nil {
-                if let found = try await weir.newOutcomes(after: place), let last = found.last {
+                let found = try await whenUnlocked { [weir, place] in try await weir.newOutcomes(after: place) }
+                if let found, let last = found.last {
                     place = last.place
                     return found
                 }

@@ -29,7 +29,7 @@ extension Weir {
     /// - Parameters:
     ///   - sql: a query, which may not write.
     ///   - arguments: the values of its parameters.
-    /// - Returns: a sequence that ends with ``close()``, and fails where the query does.
+    /// - Returns: a sequence that ends with ``close()``, and fails where the query does. While another connection has the file locked, it waits.
     public nonisolated func observe(
         _ sql: String, _ arguments: [SQLValue] = []
     ) -> AsyncThrowingStream<[ObservedRow], any Error> {
@@ -48,7 +48,11 @@ extension Weir {
             var last: Value?
             do {
                 for await _ in changes {
-                    guard let weir = self, let found = try await read(weir) else { continue }
+                    let found = try await whenUnlocked { [weak self] () -> Value? in
+                        guard let weir = self else { return nil }
+                        return try await read(weir)
+                    }
+                    guard let found else { continue }
                     if found != last { observer.yield(found) }
                     last = found
                 }
@@ -77,5 +81,25 @@ extension Weir {
             // It changes a flag of the connection, for which nothing is read or written.
             assertionFailure("\(error)")
         }
+    }
+}
+
+/// Reads what somebody waits for, after a moment again where another connection has the file locked for longer than a statement waits,
+/// such as for an import: nothing may say later that it can be read.
+func whenUnlocked<Value: Sendable>(_ read: @Sendable () async throws -> Value) async throws -> Value {
+    while true {
+        do {
+            return try await read()
+        } catch let error as WeirError where error.isLock {
+            try await Task.sleep(for: .seconds(1))
+        }
+    }
+}
+
+extension WeirError {
+    /// Whether another connection has a lock, SQLITE_BUSY or SQLITE_LOCKED: the same can be done later.
+    fileprivate var isLock: Bool {
+        guard case .database(let code, _, _) = self else { return false }
+        return [5, 6].contains(code & 0xFF)
     }
 }

@@ -1,4 +1,7 @@
 import Foundation
+import Synchronization
+import TestResources
+import TestSignals
 import Testing
 import WeirClient
 
@@ -55,5 +58,71 @@ import WeirClient
         try await device.weir.resume()
         #expect(try await rows.next()?.first?["n"] == .integer(1))
         await device.weir.close()
+    }
+
+    /// A device in whose file a writer locks readers out, for which Weir does not wait, with a change that the server has not stored.
+    private func locking(_ server: ContractServer) async throws -> Device {
+        server.state.withLock { $0.policy = "checkBase" }
+        let device = try await Device.synced(server)
+        server.write("item", "a", ["title": "theirs"])
+        try device.run("UPDATE item SET title = 'mine' WHERE id = 'a'")
+        try await device.weir.sync()
+        await device.weir.close()
+        try device.run("PRAGMA journal_mode = DELETE")
+        StatementTrace.begin(device.folder.file()) {}
+        try await device.restart()
+        try await device.attach(server)
+        var timeout = device.weir.observe("PRAGMA busy_timeout = 0").makeAsyncIterator()
+        #expect(try await timeout.next()?.first?.values == [.integer(0)])
+        return device
+    }
+
+    /// Runs statements of the app in a transaction during which Weir tries to read.
+    private func write(_ sql: String, in device: Device) async throws {
+        let reads = Signal<Void>()
+        try device.run("BEGIN EXCLUSIVE; \(sql)")
+        StatementTrace.begin(device.folder.file()) { reads.send() }
+        await device.weir.nudge()
+        await reads.next()
+        // After the one that reads.
+        _ = await device.weir.gaps
+        StatementTrace.end(device.folder.file())
+        try device.run("COMMIT")
+    }
+
+    @Test func aLongTransactionOfTheAppEndsNoObservation() async throws {
+        let device = try await locking(ContractServer(Device.tables))
+        var rows = device.weir.observe("SELECT title FROM item WHERE id = 'b'").makeAsyncIterator()
+        #expect(try await rows.next()?.map(\.values) == [[.text("B")]])
+        try await write("UPDATE item SET title = 'imported' WHERE id = 'b'", in: device)
+        // Without another notice.
+        #expect(try await rows.next()?.map(\.values) == [[.text("imported")]])
+        var kept = device.weir.keptEditUpdates.makeAsyncIterator()
+        #expect(try await kept.next()?.count == 1)
+        try await write("UPDATE item SET note = 'imported'", in: device)
+        let number = try await device.weir.keptEdits()[0].number
+        try await device.weir.removeKeptEdits(through: number)
+        #expect(try await kept.next() == [])
+        await device.weir.close()
+    }
+
+    @Test func aLongTransactionOfTheAppEndsNoWaitForAnOutcome() async throws {
+        let device = try await locking(ContractServer(Device.tables))
+        let weir = device.weir
+        let saved = try await weir.write { try $0.execute("UPDATE item SET title = 'B2' WHERE id = 'b'") }
+        let isWaiting = Signal<Void>()
+        StatementTrace.begin(device.folder.file()) { isWaiting.send() }
+        let outcome = Task { try await weir.outcome(of: "item", .text("b")) }
+        let outcomes = Task { try await saved.outcome }
+        var updates = weir.outcomeUpdates().makeAsyncIterator()
+        let update = Task { try await updates.next() }
+        for _ in 0..<3 { await isWaiting.next() }
+        StatementTrace.end(device.folder.file())
+        try await write("UPDATE item SET note = 'imported' WHERE id = 'a'", in: device)
+        try await weir.sync()
+        #expect(try await outcome.value.status == .applied)
+        #expect(try await outcomes.value.map(\.status) == [.applied])
+        #expect(try await update.value?.map(\.status) == [.applied])
+        await weir.close()
     }
 }
