@@ -49,9 +49,14 @@ extension Weir {
 
     /// Counts what was kept and what waits, for the status.
     func showKept() throws {
-        let database = try openFile.database
+        let file = try openFile
+        let database = file.database
         let kept = Int(try database.integer("SELECT count(*) FROM weir_aside WHERE resolution IS NULL") ?? 0)
-        let parked = Int(try database.integer("SELECT count(*) FROM weir_parked") ?? 0)
+        // Those of tables that the app does not have may be many, and wait for an update of the app alone.
+        let schema = try SessionRecord(database: database).schema(known: file.serverSchema)?.schema
+        let parked = try file.tables.compactMap { schema?.table(for: $0.name)?.name }.reduce(0) { count, name in
+            try count + Int(database.integer("SELECT count(*) FROM weir_parked WHERE name = ?1", [.text(name)]) ?? 0)
+        }
         statuses.update { status in
             var attention = status.needsAttention.filter { !$0.isKept }
             if kept > 0 { attention.insert(.keptEdits(kept)) }

@@ -16,6 +16,8 @@ public struct ParkedRow: Equatable, Sendable {
 
 extension Weir {
     /// Rows that came and cannot be written; each answer of the server tries it again.
+    ///
+    /// Those of tables that the app does not have are among them: they are written once it has them, and nobody has to do anything about it.
     public func parkedRows() throws -> [ParkedRow] {
         let query = "SELECT name, id, sync_id, time_stamp, reason, row FROM weir_parked ORDER BY sync_id, time_stamp"
         return try openFile.database.map(query) {

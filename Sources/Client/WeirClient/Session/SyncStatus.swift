@@ -36,7 +36,8 @@ public struct SyncStatus: Equatable, Sendable {
         case unknownColumns([String: Set<String>])
         /// The server has not stored some changes, which are kept: ``Weir/keptEdits()``.
         case keptEdits(Int)
-        /// Some rows of the server cannot be written into the app's tables: ``Weir/parkedRows()``.
+        /// Some rows of the server cannot be written into the app's tables: ``Weir/parkedRows()``, without those of tables that the app does
+        /// not have.
         case parkedRows(Int)
     }
 
