@@ -1,6 +1,8 @@
 import CWeirSQLite
 import Foundation
 import Synchronization
+import TestResources
+import TestSignals
 import Testing
 import WeirClient
 
@@ -54,6 +56,28 @@ import WeirClient
                 #"{"table":"item","id":"a","values":{"title":"by another process"},"base":101}"#,
                 #"{"table":"item","id":"b","values":{"title":"B","note":null},"base":0}"#,
             ])
+    }
+
+    /// Without any call, and without an event of the server.
+    @Test(arguments: ["WAL", "DELETE"]) func whatAnotherProcessWritesIsSentByAWeirThatRuns(mode: String) async throws {
+        let server = EventfulServer(ContractServer(Device.tables))
+        let device = try await Device()
+        await device.weir.close()
+        try device.run("PRAGMA journal_mode = \(mode)")
+        try await device.restart()
+        let weir = device.weir
+        try await weir.attach("abc", server: Device.url, options: SyncOptions(transport: server))
+        try await weir.start()
+        await server.opened.next()
+        for await status in weir.status where status.phase == .idle && status.isComplete { break }
+        await #expect(processExitsWith: .success) { [path = device.folder.file() as String] in
+            let connection = try Database(path: path)
+            try connection.execute("INSERT INTO item VALUES ('a', 'by another process', NULL)")
+        }
+        for await status in weir.status where status.phase == .idle && !server.server.live.isEmpty { break }
+        #expect(server.server.live == [#"item a {"note":null,"title":"by another process"} 1"#])
+        #expect(try await weir.pendingRows() == 0)
+        await weir.close()
     }
 
     @Test func aProcessThatDiesWhileItAppliesChangesLeavesCaptureOn() async throws {
