@@ -62,6 +62,19 @@ struct ParkedRows {
             ])
     }
 
+    /// The version of an owner's row that waits.
+    static func row(_ key: SQLValue, of table: CapturedTable, _ owner: String, in database: Database) throws
+        -> ServerRow?
+    {
+        try database.map(
+            "SELECT row FROM weir_parked WHERE tbl = ?1 AND key = ?2 AND sync_id = ?3",
+            [.integer(Int64(table.number)), key, .text(owner)]
+        ) { $0.bytes(at: 0) }.first.map { json in
+            var reader = JSONReader(json)
+            return try ServerRow(&reader)
+        }
+    }
+
     /// Forgets a row that was written, or need not be.
     static func remove(_ row: ServerRow, in database: Database) throws {
         try database.run(

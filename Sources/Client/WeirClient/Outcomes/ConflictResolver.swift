@@ -1,7 +1,7 @@
 /// Decides about conflicts of a table without asking the user: ``Weir/setResolver(_:for:)``.
 ///
 /// A resolver is asked about conflicts and not about refusals, which somebody has to see. Without one, all of them wait for
-/// ``Weir/resolve(_:_:)``.
+/// ``Weir/resolve(_:_:)``, as do those with a version of the server's about which ten decisions were written, and not stored.
 public struct ConflictResolver: Sendable {
     let deletionsWin: Bool
     let decide: @Sendable (KeptEdit) async throws -> Resolution?
@@ -54,6 +54,11 @@ struct ConflictResolvers {
     var tasks: [Int: Task<Void, Never>] = [:]
     /// The version of the server's row of which a resolver has left a conflict to the user, by the conflict's number.
     var left: [Int64: Int64] = [:]
+    /// How many of its decisions about a version of a row were written.
+    var written: [RowReference: (version: Int64, count: Int)] = [:]
+
+    /// If the server still finds a conflict with the same version after so many, the user decides.
+    static let mostWritten = 10
 }
 
 extension Weir {
@@ -71,7 +76,7 @@ extension Weir {
     public func setResolver(_ resolver: ConflictResolver?, for table: String) throws {
         let number = try captured([table])[0].number
         resolvers.byTable[number] = resolver
-        resolvers.left = [:]
+        (resolvers.left, resolvers.written) = ([:], [:])
         resolvers.tasks.removeValue(forKey: number)?.cancel()
         askResolvers()
     }
@@ -119,7 +124,8 @@ extension Weir {
         guard file.tables.contains(where: { $0.number == table }) else { return nil }
         let open = try file.database.map(
             """
-            SELECT a.number, ifnull(r.time_stamp, 0) FROM weir_aside AS a LEFT JOIN \(CapturedTable.state(table)) AS r ON r.id = a.id
+            SELECT a.number, max(ifnull(r.time_stamp, 0), ifnull((SELECT max(w.time_stamp) FROM weir_parked AS w
+            WHERE w.tbl = a.tbl AND w.key = a.id), 0)) FROM weir_aside AS a LEFT JOIN \(CapturedTable.state(table)) AS r ON r.id = a.id
             WHERE a.tbl = \(table) AND a.resolution IS NULL AND a.code = 'conflict' ORDER BY a.number
             """
         ) { (number: $0.integer(at: 0), version: $0.integer(at: 1)) }
@@ -135,7 +141,7 @@ extension Weir {
         do {
             // It is asked again about a version that has come meanwhile.
             let newest = try openFile.keptEdits(where: "a.number = ?1", [.integer(edit.number)]).first
-            guard newest?.version == edit.version else { return true }
+            guard newest?.version == edit.version, mayCarryOut(resolution, of: edit) else { return true }
             try await resolve(edit, resolution)
         } catch let error as WeirError where error.isOfFile {
             // The next session, or the end of the suspension, asks again.
@@ -145,5 +151,16 @@ extension Weir {
             // A constraint refuses the values, or the table has no such columns: the conflict stays where the user finds it.
         }
         return true
+    }
+
+    /// Counts a decision that writes: the server may find the same conflict again, under another number.
+    private func mayCarryOut(_ resolution: Resolution, of edit: KeptEdit) -> Bool {
+        if resolution == .acceptServer { return true }
+        let row = RowReference(table: edit.table, key: edit.key)
+        var written = resolvers.written[row] ?? (0, 0)
+        if written.version != edit.version ?? 0 { written = (edit.version ?? 0, 0) }
+        written.count += 1
+        resolvers.written[row] = written
+        return written.count <= ConflictResolvers.mostWritten
     }
 }

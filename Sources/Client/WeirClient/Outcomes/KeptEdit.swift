@@ -144,7 +144,7 @@ private struct StoredEdit {
         let local = content.isDeletion ? [:] : try reader?.values(content.values, key) ?? [:]
         var base = try self.base.flatMap { try reader?.values($0, key) } ?? [:]
         if !content.isDeletion { base = base.filter { local[$0.key] != nil } }
-        let server = try ending == nil ? reader?.serverRow(key, row) : reader?.row(row, key)
+        let server = try ending == nil ? reader?.serverRow(key, row, content.owner) : reader?.row(row, key)
         return KeptEdit(
             number: number, table: name, key: key, code: code, message: message,
             change: String(decoding: change, as: UTF8.self), at: at, isDeletion: content.isDeletion,
@@ -192,13 +192,18 @@ struct KeptEditReader {
 
     /// The newest version of the server's row that was received, which may not be in the table.
     ///
-    /// - Parameter shown: the row as it came with the outcome.
-    func serverRow(_ key: SQLValue, _ shown: [UInt8]?) throws -> ServerVersion? {
+    /// - Parameters:
+    ///   - shown: the row as it came with the outcome.
+    ///   - owner: `nil` is the account.
+    func serverRow(_ key: SQLValue, _ shown: [UInt8]?, _ owner: String?) throws -> ServerVersion? {
         let state = try database.map("SELECT time_stamp, deleted FROM \(table.state) WHERE id = ?1", [key]) {
             (version: $0.integer(at: 0), isDeleted: $0.integer(at: 1) == 1)
         }.first
-        let shown = try row(shown, key)
-        guard let state, state.version >= shown?.version ?? 0 else { return shown }
+        var shown = try row(shown, key)
+        let waiting = try ParkedRows.row(key, of: table, owner ?? writer.account, in: database)
+        if let waiting, waiting.timeStamp >= shown?.version ?? 0 { shown = try row(Array(waiting.json), key) }
+        // The table may not have the version that is recorded.
+        guard let state, state.version > shown?.version ?? -1 else { return shown }
         if state.isDeleted { return (state.version, nil) }
         // The row is the server's, but for what the app has changed and not sent, and before that, sent.
         var values = Self.byName(try writer.row(key) ?? [])

@@ -12,24 +12,56 @@ struct Resolving {
     private var database: Database { writer.database }
     private var key: SQLValue { edit.key }
 
+    /// The version on which an edit is based that is not of the newest one that the table has.
+    struct Base {
+        let version: Int64
+        /// The row's values, as JSON of the contract.
+        let seen: [UInt8]
+    }
+
     /// The logs must have been folded before.
     ///
-    /// - Returns: whether ``keepBase()`` is to be called before the transaction's end.
-    func run(_ resolution: Resolution) throws -> Bool {
+    /// - Returns: for ``keep(_:)``, which is to be called before the transaction's end.
+    func run(_ resolution: Resolution) throws -> Base? {
+        let waiting = try resolution == .acceptServer ? nil : waiting()
+        // An edit that is pending is of the version that the table has.
+        let isPending = try database.value("SELECT 1 FROM \(table.edit) WHERE id = ?1", [key]) != nil
         switch resolution {
         case .acceptServer: try removeIfUnknown()
         case .keepLocal:
             let since = try changedSince()
             try checkOwner(since)
-            if !edit.isDeletion { try write(edit.local, since: since) } else if since == .none { try delete() }
+            if !edit.isDeletion {
+                try write(edit.local, since: since, waiting)
+            } else if since == .none {
+                try delete(waiting)
+            }
+            return isPending ? nil : waiting.map { Base(version: $0.timeStamp, seen: Array($0.values)) }
         case .merge(let values):
             let since = try changedSince()
             try checkOwner(since)
-            // What it was decided on may be older than what the file has now.
-            let isOlder = try current().map { $0.timeStamp > edit.version ?? 0 } ?? false
-            return try write(edit.local.merging(values) { $1 }, updating: values, since: since) && isOlder
+            let (version, known) = (edit.version ?? 0, try current()?.timeStamp ?? 0)
+            let all = edit.local.merging(values) { $1 }
+            guard try write(all, updating: values, since: since, waiting) else { return nil }
+            // What it was decided on may be older than what the file has now, or waits.
+            if version < known || waiting != nil && version > known && !isPending { return shown }
         }
-        return false
+        return nil
+    }
+
+    /// The version that was shown with the change.
+    private var shown: Base {
+        let values = table.columns.compactMap { column in
+            edit.server?[column.name].map { (column: column, value: $0) }
+        }
+        return Base(version: edit.version ?? 0, seen: writer.json(of: values))
+    }
+
+    /// The newest version, if the table cannot have it at the moment.
+    private func waiting() throws -> ServerRow? {
+        let row = try ParkedRows.row(key, of: table, edit.owner ?? writer.account, in: database)
+        guard let row, let current = try current() else { return row }
+        return current.owner == edit.owner && current.timeStamp <= row.timeStamp ? row : nil
     }
 
     /// What the app has changed in the row since.
@@ -77,8 +109,11 @@ struct Resolving {
 
     // MARK: Writing
 
-    private func delete() throws {
+    /// Deletes the row, also one that the server alone has.
+    private func delete(_ waiting: ServerRow?) throws {
+        let isThere = try writer.row(key) != nil
         try run("DELETE FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))", [key])
+        if !isThere, let waiting { try writer.recordDeletion(of: waiting, key) }
     }
 
     /// Writes values into the row, which is inserted if it is not there.
@@ -87,14 +122,18 @@ struct Resolving {
     ///   - values: those of a row that is inserted; others are the server's, or what the app had then.
     ///   - updating: those that a row gets which is there, if they are not the same.
     ///   - since: what is not written.
+    ///   - waiting: the server's version that the table cannot have.
     /// - Returns: whether anything was.
     @discardableResult
-    private func write(_ values: KeptEdit.Values, updating: KeptEdit.Values? = nil, since: Since) throws -> Bool {
+    private func write(
+        _ values: KeptEdit.Values, updating: KeptEdit.Values? = nil, since: Since, _ waiting: ServerRow?
+    ) throws -> Bool {
         guard case .columns(let newer) = since else { return false }
         let clause = table.definition.conflictClause
         if try writer.row(key) != nil {
             let update = (updating ?? values).filter { !newer.contains($0.key) }.sorted { $0.key < $1.key }
             if !update.isEmpty {
+                if let waiting { try record(update.map(\.key), changedFrom: waiting) }
                 let set = update.enumerated().map { "\(quoted($1.key)) = ?\($0 + 2)" }.joined(separator: ", ")
                 try run(
                     "UPDATE\(clause) \(table.quotedName) SET \(set) WHERE \(RowWriter.isKey(table))",
@@ -134,13 +173,28 @@ struct Resolving {
         return true
     }
 
-    /// The edit is based on the version that was shown with the change, and not on one that nobody has looked at.
-    func keepBase() throws {
+    /// Records that columns are changed from the values of a version that waits: the table may have the new ones, of the version before.
+    private func record(_ names: [String], changedFrom waiting: ServerRow) throws {
+        let before = try writer.values(of: Array(waiting.values), like: key, isWhole: true)
+            .filter { names.contains($0.column.name) }
+        let masks = (0..<table.words).map { word in
+            before.filter { $0.column.word == word }.reduce(Int64(0)) { $0 | $1.column.bit }
+        }
+        let columns = ["id", "kind", "at"] + masks.indices.map { "m\($0)" } + before.map(\.column.side)
+        let places = (2..<(columns.count - 1)).map { ", ?\($0)" }.joined()
+        try database.run(
+            """
+            INSERT INTO \(table.log) (\(columns.joined(separator: ", ")))
+            VALUES (?1, \(LogKind.update.rawValue), julianday('now')\(places))
+            """, [key] + masks.map { .integer($0) } + before.map(\.value))
+    }
+
+    /// The edit is based on the version that was decided on, and not on one that nobody has looked at, or that the table has of before.
+    func keep(_ base: Base) throws {
         try LogFolding(table: table).fold(in: database)
-        let seen = table.columns.compactMap { column in edit.server?[column.name].map { (column: column, value: $0) } }
         try database.run(
             "UPDATE \(table.edit) SET base = ?2, seen = ?3 WHERE id = ?1 AND base IS NULL",
-            [key, .integer(edit.version ?? 0), .blob(writer.json(of: seen))])
+            [key, .integer(base.version), .blob(base.seen)])
     }
 
     /// Removes a row that the server does not have, unless the app has changed it since.
@@ -171,7 +225,7 @@ extension Weir {
         let limit = attachment?.options.conflictLog ?? ConflictLogLimit()
         let number: SQLValue = .integer(edit.number)
         // A row that is removed since the server does not have it must not take others with it.
-        var unseen: Resolving?
+        var based: (Resolving, on: Resolving.Base)?
         let saved = try captured(foreignKeys: resolution != .acceptServer) { database in
             let kept = KeptEdits(database: database)
             let table = try database.integer(
@@ -183,7 +237,7 @@ extension Weir {
                     where: "a.tbl = ?1 AND a.id IS ?2 AND a.number > ?3 AND a.resolution IS NULL",
                     [.integer(table), edit.key, number])
                 let resolving = Resolving(writer: writer, edit: edit, later: later)
-                if try resolving.run(resolution) { unseen = resolving }
+                based = try resolving.run(resolution).map { (resolving, $0) }
             } else if resolution != .acceptServer {
                 throw WeirError.unsupportedTable(
                     name: edit.table, reason: "its changes cannot be sent at the moment; list it again, and sync")
@@ -192,7 +246,7 @@ extension Weir {
             try kept.prune(limit)
             return true
         } then: {
-            try unseen?.keepBase()
+            if let (resolving, base) = based { try resolving.keep(base) }
         }
         try showKept()
         await wrote()

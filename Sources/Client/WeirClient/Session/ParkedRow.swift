@@ -79,6 +79,11 @@ extension RowWriter {
         } catch WeirError.database(let code, let message, _) where code & 0xFF == Self.constraint {
             throw WeirError.taken(reason: message)
         }
+        try recordDeletion(of: row, key)
+    }
+
+    /// Records the deletion of a row that is not in the table, as if it had been there.
+    func recordDeletion(of row: ServerRow, _ key: SQLValue) throws {
         let values = try values(of: Array(row.values), like: key, isWhole: true)
         let columns = (["id", "kind", "at"] + values.map(\.column.side)).joined(separator: ", ")
         let places = values.indices.map { ", ?\($0 + 2)" }.joined()

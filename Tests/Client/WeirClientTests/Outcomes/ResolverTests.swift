@@ -230,6 +230,40 @@ import WeirClient
         #expect(asked.next() == 3)
     }
 
+    @Test func oneWhoseDecisionsMeetTheSameVersionAgainIsNotFollowedWithoutEnd() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await conflicted(server, nil)
+        // What is sent is never based on the server's version.
+        let transport = ScriptedTransport { request, number in
+            if number > 100 { throw ScriptedTransport.Lost() }
+            var request = request
+            let body = String(decoding: request.body, as: UTF8.self)
+            request.body = Array(body.replacing(/"base":[0-9]+/, with: #""base":1"#).utf8)
+            return try await server.send(request)
+        }
+        try await device.attach(transport)
+        let asked = Mutex(0)
+        let resolver = ConflictResolver { _ in
+            asked.withLock { $0 += 1 }
+            return .keepLocal
+        }
+        try await device.weir.setResolver(resolver, for: "item")
+        for _ in 0..<20 {
+            await device.weir.finishResolving()
+            try await device.weir.sync()
+        }
+        #expect(asked.withLock { $0 } == 11)
+        #expect(try await device.weir.pendingRows() == 0)
+        #expect(try await device.weir.keptEdits().count == 1)
+        // Another version may be stored.
+        try await device.attach(server)
+        server.write("item", "a", ["title": "newer"])
+        try await device.weir.sync()
+        await device.weir.finishResolving()
+        try await expect(device, server, ["a mine n", "b B n"])
+        #expect(asked.withLock { $0 } == 12)
+    }
+
     @Test func aDecisionThatTheTableRefusesIsLeftToTheUser() async throws {
         let server = ContractServer(Device.tables)
         let resolver = ConflictResolver { _ in .merge(["no such column": .null]) }

@@ -72,6 +72,8 @@ final class ContractServer: Transport {
         fileprivate(set) var storedTexts: Set<String> = []
         /// Batches that were applied.
         var applied = 0
+        /// After so many requests nothing is answered.
+        var requestsLeft = Int.max
     }
 
     let state: Mutex<State>
@@ -151,6 +153,8 @@ extension ContractServer.State {
     // MARK: Requests
 
     fileprivate mutating func respond(_ request: TransportRequest) throws -> TransportResponse {
+        if requestsLeft == 0 { throw ScriptedTransport.Lost() }
+        requestsLeft -= 1
         switch (request.method, request.url.path) {
         case ("GET", "/v1/schema"): return .json(Self.text(schema))
         case ("POST", "/v1/pull"), ("POST", "/v1/sync"):
