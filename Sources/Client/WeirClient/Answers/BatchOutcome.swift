@@ -83,9 +83,6 @@ package struct ChangeResult: Sendable {
     package fileprivate(set) var row: ServerRow?
     package private(set) var sameRowAs: Int?
 
-    /// Whether the change was not judged for itself.
-    fileprivate var isUndecided: Bool { ["batch_rows_too_large", "batch_aborted"].contains(code) }
-
     init(_ reader: inout JSONReader) throws {
         var status: Status?
         try reader.object { reader, name in
@@ -105,13 +102,14 @@ package struct ChangeResult: Sendable {
 }
 
 extension BatchOutcome {
-    /// Whether a change was not stored for reasons of its batch alone, and may be in another one.
-    ///
-    /// Where another change of an atomic batch was not stored for its own sake, none of them is repeated: the deletion under a row's
-    /// old key without the insertion under its new one would remove the row.
-    func isToBeRepeated(_ position: Int) -> Bool {
-        guard results[position].isUndecided else { return false }
-        guard results[position].code == "batch_aborted" else { return true }
-        return !results.contains { ($0.status == .conflict || $0.status == .refused) && !$0.isUndecided }
+    /// Whether a change was not stored since another one of its atomic batch was not.
+    func isAborted(_ position: Int) -> Bool { results[position].code == "batch_aborted" }
+
+    /// Whether a change was not judged since the rows of its batch are too large together.
+    func isTooLarge(_ position: Int) -> Bool { results[position].code == "batch_rows_too_large" }
+
+    /// Whether a change was not stored for its own sake.
+    func hasFailed(_ position: Int) -> Bool {
+        [.conflict, .refused].contains(results[position].status) && !isAborted(position) && !isTooLarge(position)
     }
 }

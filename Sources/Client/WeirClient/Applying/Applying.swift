@@ -87,17 +87,18 @@ package struct Applying {
         }
         let changes = try SentChange.all(in: batch)
         let state = try Completion(database)
+        let repeated = try RepeatedChanges(outcome, in: database)
         for table in file.tables {
             guard let server = schema.table(for: table.name), let writer = writers[server.name] else { continue }
             for sent in try SentRow.all(of: table, in: database) {
-                if outcome.isToBeRepeated(sent.position) {
+                if repeated.contains(sent.position) {
                     try Thawing(database: database).thaw(table.number, columns: table.columnNumbers, sent.key)
                 } else {
                     try complete(sent, of: table, outcome, changes[sent.position], writer, state)
                 }
             }
         }
-        try completeOthers(outcome, changes, state)
+        try completeOthers(outcome, changes, repeated, state)
         try KeyChanges.endSent(in: database)
         try database.run("DELETE FROM weir_batch")
         if state.hasTracked { try state.tracked.prune() }
@@ -150,7 +151,7 @@ package struct Applying {
 
     /// Records what became of rows whose tables are no longer listed, or have been retired by the server: their rows are not written.
     private func completeOthers(
-        _ outcome: BatchOutcome, _ changes: [ArraySlice<UInt8>], _ completion: Completion
+        _ outcome: BatchOutcome, _ changes: [ArraySlice<UInt8>], _ repeated: RepeatedChanges, _ completion: Completion
     ) throws {
         let tables = try database.map("SELECT number, columns, name FROM weir_table") {
             (number: Int($0.integer(at: 0)), columns: Int($0.integer(at: 1)), name: $0.string(at: 2))
@@ -162,7 +163,7 @@ package struct Applying {
             }
             for row in rows {
                 let result = outcome.results[row.position]
-                if outcome.isToBeRepeated(row.position) {
+                if repeated.contains(row.position) {
                     try Thawing(database: database).thaw(table.number, columns: table.columns, row.key)
                     continue
                 }

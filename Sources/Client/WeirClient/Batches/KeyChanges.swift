@@ -27,13 +27,16 @@ struct KeyChanges {
     let database: Database
     /// The most members of a group that can be sent.
     let mostMembers: Int
+    /// Whether the groups are those of the batch.
+    private let areSent: Bool
     private var last: Int64 = 0
     /// What belongs to the groups before.
     private var seen: Set<Int64> = []
 
-    init(mostMembers: Int, in database: Database) {
+    init(mostMembers: Int, areSent: Bool = false, in database: Database) {
         self.database = database
         self.mostMembers = mostMembers
+        self.areSent = areSent
     }
 
     /// Whether there are any that are not being sent.
@@ -81,7 +84,10 @@ struct KeyChanges {
     }
 
     private func changes(_ condition: String, _ values: [SQLValue]) throws -> [Change] {
-        try database.map("SELECT number, tbl, old, new FROM weir_key_change WHERE NOT sent AND \(condition)", values) {
+        let side = areSent ? "sent" : "NOT sent"
+        return try database.map(
+            "SELECT number, tbl, old, new FROM weir_key_change WHERE \(side) AND \(condition)", values
+        ) {
             row in
             let table = Int(row.integer(at: 1))
             return Change(
@@ -106,6 +112,13 @@ struct KeyChanges {
 
     /// Ends those of the batch, which has its outcome.
     static func endSent(in database: Database) throws { try database.run("DELETE FROM weir_key_change WHERE sent") }
+
+    /// Makes a group of the batch pending again.
+    static func thaw(_ group: Group, in database: Database) throws {
+        for number in group.changes {
+            try database.run("UPDATE weir_key_change SET sent = 0 WHERE number = ?1", [.integer(number)])
+        }
+    }
 
     /// Makes those of the batch pending again, whose outcome is not known.
     static func thaw(in database: Database) throws {

@@ -64,4 +64,38 @@ import WeirClient
         #expect(server.live.map { $0.prefix(6) } == ["item y", "item z"])
         #expect(try await device.weir.pendingRows() == 0)
     }
+
+    @Test func oneThatIsNotStoredLeavesTheOthersOfItsBatchAlone() async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.policy = "checkBase" }
+        let device = try await synced(
+            server, Device.schema, "('a', 'A', 'n'), ('b', 'B', 'm'), ('c', 'C', 'c'), ('d', 'D', 'd')")
+        server.write("item", "z", ["title": "theirs", "note": "t"])
+        let saved = try await device.weir.write { db in
+            try db.execute("UPDATE item SET id = 'z' WHERE id = 'a'")
+            try db.execute("UPDATE item SET id = 'y' WHERE id = 'b'")
+            // Two that exchange their keys.
+            try db.execute("UPDATE item SET id = 't' WHERE id = 'c'")
+            try db.execute("UPDATE item SET id = 'c' WHERE id = 'd'")
+            try db.execute("UPDATE item SET id = 'd' WHERE id = 't'")
+        }
+        try await device.weir.sync()
+        let kept = try await device.weir.keptEdits()
+        #expect(Set(kept.map { "\($0.key) \($0.code)" }) == ["'a' batch_aborted", "'z' conflict"])
+        #expect(try device.rows() == ["a A n", "c D d", "d C c", "y B m", "z theirs t"])
+        #expect(server.live.map { $0.prefix(6) } == ["item a", "item c", "item d", "item y", "item z"])
+        #expect(try await device.weir.pendingRows() == 0)
+        let outcomes = try await saved.outcome.map { "\($0.row.key) \($0.status)" }.sorted()
+        #expect(
+            outcomes.filter { $0.contains("applied") } == ["'b' applied", "'c' applied", "'d' applied", "'y' applied"])
+        // Each of them is still stored as a whole or not at all.
+        let batches = server.requests.map { String(decoding: $0.body, as: UTF8.self) }.filter {
+            $0.contains(#""id":"y""#)
+        }
+        #expect(batches.count == 2 && batches.allSatisfy { $0.contains(#""atomic":true"#) })
+        let fresh = try await Device()
+        try await fresh.attach(server)
+        try await fresh.weir.sync()
+        #expect(try fresh.rows() == device.rows())
+    }
 }
