@@ -199,11 +199,18 @@ struct Resolving {
 
     /// Removes a row that the server does not have, unless the app has changed it since.
     private func removeIfUnknown() throws {
-        guard try current() == nil, try !table.hasEdit(key, in: database) else { return }
+        guard try current() == nil, try !table.hasEdit(key, in: database), try !isForgotten() else { return }
         try database.run("INSERT INTO weir_applying (active) VALUES (1)")
         try writer.delete(key)
         try database.run("DELETE FROM weir_applying")
         try RowOwners.forget(key, ofTable: table.number, in: database)
+    }
+
+    /// Whether the server has had the row, and it is not known if it still does: its history is another one, of which not everything was
+    /// pulled.
+    private func isForgotten() throws -> Bool {
+        guard edit.version != nil, try waiting() == nil else { return false }
+        return try SessionRecord(database: database).mustDrain
     }
 }
 

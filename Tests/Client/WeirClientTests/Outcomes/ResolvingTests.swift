@@ -234,6 +234,30 @@ import WeirClient
         }
     }
 
+    /// What the server has is not known between the answer that says so and the end of the pull.
+    @Test(arguments: [true, false]) func aRowWhoseVersionWasForgottenIsNotRemovedAsOneThatTheServerDoesNotHave(
+        isLost: Bool
+    ) async throws {
+        let server = ContractServer(Device.tables)
+        let (device, edit) = try await conflicted(server)
+        server.state.withLock { $0.changeHistory(to: "e2", losing: isLost ? ["item a"] : []) }
+        let pulls = Counter()
+        let transport = ScriptedTransport { request, _ in
+            if request.url.path == "/v1/pull", pulls.next() > 1 { throw ScriptedTransport.Lost() }
+            return try await server.send(request)
+        }
+        try await device.attach(transport)
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        let saved = try await device.weir.resolve(edit, .acceptServer)
+        #expect(saved.value && saved.rows.isEmpty)
+        #expect(try device.rows() == ["a theirs n", "b B n"])
+        try await device.attach(server)
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a theirs n", "b B n"])
+        #expect(server.live.count == 2)
+        #expect(try await device.weir.conflictLog().map(\.ending) == [.acceptedServer])
+    }
+
     @Test func aDecisionForValuesThatTheTableCannotHaveIsNotCarriedOut() async throws {
         let server = ContractServer(Device.tables)
         let (device, edit) = try await conflicted(
