@@ -91,11 +91,17 @@ final class ConvergenceRun {
         try await ignoringFaults { try await app.attach(app.network) }
     }
 
-    /// Syncs; a text that is gone afterwards must be at the server, or kept aside.
+    /// Syncs, to an end; a text that is gone afterwards must be at the server, or kept aside.
     private func sync(_ app: ConvergingApp, _ body: (ConvergingApp) async throws -> Void) async throws {
         let before = try app.texts()
+        server.state.withLock { $0.requestsLeft = 1000 }
         try await ignoringFaults { try await body(app) }
         await app.device.weir.finishResolving()
+        let isEndless = server.state.withLock { state in
+            defer { state.requestsLeft = .max }
+            return state.requestsLeft == 0
+        }
+        if isEndless { failures.append("device \(app.number) syncs without end") }
         let gone = try before.subtracting(app.texts()).subtracting(server.state.withLock { $0.storedTexts })
         if gone.isEmpty { return }
         let kept = try app.kept()
@@ -152,9 +158,12 @@ final class ConvergenceRun {
         }
         for app in apps { await app.device.weir.finishResolving() }
         let own = try apps.map { try $0.own() }
-        // Where two keep their own values, each round decides for one of them.
-        for _ in 0..<(3 + script.devices) {
-            for app in apps { try await sync(app) { try await $0.device.weir.sync() } }
+        for _ in 0..<5 {
+            // Where two keep their own values, each round decides for one of them.
+            for _ in 0..<(3 + script.devices) {
+                for app in apps { try await sync(app) { try await $0.device.weir.sync() } }
+            }
+            if try await !freeSlots() { break }
         }
         let fresh = try await ConvergingApp(script.devices, script, server)
         try await fresh.upgrade()
@@ -171,8 +180,23 @@ final class ConvergenceRun {
             expect(app, "rows that are not synced", try app.unsynced(), [])
             expect(app, "outcomes", try app.device.rows("SELECT number FROM weir_outcome WHERE place IS NULL"), [])
             expect(app, "parked rows", try app.parked(), parked)
+            expect(app, "repeated decisions", try app.repeated(), [])
         }
         for row in parked where !row.contains("its parent is missing") { failures.append("parked: \(row)") }
+    }
+
+    /// Another device gives each row a unique value of its own, of those that have the same, and users take theirs from rows that were not
+    /// stored.
+    ///
+    /// - Returns: whether there were any.
+    private func freeSlots() async throws -> Bool {
+        let items = server.state.withLock { $0.rows.values.filter { $0.table == "item" && !$0.isDeleted } }
+        let bySlot = Dictionary(grouping: items) { $0.values["slot"] as? String }
+        let taken = bySlot.filter { $0.key != nil }.flatMap { $0.value.sorted { $0.id < $1.id }.dropFirst() }
+        for item in taken { server.write("item", item.id, ["slot": "free \(item.id)"], owner: item.owner) }
+        var isOver = taken.isEmpty
+        for app in apps where try await app.freeSlots() { isOver = false }
+        return !isOver
     }
 
     private func expect(_ app: ConvergingApp, _ what: String, _ isTrue: Bool, _ found: String) {

@@ -91,10 +91,10 @@ struct ConvergenceScript: Sendable {
         self.seed = seed
         devices = Int.random(in: 2...8, using: &random)
         policy =
-            ["checkBase", "checkBase", "lastSyncWins", "lastSyncWins", "lastWriteWins"][
-                Int.random(in: 0..<5, using: &random)]
-        // Half of the runs have none.
-        let hasResolvers = random.chance(50)
+            ["checkBase", "checkBase", "checkBase", "lastSyncWins", "lastSyncWins", "lastWriteWins"][
+                Int.random(in: 0..<6, using: &random)]
+        // One of five runs has none.
+        let hasResolvers = random.chance(80)
         resolvers = (0..<devices).map { _ in
             hasResolvers ? Resolver.allCases.randomElement(using: &random) ?? .none : .none
         }
@@ -158,7 +158,9 @@ struct ConvergenceScript: Sendable {
                 ? "UPDATE \(table) SET \(table == "list" ? "name" : "note") = \(text) WHERE id = \(id)"
                 : "DELETE FROM \(table) WHERE id = \(id)"
         }
-        return switch Int.random(in: 0..<16, using: &random) {
+        let slot = "'s\(Int.random(in: 0..<2, using: &random))'"
+        let near = "(SELECT id FROM item ORDER BY abs(id - \(item)) LIMIT 1)"
+        return switch Int.random(in: 0..<22, using: &random) {
         case 0: "INSERT OR IGNORE INTO list VALUES (\(list), \(text))"
         case 1: "UPDATE list SET name = \(text) WHERE id = \(list)"
         case 2: "DELETE FROM list WHERE id = \(list)"
@@ -175,6 +177,10 @@ struct ConvergenceScript: Sendable {
         case 12:
             "INSERT INTO item (id, title) VALUES (\(item), 'gone') ON CONFLICT DO NOTHING; DELETE FROM item WHERE id = \(item)"
         case 13: "DELETE FROM list WHERE id = \(own)"
+        case 14...15: "UPDATE OR IGNORE item SET slot = \(slot) WHERE id = \(near)"
+        case 16: "UPDATE OR REPLACE item SET slot = \(slot), note = \(text) WHERE id = \(near)"
+        case 17: "INSERT OR IGNORE INTO item (id, title, slot) VALUES (\(item), \(text), \(slot))"
+        case 18...19: "UPDATE item SET note = \(text)"
         default: "INSERT INTO list VALUES (\(own), \(text)) ON CONFLICT (id) DO UPDATE SET name = \(text)"
         }
     }

@@ -6,7 +6,7 @@ final class ConvergingApp {
     private static let sql = """
         CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, name TEXT);
         CREATE TABLE item (
-            id INTEGER PRIMARY KEY, title TEXT, note, list TEXT REFERENCES list (id) ON DELETE CASCADE);
+            id INTEGER PRIMARY KEY, title TEXT, note, slot TEXT UNIQUE, list TEXT REFERENCES list (id) ON DELETE CASCADE);
         CREATE TABLE pic (id BLOB PRIMARY KEY NOT NULL, name TEXT, taken DATETIME) WITHOUT ROWID;
         """
     private static let migration = """
@@ -15,7 +15,7 @@ final class ConvergingApp {
         """
     private static let oldTables = ["list", "item", "pic"]
     static let serverTables = [
-        "list": ["name": "text"], "item": ["title": "text", "note": "text", "list": "text"],
+        "list": ["name": "text"], "item": ["title": "text", "note": "text", "slot": "text", "list": "text"],
         "pic": ["name": "text", "taken": "timestamp"],
     ]
 
@@ -92,14 +92,21 @@ final class ConvergingApp {
         }
     }
 
+    /// Takes the unique values from rows that were not stored, if rows of the server wait for them.
+    func freeSlots() async throws -> Bool {
+        guard try parked().contains(where: { $0.contains("UNIQUE") }) else { return false }
+        try await write("UPDATE item AS t SET slot = NULL WHERE slot IS NOT NULL AND NOT \(Self.isStored(2))")
+        return true
+    }
+
     // MARK: What it has
 
     /// The rows that the server has, of an upgraded app.
     func rows() throws -> [String] {
         try [
             "SELECT 'list ' || id || ' ' || ifnull(name, '-') FROM list AS t WHERE \(Self.isStored(1)) ORDER BY id",
-            "SELECT 'item ' || id || ' ' || ifnull(title, '-') || ' ' || ifnull(note, '-') || ' ' || ifnull(list, '-') "
-                + "|| ' ' || ifnull(extra, '-') FROM item AS t WHERE \(Self.isStored(2)) ORDER BY id",
+            "SELECT 'item ' || id || ' ' || ifnull(title, '-') || ' ' || ifnull(note, '-') || ' ' || ifnull(slot, '-') "
+                + "|| ' ' || ifnull(list, '-') || ' ' || ifnull(extra, '-') FROM item AS t WHERE \(Self.isStored(2)) ORDER BY id",
             "SELECT 'pic ' || hex(id) || ' ' || ifnull(name, '-') || ' ' || ifnull(taken, '-') FROM pic AS t "
                 + "WHERE \(Self.isStored(3)) ORDER BY id",
             "SELECT 'tag ' || id || ' ' || ifnull(name, '-') FROM tag AS t WHERE \(Self.isStored(4)) ORDER BY id",
@@ -161,6 +168,16 @@ final class ConvergingApp {
             + (isUpgraded ? [("item", "extra"), ("tag", "name")] : [])
         return Set(
             try columns.flatMap { try device.rows("SELECT \($1) FROM \($0) WHERE \($1) LIKE 'w%'") })
+    }
+
+    /// Rows of which decisions about one version of the server's were written again and again, since the server has found the same conflict.
+    func repeated() throws -> [String] {
+        try device.rows(
+            """
+            SELECT tbl || ' ' || hex(id) || ' ' || count(*) FROM weir_aside
+            WHERE code = 'conflict' AND resolution IN ('keptLocal', 'merged')
+            GROUP BY tbl, id, json_extract(CAST(row AS TEXT), '$.timeStamp') HAVING count(*) > 3
+            """)
     }
 
     /// The changes that were kept aside, as JSON.
