@@ -30,7 +30,7 @@ struct Resolving {
         case .acceptServer: try removeIfUnknown()
         case .keepLocal:
             let since = try changedSince()
-            try checkOwner(since)
+            try checkOwner(since, waiting)
             if !edit.isDeletion {
                 try write(edit.local, since: since, waiting)
             } else if since == .none {
@@ -39,7 +39,7 @@ struct Resolving {
             return isPending ? nil : waiting.map { Base(version: $0.timeStamp, seen: Array($0.values)) }
         case .merge(let values):
             let since = try changedSince()
-            try checkOwner(since)
+            try checkOwner(since, waiting)
             let (version, known) = (edit.version ?? 0, try current()?.timeStamp ?? 0)
             let all = edit.local.merging(values) { $1 }
             guard try write(all, updating: values, since: since, waiting) else { return nil }
@@ -89,14 +89,14 @@ struct Resolving {
         return .columns(names)
     }
 
-    /// A row of another owner can be written where it is the owner's, or where the server has refused to create it as the owner's.
-    private func checkOwner(_ since: Since) throws {
+    /// A row of another owner can be written where it is the owner's, also where it waits, or where the server has refused to create it as
+    /// the owner's.
+    private func checkOwner(_ since: Since, _ waiting: ServerRow?) throws {
         guard let owner = edit.owner else { return }
         if try current()?.owner == owner { return }
         let isGranted = try SessionRecord(database: database).writableOwners.contains(owner)
-        guard try isGranted && ChangeContent(Array(edit.change.utf8)[...]).isCreation && current() == nil else {
-            throw WeirError.notGranted(owner: owner)
-        }
+        let isKnown = try waiting != nil || ChangeContent(Array(edit.change.utf8)[...]).isCreation
+        guard try isGranted && isKnown && current() == nil else { throw WeirError.notGranted(owner: owner) }
         // Otherwise the app has inserted another row since.
         if since != .row { try RowOwners(database: database).record(owner, of: key, table) }
     }
