@@ -129,10 +129,11 @@ struct RestUpload: Sendable {
         for index in deleted where !known.contains(records[index].id) { verdicts[index] = Self.unknown }
     }
 
-    /// Those of some ids that rows have; the rows, which may be as large as all of an owner's, are in memory one page at a time.
+    /// Those of some ids that rows have.
     private func existing(_ ids: [RowID], _ leastHead: TimeStamp) async throws -> Set<RowID> {
+        var rows = RestRows(ids, of: table, session, leastHead: leastHead)
         var existing: Set<RowID> = []
-        try await forEachRow(of: ids, leastHead) { existing.insert(try $0.id) }
+        for id in ids where try await rows.row(id) != nil { existing.insert(id) }
         return existing
     }
 
@@ -219,50 +220,24 @@ struct RestUpload: Sendable {
     private func answer(
         _ records: [RestRecord], _ verdicts: [Verdict], isArray: Bool, head: TimeStamp
     ) async throws -> HTTPResponse {
-        let rows = try await unsentColumns(of: records, verdicts, head)
+        let lacking = zip(records, verdicts).compactMap { record, verdict in
+            if case .stored = verdict, !creates, !record.isWhole { record.id } else { nil }
+        }
+        // Of updates that did not name every column.
+        var rows = RestRows(lacking, of: table, session, leastHead: head)
         var writer = JSONWriter(capacity: 256 * records.count)
-        func write(_ index: Int, to writer: inout JSONWriter) {
-            switch verdicts[index] {
+        if isArray { writer.beginArray() }
+        for (record, verdict) in zip(records, verdicts) {
+            switch verdict {
             case .stored(let ts):
-                records[index].write(of: table.table, ts: ts, over: rows[records[index].id], to: &writer)
+                let row = creates || record.isWhole ? nil : try await rows.row(record.id)
+                record.write(of: table.table, ts: ts, over: row, to: &writer)
             case .repeated(let row): writer.record(row, table.table)
             case .open, .conflict, .refused: writer.null()
             }
         }
-        if isArray {
-            writer.array { writer in
-                for index in records.indices { write(index, to: &writer) }
-            }
-        } else {
-            write(0, to: &writer)
-        }
+        if isArray { writer.endArray() }
         return .uncached(creates ? 201 : 200, writer.take())
-    }
-
-    /// The rows of updates that did not name every column.
-    private func unsentColumns(
-        of records: [RestRecord], _ verdicts: [Verdict], _ head: TimeStamp
-    ) async throws -> [RowID: FaceRow] {
-        if creates { return [:] }
-        let ids = zip(records, verdicts).compactMap { record, verdict in
-            if case .stored = verdict, !record.isWhole { record.id } else { nil }
-        }
-        return try await self.rows(of: ids, head)
-    }
-
-    private func rows(of ids: [RowID], _ leastHead: TimeStamp) async throws -> [RowID: FaceRow] {
-        var rows: [RowID: FaceRow] = [:]
-        try await forEachRow(of: ids, leastHead) { rows[try $0.id] = $0 }
-        return rows
-    }
-
-    private func forEachRow(of ids: [RowID], _ leastHead: TimeStamp, _ body: (FaceRow) throws -> Void) async throws {
-        var rest: StreamSelection? = ids.isEmpty ? nil : .ids(table: table.index, ids)
-        while let selection = rest {
-            let found = try await session.rows(selection, limit: ids.count, leastHead: leastHead)
-            for row in found.rows { try body(row) }
-            rest = found.rest
-        }
     }
 
     /// The problem of a request of which nothing was stored.

@@ -1,0 +1,53 @@
+import HTTP
+import RestFace
+import ScriptedFaces
+import SyncModel
+import Synchronization
+import Testing
+
+/// What a PUT of an array reads of the rows.
+@Suite struct RestArrayTests {
+    private static let table = Table(name: "item", columns: [Column(name: "title", type: .text)])
+
+    private func put(
+        _ ids: [String], _ members: String, _ session: ScriptedSession
+    ) async throws -> ScriptedSession.Answer {
+        let records = ids.map { #"{"id":"\#($0)","Ts":9,\#(members)}"# }.joined(separator: ",")
+        return try await session.respond(of: RestFace(), .put, "/rest/item", body: "[\(records)]")
+    }
+
+    private static let delete = #""title":"A","Deleted":true"#
+
+    private func session() -> ScriptedSession {
+        let session = ScriptedSession([Self.table])
+        session.state.withLock { state in
+            state.rows = (1...6).map { ScriptedSession.Row("i\($0)", at: 9, ["\"A\($0)\""]) }
+            state.maximumRows = 1
+        }
+        return session
+    }
+
+    /// Whether they exist is all that is needed, so an owner's largest rows are in memory one page at a time.
+    @Test func theRowsThatAreDeletedAreNotKeptInMemory() async throws {
+        let session = session()
+        #expect(try await put((1...6).map { "i\($0)" }, Self.delete, session).status == 200)
+        let (reads, held) = session.state.withLock { ($0.leastHeads.count, $0.mostPagesHeld) }
+        #expect(reads == 6 && held == 0)
+    }
+
+    @Test func oneOfAnUnknownRowStoresNothing() async throws {
+        let session = session()
+        #expect(try await put(["i1", "i7", "i3"], Self.delete, session).status == 422)
+        #expect(session.state.withLock(\.batches) == [])
+    }
+
+    /// The answer has them, so that its records are whole.
+    @Test func theColumnsThatWereNotSentAreReadPageByPage() async throws {
+        let session = session()
+        let answer = try await put((1...6).map { "i\($0)" }, #""Deleted":false"#, session)
+        let records = (1...6).map { #"{"id":"i\#($0)","title":"A\#($0)","Ts":1,"Deleted":false}"# }
+        #expect(answer.status == 200 && answer.text == "[\(records.joined(separator: ","))]")
+        let (reads, held) = session.state.withLock { ($0.leastHeads.count, $0.mostPagesHeld) }
+        #expect(reads == 6 && held == 0)
+    }
+}
