@@ -2,7 +2,8 @@ import Foundation
 
 /// What becomes of the app's rows when a file is detached from its account.
 public enum DetachedRows: Int64, Sendable {
-    /// They are removed from the synced tables, as for the next user of the device; the account has them at the server.
+    /// They are removed from the synced tables, and the account's from tables that were synced before, as for the next user of the device; the
+    /// account has them at the server.
     case remove = 1
     /// They stay, as rows of no account: the next account that the file is attached to adopts them.
     case keep = 2
@@ -105,8 +106,24 @@ package struct Detaching {
                     """)
                 if removed > 0 { return true }
             }
-            return false
+            return try removeNextRowsOfOthers()
         }
+    }
+
+    /// Removes the account's rows of tables that are no longer listed: the next account would adopt them if they were listed again.
+    private func removeNextRowsOfOthers() throws -> Bool {
+        for case (let number, let table?) in try CapturedTable.registered(in: database)
+        where !file.tables.contains(where: { $0.number == number }) {
+            let known = [table.state, table.edit, table.sent, table.log].map { "SELECT id FROM \($0)" }
+            let removed = try database.run(
+                """
+                DELETE FROM \(table.quotedName) WHERE \(table.quotedKey) IN
+                (SELECT \(table.quotedKey) FROM \(table.quotedName)
+                WHERE \(table.quotedKey) IN (\(known.joined(separator: " UNION ALL "))) LIMIT \(Self.slice))
+                """)
+            if removed > 0 { return true }
+        }
+        return false
     }
 
     /// Forgets the account, in one transaction.

@@ -137,6 +137,30 @@ import WeirClient
         #expect(other.live.isEmpty)
     }
 
+    @Test func rowsOfATableThatIsNotListedAreNotTheNextAccounts() async throws {
+        let tables = ["item": ["title": "text"], "tag": ["title": "text"]]
+        let server = ContractServer(tables)
+        let device = try await Device(
+            "CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT); CREATE TABLE tag (id TEXT PRIMARY KEY, title TEXT)",
+            tables: ["item", "tag"])
+        try await device.attach(server)
+        try device.run("INSERT INTO tag VALUES ('t', 'T'), ('u', 'U')")
+        try await device.weir.sync()
+        await device.weir.close()
+        try device.run("INSERT INTO tag VALUES ('v', 'V')")
+        try await device.restart(tables: ["item"])
+        // What the app writes to a table of its own is no account's.
+        try device.run("INSERT INTO tag VALUES ('local', 'L')")
+        try await device.weir.detach(discardingUnsent: true)
+        #expect(try device.rows("SELECT id FROM tag") == ["local"])
+        try await device.restart(tables: ["item", "tag"])
+        let other = ContractServer(tables)
+        other.state.withLock { $0.syncID = "xyz" }
+        _ = try await attach(device, "xyz", other)
+        try await device.weir.sync()
+        #expect(other.live == [#"tag local {"title":"L"} 1"#])
+    }
+
     @Test func aFileThatAnotherProcessSyncsIsNotDetached() async throws {
         let server = ContractServer(Device.tables)
         let device = try await Device.synced(server)

@@ -43,6 +43,16 @@ import WeirClient
             throw WeirError.closed
         }
 
+        /// One whose device has synced and is idle.
+        static func running() async throws -> Scene {
+            let scene = try await Scene()
+            try await scene.start()
+            await scene.server.opened.next()
+            try await scene.device.weir.firstSync()
+            try await scene.idle()
+            return scene
+        }
+
         /// Waits until Weir is idle, with its event stream open and nothing pending.
         func idle() async throws {
             _ = try await status { $0.phase == .idle && $0.lastSuccess != nil && $0.pendingRows == 0 }
@@ -50,11 +60,7 @@ import WeirClient
     }
 
     @Test func theAppsWritesAreSentAndOthersArriveWithoutAnyCall() async throws {
-        let scene = try await Scene()
-        try await scene.start()
-        await scene.server.opened.next()
-        try await scene.device.weir.firstSync()
-        try await scene.idle()
+        let scene = try await Scene.running()
         try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
         // A look at the file, then the pause in which more writes may come.
         await scene.clock.sleeper(until: .milliseconds(500))
@@ -190,11 +196,7 @@ import WeirClient
     }
 
     @Test func aDetachThatIsRefusedLeavesItStarted() async throws {
-        let scene = try await Scene()
-        try await scene.start()
-        await scene.server.opened.next()
-        try await scene.device.weir.firstSync()
-        try await scene.idle()
+        let scene = try await Scene.running()
         try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
         await #expect(throws: WeirError.unsent(rows: 1, keptEdits: 0)) { try await scene.device.weir.detach() }
         try #require(scene.device.weir.currentStatus.phase != .stopped)
@@ -293,11 +295,7 @@ import WeirClient
     }
 
     @Test func aWriteThatAnotherProcessHasLookedAtIsStillNoticed() async throws {
-        let scene = try await Scene()
-        try await scene.start()
-        await scene.server.opened.next()
-        try await scene.device.weir.firstSync()
-        try await scene.idle()
+        let scene = try await Scene.running()
         let other = try await scene.device.otherWeir()
         try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
         // It makes an edit of what the triggers have recorded.
