@@ -105,11 +105,8 @@ struct OwnerRows {
         for side in [CapturedTable.edit(number), CapturedTable.sent(number)] {
             try database.run("UPDATE \(side) SET base = NULL, seen = NULL WHERE id = ?1", [key])
         }
-        // Whose rows these are is remembered until all have come again: the owner may be revoked before.
-        let state = CapturedTable.state(number)
-        try database.run(
-            owner == applying.account
-                ? "DELETE FROM \(state) WHERE id = ?1" : "UPDATE \(state) SET time_stamp = 0 WHERE id = ?1", [key])
+        // Whose rows these are is remembered until all have come again: the owner may be revoked before, or another's row of this key come first.
+        try database.run("UPDATE \(CapturedTable.state(number)) SET time_stamp = 0 WHERE id = ?1", [key])
     }
 
     private func remove(_ key: SQLValue, _ table: CapturedTable) throws {
@@ -187,14 +184,16 @@ extension Applying {
     func ownersOfAbsentRows() throws -> [String] {
         let writable = try SessionRecord(database: database).writableOwners
         let owners = try CapturedTable.registered(in: database).flatMap { number, _ in
-            try database.map("SELECT DISTINCT owner FROM \(CapturedTable.state(number)) WHERE time_stamp = 0") {
+            try database.map(
+                "SELECT DISTINCT owner FROM \(CapturedTable.state(number)) WHERE time_stamp = 0 AND owner IS NOT NULL"
+            ) {
                 $0.string(at: 0)
             }
         }
         return Set(owners).subtracting(writable).sorted()
     }
 
-    /// Forgets rows of other owners that have not come again, but for whose they are: they are sent again as the owner's.
+    /// Forgets rows that have not come again, but for whose they are: they are sent again as the owner's.
     func forgetAbsentRows() throws {
         for (number, table) in try CapturedTable.registered(in: database) {
             let (state, isAbsent) = (CapturedTable.state(number), "time_stamp = 0")
@@ -203,7 +202,7 @@ extension Applying {
                 try database.run(
                     """
                     INSERT OR IGNORE INTO weir_owner (tbl, id, sync_id)
-                    SELECT \(number), r.id, r.owner FROM \(state) AS r \(row) WHERE \(isAbsent) AND NOT deleted
+                    SELECT \(number), r.id, r.owner FROM \(state) AS r \(row) WHERE \(isAbsent) AND NOT deleted AND r.owner IS NOT NULL
                     """)
                 try database.run("DELETE FROM \(state) WHERE \(isAbsent)")
             }

@@ -303,22 +303,33 @@ import WeirClient
         }
     }
 
-    @Test func aRowStaysItsOwnersWhenTheHistoryChangesAndAnotherOwnerHasOneOfThisID() async throws {
+    @Test(arguments: ["abc", "xyz"])
+    func aRowStaysItsOwnersWhenTheHistoryChangesAndAnotherOwnerHasOneOfThisID(owner: String) async throws {
         let (server, device) = try await scene()
+        let isAccounts = owner == "abc"
+        let (mine, waiting) = isAccounts ? ("own", "xyz") : ("theirs", "abc")
         try await device.attach(sharingAnID(server))
-        server.write("list", "other", ["name": "theirs"], owner: "xyz")
-        try await device.weir.sync()
-        server.write("list", "same", ["name": "own"])
-        try await device.weir.sync()
-        #expect(try await device.weir.parkedRows().map(\.owner) == ["abc"])
-        // The account's rows come first.
-        server.state.withLock { $0.changeHistory(to: "e2") }
-        try await device.weir.sync()
-        #expect(try device.rows("SELECT name FROM list WHERE id = 'same'") == ["theirs"])
-        #expect(try await device.weir.parkedRows().map(\.owner) == ["abc"])
+        for first in [true, false] {
+            if first == isAccounts {
+                server.write("list", "same", ["name": "own"])
+            } else {
+                server.write("list", "other", ["name": "theirs"], owner: "xyz")
+            }
+            try await device.weir.sync()
+        }
+        #expect(try await device.weir.parkedRows().map(\.owner) == [waiting])
+        // Whichever owner's rows come first, and whether the row itself comes again.
+        for (epoch, lost) in [("e2", []), ("e3", isAccounts ? ["list same"] : ["list other"])]
+            as [(String, Set<String>)]
+        {
+            server.state.withLock { $0.changeHistory(to: epoch, losing: lost) }
+            try await device.weir.sync()
+            #expect(try device.rows("SELECT name FROM list WHERE id = 'same'") == [mine])
+            #expect(try await device.weir.parkedRows().map(\.owner) == [waiting])
+        }
         try device.run("UPDATE list SET name = name || ' edited' WHERE id = 'same'")
         try await device.weir.sync()
-        #expect(server.live.contains { $0.hasPrefix(#"list other {"name":"theirs edited"}"#) })
-        #expect(server.live.contains { $0.hasPrefix(#"list same {"name":"own"}"#) })
+        #expect(server.live.contains { $0.contains(#"{"name":"\#(mine) edited"}"#) })
+        #expect(server.live.contains { $0.contains(#"{"name":"\#(isAccounts ? "theirs" : "own")"}"#) })
     }
 }
