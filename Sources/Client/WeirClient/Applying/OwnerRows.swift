@@ -66,7 +66,9 @@ struct OwnerRows {
             try file.applying { _ in
                 try file.fold()
                 switch end {
-                case .resync: for key in keys { try forget(key, number) }
+                case .resync:
+                    let hasKept = try KeptEdits(database: database).areOpen
+                    for key in keys { try forget(key, number, hasKept: hasKept) }
                 case .revoked, .absence:
                     // If the owner is granted again before the last slice, all its rows come again.
                     if end == .revoked { try Vector(database: database).forget(owner) }
@@ -101,10 +103,11 @@ struct OwnerRows {
     }
 
     /// The row's version was one of another history.
-    private func forget(_ key: SQLValue, _ number: Int) throws {
+    private func forget(_ key: SQLValue, _ number: Int, hasKept: Bool) throws {
         for side in [CapturedTable.edit(number), CapturedTable.sent(number)] {
             try database.run("UPDATE \(side) SET base = NULL, seen = NULL WHERE id = ?1", [key])
         }
+        if hasKept { try KeptEdits(database: database).forgetServerRow(number, key) }
         // Whose rows these are is remembered until all have come again: the owner may be revoked before, or another's row of this key come first.
         try database.run("UPDATE \(CapturedTable.state(number)) SET time_stamp = 0 WHERE id = ?1", [key])
     }

@@ -40,6 +40,13 @@ struct KeptEdits {
 
     private static let now = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
 
+    /// The server's row came in another history, whose timeStamps may be greater than those of the new one.
+    func forgetServerRow(_ table: Int, _ key: SQLValue) throws {
+        try database.run(
+            "UPDATE weir_aside SET row = NULL WHERE tbl = ?1 AND id IS ?2 AND resolution IS NULL",
+            [.integer(Int64(table)), key])
+    }
+
     /// Records how a change has ended.
     func end(_ number: Int64, _ ending: KeptEdit.Ending) throws {
         try database.run(

@@ -49,6 +49,20 @@ import WeirClient
         #expect(log.map(\.ending) == [.keptLocal] && log[0].server?["title"] == .text("theirs"))
     }
 
+    @Test func theServersRowIsThatOfTheNewHistory() async throws {
+        let server = ContractServer(Device.tables)
+        let (device, old) = try await conflicted(server)
+        server.state.withLock { $0.changeHistory(to: "e2") }
+        server.write("item", "a", ["title": "newest"])
+        try await device.weir.sync()
+        let edit = try #require(try await device.weir.keptEdits().first)
+        #expect(try #require(edit.version) < old.version ?? 0)
+        #expect(edit.server?["title"] == .text("newest"))
+        let saved = try await device.weir.resolve(edit, .keepLocal)
+        #expect(try await outcome(saved, device) == [.applied])
+        #expect(try device.rows() == ["a mine n", "b B n"])
+    }
+
     @Test func theServersRowStays() async throws {
         let server = ContractServer(Device.tables)
         let (device, edit) = try await conflicted(server)
