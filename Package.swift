@@ -70,7 +70,7 @@ func cSupport(_ path: String) -> Target {
 
 let package = Package(
     name: "weir",
-    // The first of Apple's systems that have `Mutex`, and strings of validated UTF-8.
+    // The first of Apple's systems that have strings of validated UTF-8, and `Mutex` for the tests of apps.
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         // For apps: syncs the app's SQLite database.

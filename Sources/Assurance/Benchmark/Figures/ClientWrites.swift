@@ -13,7 +13,7 @@ struct ClientWrites: Figure {
         let account = Owners.spread(1)[0]
         return try await bench.withServer(name) { server in
             // The device's first sync, during which rows are written without pauses, has ended.
-            let path = try bench.folder.write("", to: "app-writes")
+            let path = try bench.folder.write("", to: "app-writes-file")
             let weir = try await device(path, account, server)
             try await weir.sync()
             var devices = Devices(owners: [account], batchSize: 1000, ids: .random)

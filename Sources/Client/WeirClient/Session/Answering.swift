@@ -93,6 +93,7 @@ extension Weir {
         while true {
             let began = clock.now()
             guard try steps.next() else { break }
+            if statuses.current.phase == .syncing { statuses.update { $0.phase = .catchingUp } }
             // The app's writes and its calls of Weir have as long as the transaction took.
             await Task.yield()
             if pauses { try await clock.sleep(clock.now() + (clock.now() - began)) }

@@ -12,7 +12,8 @@ public struct SyncStatus: Equatable, Sendable {
         case waiting
         /// It exchanges changes with the server.
         case syncing
-        /// It receives more than one page, so that the tables are those of different times until the end.
+        /// It receives more than one page, or writes what it has received in more than one transaction, so that the tables are those of
+        /// different times until the end.
         case catchingUp
         /// The app has called ``Weir/suspend()``.
         case suspended

@@ -6,20 +6,6 @@ import WeirClient
 
 /// The next page of a pull is asked for while the one before is applied.
 @Suite(.timeLimit(.minutes(1))) struct NextPageTests {
-    /// A clock whose pauses between rows end once a closure has returned.
-    private struct WaitingClock: Clock {
-        typealias Instant = ContinuousClock.Instant
-        let wait: @Sendable () async throws -> Void
-        var now: Instant { ContinuousClock.now }
-        var minimumResolution: Duration { .zero }
-
-        func sleep(until deadline: Instant, tolerance: Duration?) async throws {
-            // The lease, which is kept while a response is waited for.
-            if deadline - now > .seconds(1) { return try await ContinuousClock().sleep(until: deadline) }
-            try await wait()
-        }
-    }
-
     private func server(rows: Int) -> ContractServer {
         let server = ContractServer(Device.tables)
         server.state.withLock { $0.pageRows = 2 }

@@ -74,7 +74,7 @@ import WeirClient
         // Another device's write.
         let head = scene.server.server.write("item", "b", ["title": "B"])
         scene.server.event(head: head)
-        _ = try await scene.status { $0.phase == .syncing || $0.phase == .catchingUp }
+        _ = try await scene.status { $0.phase == .syncing }
         try await scene.idle()
         #expect(try scene.device.rows().count == 2)
         await scene.device.weir.close()

@@ -46,6 +46,25 @@ import WeirClient
     }
 
     /// A device with 5 rows of its own and 5 of a linked owner in each of two tables.
+    @Test func whileAnAnswerIsWrittenInSlicesTheStatusSaysThatTheDeviceCatchesUp() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device.synced(server)
+        let weir = device.weir
+        let phases = Mutex<[SyncStatus.Phase]>([])
+        var options = options(server, slice: 1)
+        options.clock = RunClock(WaitingClock { phases.withLock { $0.append(weir.currentStatus.phase) } })
+        try await weir.attach("abc", server: Device.url, options: options)
+        for id in ["c", "d", "e"] { server.write("item", id, ["title": "T"]) }
+        try await weir.sync()
+        #expect(phases.withLock { $0.count >= 2 && $0.allSatisfy { $0 == .catchingUp } })
+        #expect(weir.currentStatus.phase != .catchingUp)
+        // One that is a transaction alone shows nothing in between.
+        let before = phases.withLock(\.count)
+        server.write("item", "f", ["title": "T"])
+        try await weir.sync()
+        #expect(phases.withLock(\.count) == before)
+    }
+
     private func linked(_ server: ContractServer) async throws -> Device {
         server.state.withLock { $0.links = ["friend"] }
         let device = try await Device(Self.sql, tables: ["item", "mark"])
