@@ -15,13 +15,15 @@ import WeirClient
     private static let newest = "format-1.sqlite"
     private static let tables = [
         "list": ["name": "text"], "item": ["title": "text", "list": "text", "at": "timestamp"],
+        "mark": ["name": "text"],
     ]
     private static let sql = """
         CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, name TEXT UNIQUE);
         CREATE TABLE item (
-            id BLOB PRIMARY KEY NOT NULL, title TEXT, list TEXT REFERENCES list ON DELETE CASCADE, at DATETIME, local TEXT)
+            id BLOB PRIMARY KEY NOT NULL, title TEXT, list TEXT REFERENCES list ON DELETE CASCADE, at DATETIME, local TEXT);
+        CREATE TABLE mark (id INTEGER PRIMARY KEY, name TEXT)
         """
-    private static let names = ["item", "list"]
+    private static let names = ["item", "list", "mark"]
 
     private static func uuid(_ number: Int) -> String { "x'0000000000000000000000000000000\(number)'" }
     private static func id(_ number: Int) -> String { "00000000-0000-0000-0000-00000000000\(number)" }
@@ -37,6 +39,9 @@ import WeirClient
         server.write("list", "l", ["name": "L"])
         server.write("list", "gone", ["name": "G"])
         server.write("list", "theirs", ["name": "T"], owner: "xyz")
+        for number in 1...3 {
+            server.write("mark", "\(number)", ["name": "M\(number)"], owner: number == 3 ? "xyz" : nil)
+        }
         for number in 1...4 { server.write("item", Self.id(number), ["title": "T\(number)", "list": "l"]) }
         try await device.weir.sync()
         server.write("list", "gone", nil)
@@ -52,7 +57,8 @@ import WeirClient
         try device.run(
             """
             UPDATE item SET at = '2026-01-02 03:04:05.678' WHERE id = \(Self.uuid(2)); DELETE FROM item WHERE id = \(Self.uuid(3));
-            UPDATE list SET id = 'renamed' WHERE id = 'theirs'; INSERT INTO list VALUES ('new', 'N')
+            UPDATE list SET id = 'renamed' WHERE id = 'theirs'; INSERT INTO list VALUES ('new', 'N');
+            UPDATE mark SET name = 'edited' WHERE id = 1; DELETE FROM mark WHERE id = 2; INSERT INTO mark (name) VALUES ('M4')
             """)
         // A part stays in the log.
         _ = try await device.weir.pendingRows()
@@ -90,7 +96,9 @@ import WeirClient
         ]
         #expect(try device.rows(items) == rows)
         #expect(try device.rows("SELECT id || ' ' || name FROM list ORDER BY id") == ["l L", "new N", "renamed T"])
-        #expect(try await weir.pendingRows() == 7)
+        let marks = "SELECT id || ' ' || name FROM mark ORDER BY id"
+        #expect(try device.rows(marks) == ["1 edited", "3 M3", "4 M4"])
+        #expect(try await weir.pendingRows() == 10)
         #expect(try await weir.keptEdits().map(\.code) == ["conflict"])
         #expect(try await weir.keptEdits().first?.local["title"] == .text("mine"))
         #expect(try await weir.parkedRows().map(\.id).sorted() == [Self.id(8), "taken"])
@@ -100,6 +108,7 @@ import WeirClient
         server.state.withLock { $0.epoch = "e2" }
         server.write("list", "l", ["name": "L"])
         server.write("item", Self.id(1), ["title": "theirs", "list": "l"])
+        server.write("mark", "1", ["name": "M1"])
         try await device.attach(server)
         #expect(weir.currentStatus.isComplete)
         try await weir.sync()
@@ -110,6 +119,7 @@ import WeirClient
         try await fresh.weir.sync()
         let texts = "SELECT hex(id) || ' ' || title || ' ' || ifnull(at, '-') FROM item ORDER BY id"
         #expect(try fresh.rows(texts) == device.rows(texts))
+        #expect(try fresh.rows(marks) == device.rows(marks))
         #expect(server.live.contains { $0.hasPrefix("item \(Self.id(2))") && $0.contains("2026-01-02T03:04:05.678") })
         // And it works on.
         try device.run("INSERT INTO list VALUES ('later', 'X')")
