@@ -4,12 +4,37 @@ import TestResources
 import Testing
 import WeirClient
 
-/// Two processes with one file, which one of them attaches to another account.
+/// Several accounts on one device: each with a file of its own, or one file that another process attaches to another account.
 @Suite struct SwitchingTests {
     private static func otherServer() -> ContractServer {
         let server = ContractServer(Device.tables)
         server.state.withLock { $0.syncID = "xyz" }
         return server
+    }
+
+    @Test func anAccountGoesOnInItsOwnFileAfterAnotherOneWasUsed() async throws {
+        let (server, next) = (ContractServer(Device.tables), Self.otherServer())
+        let first = try await Device.synced(server)
+        try first.run("UPDATE item SET title = 'mine' WHERE id = 'a'; DELETE FROM item WHERE id = 'b'")
+        await first.weir.close()
+        server.write("item", "c", ["title": "theirs"])
+
+        let second = try await Device()
+        #expect(
+            try await second.weir.attach("xyz", server: Device.url, options: Device.options(next)) == .startedEmpty)
+        try second.run("INSERT INTO item VALUES ('x', 'X', NULL)")
+        try await second.weir.sync()
+        await second.weir.close()
+
+        let requests = server.requests.count
+        try await first.restart()
+        #expect(try await first.attach(server) == .resumed)
+        #expect(server.requests.count == requests)
+        #expect(try await first.weir.pendingRows() == 2)
+        try await first.weir.sync()
+        #expect(try first.rows() == ["a mine -", "c theirs -"])
+        #expect(server.live.map { $0.prefix(6) } == ["item a", "item c"])
+        #expect(next.live.map { $0.prefix(6) } == ["item x"])
     }
 
     @Test(arguments: [false, true], [false, true]) func aProcessSendsNothingOfTheNextAccountWithItsOwnToken(
