@@ -118,7 +118,7 @@ public actor Weir {
         return count
     }
 
-    /// Adopts rows, of which whoever syncs is not notified.
+    /// Adopts rows without scheduling a session, since a session does so itself.
     ///
     /// - Parameter count: grows by how many were adopted, also where it throws.
     func adopt(_ tables: [String]? = nil, _ count: inout Int) async throws {

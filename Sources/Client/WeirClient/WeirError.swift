@@ -39,10 +39,18 @@ extension WeirError {
         }
     }
 
-    private static let codesOfFile = [
-        SQLITE_BUSY, SQLITE_LOCKED, SQLITE_NOMEM, SQLITE_READONLY, SQLITE_INTERRUPT, SQLITE_IOERR, SQLITE_FULL,
-        SQLITE_CANTOPEN,
-    ]
+    /// Whether another connection has a lock: the same can be done later.
+    var isLock: Bool {
+        guard case .database(let code, _, _) = self else { return false }
+        return Self.codesOfLock.contains(code & 0xFF)
+    }
+
+    private static let codesOfLock = [SQLITE_BUSY, SQLITE_LOCKED]
+    private static let codesOfFile =
+        codesOfLock + [
+            SQLITE_NOMEM, SQLITE_READONLY, SQLITE_INTERRUPT, SQLITE_IOERR, SQLITE_FULL,
+            SQLITE_CANTOPEN,
+        ]
 }
 
 extension WeirError: CustomStringConvertible {

@@ -269,7 +269,7 @@ struct CrudDelete: Sendable {
 
     /// Reassigns children of a deleted record: those that others made while the delete was on its way, or before it was repeated.
     ///
-    /// Returns once none is left that the request has a target for: a client that is told so forgets the record and its targets.
+    /// Returns once none is left that the request has a target for: a client that gets 204 forgets the record and its targets.
     ///
     /// - Parameter seen: up to where there are none; `nil` where that is not known.
     private func reassignOthers(

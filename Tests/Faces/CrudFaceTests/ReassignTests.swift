@@ -80,7 +80,7 @@ import Testing
         #expect(counts.allSatisfy { $0 <= 6 } && counts.reduce(0, +) == 10 + counts.count)
     }
 
-    /// A request goes on as often as it tries: the next one finds less.
+    /// A request repeats its search a limited number of times: the next one finds less.
     @Test func childrenThatAreLeftAreNoSuccess() async throws {
         let children = (1...60).map { Self.child($0) }
         let session = Self.session([Self.deleted, Self.target] + children, maxChanges: 5)

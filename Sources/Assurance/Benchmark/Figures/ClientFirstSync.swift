@@ -44,22 +44,32 @@ struct ClientFirstSync: Figure {
         }
     }
 
-    static let table = """
+    private static let table = """
         PRAGMA journal_mode = WAL;
         CREATE TABLE note (id TEXT PRIMARY KEY NOT NULL, list TEXT NOT NULL, title TEXT NOT NULL, body TEXT,
             done INTEGER NOT NULL, position REAL NOT NULL, due TEXT);
         """
 
-    /// - Returns: how long the first sync took, and how many rows the table has then.
-    private func sync(_ path: String, _ account: String, _ server: ServerProcess) async throws -> (Double, Int) {
+    /// A new device, whose file has the table.
+    ///
+    /// - Parameter sql: what the app runs before Weir opens the file.
+    static func device(
+        _ path: String, _ account: String, _ server: ServerProcess, running sql: String = ""
+    ) async throws -> Weir {
         let app = try Database(path: path)
-        try app.execute(Self.table)
+        try app.execute(table + sql)
         app.close()
         guard let url = URL(string: "http://127.0.0.1:\(server.port)/") else {
             preconditionFailure("a port is a number")
         }
         let weir = try await Weir.open(URL(fileURLWithPath: path), tables: ["note"])
         try await weir.attach(account, server: url)
+        return weir
+    }
+
+    /// - Returns: how long the first sync took, and how many rows the table has then.
+    private func sync(_ path: String, _ account: String, _ server: ServerProcess) async throws -> (Double, Int) {
+        let weir = try await Self.device(path, account, server)
         let start = SystemCall.nanoseconds()
         try await weir.sync()
         let seconds = SystemCall.seconds(since: start)

@@ -1,4 +1,3 @@
-import Foundation
 import LoadTools
 import WeirClient
 
@@ -14,7 +13,10 @@ struct ClientWrites: Figure {
         return try await bench.withServer(name) { server in
             // The device's first sync, during which rows are written without pauses, has ended.
             let path = try bench.folder.write("", to: "app-writes-file")
-            let weir = try await device(path, account, server)
+            let weir = try await ClientFirstSync.device(
+                path, account, server,
+                running:
+                    "INSERT INTO note VALUES ('own', '00000000-0000-4000-8000-000000000000', 't', NULL, 0, 0, NULL)")
             try await weir.sync()
             var devices = Devices(owners: [account], batchSize: 1000, ids: .random)
             try await bench.showing("\(name): loading", total: rows, unit: "changes") { bar in
@@ -42,20 +44,6 @@ struct ClientWrites: Figure {
                 ],
                 checks: [Check(name: "rows", expected: rows + 1, found: found)])
         }
-    }
-
-    private func device(_ path: String, _ account: String, _ server: ServerProcess) async throws -> Weir {
-        let app = try Database(path: path)
-        try app.execute(
-            ClientFirstSync.table
-                + "INSERT INTO note VALUES ('own', '00000000-0000-4000-8000-000000000000', 't', NULL, 0, 0, NULL)")
-        app.close()
-        guard let url = URL(string: "http://127.0.0.1:\(server.port)/") else {
-            preconditionFailure("a port is a number")
-        }
-        let weir = try await Weir.open(URL(fileURLWithPath: path), tables: ["note"])
-        try await weir.attach(account, server: url)
-        return weir
     }
 
     /// Commits an update of one row every 5 ms.

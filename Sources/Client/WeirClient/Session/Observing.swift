@@ -95,11 +95,3 @@ func whenUnlocked<Value: Sendable>(_ read: @Sendable () async throws -> Value) a
         }
     }
 }
-
-extension WeirError {
-    /// Whether another connection has a lock, SQLITE_BUSY or SQLITE_LOCKED: the same can be done later.
-    fileprivate var isLock: Bool {
-        guard case .database(let code, _, _) = self else { return false }
-        return [5, 6].contains(code & 0xFF)
-    }
-}

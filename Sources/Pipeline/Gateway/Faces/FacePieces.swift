@@ -6,7 +6,7 @@ final class FacePieces: Sendable {
     private let clock: GatewayClock
     /// The time in which a client must make space for a piece.
     private let patience: Duration
-    /// Is told what failed after the response had begun.
+    /// Called with what failed after the response had begun.
     private let failed: @Sendable (any Error) -> Void
     private let sent = Atomic<Int>(0)
 

@@ -112,13 +112,18 @@ import WeirClient
         await #expect(throws: WeirError.notAttached) { try await device.weir.detach() }
     }
 
-    @Test func itIsRefusedWhileEditsOfATableThatIsNotListedAreUnsent() async throws {
-        let tables = ["item": ["title": "text"], "tag": ["title": "text"]]
-        let server = ContractServer(tables)
+    /// A device with a second table.
+    private func tagged(_ server: ContractServer) async throws -> Device {
         let device = try await Device(
             "CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT); CREATE TABLE tag (id TEXT PRIMARY KEY, title TEXT)",
             tables: ["item", "tag"])
         try await device.attach(server)
+        return device
+    }
+
+    @Test func itIsRefusedWhileEditsOfATableThatIsNotListedAreUnsent() async throws {
+        let tables = ["item": ["title": "text"], "tag": ["title": "text"]]
+        let device = try await tagged(ContractServer(tables))
         try device.run("INSERT INTO tag VALUES ('t', 'T')")
         try await device.weir.sync()
         await device.weir.close()
@@ -139,11 +144,7 @@ import WeirClient
 
     @Test func rowsOfATableThatIsNotListedAreNotTheNextAccounts() async throws {
         let tables = ["item": ["title": "text"], "tag": ["title": "text"]]
-        let server = ContractServer(tables)
-        let device = try await Device(
-            "CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT); CREATE TABLE tag (id TEXT PRIMARY KEY, title TEXT)",
-            tables: ["item", "tag"])
-        try await device.attach(server)
+        let device = try await tagged(ContractServer(tables))
         try device.run("INSERT INTO tag VALUES ('t', 'T'), ('u', 'U')")
         try await device.weir.sync()
         await device.weir.close()

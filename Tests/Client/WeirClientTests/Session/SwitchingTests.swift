@@ -12,7 +12,7 @@ import WeirClient
         return server
     }
 
-    @Test func anAccountGoesOnInItsOwnFileAfterAnotherOneWasUsed() async throws {
+    @Test func anAccountContinuesInItsOwnFileAfterAnotherOneWasUsed() async throws {
         let (server, next) = (ContractServer(Device.tables), Self.otherServer())
         let first = try await Device.synced(server)
         try first.run("UPDATE item SET title = 'mine' WHERE id = 'a'; DELETE FROM item WHERE id = 'b'")
@@ -65,7 +65,7 @@ import WeirClient
         try await process.attach("xyz", server: Device.url, options: Device.options(next))
         try await process.sync()
         #expect(next.live == [#"item secret {"note":null,"title":"S"} 1"#])
-        // It goes on as soon as it has the account, too.
+        // It syncs again as soon as it has the account, too.
         try await device.weir.attach("xyz", server: Device.url, options: Device.options(next))
         try await device.weir.sync()
         #expect(device.weir.currentStatus.needsAttention.isEmpty)

@@ -229,7 +229,7 @@ import Testing
                     do { try await device.sync() } catch is Killed {}
                     device.hook = nil
                 default:
-                    // The user goes on during the sync, just after a device of another kind wrote.
+                    // The user edits during the sync, just after a device of another kind wrote.
                     let chosen = Int.random(in: 0..<12, using: &random)
                     device.hook = { moment in
                         guard moment == chosen else { return }
