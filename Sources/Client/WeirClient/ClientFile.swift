@@ -89,7 +89,7 @@ package final class ClientFile {
     package func freeze(_ session: BatchSession) throws -> FrozenBatch {
         try releaseColumns(of: session.schema)
         try foldLogs()
-        return try database.transaction {
+        return try database.transaction(writesRows: false) {
             // The lease may have run out in between, where the process was suspended.
             try SessionRecord(database: database).require(session.account)
             return try Freezing.freeze(self, session)
@@ -131,13 +131,24 @@ package final class ClientFile {
     package func thaw() throws { try database.transaction { try Thawing(database: database).thawBatch() } }
 
     /// Runs a closure in a transaction whose changes of synced tables are not captured, also those of the app's triggers.
+    ///
+    /// - Parameter isLong: whether it is one of several that write many rows. Then not even the condition of the triggers that capture is
+    ///   evaluated for each row, where the app has no triggers of its own.
     @discardableResult
-    package func applying<Result>(_ body: (Database) throws -> Result) throws -> Result {
-        try database.transaction {
+    package func applying<Result>(isLong: Bool = false, _ body: (Database) throws -> Result) throws -> Result {
+        try database.transaction(writesRows: false) {
+            try database.setTriggers(firing: !isLong || hasTriggersOfTheApp)
             try database.run("INSERT INTO weir_applying (active) VALUES (1)")
             let result = try body(database)
             try database.run("DELETE FROM weir_applying")
             return result
+        }
+    }
+
+    private var hasTriggersOfTheApp: Bool {
+        get throws {
+            let query = "SELECT 1 FROM sqlite_schema WHERE type = 'trigger' AND name NOT GLOB 'weir_[0-9]*'"
+            return try database.value(query) != nil
         }
     }
 }

@@ -32,7 +32,7 @@ package struct AnswerSteps {
     ///
     /// - Returns: whether others follow.
     package mutating func next() throws -> Bool {
-        if let batch, batch.results.count + rows.count > applying.slice {
+        if let batch, batch.results.count + rows.count > applying.slice || slice.count < rows.count {
             try applyingFolded { try $0.complete(batch) }
             self.batch = nil
             return true
@@ -49,10 +49,19 @@ package struct AnswerSteps {
         return false
     }
 
+    /// The rows of the next transaction.
+    private var slice: ArraySlice<ServerRow> {
+        var bytes = 0
+        return rows.prefix(applying.slice).prefix { row in
+            defer { bytes += row.json.count }
+            return bytes < Applying.sliceBytes
+        }
+    }
+
     /// - Returns: whether that was all.
     private mutating func writeNextRows() throws -> Bool {
-        let slice = rows.prefix(applying.slice)
-        let rest = rows.dropFirst(applying.slice)
+        let slice = slice
+        let rest = rows.dropFirst(slice.count)
         let updated: Bool? = try applyingFolded { applying in
             if let batch { try applying.complete(batch) }
             try applying.write(slice)
@@ -71,7 +80,7 @@ package struct AnswerSteps {
     /// Runs a closure in a transaction that knows all edits, and captures none.
     private func applyingFolded<Result>(_ body: (Applying) throws -> Result) throws -> Result {
         try applying.file.foldLogs()
-        return try applying.file.applying { _ in
+        return try applying.file.applying(isLong: answer.changes.count > applying.slice) { _ in
             try applying.file.fold()
             return try body(applying)
         }

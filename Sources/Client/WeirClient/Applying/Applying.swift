@@ -9,6 +9,8 @@ package struct Applying {
     /// How many rows are written in one transaction: some milliseconds, which a write of the app may have to wait.
     package static let slice = 250
     let slice: Int
+    /// A transaction ends with the row that reaches so many bytes of JSON, also where rows are large.
+    static let sliceBytes = 256 << 10
     let orphans: OrphanPolicy
     /// The app's name for the file as another device.
     let knowledgeID: String?

@@ -12,7 +12,7 @@ struct LogFolding {
     func foldInSlices(in database: Database) throws {
         // Most logs are empty, which is seen without the write lock.
         while try database.value("SELECT 1 FROM \(table.log) LIMIT 1") != nil {
-            _ = try database.transaction { try fold(in: database, limit: Self.slice) }
+            _ = try database.transaction(writesRows: false) { try fold(in: database, limit: Self.slice) }
         }
     }
 

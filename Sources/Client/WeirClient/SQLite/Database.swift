@@ -10,6 +10,7 @@ package final class Database {
     private var statements: [String: Statement] = [:]
     /// Which tables are written.
     private let record = WriteRecord()
+    private var firesTriggers = true
 
     /// How long a statement waits for another connection's lock.
     private static let busyTimeoutMilliseconds: Int32 = 5000
@@ -119,7 +120,10 @@ package final class Database {
     /// Runs a closure in a transaction that has the write lock from its beginning.
     ///
     /// It is committed when the closure returns, and rolled back when the closure or the commit throws.
-    package func transaction<Result>(_ body: () throws -> Result) throws -> Result {
+    ///
+    /// - Parameter writesRows: whether it may write the app's tables, with all their triggers.
+    package func transaction<Result>(writesRows: Bool = true, _ body: () throws -> Result) throws -> Result {
+        if writesRows { try setTriggers(firing: true) }
         try run("BEGIN IMMEDIATE")
         do {
             let result = try body()
@@ -132,6 +136,16 @@ package final class Database {
             if isInTransaction { try run("ROLLBACK") }
             throw error
         }
+    }
+
+    /// Whether triggers fire for what this connection writes, until the next transaction that writes rows.
+    ///
+    /// After a change SQLite compiles each statement again, which takes as long as some hundred rows.
+    func setTriggers(firing: Bool) throws {
+        guard firing != firesTriggers else { return }
+        let code = csqlite_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, firing ? 1 : 0)
+        if code != SQLITE_OK { throw failure(code) }
+        firesTriggers = firing
     }
 
     /// Passes the tables that each transaction has written, once it is committed, to a closure.

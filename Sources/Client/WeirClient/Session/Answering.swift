@@ -103,7 +103,7 @@ extension Weir {
         }
         let isIncomplete = steps.isIncomplete
         if answer.batch != nil {
-            try file.database.transaction {
+            try file.database.transaction(writesRows: false) {
                 try KeptEdits(database: file.database).prune(attachment.options.conflictLog)
             }
         }

@@ -37,7 +37,7 @@ package struct Lease {
         {
             return
         }
-        try database.transaction {
+        try database.transaction(writesRows: false) {
             // A time too far ahead was written before the clock was set back.
             if let held = try held(in: database), held.holder != holder, Self.exists(held.process),
                 let expiry = held.expiry, time < expiry, expiry <= time + Self.duration

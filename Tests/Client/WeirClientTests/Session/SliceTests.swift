@@ -45,7 +45,6 @@ import WeirClient
         #expect(found == ["1 rows, 0 batches, 101", "1 rows, 1 batches, 101", "101 rows, 0 batches, 202"])
     }
 
-    /// A device with 5 rows of its own and 5 of a linked owner in each of two tables.
     @Test func whileAnAnswerIsWrittenInSlicesTheStatusSaysThatTheDeviceCatchesUp() async throws {
         let server = ContractServer(Device.tables)
         let device = try await Device.synced(server)
@@ -65,6 +64,59 @@ import WeirClient
         #expect(phases.withLock(\.count) == before)
     }
 
+    @Test(arguments: [(bytes: 100, transactions: 1), (100_000, 2), (300_000, 6)])
+    func largeRowsAreWrittenInMoreTransactions(bytes: Int, transactions: Int) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device.synced(server)
+        let pauses = Mutex(0)
+        var options = options(server)
+        options.clock = RunClock(WaitingClock { pauses.withLock { $0 += 1 } })
+        try await device.weir.attach("abc", server: Device.url, options: options)
+        for id in 1...6 { server.write("item", "large\(id)", ["title": String(repeating: "t", count: bytes)]) }
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT count(*) FROM item WHERE id LIKE 'large%'") == ["6"])
+        // One follows each transaction but the last.
+        #expect(pauses.withLock(\.self) == transactions - 1)
+    }
+
+    /// Between the transactions of a long answer too, in which Weir's own connection fires no triggers.
+    @Test func whatTheAppWritesThroughWeirIsCapturedWhileALongAnswerIsWritten() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device.synced(server)
+        let weir = device.weir
+        let writes = Mutex(0)
+        var options = options(server)
+        options.clock = RunClock(
+            WaitingClock {
+                let number = writes.withLock { writes in
+                    writes += 1
+                    return writes
+                }
+                _ = try await weir.write { try $0.execute("INSERT INTO item VALUES ('mine\(number)', 'M', NULL)") }
+            })
+        try await weir.attach("abc", server: Device.url, options: options)
+        for id in 1...(3 * Applying.slice) { server.write("item", "b\(id)", ["title": "B"]) }
+        try await weir.sync()
+        _ = try await weir.write { try $0.execute("UPDATE item SET note = 'mine' WHERE id = 'b1'") }
+        try await weir.sync()
+        let mine = server.live.filter { $0.contains("mine") }
+        #expect(mine.count == writes.withLock(\.self) + 1)
+        #expect(writes.withLock(\.self) >= 2)
+    }
+
+    @Test func triggersOfTheAppFireForEachRowOfALongAnswer() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device.synced(server)
+        try device.run("CREATE TABLE seen (id)")
+        try device.run("CREATE TRIGGER see AFTER INSERT ON item BEGIN INSERT INTO seen VALUES (NEW.id); END")
+        let count = 3 * Applying.slice
+        for id in 1...count { server.write("item", "b\(id)", ["title": "B"]) }
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT count(DISTINCT id) FROM seen") == ["\(count)"])
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
+    /// A device with 5 rows of its own and 5 of a linked owner in each of two tables.
     private func linked(_ server: ContractServer) async throws -> Device {
         server.state.withLock { $0.links = ["friend"] }
         let device = try await Device(Self.sql, tables: ["item", "mark"])
