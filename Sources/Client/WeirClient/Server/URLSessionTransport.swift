@@ -15,7 +15,8 @@ public final class URLSessionTransport: Transport {
     /// - Parameter configuration: by default one without cookies, caches and stored credentials.
     public init(configuration: URLSessionConfiguration = .ephemeral) {
         configuration.httpShouldSetCookies = false
-        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+        // With a cache, Foundation for Linux ends the process if a task is cancelled while it looks there.
+        configuration.urlCache = nil
         session = URLSession(configuration: configuration, delegate: receiver, delegateQueue: nil)
     }
 
@@ -37,7 +38,8 @@ public final class URLSessionTransport: Transport {
         message.httpMethod = request.method
         for (name, value) in request.headers { message.setValue(value, forHTTPHeaderField: name) }
         if !request.body.isEmpty { message.httpBody = Data(request.body) }
-        for try await stream in receiver.start(session.dataTask(with: message)) { return stream }
+        let task = session.dataTask(with: message)
+        for try await stream in receiver.start(task, cancelledOn: session.delegateQueue) { return stream }
         throw CancellationError()
     }
 }
@@ -61,12 +63,16 @@ private final class Receiver: NSObject, URLSessionDataDelegate {
 
     /// Starts a task.
     ///
+    /// - Parameter queue: the session's, which calls this delegate. Foundation for Linux ends the process if a task is cancelled while
+    ///   it completes.
     /// - Returns: the response's head, when it is there. Who stops waiting for it, or for a piece, cancels the task.
-    func start(_ task: URLSessionDataTask) -> AsyncThrowingStream<TransportStream, any Error> {
+    func start(
+        _ task: URLSessionDataTask, cancelledOn queue: OperationQueue
+    ) -> AsyncThrowingStream<TransportStream, any Error> {
         let (heads, head) = Head.makeStream()
         let (pieces, body) = Body.makeStream(bufferingPolicy: .bufferingOldest(Self.mostPieces))
-        head.onTermination = { if case .cancelled = $0 { task.cancel() } }
-        body.onTermination = { if case .cancelled = $0 { task.cancel() } }
+        head.onTermination = { if case .cancelled = $0 { queue.addOperation { task.cancel() } } }
+        body.onTermination = { if case .cancelled = $0 { queue.addOperation { task.cancel() } } }
         responses.withLock { $0[task.taskIdentifier] = Response(head: head, body: body, pieces: pieces) }
         task.resume()
         return heads

@@ -1,4 +1,5 @@
 import Foundation
+import Fuzzing
 import Testing
 import WeirClient
 
@@ -108,5 +109,34 @@ import WeirClient
         #expect(await server.request() != nil)
         // The server's thread has seen all three ends.
         #expect(await server.request() == nil)
+    }
+
+    /// Also before it is on its way, and when its response is complete.
+    @Test func aRequestMayBeCancelledAtAnyMoment() async throws {
+        let count = TestLength.count(200, long: 5000)
+        let transport = URLSessionTransport()
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    let response = LocalServer.Step.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+                    let server = try LocalServer(Array(repeating: [response], count: count))
+                    let message = request(server)
+                    var pause = 0
+                    for number in 0..<count {
+                        let sending = Task { try await transport.send(message) }
+                        for _ in 0..<(number.isMultiple(of: 2) ? number % 16 : pause) { await Task.yield() }
+                        sending.cancel()
+                        // The next is cancelled a little earlier, or later: about when the response is complete.
+                        if case .success(let response) = await sending.result {
+                            #expect(response.body == Array("{}".utf8))
+                            pause = max(0, pause - 1)
+                        } else {
+                            pause += 1
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
     }
 }
