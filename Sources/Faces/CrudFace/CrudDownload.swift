@@ -49,6 +49,7 @@ private final class CrudPages: Sendable {
         /// How many more rows may be sent.
         var left: Int
         var leastHead: TimeStamp
+        var isFirst = true
         var array = FaceArray()
     }
 
@@ -59,20 +60,29 @@ private final class CrudPages: Sendable {
     init(_ table: FaceTable, _ rows: CrudRows, after: RowID?, limit: Int, leastHead: TimeStamp) {
         self.table = table
         self.rows = rows
-        // Only one who continues somewhere needs an order.
+        // Only one who continues somewhere needs the order of ids. In that of timeStamps a row that is written in the meantime moves
+        // to the end, so it may come twice, and is never left out.
         let isWhole = after == nil && limit == .max
-        let selection = isWhole ? StreamSelection.whole(table.index) : .table(table.index, after: after)
+        let selection =
+            isWhole
+            ? StreamSelection.changes(above: .zero, upTo: .maximum, table: table.index)
+            : .table(table.index, after: after)
         state = Mutex(State(rest: selection, left: limit, leastHead: leastHead))
     }
 
     /// The next piece of the array.
     func next() async throws -> FacePiece {
-        while let (rest, left, leastHead) = state.withLock({ state in
-            state.rest.map { ($0, state.left, state.leastHead) }
+        while let (rest, left, leastHead, isFirst) = state.withLock({ state in
+            state.rest.map { ($0, state.left, state.leastHead, state.isFirst) }
         }) {
-            let found = try await rows.rows(
-                rest, limit: min(left, StreamQuery.maximumRows), leastHead: leastHead)
+            let limit = min(left, StreamQuery.maximumRows)
+            // Where a stream behind the one before would continue, rows that have moved are neither here nor there.
+            let found =
+                isFirst
+                ? try await rows.rows(rest, limit: limit, leastHead: leastHead)
+                : try await rows.session.rows(rest, limit: limit, leastHead: leastHead)
             let piece: FacePiece? = state.withLock { state in
+                state.isFirst = false
                 state.leastHead = found.head
                 state.rest = found.rest
                 append(found.rows, &state)

@@ -6,8 +6,6 @@ package struct StreamQuery: Sendable, Hashable {
     package enum Selection: Sendable, Hashable {
         /// The rows of a table that have these ids, in this order; those that there are not are left out.
         case ids(table: Int, [RowID])
-        /// All rows of a table: in any order where one answer has them, else as ``table(_:after:)``.
-        case whole(Int)
         /// The rows of a table in the order of their ids' bytes, after one.
         case table(Int, after: RowID?)
         /// The rows above a timeStamp, up to another, by timeStamp; of one table or of all.

@@ -44,7 +44,7 @@ import Testing
         let longest = RowID(unchecked: String(repeating: "i", count: 255))
         let selections: [StreamQuery.Selection] = [
             .ids(table: 0, []), .ids(table: 7, [longest, RowID(unchecked: "b")]),
-            .table(0, after: nil), .table(2, after: longest), .whole(0), .whole(3),
+            .table(0, after: nil), .table(2, after: longest),
             .changes(above: .zero, upTo: .maximum, table: nil), .changes(above: TimeStamp(3), upTo: .zero, table: 0),
         ]
         for (number, selection) in selections.enumerated() {

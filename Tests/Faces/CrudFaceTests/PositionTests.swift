@@ -39,6 +39,33 @@ import Testing
         #expect(session.state.withLock(\.leastHeads) == [TimeStamp(7), .zero])
     }
 
+    /// It moves to the end of the stream, behind what was read, or behind what is left.
+    @Test func aRowThatIsWrittenWhileAListIsReadIsNotLeftOut() async throws {
+        let session = ScriptedSession.ofCategories()
+        session.state.withLock { state in
+            state.rows = ["c1", "c2", "c3"].enumerated().map { .category($1, at: Int64($0 + 1)) }
+            state.maximumRows = 1
+            state.afterRead = { state in
+                guard state.leastHeads.count == 1 else { return }
+                state.rows = [.category("c2", at: 2), .category("c3", at: 4), .category("c1", at: 5)]
+            }
+        }
+        let answer = try await session.respond(.get)
+        #expect(answer.text.matches(of: /"id":"(c\d)"/).map { String($0.1) } == ["c1", "c2", "c3", "c1"])
+        // Each read is of a stream that has reached what the one before had.
+        #expect(session.state.withLock(\.leastHeads).map(\.rawValue) == [0, 3, 5, 5])
+    }
+
+    @Test func aListIsNotContinuedByAStreamThatIsBehind() async throws {
+        let session = ScriptedSession.ofCategories()
+        session.state.withLock { state in
+            state.rows = ["c1", "c2", "c3"].enumerated().map { .category($1, at: Int64($0 + 1)) }
+            state.maximumRows = 1
+            state.afterRead = { $0.end = TimeStamp(2) }
+        }
+        #expect(try await session.respond(.get).code == .positionAhead)
+    }
+
     /// Where others write the same rows all the time, a delete is tried some times, each after what it was shown.
     @Test func aDeleteIsTriedABoundedNumberOfTimes() async throws {
         let session = ScriptedSession.ofCategories()
@@ -47,6 +74,12 @@ import Testing
         let (batches, leastHeads) = session.state.withLock { ($0.batches, $0.leastHeads) }
         #expect(batches == Array(repeating: ScriptedSession.Batch(isAtomic: true, count: 1), count: 8))
         #expect(leastHeads == [TimeStamp.zero] + (7..<14).map { TimeStamp($0) })
+    }
+}
+
+extension ScriptedSession.Row {
+    fileprivate static func category(_ id: String, at timeStamp: Int64) -> Self {
+        Self(id, at: timeStamp, ["\"N\"", "null", "null"])
     }
 }
 

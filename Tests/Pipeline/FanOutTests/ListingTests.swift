@@ -44,53 +44,6 @@ import Testing
         }
     }
 
-    @Test(arguments: [1, 7, 1000]) func aWholeTableComesAsItIsStoredWhereOneAnswerHasIt(limit: Int) async throws {
-        try await withListing { world, service in
-            for (owner, table) in [(SyncID("abc"), 0), ("abc", 1), ("def", 0), ("def", 1), ("abc", 9)] {
-                let stored = world.stream(of: owner).filter { $0.key.table == table }
-                let expected = stored.count <= limit ? stored : stored.sorted { $0.key.id < $1.key.id }
-                try await service.expect(expected, .whole(table), of: owner, limit: limit, world)
-            }
-        }
-    }
-
-    @Test func aWholeTableWithMoreBytesThanAnAnswerComesByItsIds() async throws {
-        try await withListing { world, service in
-            let expected = world.stream(of: "abc").filter { $0.key.table == 0 }.sorted { $0.key.id < $1.key.id }
-            let sizes = expected.map { world.json($0).utf8.count }
-            let query = StreamQuery(of: "abc", .whole(0), maximumBytes: sizes.reduce(0, +) - 1)
-            let found = try #require(try await service.fanOut.rows(query, within: .zero))
-            #expect(found.rows.map(\.timeStamp) == expected.dropLast().map(\.timeStamp))
-            #expect(found.rest == .table(0, after: expected[expected.count - 2].key.id))
-        }
-    }
-
-    /// After some rows it is assumed that all others are as large; those that are not are found in any case.
-    @Test(arguments: [(10, 300), (300, 10), (300, 300)])
-    func aWholeTableComesCompleteWhateverItsFirstRowsSuggest(first: Int, others: Int) async throws {
-        let world = World()
-        for number in 0..<200 {
-            let name = String(repeating: "x", count: number < 64 ? first : others)
-            try world.upload(
-                [.person("p\(number * 7919 % 1000)", name: name, by: "d1")], owner: "abc",
-                device: Device(caller: "abc", knowledgeID: "d1"))
-        }
-        try await withFanOut(world) {
-            $0.rowIndexes = true
-        } _: { service in
-            try await service.caughtUp(with: world)
-            let stored = world.stream(of: "abc")
-            let byID = stored.sorted { $0.key.id < $1.key.id }
-            let size = stored.map { world.json($0).utf8.count }.reduce(0, +)
-            let suggested = stored.prefix(64).map { world.json($0).utf8.count }.reduce(0, +) / 64 * 200
-            for maximum in [size - 1, size, size + 1, size * 2] {
-                let whole = size <= maximum && suggested <= maximum
-                try await service.expect(
-                    whole ? stored : byID, .whole(0), of: "abc", limit: 1000, maximumBytes: maximum, world)
-            }
-        }
-    }
-
     @Test(arguments: [1, 7, 1000]) func changesComeInTheOrderOfTheirTimeStamps(limit: Int) async throws {
         try await withListing { world, service in
             for table in [nil, 0, 1] {
@@ -131,8 +84,8 @@ import Testing
             }
             // Beside many rows of another table.
             let rare = all.filter { $0.key.table == 1 }
-            let whole = rare.count <= limit ? rare : rare.sorted { $0.key.id < $1.key.id }
-            try await service.expect(whole, .whole(1), of: "abc", limit: limit, world)
+            let selection = StreamQuery.Selection.changes(above: .zero, upTo: .maximum, table: 1)
+            try await service.expect(rare, selection, of: "abc", limit: limit, world)
         }
     }
 
@@ -149,7 +102,7 @@ import Testing
     @Test func anOwnerWithoutRowsHasNone() async throws {
         try await withListing { world, service in
             for selection: StreamQuery.Selection in [
-                .whole(0), .table(0, after: nil), .ids(table: 0, ["p1"]),
+                .table(0, after: nil), .ids(table: 0, ["p1"]),
                 .changes(above: .zero, upTo: .maximum, table: nil),
             ] {
                 try await service.expect([], selection, of: "nobody", limit: 5, world)

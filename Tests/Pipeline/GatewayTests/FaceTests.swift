@@ -252,7 +252,7 @@ struct EchoFace: Face {
         if request.parameters == ["pieces"] {
             let count = Mutex(0)
             return try await session.stream([]) {
-                _ = try await session.rows(.whole(0), limit: 1, leastHead: .zero)
+                _ = try await session.rows(.table(0, after: nil), limit: 1, leastHead: .zero)
                 let number = count.withLock { count in
                     count += 1
                     return count

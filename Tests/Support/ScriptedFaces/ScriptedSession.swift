@@ -17,6 +17,8 @@ package final class ScriptedSession: FaceSession {
         package var maximumRows = StreamQuery.maximumRows
         /// What reads had to have reached.
         package var leastHeads: [TimeStamp] = []
+        /// What happens after each read.
+        package var afterRead: @Sendable (inout State) -> Void = { _ in }
         /// The least that no stream has reached.
         package var end = TimeStamp.maximum
         package var batches: [Batch] = []
@@ -156,8 +158,10 @@ package final class ScriptedSession: FaceSession {
             state.mostPagesHeld = max(state.mostPagesHeld, state.countPagesHeld())
             let (wanted, rest) = state.select(selection, min(limit, state.maximumRows))
             var found = Self.page(wanted, schema.schema)
-            (found.head, found.rest) = (leastHead, rest)
+            let newest = state.rows.map(\.timeStamp).max() ?? 0
+            (found.head, found.rest) = (max(leastHead, TimeStamp(newest)), rest)
             state.pages.append(found.json)
+            state.afterRead(&state)
             return found
         }
         guard let found else { throw Problem(.positionAhead, "no stream has this") }
@@ -189,9 +193,12 @@ package final class ScriptedSession: FaceSession {
     package func stream(
         _ headers: [HTTPField], _ next: @escaping @Sendable () async throws -> FacePiece
     ) async throws -> HTTPResponse {
-        let piece = try await next()
-        precondition(piece.isLast, "the rows of a test fit into one piece")
-        return HTTPResponse(status: 200, headers: headers, body: piece.bytes)
+        var body: [UInt8] = []
+        while true {
+            let piece = try await next()
+            body += piece.bytes
+            if piece.isLast { return HTTPResponse(status: 200, headers: headers, body: body) }
+        }
     }
 
     package func isDrained(at timeStamp: TimeStamp) -> Bool { false }
@@ -250,7 +257,6 @@ extension ScriptedSession.State {
             let found = ids.prefix(maximum).compactMap { id in rows.first { $0.table == table && $0.id == id.text } }
             let rest = Array(ids.dropFirst(maximum))
             return (found, rest.isEmpty ? nil : .ids(table: table, rest))
-        case .whole(let table): return select(.table(table, after: nil), maximum)
         case .table(let table, let after):
             var all = rows.filter { $0.table == table }[...]
             if let after, let index = all.firstIndex(where: { $0.id == after.text }) { all = all[(index + 1)...] }

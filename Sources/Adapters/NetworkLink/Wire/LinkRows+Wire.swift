@@ -42,7 +42,6 @@ extension StreamQuery.Selection {
             case 1: selection = try reader.message(field) { (inner) throws(WireError) in try Self.ids(&inner) }
             case 2: selection = try reader.message(field) { (inner) throws(WireError) in try Self.table(&inner) }
             case 3: selection = try reader.message(field) { (inner) throws(WireError) in try Self.changes(&inner) }
-            case 4: selection = .whole(try reader.count(field))
             default: try reader.skip(field)
             }
         }
@@ -102,7 +101,6 @@ extension StreamQuery.Selection {
                 writer.number(1, table)
                 if let after { writer.id(2, after) }
             }
-        case .whole(let table): writer.present(4, Int64(table))
         case .changes(let above, let upTo, let table):
             writer.message(3) { writer in
                 writer.timeStamp(1, above)

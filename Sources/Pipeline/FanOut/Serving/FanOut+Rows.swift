@@ -33,7 +33,7 @@ extension StreamQuery.Selection {
     /// Whether it is read from ``FileSchema/rowIndexes``.
     fileprivate var needsIndexes: Bool {
         switch self {
-        case .ids, .whole, .table, .changes(_, _, _?): true
+        case .ids, .table, .changes(_, _, _?): true
         case .changes: false
         }
     }
@@ -42,7 +42,7 @@ extension StreamQuery.Selection {
     fileprivate func isEmpty(at head: TimeStamp) -> Bool {
         switch self {
         case .ids(_, let ids): ids.isEmpty
-        case .whole, .table: false
+        case .table: false
         case .changes(let above, let upTo, _): above >= head || above >= upTo
         }
     }

@@ -12,8 +12,6 @@ struct RowListing {
     private let reader: FileReader
     private let limit: Int
     private var found: StreamRows
-    /// How many rows the answer must have to be of use; `nil` where any number is.
-    private var required: Int?
 
     init(_ query: StreamQuery, _ heads: OwnerHeads, _ reader: FileReader) {
         self.query = query
@@ -29,7 +27,6 @@ struct RowListing {
         if heads.number == 0 { return found }
         switch query.selection {
         case .ids(let table, let ids): try readIDs(ids, of: table)
-        case .whole(let table): try readWhole(table)
         case .table(let table, let after): try readTable(table, after: after)
         case .changes(let above, let upTo, let table): try readChanges(of: table, above: above, upTo: upTo)
         }
@@ -63,34 +60,6 @@ struct RowListing {
                 return
             }
         }
-    }
-
-    /// Reads a table that one answer has in the order in which it is stored, which costs a search less for each row.
-    private mutating func readWhole(_ table: Int) throws {
-        let count = try count(of: table, atMost: limit + 1)
-        if count <= limit {
-            required = count
-            try readChanges(of: table, above: .zero, upTo: .maximum)
-            if found.rest == nil {
-                guard found.rows.count == count else { throw disorder }
-                return
-            }
-            // It has more bytes than an answer may have.
-            (required, found) = (nil, StreamRows(head: heads.head))
-        }
-        try readTable(table, after: nil)
-    }
-
-    /// Counts by the index alone.
-    private func count(of table: Int, atMost most: Int) throws -> Int {
-        var statement = try reader.connection.statement(
-            """
-            SELECT count(*) FROM (SELECT 1 FROM stream INDEXED BY stream_by_table \
-            WHERE owner_no = ?1 AND table_no = ?2 LIMIT ?3)
-            """)
-        try bind(table, to: &statement)
-        try statement.bind(integer: Int64(most), at: 3)
-        return try statement.step() ? Int(statement.integer(at: 0)) : 0
     }
 
     private mutating func readTable(_ table: Int, after: RowID?) throws {
@@ -216,7 +185,6 @@ struct RowListing {
         guard let timeStamp = TimeStamp(rawValue: row.timeStamp) else {
             throw StreamFailure.damaged("a row of owner \(heads.number) is damaged")
         }
-        if isHopeless { return false }
         return try statement.withBytes(at: 5) { json in
             let hasSpace = found.rows.count < limit && found.json.count + json.byteCount <= query.maximumBytes
             guard found.rows.isEmpty || hasSpace else { return false }
@@ -226,15 +194,6 @@ struct RowListing {
             return true
         }
     }
-
-    /// Whether the required rows are too large for one answer if all are as large as the first, so that little is read in vain.
-    private var isHopeless: Bool {
-        guard let required, found.rows.count == Self.sampleCount else { return false }
-        return found.json.count / Self.sampleCount * required > query.maximumBytes
-    }
-
-    /// As many rows as show how large others are.
-    private static let sampleCount = 64
 
     /// Verifies the row before a position in the index by id.
     private func checkBefore(_ table: Int, id: RowID?) throws {
