@@ -38,7 +38,8 @@ import Testing
         // Trackers and CRUD clients upload one document after the other; the former ask for devices first, the latter cannot ask for what is new.
         "faces": [
             ("upload_1", ["rest", "tracker", "sqlitenow", "crud"]), ("upload_100", ["rest", "sqlitenow"]),
-            ("download_1000", ["rest", "tracker", "sqlitenow", "crud"]), ("idle", ["rest", "sqlitenow"]),
+            ("download_1000", ["rest", "tracker", "sqlitenow", "crud"]),
+            ("download_all", ["rest", "tracker", "sqlitenow", "crud"]), ("idle", ["rest", "sqlitenow"]),
             ("devices", ["tracker"]),
         ].flatMap { work, faces in
             ["v1", "cpu_v1"].map { "\(work)_\($0)" }

@@ -119,6 +119,19 @@ enum FaceProtocol: String, Sendable, CaseIterable, CustomStringConvertible {
         }
     }
 
+    /// All rows: in one answer, where the protocol has none for more, and else a thousand at a time.
+    ///
+    /// - Parameter positions: below the first rows, and after each thousand.
+    func everything(_ requests: Requests, above positions: [Int]) -> [[UInt8]] {
+        switch self {
+        case .v1, .sqliteNow:
+            positions.map { download(requests, above: $0, limit: FaceHistory.page) }
+        case .rest: [requests.face("/rest/note")]
+        case .tracker: [requests.face("/tracker/devices"), requests.face("/tracker/note")]
+        case .crud: [requests.face("/api/note")]
+        }
+    }
+
     /// Finds out which devices uploaded, and that nothing of theirs is new.
     func devices(_ requests: Requests, at head: Int) -> [[UInt8]] {
         self == .tracker

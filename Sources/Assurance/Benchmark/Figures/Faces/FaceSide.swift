@@ -2,15 +2,18 @@ import LoadTools
 
 /// The rows that all protocols download, which a device of the client contract has written.
 struct FaceHistory: Sendable {
-    static let rowCount = 1000
+    /// As many rows as an answer has by default.
+    static let page = 1000
 
     let owners: [String]
-    /// Above it are ``rowCount`` rows, all that there are; one for each owner.
-    let positions: [Int]
+    /// Of each owner, all above its first position.
+    let rowCount: Int
+    /// Of each owner, below the first rows and after each ``page``.
+    let positions: [[Int]]
     /// The newest row.
     let heads: [Int]
 
-    static func make(of owners: [String], on server: ServerProcess) async throws -> FaceHistory {
+    static func make(of owners: [String], rows rowCount: Int, on server: ServerProcess) async throws -> FaceHistory {
         let port = server.port
         let ends = try await LoadThreads.run(owners.count) { index in
             let connection = try LoadConnection(port: port)
@@ -28,7 +31,10 @@ struct FaceHistory: Sendable {
                 }
             }
         }
-        return FaceHistory(owners: owners, positions: ends.map { $0[0] }, heads: ends.map { $0.last ?? 0 })
+        return FaceHistory(
+            owners: owners, rowCount: rowCount,
+            positions: ends.map { end in stride(from: 0, to: end.count - 1, by: page / 100).map { end[$0] } },
+            heads: ends.map { $0.last ?? 0 })
     }
 }
 
@@ -37,15 +43,21 @@ struct FaceSide {
     let contract: FaceProtocol
     let owners: [String]
     private let history: FaceHistory
+    /// For answers of many rows.
+    private let long: FaceHistory
     private let server: ServerProcess
     private var writers: [FaceWriter]
     private(set) var uploaded = 0
-    private(set) var downloads = 0
+    /// The rows that downloads had to have, and those that they had.
+    private(set) var expected = 0
     private(set) var downloaded = 0
 
-    init(_ contract: FaceProtocol, _ ownerCount: Int, _ history: FaceHistory, _ server: ServerProcess) {
+    init(
+        _ contract: FaceProtocol, _ ownerCount: Int, _ history: FaceHistory, long: FaceHistory, _ server: ServerProcess
+    ) {
         self.contract = contract
         self.history = history
+        self.long = long
         self.server = server
         owners = Owners.spread(ownerCount, prefix: "\(contract)")
         writers = owners.enumerated().map { index, owner in
@@ -53,14 +65,12 @@ struct FaceSide {
         }
     }
 
-    private func reader(_ index: Int) -> Requests {
-        Requests(owner: history.owners[index], device: "reader-\(contract)")
-    }
+    private func reader(_ owner: String) -> Requests { Requests(owner: owner, device: "reader-\(contract)") }
 
     /// Lets the readers download everything, as far as the protocol's server must know of it.
     func prepare() async throws {
         let (contract, history, port) = (contract, history, server.port)
-        let readers = history.owners.indices.map(reader)
+        let readers = history.owners.map(reader)
         _ = try await LoadThreads.run(readers.count) { index in
             let connection = try LoadConnection(port: port)
             for request in contract.preparation(readers[index], head: history.heads[index]) {
@@ -86,12 +96,16 @@ struct FaceSide {
             }
             uploaded += owners.count * count * size
             return cost
-        case .download, .idle, .devices:
-            let positions = work == .download ? history.positions : history.heads
-            let requests = positions.indices.map { index in
-                work == .devices
-                    ? contract.devices(reader(index), at: positions[index])
-                    : [contract.download(reader(index), above: positions[index], limit: FaceHistory.rowCount)]
+        case .download, .whole, .idle, .devices:
+            let source = work == .whole ? long : history
+            let requests = source.owners.indices.map { index in
+                let (reader, positions) = (reader(source.owners[index]), source.positions[index])
+                switch work {
+                case .devices: return contract.devices(reader, at: source.heads[index])
+                case .whole: return contract.everything(reader, above: positions)
+                case .download: return [contract.download(reader, above: positions[0], limit: FaceHistory.page)]
+                default: return [contract.download(reader, above: source.heads[index], limit: FaceHistory.page)]
+                }
             }
             return try await cost(count) { index in
                 let connection = try LoadConnection(port: port)
@@ -105,7 +119,7 @@ struct FaceSide {
                 return rows
             } results: { side, rows in
                 side.downloaded += rows.reduce(0, +)
-                if work == .download { side.downloads += count * rows.count }
+                if work == .download || work == .whole { side.expected += count * rows.count * source.rowCount }
             }
         }
     }

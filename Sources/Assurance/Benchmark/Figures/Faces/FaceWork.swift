@@ -17,8 +17,11 @@ struct FaceWork: Figure {
         ) { server in
             // As long as a uuid, since every row names its owner twice.
             let owners = Owners.spread(ownerCount, prefix: "0a9f3c52-7d1e-4b86-9c40-5e2d8f71b30")
-            let history = try await FaceHistory.make(of: owners, on: server)
-            var sides = FaceProtocol.allCases.map { FaceSide($0, ownerCount, history, server) }
+            let history = try await FaceHistory.make(of: owners, rows: FaceHistory.page, on: server)
+            let long = try await FaceHistory.make(
+                of: Owners.spread(ownerCount, prefix: "5d31b7e8-04fc-4a29-8be6-71c90a2f4d8"),
+                rows: bench.scale.pick(2000, 10_000, 50_000), on: server)
+            var sides = FaceProtocol.allCases.map { FaceSide($0, ownerCount, history, long: long, server) }
             for index in sides.indices { try await sides[index].prepare() }
             var costs = FaceCosts()
             let meter = try server.meter()
@@ -51,8 +54,7 @@ struct FaceWork: Figure {
             checks.append(Check(name: "rows uploaded, \(side.contract)", expected: side.uploaded, found: stored))
             checks.append(
                 Check(
-                    name: "rows downloaded, \(side.contract)", expected: side.downloads * FaceHistory.rowCount,
-                    found: side.downloaded))
+                    name: "rows downloaded, \(side.contract)", expected: side.expected, found: side.downloaded))
         }
         return checks
     }
@@ -66,6 +68,8 @@ enum FaceWorkKind: String, CaseIterable {
     case upload100 = "upload_100"
     /// 1,000 rows of another device above a position.
     case download = "download_1000"
+    /// All of many rows, by a new device.
+    case whole = "download_all"
     /// Whether there is anything new, where there is nothing.
     case idle
     /// The same, and which devices uploaded.
@@ -77,6 +81,7 @@ enum FaceWorkKind: String, CaseIterable {
         case .upload1: scale.pick(1, 25, 50)
         case .upload100: scale.pick(1, 3, 6)
         case .download: scale.pick(1, 6, 12)
+        case .whole: scale.pick(1, 2, 2)
         case .idle: scale.pick(1, 60, 120)
         case .devices: scale.pick(1, 30, 60)
         }
