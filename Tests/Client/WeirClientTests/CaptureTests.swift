@@ -1,29 +1,32 @@
 import Testing
 import WeirClient
 
-/// What SQLite does when triggers capture changes, each case with the app's own connection as the writer.
+/// What SQLite does when triggers capture changes, whoever writes.
 @Suite struct CaptureTests {
     // MARK: Conflict clauses
 
-    @Test func theAppsConflictClauseDoesNotReplaceWhatWasCaptured() throws {
+    @Test(arguments: Writer.allCases)
+    func theAppsConflictClauseDoesNotReplaceWhatWasCaptured(writer: Writer) async throws {
         let app = try SyncedApp.withItem()
         // The values before the first change are those to go back to, whatever the later statements say.
-        try app.run(
+        try await app.run(
             """
             UPDATE item SET title = 'B';
             UPDATE OR REPLACE item SET title = 'C', note = 'm';
             INSERT OR IGNORE INTO item VALUES ('a', 'ignored', NULL);
             UPDATE OR FAIL item SET title = 'A';
-            """)
+            """, by: writer)
         #expect(try app.sync() == [#"{"table":"item","id":"a","values":{"note":"m"},"base":101}"#])
     }
 
-    @Test(arguments: [false, true]) func replacingARowByItsKeySendsEveryColumnOnConditionOfTheBase(
-        recursive: Bool
-    ) throws {
+    @Test(arguments: Writer.allCases, [false, true])
+    func replacingARowByItsKeySendsEveryColumnOnConditionOfTheBase(writer: Writer, recursive: Bool) async throws {
         let app = try SyncedApp.withItem()
-        try app.run("PRAGMA recursive_triggers = \(recursive)")
-        try app.run("UPDATE item SET note = 'm'; INSERT OR REPLACE INTO item (id, title) VALUES ('a', 'B')")
+        try await app.run(
+            """
+            PRAGMA recursive_triggers = \(recursive);
+            UPDATE item SET note = 'm'; INSERT OR REPLACE INTO item (id, title) VALUES ('a', 'B')
+            """, by: writer)
         #expect(
             try app.sync()
                 == [#"{"table":"item","id":"a","values":{"title":"B","note":null},"base":101,"ifBase":true}"#])
@@ -31,12 +34,16 @@ import WeirClient
     }
 
     @Test(
-        arguments: [
+        arguments: Writer.allCases,
+        [
             "INSERT OR REPLACE INTO t VALUES ('new', 'A', 1, 7, 'r')", "REPLACE INTO t VALUES ('new', 'z', 2, 1, 'r')",
             "UPDATE OR REPLACE t SET u = 'a' WHERE id = 'new'", "UPDATE OR REPLACE t SET v = 2, w = 1 WHERE id = 'new'",
             "UPDATE OR REPLACE t SET p = 'p' WHERE id = 'new'", "UPDATE OR REPLACE t SET id = 'old' WHERE id = 'new'",
-        ], [false, true]
-    ) func rowsThatReplaceDeletesForTheirOtherUniqueValuesAreDeleted(sql: String, recursive: Bool) throws {
+        ].flatMap { sql in [false, true].map { (sql: sql, recursive: $0) } }
+    ) func rowsThatReplaceDeletesForTheirOtherUniqueValuesAreDeleted(
+        writer: Writer, change: (sql: String, recursive: Bool)
+    ) async throws {
+        let (sql, recursive) = change
         let app = try SyncedApp(
             """
             CREATE TABLE t (id TEXT PRIMARY KEY, u TEXT UNIQUE COLLATE NOCASE, v INT, w INT, p TEXT, UNIQUE (v, w));
@@ -47,8 +54,7 @@ import WeirClient
         try app.run(
             "INSERT INTO t VALUES ('old', 'a', 2, 1, 'p'); INSERT INTO t VALUES ('new', 'b', 3, 3, 'q')")
         try app.sync()
-        try app.run("PRAGMA recursive_triggers = \(recursive)")
-        try app.run(sql)
+        try await app.run("PRAGMA recursive_triggers = \(recursive); \(sql)", by: writer)
         let isKeyChange = sql.contains("SET id")
         #expect(try app.query("SELECT id FROM t") == [isKeyChange ? "'old'" : "'new'"])
         let changes = try app.sync()
@@ -82,11 +88,14 @@ import WeirClient
     }
 
     @Test(
-        arguments: partialIndexes.map { ($0, "chosen = 1") }
-            + ["name = 'A'", "name = 'ax', part = ''"].map { (generatedIndex, $0) }
-    ) func rowsThatReplaceDeletesForAConditionOrAGeneratedValueAreDeleted(index: String, set: String) throws {
-        let app = try withCards(index)
-        try app.run("UPDATE OR REPLACE card SET \(set) WHERE id = 'new'")
+        arguments: Writer.allCases,
+        partialIndexes.map { (index: $0, set: "chosen = 1") }
+            + ["name = 'A'", "name = 'ax', part = ''"].map { (index: generatedIndex, set: $0) }
+    ) func rowsThatReplaceDeletesForAConditionOrAGeneratedValueAreDeleted(
+        writer: Writer, change: (index: String, set: String)
+    ) async throws {
+        let app = try withCards(change.index)
+        try await app.run("UPDATE OR REPLACE card SET \(change.set) WHERE id = 'new'", by: writer)
         #expect(try app.query("SELECT id FROM card") == ["'new'"])
         let changes = try app.sync()
         #expect(changes.count == 2)
@@ -94,42 +103,49 @@ import WeirClient
     }
 
     /// Rows that share the key of a partial index may be many.
-    @Test(arguments: partialIndexes) func rowsThatDoNotMeetAConditionAreNotRecorded(index: String) throws {
+    @Test(arguments: Writer.allCases, partialIndexes)
+    func rowsThatDoNotMeetAConditionAreNotRecorded(writer: Writer, index: String) async throws {
         let app = try withCards(index)
-        try app.run("UPDATE card SET chosen = 0 WHERE id = 'old'")
+        try await app.run("UPDATE card SET chosen = 0 WHERE id = 'old'", by: writer)
         try app.sync()
-        try app.run("INSERT INTO card VALUES ('c', 'o', 0, 'c', 'c'); UPDATE card SET chosen = 1 WHERE id = 'c'")
+        try await app.run(
+            "INSERT INTO card VALUES ('c', 'o', 0, 'c', 'c'); UPDATE card SET chosen = 1 WHERE id = 'c'", by: writer)
         #expect(try app.query("SELECT DISTINCT id FROM weir_log_1") == ["'c'"])
         try app.sync()
-        try app.run("UPDATE card SET part = 'z' WHERE id = 'new'")
+        try await app.run("UPDATE card SET part = 'z' WHERE id = 'new'", by: writer)
         #expect(try app.query("SELECT DISTINCT id FROM weir_log_1") == ["'new'"])
-        try app.run("UPDATE OR IGNORE card SET chosen = 1 WHERE id = 'new'")
+        try await app.run("UPDATE OR IGNORE card SET chosen = 1 WHERE id = 'new'", by: writer)
         #expect(try app.query("SELECT DISTINCT id FROM weir_log_1 ORDER BY id") == ["'c'", "'new'"])
     }
 
-    @Test func aStatementThatIsIgnoredSendsNothing() throws {
+    @Test(arguments: Writer.allCases)
+    func aStatementThatIsIgnoredSendsNothing(writer: Writer) async throws {
         let app = try SyncedApp.withItem("CREATE UNIQUE INDEX u ON item (title);")
-        try app.run("INSERT INTO item VALUES ('b', 'B', NULL)")
+        try await app.run("INSERT INTO item VALUES ('b', 'B', NULL)", by: writer)
         try app.sync()
-        try app.run(
+        try await app.run(
             """
             INSERT OR IGNORE INTO item VALUES ('c', 'A', NULL), ('a', 'C', NULL);
             UPDATE OR IGNORE item SET title = 'A' WHERE id = 'b';
             UPDATE OR IGNORE item SET id = 'a' WHERE id = 'b';
-            """)
-        #expect(throws: WeirError.self) { try app.run("INSERT INTO item VALUES ('d', 'A', NULL)") }
+            """, by: writer)
+        let error = await #expect(throws: (any Error).self) {
+            try await app.run("INSERT INTO item VALUES ('d', 'A', NULL)", by: writer)
+        }
+        #expect(error.map { "\($0)".contains("UNIQUE constraint failed: item.title") } == true)
         #expect(try app.sync() == [])
         #expect(try app.opened.pendingRows() == 0)
     }
 
-    @Test func anUpsertIsAnUpdateOfTheColumnsThatItChanges() throws {
+    @Test(arguments: Writer.allCases)
+    func anUpsertIsAnUpdateOfTheColumnsThatItChanges(writer: Writer) async throws {
         let app = try SyncedApp.withItem()
-        try app.run(
+        try await app.run(
             """
             INSERT INTO item VALUES ('a', 'A', 'x') ON CONFLICT (id) DO UPDATE SET title = excluded.title, note = excluded.note;
             INSERT INTO item VALUES ('a', 'Z', 'z') ON CONFLICT DO NOTHING;
             INSERT INTO item VALUES ('b', 'B', 'y') ON CONFLICT (id) DO UPDATE SET note = 'never';
-            """)
+            """, by: writer)
         #expect(
             try app.sync() == [
                 #"{"table":"item","id":"a","values":{"note":"x"},"base":101}"#,
@@ -139,68 +155,75 @@ import WeirClient
 
     // MARK: What a change is
 
-    @Test func changesOfCaseAndOfTypeAreChanges() throws {
+    @Test(arguments: Writer.allCases)
+    func changesOfCaseAndOfTypeAreChanges(writer: Writer) async throws {
         let app = try SyncedApp(
             "CREATE TABLE t (id TEXT PRIMARY KEY, name TEXT COLLATE NOCASE, any, trimmed TEXT COLLATE RTRIM)",
             server: ["t": ["name": "text", "any": "json", "trimmed": "text"]])
         try app.open("t")
-        try app.run("INSERT INTO t VALUES ('k', 'anna', 1, 'x')")
+        try await app.run("INSERT INTO t VALUES ('k', 'anna', 1, 'x')", by: writer)
         try app.sync()
         for (set, values) in [
             ("name = 'Anna'", #"{"name":"Anna"}"#), ("any = 1.0", #"{"any":1}"#), ("any = '1'", #"{"any":1}"#),
             ("any = x'31'", #"{"any":1}"#), ("trimmed = 'x '", #"{"trimmed":"x "}"#), ("any = NULL", #"{"any":null}"#),
         ] {
-            try app.run("UPDATE t SET \(set)")
+            try await app.run("UPDATE t SET \(set)", by: writer)
             #expect(try app.sync().first?.contains(#""values":\#(values)"#) == true, "\(set)")
         }
     }
 
-    @Test func aColumnThatIsAsItWasIsNotSent() throws {
+    @Test(arguments: Writer.allCases)
+    func aColumnThatIsAsItWasIsNotSent(writer: Writer) async throws {
         let app = try SyncedApp.withItem()
-        try app.run("UPDATE item SET title = title; UPDATE item SET title = 'B'; UPDATE item SET title = 'A'")
+        try await app.run(
+            "UPDATE item SET title = title; UPDATE item SET title = 'B'; UPDATE item SET title = 'A'", by: writer)
         #expect(try app.sync() == [])
         #expect(try app.opened.pendingRows() == 0)
     }
 
-    @Test func deletingAndInsertingAKeyAgainSendsEveryColumn() throws {
+    @Test(arguments: Writer.allCases)
+    func deletingAndInsertingAKeyAgainSendsEveryColumn(writer: Writer) async throws {
         let app = try SyncedApp.withItem()
-        try app.run("DELETE FROM item; INSERT INTO item VALUES ('a', 'A', 'n')")
+        try await app.run("DELETE FROM item; INSERT INTO item VALUES ('a', 'A', 'n')", by: writer)
         #expect(
             try app.sync()
                 == [#"{"table":"item","id":"a","values":{"title":"A","note":"n"},"base":101,"ifBase":true}"#])
     }
 
-    @Test func insertingAndDeletingSendsNothing() throws {
+    @Test(arguments: Writer.allCases)
+    func insertingAndDeletingSendsNothing(writer: Writer) async throws {
         let app = try SyncedApp.withItem()
-        try app.run(
-            "INSERT INTO item VALUES ('b', 'B', NULL); UPDATE item SET note = 'x' WHERE id = 'b'; DELETE FROM item WHERE id = 'b'"
-        )
+        try await app.run(
+            "INSERT INTO item VALUES ('b', 'B', NULL); UPDATE item SET note = 'x' WHERE id = 'b'; DELETE FROM item WHERE id = 'b'",
+            by: writer)
         #expect(try app.sync() == [])
         #expect(try app.opened.pendingRows() == 0)
     }
 
-    @Test func insertingADeletedKeyIsBasedOnItsTombstone() throws {
+    @Test(arguments: Writer.allCases)
+    func insertingADeletedKeyIsBasedOnItsTombstone(writer: Writer) async throws {
         let app = try SyncedApp.withItem()
-        try app.run("DELETE FROM item")
+        try await app.run("DELETE FROM item", by: writer)
         #expect(try app.sync() == [#"{"table":"item","id":"a","deleted":true,"base":101}"#])
-        try app.run("INSERT INTO item VALUES ('a', 'again', NULL)")
+        try await app.run("INSERT INTO item VALUES ('a', 'again', NULL)", by: writer)
         #expect(try app.sync() == [#"{"table":"item","id":"a","values":{"title":"again","note":null},"base":102}"#])
-        try app.run("UPDATE item SET title = 'live'")
+        try await app.run("UPDATE item SET title = 'live'", by: writer)
         #expect(try app.sync() == [#"{"table":"item","id":"a","values":{"title":"live"},"base":103}"#])
     }
 
-    @Test func aRowidThatIsReusedIsAnotherRow() throws {
+    @Test(arguments: Writer.allCases)
+    func aRowidThatIsReusedIsAnotherRow(writer: Writer) async throws {
         let app = try SyncedApp.withItem()
-        try app.run("DELETE FROM item; INSERT INTO item VALUES ('b', 'B', NULL)")
+        try await app.run("DELETE FROM item; INSERT INTO item VALUES ('b', 'B', NULL)", by: writer)
         #expect(try app.query("SELECT rowid FROM item") == ["1"])
         #expect(
             try app.sync() == [
                 #"{"table":"item","id":"b","values":{"title":"B","note":null},"base":0}"#,
                 #"{"table":"item","id":"a","deleted":true,"base":101}"#,
             ])
-        try app.run(
-            "INSERT INTO item VALUES ('c', 'C', NULL); DELETE FROM item WHERE id = 'b'; VACUUM; UPDATE item SET note = 'c'"
-        )
+        try await app.run(
+            "INSERT INTO item VALUES ('c', 'C', NULL); DELETE FROM item WHERE id = 'b'; VACUUM; UPDATE item SET note = 'c'",
+            by: writer)
         #expect(
             try app.sync() == [
                 #"{"table":"item","id":"c","values":{"title":"C","note":"c"},"base":0}"#,
@@ -208,33 +231,36 @@ import WeirClient
             ])
     }
 
-    @Test func aRowWithTheKeyThatSQLiteNamesBeforeItKnowsItIsNotConfused() throws {
+    @Test(arguments: Writer.allCases)
+    func aRowWithTheKeyThatSQLiteNamesBeforeItKnowsItIsNotConfused(writer: Writer) async throws {
         let app = try SyncedApp("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)", server: ["t": ["v": "text"]])
         try app.open("t")
-        try app.run("INSERT INTO t VALUES (-1, 'minus')")
+        try await app.run("INSERT INTO t VALUES (-1, 'minus')", by: writer)
         try app.sync()
-        try app.run("INSERT INTO t (v) VALUES ('new')")
+        try await app.run("INSERT INTO t (v) VALUES ('new')", by: writer)
         #expect(try app.sync() == [#"{"table":"t","id":"0","values":{"v":"new"},"base":0}"#])
     }
 
     // MARK: Transactions
 
-    @Test func whatIsRolledBackIsNotCaptured() throws {
+    @Test(arguments: Writer.allCases)
+    func whatIsRolledBackIsNotCaptured(writer: Writer) async throws {
         let app = try SyncedApp.withItem()
-        try app.run(
+        try await app.run(
             """
             BEGIN; DELETE FROM item; ROLLBACK;
             BEGIN;
             UPDATE item SET title = 'kept';
             SAVEPOINT s; UPDATE item SET note = 'gone'; INSERT INTO item VALUES ('b', 'gone', NULL); ROLLBACK TO s;
             COMMIT;
-            """)
+            """, by: writer)
         #expect(try app.sync() == [#"{"table":"item","id":"a","values":{"title":"kept"},"base":101}"#])
     }
 
     // MARK: Foreign keys and triggers of the app
 
-    @Test func cascadesAreCaptured() throws {
+    @Test(arguments: Writer.allCases)
+    func cascadesAreCaptured(writer: Writer) async throws {
         let app = try SyncedApp(
             """
             CREATE TABLE list (id TEXT PRIMARY KEY);
@@ -245,7 +271,7 @@ import WeirClient
         let file = try app.open("mark", "item", "list")
         for table in file.tables.indices { try app.seed(table) }
         try app.sync()
-        try app.run("DELETE FROM list WHERE id = 'l'")
+        try await app.run("DELETE FROM list WHERE id = 'l'", by: writer)
         #expect(
             try app.sync() == [
                 #"{"table":"mark","id":"n","values":{"item":null},"base":105}"#,
@@ -254,7 +280,8 @@ import WeirClient
             ])
     }
 
-    @Test func aTriggerOfTheAppThatWritesTheRowAgainDoesNotHideWhatItWas() throws {
+    @Test(arguments: Writer.allCases)
+    func aTriggerOfTheAppThatWritesTheRowAgainDoesNotHideWhatItWas(writer: Writer) async throws {
         let app = try SyncedApp.withItem()
         // Created later, this one fires before any AFTER trigger of Weir would.
         try app.run(
@@ -263,16 +290,17 @@ import WeirClient
             BEGIN UPDATE item SET title = 'A', note = 'seen' WHERE id = NEW.id; END;
             CREATE TRIGGER undelete AFTER DELETE ON item BEGIN INSERT INTO item VALUES (OLD.id, OLD.title, 'kept'); END;
             """)
-        try app.run("UPDATE item SET title = 'B'")
+        try await app.run("UPDATE item SET title = 'B'", by: writer)
         // The title is as it was, whatever came between.
         #expect(try app.sync() == [#"{"table":"item","id":"a","values":{"note":"seen"},"base":101}"#])
-        try app.run("DELETE FROM item")
+        try await app.run("DELETE FROM item", by: writer)
         #expect(
             try app.sync()
                 == [#"{"table":"item","id":"a","values":{"title":"A","note":"kept"},"base":102,"ifBase":true}"#])
     }
 
-    @Test func changesOfTheServerAreNotCapturedNorWhatTriggersOfTheAppDoAboutThem() throws {
+    @Test(arguments: Writer.allCases)
+    func changesOfTheServerAreNotCapturedNorWhatTriggersOfTheAppDoAboutThem(writer: Writer) async throws {
         let app = try SyncedApp.withItem("CREATE TABLE audit (id INTEGER PRIMARY KEY, what TEXT);")
         let file = try app.open("item", "audit")
         try app.run(
@@ -284,25 +312,26 @@ import WeirClient
         #expect(throws: Failure.self) {
             try file.applying { _ in throw Failure() }
         }
-        try app.run("UPDATE item SET title = 'by the app'")
+        try await app.run("UPDATE item SET title = 'by the app'", by: writer)
         #expect(try file.pendingRows() == 2)
     }
 
     // MARK: Keys
 
-    @Test(arguments: ["", " WITHOUT ROWID"]) func aKeyThatChangesItsCaseIsAnotherKey(suffix: String) throws {
+    @Test(arguments: Writer.allCases, ["", " WITHOUT ROWID"])
+    func aKeyThatChangesItsCaseIsAnotherKey(writer: Writer, suffix: String) async throws {
         let app = try SyncedApp(
             "CREATE TABLE t (id TEXT PRIMARY KEY COLLATE NOCASE, v TEXT)\(suffix)", server: ["t": ["v": "text"]])
         try app.open("t")
-        try app.run("INSERT INTO t VALUES ('k', 'v')")
+        try await app.run("INSERT INTO t VALUES ('k', 'v')", by: writer)
         try app.sync()
-        try app.run("UPDATE t SET id = 'K'")
+        try await app.run("UPDATE t SET id = 'K'", by: writer)
         let changes = [
             #"{"table":"t","id":"K","values":{"v":"v"},"base":0}"#,
             #"{"table":"t","id":"k","deleted":true,"base":101}"#,
         ]
         #expect(try app.sync() == changes)
-        try app.run("INSERT OR REPLACE INTO t VALUES ('k', 'v')")
+        try await app.run("INSERT OR REPLACE INTO t VALUES ('k', 'v')", by: writer)
         #expect(
             try app.sync() == [
                 #"{"table":"t","id":"k","values":{"v":"v"},"base":103}"#,
@@ -310,15 +339,16 @@ import WeirClient
             ])
     }
 
-    @Test func aRowWithoutAKeyIsReportedAndDoesNotHoldUpOthers() throws {
+    @Test(arguments: Writer.allCases)
+    func aRowWithoutAKeyIsReportedAndDoesNotHoldUpOthers(writer: Writer) async throws {
         let app = try SyncedApp("CREATE TABLE t (id TEXT PRIMARY KEY, v TEXT)", server: ["t": ["v": "text"]])
         try app.open("t")
-        try app.run("INSERT INTO t VALUES (NULL, 'a'), (NULL, 'b'), ('k', 'c')")
+        try await app.run("INSERT INTO t VALUES (NULL, 'a'), (NULL, 'b'), ('k', 'c')", by: writer)
         let frozen = try app.freeze()
         #expect(frozen.batch?.changes == 1)
         #expect(frozen.held.map(\.reason) == Array(repeating: "its key is NULL; give the row a key", count: 2))
         try app.acknowledge()
-        try app.run("UPDATE t SET id = v WHERE id IS NULL")
+        try await app.run("UPDATE t SET id = v WHERE id IS NULL", by: writer)
         #expect(try app.sync().count == 2)
     }
 }

@@ -1,4 +1,3 @@
-import CWeirSQLite
 import Foundation
 import Synchronization
 import TestResources
@@ -6,17 +5,8 @@ import TestSignals
 import Testing
 import WeirClient
 
-/// Capture does not depend on who writes: any connection, library or process.
+/// Capture does not depend on who writes: any connection, with any settings, and any process.
 @Suite struct OtherWritersTests {
-    @Test func changesThroughTheCAPIAreCaptured() throws {
-        let app = try SyncedApp.withItem()
-        var connection: OpaquePointer?
-        #expect(sqlite3_open(app.path, &connection) == SQLITE_OK)
-        defer { sqlite3_close(connection) }
-        #expect(sqlite3_exec(connection, "UPDATE item SET title = 'by the C API'", nil, nil, nil) == SQLITE_OK)
-        #expect(try app.sync() == [#"{"table":"item","id":"a","values":{"title":"by the C API"},"base":101}"#])
-    }
-
     @Test func theAppsCountsAndRowidsAreThoseOfItsOwnStatements() throws {
         let app = try SyncedApp.withItem()
         try app.run("INSERT INTO item VALUES ('b', 'B', NULL)")
@@ -41,21 +31,6 @@ import WeirClient
         try other.execute(pragma)
         try other.execute("UPDATE item SET title = 'B'; INSERT OR REPLACE INTO item VALUES ('b', 'C', NULL)")
         #expect(try app.sync().count == 2)
-    }
-
-    @Test func changesOfAnotherProcessAreCaptured() async throws {
-        let app = try SyncedApp.withItem()
-        let result = await #expect(processExitsWith: .success) { [path = app.path as String] in
-            let connection = try Database(path: path)
-            try connection.execute(
-                "UPDATE item SET title = 'by another process'; INSERT INTO item VALUES ('b', 'B', NULL)")
-        }
-        #expect(result != nil)
-        #expect(
-            try app.sync() == [
-                #"{"table":"item","id":"a","values":{"title":"by another process"},"base":101}"#,
-                #"{"table":"item","id":"b","values":{"title":"B","note":null},"base":0}"#,
-            ])
     }
 
     /// Without any call, and without an event of the server.

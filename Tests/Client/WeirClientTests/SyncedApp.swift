@@ -4,6 +4,9 @@ import WeirClient
 
 /// An app with a database of its own, whose connection it writes to, and a server that applies every batch.
 final class SyncedApp {
+    /// Of each connection of the app; no test cuts the power.
+    static let settings = "PRAGMA synchronous = OFF; PRAGMA foreign_keys = ON;"
+
     let folder: TemporaryFolder
     /// The app's connection, which knows nothing of Weir.
     let database: Database
@@ -20,8 +23,7 @@ final class SyncedApp {
         // An empty file is an empty database.
         try folder.write([], to: "test.sqlite")
         database = try Database(path: folder.file())
-        // No test cuts the power.
-        try database.execute("PRAGMA synchronous = OFF; PRAGMA foreign_keys = ON;" + sql)
+        try database.execute(Self.settings + sql)
         let tables = server.map { name, columns -> [String: Any] in
             let columns = columns.map { ["name": $0, "type": $1, "nullable": true] as [String: Any] }
             return ["name": name, "policy": policy, "rank": 0, "columns": columns]
@@ -53,7 +55,7 @@ final class SyncedApp {
         return opened
     }
 
-    /// Runs statements of the app.
+    /// Runs statements of the app with its connection.
     func run(_ sql: String) throws { try database.execute(sql) }
 
     /// The first column of all rows, as SQL literals.
