@@ -35,6 +35,36 @@ import WeirClient
         #expect(error?.description.contains("file is not a database") == true)
     }
 
+    @Test(arguments: [(3_034_001, "3.34.1"), (3_008_011, "3.8.11")]) func refusesAnSQLiteThatIsTooOld(
+        number: Int32, name: String
+    ) async throws {
+        let version = SQLiteVersion(number: number)
+        let expected = WeirError.outdatedSQLite(version: name, least: "3.35.0")
+        #expect(throws: expected) { try version.requireSupported() }
+        #expect(expected.description == "the process has SQLite \(name), and WeirClient needs 3.35.0 or later")
+        let app = try SyncedApp("CREATE TABLE item (id TEXT PRIMARY KEY)")
+        let url = URL(filePath: app.path)
+        await SQLiteVersion.$loaded.withValue(version) {
+            await #expect(throws: expected) { _ = try await Weir.open(url, tables: ["item"]) }
+            await #expect(throws: expected) {
+                _ = try await Weir.migrate(url, tables: ["item"]) { Issue.record("the migration has begun") }
+            }
+        }
+        #expect(try app.query("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'weir%'") == ["0"])
+    }
+
+    @Test(arguments: [3_035_000, 3_040_001, 4_000_000]) func opensWithTheOldestSQLiteThatItNeedsAndLaterOnes(
+        number: Int32
+    ) async throws {
+        let version = SQLiteVersion(number: number)
+        try version.requireSupported()
+        let app = try SyncedApp("CREATE TABLE item (id TEXT PRIMARY KEY)")
+        let weir = try await SQLiteVersion.$loaded.withValue(version) {
+            try await Weir.open(URL(filePath: app.path), tables: ["item"])
+        }
+        await weir.close()
+    }
+
     @Test func refusesTheTablesOfANewerFormat() throws {
         let app = try SyncedApp.withItem()
         try app.run("UPDATE weir_meta SET value = 2 WHERE key = 'format'")

@@ -15,16 +15,9 @@ package final class Database {
     /// How long a statement waits for another connection's lock.
     private static let busyTimeoutMilliseconds: Int32 = 5000
 
-    /// The first one whose UPSERT, window functions and ALTER TABLE do what Weir's statements need.
-    private static let leastVersion = (number: Int32(3_035_000), name: "3.35.0")
-
     /// - Throws: `WeirError.database` if there is no such file, or if it is no database; `WeirError.outdatedSQLite`.
     package init(path: String) throws {
-        // Of the library that the process has, which may be another one than at build time.
-        guard sqlite3_libversion_number() >= Self.leastVersion.number else {
-            throw WeirError.outdatedSQLite(
-                version: String(cString: sqlite3_libversion()), least: Self.leastVersion.name)
-        }
+        try SQLiteVersion.loaded.requireSupported()
         // One queue uses the connection, so SQLite needs no mutex for it.
         let code = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nil)
         do {
