@@ -170,4 +170,44 @@ import WeirClient
                 == ["a filled", "b of the user", "c filled"])
         await weir.close()
     }
+
+    // MARK: Without a change
+
+    /// A migrator runs at many starts that have nothing for these tables, and the tables may be large.
+    @Test(arguments: [false, true])
+    func aMigrationThatChangesNothingWritesAndPullsTheSameForAnyNumberOfRows(backfill: Bool) async throws {
+        let few = try await bytesWritten(byAMigrationOf: 10, backfill)
+        let many = try await bytesWritten(byAMigrationOf: 20_000, backfill)
+        #expect(many == few)
+    }
+
+    /// Migrates a file with so many rows without changing anything, and syncs.
+    private func bytesWritten(byAMigrationOf rows: Int, _ backfill: Bool) async throws -> Int {
+        let server = ContractServer(Self.tables)
+        server.state.withLock { $0.pageRows = 5000 }
+        for id in 0..<rows { server.write("item", "\(id)", ["title": "T"]) }
+        let device = try await Device()
+        try await device.attach(server)
+        try await device.weir.sync()
+        await device.weir.close()
+        #expect(try device.rows("SELECT count(*) FROM item") == ["\(rows)"])
+        try device.run("PRAGMA wal_checkpoint(TRUNCATE)")
+        let vector = {
+            try device.rows("SELECT sync_id || ' ' || knowledge_id || ' ' || last_time_stamp FROM weir_vector")
+        }
+        let before = try vector()
+        let weir = try await Weir.migrate(url(device), tables: ["item"], backfill: backfill) {}
+        let log = try FileManager.default.attributesOfItem(atPath: device.folder.file() + "-wal")
+        #expect(await weir.gaps.isEmpty)
+        #expect(try device.rows("SELECT id FROM weir_log_1 UNION ALL SELECT id FROM weir_edit_1") == [])
+        #expect(try vector() == before)
+        let asked = server.requests.count
+        try await attach(weir, server)
+        try await weir.sync()
+        // The vector is sent, and there is nothing new.
+        #expect(server.requests.dropFirst(asked).map(\.url.path) == ["/v1/pull"])
+        #expect(try vector() == before)
+        await weir.close()
+        return try #require(log[.size] as? Int)
+    }
 }
