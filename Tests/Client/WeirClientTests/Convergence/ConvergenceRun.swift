@@ -178,6 +178,7 @@ final class ConvergenceRun {
             expect(app, "own rows", try app.own(), own)
             expect(app, "unexplained rows", try app.unexplained(), [])
             expect(app, "rows that are not synced", try app.unsynced(), [])
+            expect(app, "failures while an answer was late", app.network.failures, [])
             expect(app, "outcomes", try app.device.rows("SELECT number FROM weir_outcome WHERE place IS NULL"), [])
             expect(app, "parked rows", try app.parked(), parked)
             expect(app, "repeated decisions", try app.repeated(), [])

@@ -1,4 +1,5 @@
 import Foundation
+import TestResources
 import WeirClient
 
 /// An app on one device of a convergence run.
@@ -29,6 +30,8 @@ final class ConvergingApp {
     ///
     /// The lease of a killed process, which is this one, would be waited for.
     private var kills = 0
+    /// Counts late answers.
+    private let late = Counter()
 
     init(_ number: Int, _ script: ConvergenceScript, _ server: ContractServer) async throws {
         self.number = number
@@ -50,10 +53,35 @@ final class ConvergingApp {
         var options = Device.options(transport)
         options.knowledgeID = "device\(number)"
         options.slice = slice
-        let ahead = Double(kills) * 2 * Lease.duration
+        let ahead = Double(kills) * 4 * Lease.duration
         options.now = { Date(timeIntervalSinceNow: ahead) }
+        network.whileLate(syncingElsewhere(options, ahead: ahead + 2 * Lease.duration))
         try await device.weir.attach("abc", server: Device.url, options: options)
         for table in tables { try await device.weir.setResolver(conflictResolver, for: table) }
+    }
+
+    /// What another process does while an answer is late: it writes, finds that the lease has run out, and syncs.
+    private func syncingElsewhere(_ options: SyncOptions, ahead: Double) -> @Sendable () async throws -> Void {
+        var options = options
+        options.now = { Date(timeIntervalSinceNow: ahead) }
+        let (number, path, tables, late) = (number, device.folder.file(), tables, late)
+        return { [options] in
+            // It does not end with the request.
+            try await Task {
+                let weir = try await Weir.open(URL(fileURLWithPath: path), tables: tables)
+                let database = try Database(path: path)
+                let row = "\(number)-late\(late.next())"
+                try database.run("INSERT INTO list VALUES ('own\(row)', 'w\(row)')")
+                database.close()
+                do {
+                    try await weir.attach("abc", server: Device.url, options: options)
+                    try await weir.sync()
+                } catch is SyncError {
+                    // It was killed, or the run has no requests left.
+                }
+                await weir.close()
+            }.value
+        }
     }
 
     private var conflictResolver: ConflictResolver? {

@@ -57,6 +57,30 @@ final class Device {
         try await Weir.open(URL(fileURLWithPath: folder.file()), tables: names)
     }
 
+    /// What another process does while this one waits for an answer: it finds that the lease has run out, syncs, and sends each of these
+    /// writes by itself.
+    ///
+    /// It does not end with the request.
+    func elsewhere(_ transport: any Transport, writing writes: [String] = []) -> @Sendable () async throws -> Void {
+        let (path, names) = (folder.file(), names)
+        return {
+            try await Task {
+                let weir = try await Weir.open(URL(fileURLWithPath: path), tables: names)
+                var options = Self.options(transport)
+                options.now = { Date(timeIntervalSinceNow: 2 * Lease.duration) }
+                try await weir.attach("abc", server: Self.url, options: options)
+                try await weir.sync()
+                for sql in writes {
+                    let database = try Database(path: path)
+                    try database.execute(sql)
+                    database.close()
+                    try await weir.sync()
+                }
+                await weir.close()
+            }.value
+        }
+    }
+
     @discardableResult
     func attach(_ transport: any Transport) async throws -> AttachOutcome {
         try await weir.attach("abc", server: Self.url, options: Self.options(transport))

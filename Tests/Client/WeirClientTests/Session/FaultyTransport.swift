@@ -6,6 +6,8 @@ import WeirClient
 enum Fault: CaseIterable, Sendable {
     case lostRequest
     case lostAnswer
+    /// The answer arrives after other things have happened: those of ``FaultyTransport/whileLate(_:)``.
+    case lateAnswer
     case cutBody
     case duplicate
     case rejectedToken
@@ -20,8 +22,16 @@ enum Fault: CaseIterable, Sendable {
 
 /// A transport to which one request's fault happens.
 final class FaultyTransport: Transport {
+    private struct State {
+        var count = 0
+        var whileLate: @Sendable () async throws -> Void = {}
+        /// Whether an answer is late; other requests have no faults then.
+        var isLate = false
+        var failures: [String] = []
+    }
+
     private let server: ContractServer
-    private let count = Mutex(0)
+    private let state = Mutex(State())
     private let faultOf: @Sendable (_ number: Int) -> Fault?
 
     /// - Parameter number: of the request, from 0.
@@ -40,19 +50,30 @@ final class FaultyTransport: Transport {
     }
 
     /// Whether more requests were sent.
-    func hasSent(_ number: Int) -> Bool { count.withLock { $0 > number } }
+    func hasSent(_ number: Int) -> Bool { state.withLock { $0.count > number } }
+
+    /// Sets what happens between an answer of the server and its late arrival.
+    func whileLate(_ body: @escaping @Sendable () async throws -> Void) { state.withLock { $0.whileLate = body } }
+
+    /// What failed of that, but for its cancellation.
+    var failures: [String] { state.withLock { $0.failures } }
 
     func send(_ request: TransportRequest) async throws -> TransportResponse {
-        let number = count.withLock { count in
-            count += 1
-            return count - 1
+        let fault = state.withLock { state -> Fault? in
+            if state.isLate { return nil }
+            state.count += 1
+            return faultOf(state.count - 1)
         }
-        switch faultOf(number) {
+        switch fault {
         case nil: return try await server.send(request)
         case .lostRequest: throw ScriptedTransport.Lost()
         case .lostAnswer:
             _ = try await server.send(request)
             throw ScriptedTransport.Lost()
+        case .lateAnswer:
+            let response = try await server.send(request)
+            await beLate()
+            return response
         case .cutBody:
             var response = try await server.send(request)
             response.body.removeLast(response.body.count / 2)
@@ -73,6 +94,21 @@ final class FaultyTransport: Transport {
             return TransportResponse(
                 status: 200, headers: ["content-type": "text/html"], body: Array("<html>Log in</html>".utf8))
         }
+    }
+
+    private func beLate() async {
+        let body = state.withLock { state in
+            state.isLate = true
+            return state.whileLate
+        }
+        do {
+            try await body()
+        } catch is CancellationError {
+            // The request was given up.
+        } catch {
+            state.withLock { $0.failures.append("\(error)") }
+        }
+        state.withLock { $0.isLate = false }
     }
 
     func open(_ request: TransportRequest) async throws -> TransportStream { try await server.open(request) }
