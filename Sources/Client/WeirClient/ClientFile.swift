@@ -5,6 +5,7 @@ package final class ClientFile {
     package let database: Database
     package let tables: [CapturedTable]
     package let gaps: [CaptureGap]
+    private let columns: RegisteredColumns
     /// By the server's table, after which of the rows that could not be written the next ones are tried; `nil` to begin with the first.
     var lastTried: [String: ParkedRows.Position] = [:]
     /// The schema of the server as it was read last.
@@ -21,13 +22,21 @@ package final class ClientFile {
         // the app with it whose deletion nothing captures. Triggers of the app that write their own table would not end.
         try database.run("PRAGMA foreign_keys = OFF")
         try database.run("PRAGMA recursive_triggers = OFF")
-        let registration = try database.transaction {
-            try Registration(of: names, isMigrated: isMigrated, in: database)
+        let (registration, columns) = try database.transaction {
+            let registration = try Registration(of: names, isMigrated: isMigrated, in: database)
+            return (registration, try RegisteredColumns(of: registration.tables, in: database))
         }
         self.database = database
+        self.columns = columns
+        database.began = { [unowned database] in
+            if try !columns.areCurrent(in: database) { throw WeirError.staleFile }
+        }
         tables = registration.tables
         gaps = registration.gaps
     }
+
+    /// Whether its tables have the columns with which it was opened; its transactions fail otherwise (``WeirError/staleFile``).
+    func isCurrent() throws -> Bool { try columns.areCurrent(in: database) }
 
     /// - Throws: `WeirError.unsupportedTable` for a table that was not opened.
     func table(named name: String) throws -> CapturedTable {

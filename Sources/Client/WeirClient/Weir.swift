@@ -66,7 +66,8 @@ public actor Weir {
     ///
     /// Call it after the app's own migrations, at every start: it adds what new columns need and restores triggers that a
     /// migration has removed; ``gaps`` then says what may have been missed. Tables that were captured before and are not
-    /// named any more are no longer captured; edits of them that are pending stay.
+    /// named any more are no longer captured; edits of them that are pending stay. Others that have the file open, in this process or another
+    /// one, follow with their next call where columns were added.
     ///
     /// Migrations of captured tables are made with ``migrate(_:tables:backfill:_:)``.
     ///
@@ -84,12 +85,19 @@ public actor Weir {
     func openTheFile(isMigrated: Bool = false) throws {
         let file = try ClientFile(path: path, tables: tableNames, isMigrated: isMigrated)
         gaps = file.gaps
+        use(file)
+    }
+
+    private func use(_ file: ClientFile) {
         file.database.onCommit { [writes] in writes.send($0) }
         self.file = file
         (dataVersion, pendingMark) = (nil, nil)
     }
 
     var isFileOpen: Bool { file != nil }
+
+    /// The connection to the file, also of a Weir that is suspended or closed from now on.
+    var openDatabase: Database? { file?.database }
 
     /// Closes the connection to the file.
     func closeTheFile() {
@@ -166,8 +174,22 @@ public actor Weir {
         get throws {
             if isSuspended, !isClosed { throw WeirError.suspended }
             guard let file, !isClosed else { throw WeirError.closed }
-            return file
+            return try file.isCurrent() ? file : reopened(file)
         }
+    }
+
+    /// The file with the columns that it has now, in place of the one that was opened before.
+    private func reopened(_ before: ClientFile) throws -> ClientFile {
+        let new = try ClientFile(path: path, tables: tableNames)
+        gaps += new.gaps
+        use(new)
+        before.database.close()
+        return new
+    }
+
+    /// Requires that the file was not opened again since, in which case what was read of it counts no more.
+    func require(_ file: ClientFile) throws {
+        guard try openFile === file else { throw WeirError.staleFile }
     }
 
     var attached: Attachment {

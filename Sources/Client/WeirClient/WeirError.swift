@@ -45,6 +45,10 @@ extension WeirError {
         return Self.codesOfLock.contains(code & 0xFF)
     }
 
+    /// Tables have other columns than when the file was opened, or it was opened again meanwhile: the next call finds it as it is.
+    static let staleFile = WeirError.database(
+        code: SQLITE_SCHEMA, message: "the file was changed since it was opened: call again", sql: nil)
+
     private static let codesOfLock = [SQLITE_BUSY, SQLITE_LOCKED]
     private static let codesOfFile =
         codesOfLock + [

@@ -224,6 +224,27 @@ import WeirClient
         #expect(try app.sync() == [#"{"table":"t","id":"k","values":{"a":"edited","c":"new"},"base":101}"#])
     }
 
+    /// It would end the edit without the column.
+    @Test func aFileThatWasOpenedBeforeAColumnWasAddedFreezesNothingAnyMore() throws {
+        let app = try SyncedApp(
+            "CREATE TABLE t (id TEXT PRIMARY KEY, a TEXT)", server: ["t": ["a": "text", "b": "text"]])
+        try app.open("t")
+        try app.run("INSERT INTO t VALUES ('k', 'a')")
+        try app.sync()
+        // Another change of the schema is none of its columns.
+        try app.run("CREATE TABLE other (id INTEGER PRIMARY KEY); CREATE INDEX i ON t (a); UPDATE t SET a = 'b'")
+        #expect(try app.sync() == [#"{"table":"t","id":"k","values":{"a":"b"},"base":101}"#])
+        try app.run("ALTER TABLE t ADD COLUMN b TEXT")
+        let other = try ClientFile(path: app.path, tables: ["t"])
+        try app.run("UPDATE t SET b = 'new'")
+        let error = #expect(throws: WeirError.self) { try app.sync() }
+        #expect(error?.description.contains("the file was changed since it was opened: call again") == true)
+        #expect(try app.query("SELECT id FROM weir_log_1") == ["'k'"])
+        other.database.close()
+        try app.open("t")
+        #expect(try app.sync() == [#"{"table":"t","id":"k","values":{"b":"new"},"base":102}"#])
+    }
+
     @Test func aTableThatIsNoLongerNamedIsNotCapturedAndKeepsItsEdits() throws {
         let app = try SyncedApp.withItem("CREATE TABLE other (id INTEGER PRIMARY KEY)")
         try app.run("UPDATE item SET title = 'kept'")

@@ -233,7 +233,7 @@ extension Weir {
         let number: SQLValue = .integer(edit.number)
         // A row that is removed since the server does not have it must not take others with it.
         var based: (Resolving, on: Resolving.Base)?
-        let saved = try captured(foreignKeys: resolution != .acceptServer) { database in
+        let saved = try captured(in: file, foreignKeys: resolution != .acceptServer) { database in
             let kept = KeptEdits(database: database)
             let table = try database.integer(
                 "SELECT tbl FROM weir_aside WHERE number = ?1 AND (resolution IS NULL OR resolution = ?2)",

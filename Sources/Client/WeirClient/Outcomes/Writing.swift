@@ -36,7 +36,7 @@ extension Weir {
         foreignKeys: Bool = true, _ body: @Sendable (WriteConnection) throws -> Value
     ) async throws -> SavedChanges<Value> {
         let file = try openFile
-        let saved = try captured(foreignKeys: foreignKeys) { _ in
+        let saved = try captured(in: file, foreignKeys: foreignKeys) { _ in
             let connection = WriteConnection(file)
             defer { connection.end() }
             return try body(connection)
@@ -51,9 +51,8 @@ extension Weir {
     ///   - body: it may not fold logs.
     ///   - end: runs at the transaction's end.
     func captured<Value: Sendable>(
-        foreignKeys: Bool, _ body: (Database) throws -> Value, then end: () throws -> Void = {}
+        in file: ClientFile, foreignKeys: Bool, _ body: (Database) throws -> Value, then end: () throws -> Void = {}
     ) throws -> SavedChanges<Value> {
-        let file = try openFile
         let database = file.database
         try file.foldLogs()
         // It can be set between transactions alone.

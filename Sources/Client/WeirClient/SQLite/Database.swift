@@ -11,6 +11,8 @@ package final class Database {
     /// Which tables are written.
     private let record = WriteRecord()
     private var firesTriggers = true
+    /// Runs at the beginning of each transaction, which it ends by throwing.
+    var began: () throws -> Void = {}
 
     /// How long a statement waits for another connection's lock.
     private static let busyTimeoutMilliseconds: Int32 = 5000
@@ -119,6 +121,7 @@ package final class Database {
         if writesRows { try setTriggers(firing: true) }
         try run("BEGIN IMMEDIATE")
         do {
+            try began()
             let result = try body()
             try run("COMMIT")
             record.commit()

@@ -72,11 +72,11 @@ extension Weir {
 
     /// Applies an answer.
     ///
+    /// - Parameter file: the one of which it was asked.
     /// - Returns: whether everything must be pulled again.
     func apply(
-        _ answer: SyncAnswer, of request: SyncRequest, _ schema: CachedSchema, _ attachment: Attachment
+        _ answer: SyncAnswer, to file: ClientFile, _ schema: CachedSchema, _ attachment: Attachment
     ) async throws -> Bool {
-        let file = try openFile
         let record = SessionRecord(database: file.database)
         try attachment.takeLease(in: file.database)
         // Before the rows' versions are forgotten, so that a process which is killed in between pulls first, too.
@@ -98,7 +98,7 @@ extension Weir {
             await Task.yield()
             if pauses { try await clock.sleep(clock.now() + (clock.now() - began)) }
             try Task.checkCancellation()
-            guard try openFile === file else { throw CancellationError() }
+            try require(file)
             try attachment.takeLease(in: file.database)
         }
         let isIncomplete = steps.isIncomplete
@@ -117,7 +117,7 @@ extension Weir {
                 var rows = OwnerRows(applying: applying, owner: owner, end: .absence)
                 while try rows.next() {
                     await Task.yield()
-                    guard try openFile === file else { throw CancellationError() }
+                    try require(file)
                     try attachment.takeLease(in: file.database)
                 }
             }

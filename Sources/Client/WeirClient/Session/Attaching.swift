@@ -79,9 +79,9 @@ extension Weir {
             outcome = hasRemote ? .usedRemote : try openFile.hasRows() ? .seededFromLocal : .startedEmpty
             try SessionRecord(database: openFile.database).attach(account, syncID: answer.syncID)
         }
-        let record = try SessionRecord(database: openFile.database)
-        guard let attached = try record.account, attached.name == account else {
-            throw WeirError.otherAccount(attached: try record.account?.name ?? "")
+        let found = try SessionRecord(database: openFile.database).account
+        guard let attached = found, attached.name == account else {
+            throw WeirError.otherAccount(attached: found?.name ?? "")
         }
         // A session under way continues with what it began with.
         await endSession()
@@ -90,6 +90,7 @@ extension Weir {
         }
         attachment = Attachment(
             account: attached, server: server, options: options, lease: Lease(holder: UUID().uuidString))
+        let record = try SessionRecord(database: openFile.database)
         let isComplete = try record.isComplete
         let pending = try openFile.pendingRows()
         let owners = Set(try record.owners)

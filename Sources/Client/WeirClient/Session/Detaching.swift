@@ -51,12 +51,12 @@ extension Weir {
             while try detaching.removeNextRows() {
                 // The app's calls of Weir, and its writes, come in between.
                 await Task.yield()
-                guard try openFile === file else { throw CancellationError() }
+                try require(file)
                 try lease.take(in: file.database, now: now())
             }
             try detaching.end()
         } catch {
-            release(lease, in: file.database)
+            release(lease)
             throw error
         }
         isStarted = false

@@ -39,7 +39,7 @@ extension Weir {
     @discardableResult
     public func delete(_ row: ParkedRow) async throws -> SavedChanges<Bool> {
         let file = try openFile
-        let saved = try captured(foreignKeys: true) { database in
+        let saved = try captured(in: file, foreignKeys: true) { database in
             let found = try database.map(
                 """
                 SELECT tbl, key, row FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3 AND time_stamp = ?4

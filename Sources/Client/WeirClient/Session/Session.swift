@@ -8,15 +8,15 @@ extension Weir {
     /// - Throws: `SyncError`, `LeaseHeld`, `CancellationError`.
     package func runSession() async throws -> Bool {
         let attachment = try attached
-        let database = try openFile.database
         do {
-            try attachment.lease.take(in: database, now: attachment.options.now())
-            defer { release(attachment.lease, in: database) }
-            try SessionRecord(database: database).require(attachment.account)
+            try attachment.lease.take(in: openFile.database, now: attachment.options.now())
+            defer { release(attachment.lease) }
+            try SessionRecord(database: openFile.database).require(attachment.account)
             isLeasedElsewhere = false
             let before = try openFile.pendingRows()
             statuses.update { ($0.phase, $0.pendingRows) = (.syncing, before) }
             let held = try await exchangeAll(attachment)
+            let database = try openFile.database
             let pending = try openFile.pendingRows()
             if try openFile.completeUnchanged() { changes.update { $0 += 1 } }
             try SessionRecord(database: database).setComplete()
@@ -44,9 +44,9 @@ extension Weir {
     }
 
     /// Gives the lease back, also of a session that was cancelled by ``suspend()``.
-    func release(_ lease: Lease, in database: Database) {
+    func release(_ lease: Lease) {
         do {
-            try lease.release(in: database)
+            if let database = openDatabase { try lease.release(in: database) }
         } catch {
             // The file cannot be written at the moment. The lease runs out, and the session's own outcome counts.
         }
@@ -73,6 +73,8 @@ extension Weir {
                 wasRejected = false
             } catch let error as SyncError where error.kind == .unauthenticated && !wasRejected {
                 wasRejected = true
+            } catch let error as WeirError where error == .staleFile {
+                // The file is opened again, and continued from what it has.
             }
         }
     }
@@ -140,6 +142,7 @@ extension Weir {
         } catch let error as SyncError where error.status == 413 && request.batch != nil && exchange.tooLarge < 3 {
             // The limits were lowered. A repeated batch may have been applied before.
             exchange.tooLarge += 1
+            try require(file)
             try record.setMustDrain(true)
             try file.thaw()
             _ = try await fetchSchema(server, caller, known: schema)
@@ -160,8 +163,9 @@ extension Weir {
         if answer.schemaVersion != schema.schema.schemaVersion || answer.epoch != schema.schema.epoch {
             schema = try await fetchSchema(server, caller, known: schema)
         }
+        try require(file)
         exchange.next = NextPage(after: answer, of: request, server, caller)
-        let isIncomplete = try await apply(answer, of: request, schema, attachment)
+        let isIncomplete = try await apply(answer, to: file, schema, attachment)
         if !answer.changes.isEmpty || answer.batch != nil || !answer.revoked.isEmpty { changes.update { $0 += 1 } }
         askResolvers()
         showProgress(answer, &exchange.progress)

@@ -1,0 +1,134 @@
+import Foundation
+import Synchronization
+import TestResources
+import Testing
+import WeirClient
+
+/// A column that the server's rows have before the app's table does.
+@Suite struct AddedColumnTests {
+    private static let before = "CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, title TEXT)"
+    private static let migration = "ALTER TABLE item ADD COLUMN note TEXT"
+
+    /// A device that has synced ten rows without their notes, in pages of three.
+    private func synced(_ server: ContractServer) async throws -> Device {
+        for id in 0..<10 { server.write("item", "r\(id)", ["title": "T\(id)", "note": "N\(id)"]) }
+        server.state.withLock { $0.pageRows = 3 }
+        let device = try await Device(Self.before)
+        try await device.attach(server)
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT id || title FROM item ORDER BY id") == (0..<10).map { "r\($0)T\($0)" })
+        return device
+    }
+
+    /// Rows are there at each moment of it, with all that the user has written.
+    @Test func aDeviceThatIsKilledWhileTheColumnsValuesComeHasAllRowsAndTheirValuesInTheEnd() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        // A batch without outcome, and pending edits, when the column is added.
+        try device.run("UPDATE item SET title = 'sent' WHERE id = 'r0'")
+        try await device.attach(FaultyTransport(server, .lostAnswer, at: 0))
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        try device.run(
+            """
+            UPDATE item SET title = 'mine' WHERE id IN ('r0', 'r1'); DELETE FROM item WHERE id = 'r2';
+            INSERT INTO item VALUES ('new', 'mine')
+            """)
+        await device.weir.close()
+        try device.run(Self.migration)
+        let states = Mutex<[ContractServer.State]>([])
+        let snapshots = StatementSnapshots(path: device.folder.file()) {
+            let state = server.state.withLock { $0 }
+            states.withLock { $0.append(state) }
+        }
+        try await device.restart()
+        // More edits while the first page comes.
+        let network = device.network(
+            server,
+            writing: """
+                UPDATE item SET title = iif(id = 'r4', 'later', title), note = iif(id = 'r3', 'later', note)
+                WHERE id IN ('r3', 'r4')
+                """)
+        var options = Device.options(network)
+        options.slice = 1
+        try await device.weir.attach("abc", server: Device.url, options: options)
+        try await device.weir.sync()
+        await device.weir.close()
+        snapshots.stop()
+        let pulls = network.requests.filter { $0.url.path == "/v1/pull" || $0.url.path == "/v1/sync" }
+        #expect(pulls.count > 4)
+
+        #expect(snapshots.count > 20)
+        for number in 0..<snapshots.count {
+            let comment = Comment("killed at state \(number) of \(snapshots.count)")
+            let restored = ContractServer(Device.tables)
+            let state = states.withLock { $0[number] }
+            restored.state.withLock { $0 = state }
+            let killed = try await Device(copying: { try snapshots.write(number, to: $0) })
+            let hasMore = try killed.rows("SELECT 1 FROM item WHERE title = 'later'") == ["1"]
+            func rows(_ note: (Int) -> String) -> [String] {
+                ["new mine -"]
+                    + [0, 1, 3, 4, 5, 6, 7, 8, 9].map { id in
+                        let title = id < 2 ? "mine" : id == 4 && hasMore ? "later" : "T\(id)"
+                        return "r\(id) \(title) \(id == 3 && hasMore ? "later" : note(id))"
+                    }
+            }
+            // Each row has its title, and a note if it has come.
+            let found = try killed.rows()
+            let (withNotes, without) = (rows { "N\($0)" }, rows { _ in "-" })
+            #expect(found.count == withNotes.count, comment)
+            for (row, expected) in zip(found, zip(withNotes, without)) {
+                #expect(row == expected.0 || row == expected.1, comment)
+            }
+            options.transport = restored
+            options.now = { Date(timeIntervalSinceNow: 2 * Lease.duration) }
+            try await killed.weir.attach("abc", server: Device.url, options: options)
+            try await killed.weir.sync()
+            #expect(try killed.rows() == withNotes, comment)
+            #expect(try await killed.weir.pendingRows() == 0, comment)
+            #expect(try await killed.weir.keptEdits().isEmpty, comment)
+            let fresh = try await Device()
+            try await fresh.attach(restored)
+            try await fresh.weir.sync()
+            #expect(try fresh.rows() == withNotes, comment)
+        }
+    }
+
+    /// An app's extension, for instance, has opened the file before the app has added the column.
+    @Test(arguments: [false, true])
+    func aWeirThatWasOpenBeforeLosesNothingOfTheColumn(isLate: Bool) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        let path = device.folder.file()
+        let opened = Mutex<Weir?>(nil)
+        let add: @Sendable () async throws -> Void = {
+            let database = try Database(path: path)
+            try database.run(Self.migration)
+            let weir = try await Weir.open(URL(fileURLWithPath: path), tables: ["item"])
+            try database.run("UPDATE item SET note = 'mine' WHERE id = 'r1'")
+            database.close()
+            opened.withLock { $0 = weir }
+        }
+        let transport = FaultyTransport(server, .lateAnswer, at: 0)
+        try await device.attach(transport)
+        if isLate {
+            // The column is added between the server's answer and its arrival.
+            transport.whileLate(add)
+            server.write("item", "r0", ["title": "theirs"])
+        } else {
+            try await add()
+        }
+        try await device.weir.sync()
+        #expect(transport.failures == [])
+        try await device.weir.sync()
+        let other = try #require(opened.withLock { $0 })
+        try await other.attach("abc", server: Device.url, options: Device.options(server))
+        try await other.sync()
+        let rows = (0..<10).map { id in
+            "r\(id) \(id == 0 && isLate ? "theirs" : "T\(id)") \(id == 1 ? "mine" : "N\(id)")"
+        }
+        #expect(try device.rows() == rows)
+        #expect(server.live[1].contains(#""note":"mine""#))
+        #expect(try await other.pendingRows() == 0)
+        await other.close()
+    }
+}
