@@ -486,8 +486,8 @@ let package = Package(
                 "ProgramRun", "ServerShell", "SyncModel", "SyncWire", "TopicAudit",
             ]),
         tests("Assurance/MutantsTests", ["Mutants"]),
-        tests("Assurance/WeirTestingTests", ["WeirClient", "WeirTesting"]),
-        tests("Assurance/DemoTests", ["Demo", "Fuzzing", "ProgramRun"]),
+        tests("Assurance/WeirTestingTests", ["Fuzzing", "WeirClient", "WeirTesting"]),
+        tests("Assurance/DemoTests", ["Demo", "Fuzzing", "ProgramRun", "ServerShell"]),
         tests(
             "Client/DeviceTests",
             [

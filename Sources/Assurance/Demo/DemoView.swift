@@ -21,6 +21,19 @@ final class DemoView: Sendable {
         let latency: String
     }
 
+    /// The size of a terminal, in characters.
+    struct Size: Sendable {
+        let columns: Int
+        let rows: Int
+
+        /// That of standard error; of a terminal that does not say it, the usual one.
+        static var current: Size {
+            var size = winsize()
+            let isKnown = ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 && size.ws_row > 0
+            return isKnown ? Size(columns: Int(size.ws_col), rows: Int(size.ws_row)) : Size(columns: 80, rows: 24)
+        }
+    }
+
     static let isTerminal = isatty(STDERR_FILENO) == 1
     /// How often something is shown.
     static var interval: Duration { isTerminal ? .milliseconds(500) : .seconds(5) }
@@ -28,14 +41,18 @@ final class DemoView: Sendable {
     private let drawnLines = Mutex(0)
 
     func show(_ snapshot: Snapshot) {
-        guard Self.isTerminal else { return Output.complain(Self.summary(snapshot)) }
-        let text = Self.screen(snapshot)
+        Output.complain(Self.isTerminal ? redraw(snapshot, on: .current) : Self.summary(snapshot))
+    }
+
+    /// What replaces the lines that were drawn before.
+    func redraw(_ snapshot: Snapshot, on size: Size) -> String {
+        let text = Self.screen(snapshot, on: size)
         let above = drawnLines.withLock { drawn in
             defer { drawn = text.count }
             return drawn
         }
-        // Up to where it began, and each line over the one before.
-        Output.complain((above > 0 ? "\u{1B}[\(above)A" : "") + text.map { "\u{1B}[2K\($0)\n" }.joined())
+        // Up to where it began, and nothing below that.
+        return (above > 0 ? "\u{1B}[\(above)A\u{1B}[J" : "") + text.map { "\($0)\n" }.joined()
     }
 
     /// One line.
@@ -48,18 +65,24 @@ final class DemoView: Sendable {
             + "latency \(snapshot.latency)"
     }
 
-    static func screen(_ snapshot: Snapshot) -> [String] {
+    /// Lines of which none is wider than the terminal and which all fit, since the cursor moves up by their number.
+    static func screen(_ snapshot: Snapshot, on size: Size) -> [String] {
+        let most = snapshot.lines.count + 3 > size.rows ? max(1, size.rows - 4) : snapshot.lines.count
         let width = snapshot.lines.map(\.name.count).max() ?? 0
-        let lines = snapshot.lines.map { line in
-            let name = line.name + String(repeating: " ", count: width - line.name.count)
-            let state = line.isOnline ? "\u{1B}[32monline \u{1B}[0m" : "\u{1B}[31moffline\u{1B}[0m"
-            let numbers = "pending \(padded(line.pending, 5))  rows \(padded(line.rows, 5))"
-            return "\(name)  \(state)  \(numbers)  \((line.error ?? line.phase).prefix(60))"
+        let lines = snapshot.lines.prefix(most).map { line in
+            let name = line.name + String(repeating: " ", count: width - line.name.count) + "  "
+            let state = line.isOnline ? "online " : "offline"
+            let reason = (line.error ?? line.phase).split(whereSeparator: \.isNewline).joined(separator: " ")
+            let rest = "  pending \(padded(line.pending, 5))  rows \(padded(line.rows, 5))  \(reason.prefix(60))"
+            let color = line.isOnline ? 32 : 31
+            return name + "\u{1B}[\(color)m\(state)\u{1B}[0m"
+                + rest.prefix(max(0, size.columns - name.count - state.count))
         }
+        let left = snapshot.lines.count - lines.count
         return [
             "\(snapshot.left) s left, \(snapshot.edits) edits, head of the stream \(snapshot.head)",
             "from write to seen on another device: \(snapshot.latency)",
-        ] + lines
+        ].map { String($0.prefix(size.columns)) } + lines + (left > 0 ? ["and \(left) more devices"] : [])
     }
 
     private static func padded(_ number: Int, _ width: Int) -> String {

@@ -47,6 +47,26 @@ import Testing
         #expect(second.output.contains("person strange: device-2 has it, the server lacks it"), "\(second.output)")
     }
 
+    @Test(.timeLimit(.minutes(5))) func onATerminalTheDevicesAreRedrawnAndTheComparisonFollows() async throws {
+        let run = try await TerminalRun.run(
+            ["--devices", "8", "--seconds", "2", "--seed", "1"], of: .demo, in: TestFolder(), columns: 60, rows: 24)
+        #expect(run.code == 0, "\(run.text)")
+        var shown = ShownScreen(columns: 60, rows: 24)
+        shown.write(run.text)
+        #expect(shown.redraws >= 1 && shown.unknown == [], "\(run.text)")
+        let text = shown.text
+        #expect(text.first?.hasPrefix("seed 1, files in ") == true, "\(text)")
+        let screen = try #require(text.firstIndex { $0.hasPrefix("0 s left, ") }, "\(text)")
+        #expect(text.count { $0.contains(" s left, ") } == 1, "\(text)")
+        #expect(text[screen + 1].hasPrefix("from write to seen on another device: "))
+        for number in 1...8 {
+            #expect(text[screen + 1 + number].hasPrefix("device-\(number)  o"), "\(text)")
+        }
+        #expect(text[screen + 10] == "All devices go online and sync.", "\(text)")
+        #expect(text[screen + 11].hasPrefix("Equal: 8 devices and the server have the same "), "\(text)")
+        #expect(screen + 12 == text.count, "\(text)")
+    }
+
     @Test func wrongOptionsAreRefused() async throws {
         let folder = try TestFolder()
         for arguments in [
