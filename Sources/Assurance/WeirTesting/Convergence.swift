@@ -38,6 +38,8 @@ package struct Convergence: Sendable {
                 } catch let error as SyncError {
                     findings.append("\(device.name) cannot sync: \(error)")
                 }
+                // What they decide is sent in another round.
+                await device.weir.finishResolving()
             }
             for device in devices { findings += try await device.pending() }
             // What is pending is sent in another round; then equal files are expected.

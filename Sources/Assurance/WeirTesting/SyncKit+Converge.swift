@@ -18,7 +18,7 @@ extension SyncKit {
     /// Syncs all devices until none has anything to send or to receive, and compares their files: those of one account must have the
     /// same rows, also as a device that was never there before.
     ///
-    /// Meanwhile there are neither faults nor delays. Values are compared as the server has them, so that two spellings of one time
+    /// Meanwhile there are neither faults nor delays, and what the app's resolvers decide is waited for. Values are compared as the server has them, so that two spellings of one time
     /// are no difference.
     ///
     /// - Parameter rounds: how often each device syncs at most. Two are enough where no app writes meanwhile; edits that the server

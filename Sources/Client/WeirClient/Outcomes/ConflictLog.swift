@@ -14,6 +14,9 @@ extension Weir {
 
     /// Ends changes that were kept, after the user has seen them: nothing is written.
     ///
+    /// A row whose insertion was refused stays in the app's table, and on this device alone, until it is changed or deleted;
+    /// ``resolve(_:_:)`` with ``Resolution/acceptServer`` removes it.
+    ///
     /// - Parameter number: the last one's.
     public func removeKeptEdits(through number: Int64) throws {
         let database = try openFile.database
