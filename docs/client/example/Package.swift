@@ -10,5 +10,6 @@ let package = Package(
         // The app's way to SQLite; GRDB and SQLite.swift bring theirs.
         .systemLibrary(name: "CSQLite3"),
         .executableTarget(name: "contacts", dependencies: ["CSQLite3", .product(name: "WeirClient", package: "weir")]),
+        .testTarget(name: "ContactsTests", dependencies: ["contacts", .product(name: "WeirTesting", package: "weir")]),
     ]
 )

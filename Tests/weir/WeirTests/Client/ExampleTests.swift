@@ -3,25 +3,26 @@ import ProgramRun
 import Testing
 
 /// The package of docs/client.md, as a new user builds and runs it.
-@Suite(.timeLimit(.minutes(10))) struct ExampleTests {
+@Suite(.timeLimit(.minutes(30))) struct ExampleTests {
     private let folder: TestFolder
 
     init() throws { folder = try TestFolder() }
 
-    /// A build takes half a minute and is kept, but not its plan, which would lack the files that Weir has gained since.
-    private func build() async throws -> String {
-        let scratch = ClientGuide.root.appending(path: ".build-example").path
-        let options = [
-            "--package-path", ClientGuide.root.appending(path: "docs/client/example").path, "--scratch-path", scratch,
-            "--disable-build-manifest-caching",
-        ]
-        let run = try await CommandRun.tool(["swift", "build"] + options, in: folder)
+    private static let scratch = ClientGuide.root.appending(path: ".build-example").path
+
+    /// A build is kept, but not its plan, which would lack the files that Weir has gained since.
+    ///
+    /// The first one takes half a minute, and that of the tests, which have the whole server in them, some minutes.
+    private func swift(_ command: String, _ options: String...) async throws {
+        let package = ClientGuide.root.appending(path: "docs/client/example").path
+        let common = ["--package-path", package, "--scratch-path", Self.scratch, "--disable-build-manifest-caching"]
+        let run = try await CommandRun.tool(["swift", command] + common + options, in: folder)
         try #require(run.code == 0, "\(run.output)\(run.errors)")
-        return scratch + "/debug/contacts"
     }
 
     @Test func theExampleSyncsTwoDevices() async throws {
-        let program = try await build()
+        try await swift("build")
+        let program = Self.scratch + "/debug/contacts"
         let weir = try await WeirProcess.start(
             schema: ClientGuide.root.appending(path: "deploy/schema.yaml").path, in: folder)
         func contacts(_ device: String, _ words: String...) async throws -> [String] {
@@ -55,9 +56,31 @@ import Testing
         #expect(await weir.stop() == 0)
     }
 
-    @Test func theDocumentShowsTheExample() throws {
-        let sources = "docs/client/example/Sources/contacts/"
-        try ClientGuide.expectLines(
-            ofBlocks: "contacts", in: [sources + "Contacts.swift", sources + "AppDatabase.swift"], least: 2)
+    /// The commands after those that start a server and build the app, and before the one that does not end.
+    @Test func theCommandsOfTheGuideBringBothContactsToBothDevices() async throws {
+        try await swift("build")
+        let weir = try await WeirProcess.start(
+            schema: ClientGuide.root.appending(path: "deploy/schema.yaml").path, in: folder)
+        let blocks = try ClientGuide.blocks("sh", in: "docs/client.md", below: "## In ten minutes")
+        #expect(blocks.first?.lines.last == "contacts=docs/client/example/.build/debug/contacts")
+        let script = blocks.flatMap(\.lines).filter { $0.hasPrefix("$contacts") && !$0.hasSuffix(" watch") }
+        let run = try await CommandRun.tool(
+            [
+                "contacts=\(Self.scratch)/debug/contacts", "CONTACTS_SERVER=http://127.0.0.1:\(weir.port)", "sh", "-e",
+                "-c", (script + ["$contacts laptop.sqlite list"]).joined(separator: "\n"),
+            ], in: folder)
+        #expect(run.code == 0, "\(run.output)\(run.errors)")
+        let lists = run.output.components(separatedBy: "2 contacts\n")
+        // What the last sync of each device shows, and the list.
+        #expect(lists.count == 4, "\(run.output)")
+        for list in lists.dropFirst() {
+            #expect(list.contains("Ada  -  synced") && list.contains("Grace  grace@example.com  synced"), "\(list)")
+        }
+        #expect(await weir.stop() == 0)
+    }
+
+    @Test func theTestsOfTheExamplePass() async throws {
+        try await swift("build", "--build-tests")
+        try await swift("test", "--skip-build", "--disable-xctest")
     }
 }

@@ -7,15 +7,16 @@ enum AppDatabase {
         let message: String
     }
 
+    static let tables = """
+        CREATE TABLE IF NOT EXISTS person (id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL, email TEXT, birthday TEXT)
+        """
+
     /// Creates the file and its table, where they are missing; an app has its migrations here.
     static func create(_ file: URL) throws {
         var connection: OpaquePointer?
         defer { sqlite3_close(connection) }
         guard sqlite3_open(file.path, &connection) == SQLITE_OK else { throw failure(connection) }
-        let sql = """
-            PRAGMA journal_mode = WAL;
-            CREATE TABLE IF NOT EXISTS person (id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL, email TEXT, birthday TEXT)
-            """
+        let sql = "PRAGMA journal_mode = WAL;" + tables
         guard sqlite3_exec(connection, sql, nil, nil, nil) == SQLITE_OK else { throw failure(connection) }
     }
 
