@@ -154,6 +154,14 @@ import WeirClient
         #expect(sizes.dropLast().allSatisfy { $0 > 220 })
     }
 
+    @Test func aBatchHasNoMoreChangesThanTheServerTakes() throws {
+        let app = try SyncedApp.withItem()
+        try app.run("INSERT INTO item VALUES ('b', 'B', NULL), ('c', 'C', NULL), ('d', 'D', NULL)")
+        #expect(try app.freeze(changes: 2).batch?.changes == 2)
+        try app.acknowledge()
+        #expect(try app.freeze(changes: 2).batch?.changes == 1)
+    }
+
     @Test func aChangeThatIsLargerThanABatchIsHeldAndTheOthersAreSent() throws {
         let app = try SyncedApp.withItem()
         try app.run("INSERT INTO item VALUES ('b', hex(zeroblob(2000)), NULL), ('c', 'C', NULL)")

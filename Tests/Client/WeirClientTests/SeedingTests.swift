@@ -24,6 +24,15 @@ import WeirClient
         #expect(try app.opened.pendingRows() == 0)
     }
 
+    @Test func aRowThatIsBeingSentIsNotAdopted() throws {
+        let app = try SyncedApp("CREATE TABLE t (id TEXT PRIMARY KEY, v INT)", server: ["t": ["v": "integer"]])
+        try app.open("t")
+        try app.run("INSERT INTO t VALUES ('k', 1)")
+        #expect(try app.freeze().batch?.changes == 1)
+        #expect(try app.seed() == 0)
+        #expect(try app.sync().count == 1)
+    }
+
     @Test func aRowThatWasThereBeforeIsSentWholeOnceItIsEdited() throws {
         let app = try SyncedApp(
             "CREATE TABLE t (id TEXT PRIMARY KEY, a INT, b INT); INSERT INTO t VALUES ('k', 1, 2), ('l', 3, 4)",

@@ -177,6 +177,20 @@ import WeirClient
         #expect(server.live.contains { $0.contains("mine") })
     }
 
+    @Test func aChangeThatIsTakenBackBeforeItsBatchIsSentAgainIsAnswered() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        let saved = try await device.weir.write { try $0.execute("UPDATE item SET title = 'x' WHERE id = 'a'") }
+        try await device.attach(FaultyTransport(server, .lostRequest, at: 0))
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        try device.run("UPDATE item SET title = 'A' WHERE id = 'a'")
+        server.state.withLock { $0.refusal = "outcome_expired" }
+        try await device.weir.sync()
+        // Without this the next line would wait forever.
+        try #require(try device.rows("SELECT number FROM weir_outcome WHERE place IS NULL").isEmpty)
+        #expect(try await saved.outcome.map(\.status) == [.unchanged])
+    }
+
     @Test func aRowThatIsAsTheServerHasItAndOneThatWasTakenBackAreAnswered() async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server)

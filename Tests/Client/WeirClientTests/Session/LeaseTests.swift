@@ -39,4 +39,26 @@ import WeirClient
         try Lease(holder: "first").take(in: database, now: now + 86_400)
         try Lease(holder: "second").take(in: database, now: now)
     }
+
+    /// A process that was suspended until its lease ran out continues with the answer that it had received.
+    @Test func anOlderVersionDoesNotReplaceTheOneThatAnotherProcessHasReceived() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device.synced(server)
+        let other = try await device.otherWeir()
+        server.write("item", "a", ["title": "older"])
+        let transport = ScriptedTransport { request, number in
+            let response = try await server.send(request)
+            guard number == 0 else { return response }
+            server.write("item", "a", ["title": "newer"])
+            var options = Device.options(server)
+            options.now = { Date(timeIntervalSinceNow: 2 * Lease.duration) }
+            try await other.attach("abc", server: Device.url, options: options)
+            try await other.sync()
+            return response
+        }
+        try await device.attach(transport)
+        try await device.weir.sync()
+        await other.close()
+        #expect(try device.rows() == ["a newer -", "b B -"])
+    }
 }

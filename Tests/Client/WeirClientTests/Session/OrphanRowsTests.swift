@@ -17,6 +17,10 @@ import WeirClient
         CREATE INDEX item_list ON item (list)
         """
 
+    /// Records which items are deleted.
+    private static let gone =
+        "CREATE TABLE gone (id); CREATE TRIGGER gone AFTER DELETE ON item BEGIN INSERT INTO gone VALUES (OLD.id); END"
+
     private func device(
         _ server: ContractServer, orphans: OrphanPolicy = .park, slice: Int = 250, sql: String = Self.sql
     ) async throws -> Device {
@@ -87,14 +91,31 @@ import WeirClient
         let server = ContractServer(Self.tables)
         server.state.withLock { $0.pageRows = pageRows }
         let device = try await device(server, slice: slice)
+        // The app sees none of them go in between.
+        try device.run(Self.gone)
         server.write("mark", "m", ["item": "1"])
         for number in 1...3 { server.write("item", "\(number)", ["title": "A", "list": "l"]) }
         server.write("list", "l", ["name": "L"])
         try await device.weir.sync()
         #expect(try items(device) == ["1 A l", "2 A l", "3 A l"])
+        #expect(try device.rows("SELECT id FROM gone").isEmpty)
         #expect(try device.rows("SELECT id FROM mark") == ["m"])
         #expect(try await parked(device).isEmpty)
         #expect(try device.rows("SELECT tbl FROM weir_orphan UNION ALL SELECT tbl FROM weir_removed").isEmpty)
+    }
+
+    @Test func aRowIsNotParkedWhileItsParentMayFollowThoughAnotherOneWaits() async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await device(server)
+        server.write("item", "9", ["list": "none"])
+        try await device.weir.sync()
+        try device.run(Self.gone)
+        server.state.withLock { $0.pageRows = 1 }
+        server.write("item", "1", ["title": "A", "list": "l"])
+        server.write("list", "l", ["name": "L"])
+        try await device.weir.sync()
+        #expect(try items(device) == ["1 A l"])
+        #expect(try device.rows("SELECT id FROM gone").isEmpty)
     }
 
     @Test func aParkedRowIsGoneWithItsDeletionAndItsOwner() async throws {
@@ -224,6 +245,17 @@ import WeirClient
         try await other.weir.sync()
         #expect(try await parked(other) == parked(device))
         #expect(try items(other).isEmpty)
+    }
+
+    @Test func anEditOfARowWhoseParentIsDeletedMeanwhileIsSentBeforeTheRowIsParked() async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await withChild(server, "UPDATE item SET title = 'mine'")
+        try await device.pull(server)
+        #expect(try items(device) == ["1 mine l"])
+        try await device.weir.sync()
+        #expect(server.live.contains(#"item 1 {"list":"l","title":"mine"} 2"#))
+        #expect(try items(device).isEmpty)
+        #expect(try await device.weir.pendingRows() == 0)
     }
 
     @Test(arguments: [1, 250]) func orphansAreDeletedEverywhereIfTheAppSaysSo(slice: Int) async throws {

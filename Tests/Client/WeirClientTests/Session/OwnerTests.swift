@@ -52,14 +52,25 @@ import WeirClient
         #expect(try device.rows("SELECT tbl FROM weir_owner").isEmpty)
     }
 
-    @Test func aRowBesideThoseThatMayOnlyBeReadIsTheAccounts() async throws {
+    @Test(arguments: ["", "; UPDATE list SET id = 'new' WHERE id = 'own'"])
+    func aRowBesideThoseThatMayOnlyBeReadIsTheAccounts(keyChange: String) async throws {
         let (server, device) = try await scene(access: .read)
         #expect(
             device.weir.currentStatus.owners
                 == [Owner(syncID: "abc", access: .write), Owner(syncID: "xyz", access: .read)])
-        try device.run("INSERT INTO item VALUES ('b', 'B', 'theirs')")
+        try device.run("INSERT INTO item VALUES ('b', 'B', 'theirs')" + keyChange)
         try await device.weir.sync()
         #expect(owners(server)["item b"] == "abc")
+    }
+
+    @Test func anOwnerThatIsRevokedIsNotAskedForAnyMore() async throws {
+        let (server, device) = try await scene()
+        server.state.withLock { $0.links = [] }
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT id FROM list") == ["own"])
+        try await device.weir.sync()
+        let last = try #require(server.requests.last { $0.url.path == "/v1/pull" })
+        #expect(!String(decoding: last.body, as: UTF8.self).contains("xyz"))
     }
 
     @Test func theAppCanSayWhoseANewRowIs() async throws {

@@ -35,6 +35,31 @@ import WeirClient
         #expect(try fresh.states() == device.states())
     }
 
+    @Test func anEditIsNotBasedOnAVersionOfAnotherHistory() async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.policy = "checkBase" }
+        let device = try await Device.synced(server)
+        server.write("item", "a", ["title": "theirs"])
+        try await device.pull(server, beneath: "UPDATE item SET note = 'mine' WHERE id = 'a'")
+        server.state.withLock { $0.changeHistory(to: "e2") }
+        try await device.weir.sync()
+        #expect(server.live.first == #"item a {"note":"mine","title":"theirs"} 3"#)
+        #expect(try await device.weir.keptEdits().isEmpty)
+    }
+
+    @Test func anEditThatIsMadeWhileAHistoryBeginsAgainIsBasedOnThatHistory() async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.policy = "checkBase" }
+        let device = try await Device.synced(server)
+        server.write("item", "a", ["title": "theirs"])
+        try await device.weir.sync()
+        server.state.withLock { $0.changeHistory(to: "e2") }
+        try await device.attach(device.network(server, writing: "UPDATE item SET note = 'mine' WHERE id = 'a'"))
+        try await device.weir.sync()
+        #expect(server.live.first == #"item a {"note":"mine","title":"theirs"} 3"#)
+        #expect(try await device.weir.keptEdits().isEmpty)
+    }
+
     @Test func aBatchWhoseOutcomeIsNoLongerKnownIsNotAppliedTwice() async throws {
         let server = ContractServer(Device.tables)
         let device = try await Device.synced(server)
@@ -67,6 +92,18 @@ import WeirClient
         #expect(server.state.withLock { $0.applied } == applied)
         #expect(try await device.weir.pendingRows() == 0)
         #expect(try device.rows().first == "a A -")
+    }
+
+    @Test func whatIsChangedWhileABatchIsSentIsSentWithItOnceItIsPendingAgain() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device.synced(server)
+        try device.run("UPDATE item SET title = 'mine' WHERE id = 'a'")
+        try await device.attach(FaultyTransport(server, .lostRequest, at: 0))
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        try device.run("UPDATE item SET note = 'later' WHERE id = 'a'")
+        server.state.withLock { $0.refusal = "outcome_expired" }
+        try await device.weir.sync()
+        #expect(server.live.first == #"item a {"note":"later","title":"mine"} 2"#)
     }
 
     /// It must pull before it decides what to send, also if it is killed in between.

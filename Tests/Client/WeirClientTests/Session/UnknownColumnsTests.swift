@@ -53,6 +53,17 @@ import WeirClient
         #expect(try fresh.rows() == device.rows() && fresh.states() == device.states())
     }
 
+    @Test func whatWaitsIsTakenBackToTheValueBeforeTheFirstChange() async throws {
+        let server = ContractServer(Self.title)
+        let device = try await synced(server)
+        for note in ["first", "second"] {
+            try device.run("UPDATE item SET note = '\(note)' WHERE id = 'b'")
+            try await device.weir.sync()
+        }
+        #expect(try await device.weir.discard("item", .text("b")))
+        #expect(try device.rows() == ["a A kept", "b B -"])
+    }
+
     /// Under `checkBase` an edit that waits must not make later ones conflicts.
     @Test func whatWaitsIsNoEditBeneathWhichRowsAreWritten() async throws {
         let server = ContractServer(Self.title)
