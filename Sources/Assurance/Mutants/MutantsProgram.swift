@@ -6,17 +6,22 @@ import Foundation
 enum MutantsProgram {
     private static let options = [
         CommandOption("only", .required("TEXT"), "Only the mutants whose name or file contains this text."),
-        CommandOption("seeds", .required("N"), "As many seeds for each mutant, instead of its own number."),
+        CommandOption("by", .required("WHAT"), "Only the mutants that these find: simulation or tests."),
+        CommandOption(
+            "seeds", .required("N"),
+            "As many seeds for each mutant that the simulation finds, instead of its own number."),
         CommandOption("every", .required("N"), "Only every N-th mutant."),
         CommandOption("scratch", .required("FOLDER"), "Where sources are copied and built; .build-mutants by default."),
-        CommandOption("limit", .required("SECONDS"), "The longest run of a mutant; 600 by default."),
+        CommandOption(
+            "limit", .required("SECONDS"),
+            "The longest run of a mutant; by default 600 for the simulation, 60 for tests."),
         CommandOption("list", .none, "List the mutants, and check that each applies."),
     ]
 
     static func main() async {
         let command = Command(
             "weir-mutants",
-            "Put small faults into the sources, one at a time, and see whether the simulation finds them.",
+            "Put small faults into the sources, one at a time, and see whether the simulation or tests find them.",
             (), options: options,
             discussion: "Runs in the folder of the package. Ends with an error if a mutant is not found.")
         exit(await command.run(run).rawValue)
@@ -26,64 +31,85 @@ enum MutantsProgram {
         let text = invocation.option("only")?.value
         let every = try invocation.number("every", in: 1...1_000_000) ?? 1
         let seeds = try invocation.number("seeds", in: 1...1_000_000)
-        let limit = try invocation.number("limit", in: 1...1_000_000) ?? 600
+        let limit = try invocation.number("limit", in: 1...1_000_000)
+        let judge = try invocation.option("by")?.value.map { text throws(UsageError) in
+            guard let judge = Judge(rawValue: text) else {
+                throw UsageError("--by is simulation or tests, not \(text)")
+            }
+            return judge
+        }
         let chosen = NumberedMutant.all.filter { numbered in
             (numbered.number - 1).isMultiple(of: every)
                 && text.map { numbered.mutant.name.contains($0) || numbered.mutant.file.contains($0) } ?? true
+                && judge.map { numbered.mutant.finder.judge == $0 } ?? true
         }
         guard !chosen.isEmpty else { throw UsageError("no mutant has \(text ?? "") in its name or file") }
         let package = URL(filePath: FileManager.default.currentDirectoryPath, directoryHint: .isDirectory)
         let scratch = invocation.option("scratch")?.value ?? ".build-mutants"
         let tree = MutatedTree(package: package, scratch: URL(filePath: scratch, relativeTo: package).absoluteURL)
+        let run = Run(tree: tree, seeds: seeds, limit: limit.map { .seconds($0) })
         do {
             try tree.write(NumberedMutant.all)
             if invocation.option("list") != nil {
                 for numbered in chosen { Output.write(line(numbered, "")) }
                 return .success
             }
-            Output.complain("building the mutated sources in \(scratch)")
-            let start = ContinuousClock.now
-            try await tree.build()
-            Output.complain("built in \((ContinuousClock.now - start).components.seconds) s")
-            return try await play(chosen, seeds: seeds, with: tree, limit: .seconds(limit)) ? .success : .failure
+            var isComplete = true
+            for judge in Judge.allCases {
+                let mutants = chosen.filter { $0.mutant.finder.judge == judge }
+                if mutants.isEmpty { continue }
+                Output.complain("building \(judge.program) of the mutated sources in \(scratch)")
+                let start = ContinuousClock.now
+                try await tree.build(judge)
+                Output.complain("built in \((ContinuousClock.now - start).components.seconds) s")
+                if try await !run.play(mutants, by: judge) { isComplete = false }
+            }
+            return isComplete ? .success : .failure
         } catch {
             Output.complain("\(error)")
             return .failure
         }
     }
 
-    /// Plays all mutants.
-    ///
-    /// - Returns: whether all were found that must be, and no seed fails without a mutant.
-    private static func play(
-        _ mutants: [NumberedMutant], seeds: Int?, with tree: MutatedTree, limit: Duration
-    ) async throws -> Bool {
-        let start = ContinuousClock.now
-        let unmutated = try await MutantRun.play(0, seeds: 100, steps: 30, with: tree, limit: limit)
-        guard unmutated.finding == .none else {
-            Output.write("without a mutant, \(unmutated.finding)")
-            return false
+    /// How mutants are played.
+    private struct Run {
+        let tree: MutatedTree
+        /// In place of those that mutants state.
+        let seeds: Int?
+        let limit: Duration?
+
+        /// Plays mutants of one judge.
+        ///
+        /// - Returns: whether all were found that must be, and nothing fails without a mutant.
+        func play(_ mutants: [NumberedMutant], by judge: Judge) async throws -> Bool {
+            let start = ContinuousClock.now
+            // All suites together take longer than those of a mutant.
+            let unmutated = try await MutantRun.play(
+                0, by: judge.unmutated(mutants.map(\.mutant.finder)), with: tree, limit: limit ?? .seconds(600))
+            guard unmutated.finding == .none else {
+                Output.write("without a mutant, \(unmutated.finding)")
+                return false
+            }
+            var missed: [NumberedMutant] = []
+            var surprises: [NumberedMutant] = []
+            for numbered in mutants {
+                let run = try await MutantRun.play(
+                    numbered.number, by: numbered.mutant.finder.playing(seeds: seeds), with: tree, limit: limit)
+                Output.write(line(numbered, "\(run.finding) (\(run.duration.components.seconds) s)"))
+                if run.finding == .none, numbered.mutant.reason == nil { missed.append(numbered) }
+                if run.finding != .none, numbered.mutant.reason != nil { surprises.append(numbered) }
+            }
+            let known = mutants.count { $0.mutant.reason != nil } - surprises.count
+            let duration = (ContinuousClock.now - start).components.seconds
+            Output.write(
+                "\(mutants.count - missed.count - known) of \(mutants.count) mutants found, \(known) known as not found, in "
+                    + "\(duration) s; run one with WEIR_MUTANT=NUMBER \(tree.program(judge).path)")
+            for numbered in surprises { Output.write("found, though it is said not to be: \(line(numbered, ""))") }
+            for numbered in missed {
+                Output.write("NOT FOUND: \(line(numbered, "by \(numbered.mutant.finder.playing(seeds: seeds))"))")
+            }
+            return missed.isEmpty
         }
-        var missed: [NumberedMutant] = []
-        var surprises: [NumberedMutant] = []
-        for numbered in mutants {
-            let mutant = numbered.mutant
-            let run = try await MutantRun.play(
-                numbered.number, seeds: seeds ?? mutant.seeds, steps: mutant.steps, with: tree, limit: limit)
-            Output.write(line(numbered, "\(run.finding) (\(run.duration.components.seconds) s)"))
-            if run.finding == .none, mutant.reason == nil { missed.append(numbered) }
-            if run.finding != .none, mutant.reason != nil { surprises.append(numbered) }
-        }
-        let known = mutants.count { $0.mutant.reason != nil } - surprises.count
-        Output.write(
-            "\(mutants.count - missed.count - known) of \(mutants.count) mutants found, \(known) known as not found, in "
-                + "\((ContinuousClock.now - start).components.seconds) s; run one with WEIR_MUTANT=NUMBER \(tree.program.path)"
-        )
-        for numbered in surprises { Output.write("found, though it is said not to be: \(line(numbered, ""))") }
-        for numbered in missed {
-            Output.write("NOT FOUND: \(line(numbered, "within \(seeds ?? numbered.mutant.seeds) seeds"))")
-        }
-        return missed.isEmpty
     }
 
     private static func line(_ numbered: NumberedMutant, _ rest: String) -> String {

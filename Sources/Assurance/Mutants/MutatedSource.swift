@@ -21,6 +21,9 @@ enum MutatedSource {
             case .statement:
                 let choices = mutants.map { "if Mutation.isActive(\($0.number)) {\n\($0.mutant.replacement)\n} else " }
                 return choices.joined() + "{\n\(original)\n}"
+            case .text:
+                let choices = mutants.map { "Mutation.isActive(\($0.number)) ? \"\($0.mutant.replacement)\" : " }
+                return "\\(\(choices.joined())\"\(original)\")"
             }
         }
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A copy of the package in which all mutants are applied, and its build of `weir-simulate`.
+/// A copy of the package in which all mutants are applied, and its builds of what finds them.
 struct MutatedTree {
     struct Problem: Error, CustomStringConvertible {
         let description: String
@@ -13,8 +13,8 @@ struct MutatedTree {
 
     private var tree: URL { scratch.appending(path: "tree") }
 
-    /// The program, once it is built.
-    var program: URL { scratch.appending(path: "build/debug/weir-simulate") }
+    /// A program, once it is built.
+    func program(_ judge: Judge) -> URL { scratch.appending(path: "\(judge.folder)/debug/\(judge.program)") }
 
     /// Writes the copy; files that are the same as before are not touched.
     func write(_ mutants: [NumberedMutant]) throws {
@@ -29,17 +29,17 @@ struct MutatedTree {
         }
         let byFile = Dictionary(grouping: mutants, by: \.mutant.file)
         var left = Set(byFile.keys)
-        for path in try files.subpathsOfDirectory(atPath: package.appending(path: "Sources").path) {
-            // Some are links to documents.
-            let source = package.appending(path: "Sources/\(path)").resolvingSymlinksInPath()
-            guard try source.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile == true else { continue }
-            let data = try Data(contentsOf: source)
-            if let mutants = byFile[path] {
-                left.remove(path)
-                let text = try MutatedSource.apply(mutants, to: String(decoding: data, as: UTF8.self))
-                try put(Data(text.utf8), "Sources/\(path)")
-            } else {
-                try put(data, "Sources/\(path)")
+        for folder in ["Sources", "Tests"] {
+            for path in try files.subpathsOfDirectory(atPath: package.appending(path: folder).path) {
+                // Some are links to documents.
+                let source = package.appending(path: "\(folder)/\(path)").resolvingSymlinksInPath()
+                guard try source.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile == true else { continue }
+                var data = try Data(contentsOf: source)
+                if folder == "Sources", let mutants = byFile[path] {
+                    left.remove(path)
+                    data = Data(try MutatedSource.apply(mutants, to: String(decoding: data, as: UTF8.self)).utf8)
+                }
+                try put(data, "\(folder)/\(path)")
             }
         }
         if let file = left.first { throw Problem(description: "mutants name the file \(file), which does not exist") }
@@ -55,14 +55,15 @@ struct MutatedTree {
         }
     }
 
-    /// Builds `weir-simulate` in the copy.
-    func build() async throws {
-        let arguments = [
-            "swift", "build", "--package-path", tree.path, "--scratch-path", scratch.appending(path: "build").path,
-            "--product", "weir-simulate",
-        ]
+    /// Builds a program in the copy, in a folder of its own: each has other targets.
+    func build(_ judge: Judge) async throws {
+        let arguments =
+            [
+                "swift", "build", "--package-path", tree.path, "--scratch-path",
+                scratch.appending(path: judge.folder).path,
+            ] + judge.product
         let run = try await ProgramRun.run(
-            "/usr/bin/env", arguments, environment: ["WEIR_TARGETS": "Simulation"], limit: .seconds(7200))
+            "/usr/bin/env", arguments, environment: ["WEIR_TARGETS": judge.target], limit: .seconds(7200))
         guard run.ending == .exit(0) else {
             let errors = run.output.split(separator: "\n").filter { $0.contains("error:") }
             throw Problem(

@@ -16,6 +16,20 @@ struct MutantTests {
         }
     }
 
+    @Test func everySuiteThatFindsAMutantExists() throws {
+        let tests = Self.package.appending(path: "Tests/Client/WeirClientTests")
+        let sources = try FileManager.default.subpathsOfDirectory(atPath: tests.path).filter { $0.hasSuffix(".swift") }
+            .map { try String(contentsOf: tests.appending(path: $0), encoding: .utf8) }
+        let suites = Set(
+            Catalog.mutants.flatMap { if case .tests(let suites) = $0.finder { suites } else { [String]() } })
+        #expect(suites.count > 10)
+        for suite in suites {
+            let names = suite.split(separator: "/")
+            let source = sources.first { $0.contains(" struct \(names[0]) {") }
+            #expect(names.count == 1 ? source != nil : source?.contains("func \(names[1])(") == true, "\(suite)")
+        }
+    }
+
     @Test func mutantsHaveDifferentNames() {
         let names = Catalog.mutants.map(\.name)
         #expect(Set(names).count == names.count)
@@ -43,6 +57,28 @@ struct MutantTests {
         let mutants = numbered(.statement("one", in: "A/B.swift", "d()", within: "c()\nd()"))
         let text = try MutatedSource.apply(mutants, to: "d()\nc()\nd()\n")
         #expect(text == "import Mutation\nd()\nc()\nif Mutation.isActive(1) {\n\n} else {\nd()\n}\n")
+    }
+
+    @Test func aPartOfAStringIsChosenByNumber() throws {
+        let mutants = numbered(
+            .client(.text, "one", in: "B.swift", " AND b", within: #""\(a) AND b""#, tests: "C"),
+            .client(.text, "two", in: "B.swift", " AND b", " OR b", within: #""\(a) AND b""#, tests: "C"))
+        let text = try MutatedSource.apply(mutants, to: #"let c = "\(a) AND b""#)
+        #expect(
+            text == """
+                import Mutation
+                let c = "\\(a)\\(Mutation.isActive(1) ? "" : Mutation.isActive(2) ? " OR b" : " AND b")"
+                """)
+    }
+
+    @Test(arguments: [
+        ("Test aRow(sql:) recorded an issue with 1 argument sql → \"a\" at A.swift:1:2: failed", Int32(1), "aRow"),
+        ("Test aRow() passed after 0.1 seconds.", 1, "trap: ✘ Test aRow() passed after 0.1 seconds."),
+        ("Test aRow() recorded an issue at A.swift:1:2: known", 0, "not found"),
+    ]) func theTestThatHasFailedIsNamed(line: String, exit: Int32, finding: String) {
+        let run = MutantRun(
+            ProgramRun(output: "◇ Test other() started.\n✘ \(line)\n", ending: .exit(exit), duration: .zero))
+        #expect(run.finding.description == finding)
     }
 
     @Test(arguments: [

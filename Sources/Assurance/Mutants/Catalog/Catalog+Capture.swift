@@ -1,0 +1,91 @@
+extension Catalog {
+    private static let triggers = "Capture/CaptureTriggers.swift"
+    private static let folding = "Capture/LogFolding.swift"
+    private static let seeding = "Capture/Seeding.swift"
+
+    /// What the client records of the app's writes.
+    static let capture: [Mutant] = [
+        .client(
+            .text, "a change that the column's collation ignores is not captured", in: triggers, " COLLATE BINARY",
+            within: #""\(left) IS NOT \(right) COLLATE BINARY""#, tests: "CaptureTests"),
+        .client(
+            .expression, "a change of the type alone is not captured", in: triggers, "affinity == .none", "false",
+            tests: "CaptureTests"),
+        .client(
+            .expression, "what an insertion replaces is not looked for", in: triggers, "victims(besides: nil)",
+            #"["SELECT 1"]"#, tests: "CaptureTests"),
+        .client(
+            .expression, "what an update replaces is not looked for", in: triggers, #"victims(besides: "OLD")"#,
+            #"["SELECT 1"]"#, tests: "CaptureTests"),
+        .client(
+            .expression, "what an insertion replaces is looked for afterwards", in: triggers, #""BEFORE INSERT""#,
+            #""AFTER INSERT""#, tests: "CaptureTests"),
+        .client(
+            .expression, "an insertion is recorded before the row has its key", in: triggers, #""AFTER INSERT""#,
+            #""BEFORE INSERT""#, tests: "CaptureTests", "CapturePropertyTests"),
+        .client(
+            .expression, "an update is recorded after the app's triggers", in: triggers, #""BEFORE UPDATE""#,
+            #""AFTER UPDATE""#, within: #"trigger("update", "BEFORE UPDATE", changed)"#, tests: "CaptureTests",
+            "CapturePropertyTests"),
+        .client(
+            .expression, "a deletion is recorded after the app's triggers", in: triggers, #""BEFORE DELETE""#,
+            #""AFTER DELETE""#, tests: "CaptureTests", "CapturePropertyTests"),
+        .client(
+            .expression, "rows of the server are captured", in: triggers,
+            #"["NOT EXISTS (SELECT 1 FROM weir_applying)"]"#, #"["1"]"#, tests: "ApplyingTests"),
+        .client(
+            .expression, "a changed key leads from the new one to the old one", in: triggers,
+            #""INSERT INTO weir_key_change (tbl, old, new) VALUES (\(table.number), OLD.\(key), NEW.\(key))""#,
+            #""INSERT INTO weir_key_change (tbl, old, new) VALUES (\(table.number), NEW.\(key), OLD.\(key))""#,
+            tests: "OwnerTests"),
+        .client(
+            .expression, "a row is not deleted under its old key", in: triggers,
+            #"[whole(of: "OLD", .delete, from: "")]"#, #"["SELECT 1"]"#,
+            within: #"private var moved: [String] { [whole(of: "OLD", .delete, from: "")] }"#, tests: "CaptureTests"),
+        .client(
+            .expression, "a row is not inserted under its new key", in: triggers,
+            #""INSERT INTO \(log) (id, kind, at) VALUES (NEW.\(key), \(LogKind.insert.rawValue), \(now))""#,
+            #""SELECT 1""#, tests: "CaptureTests"),
+        .client(
+            .expression, "a changed key is not recorded", in: triggers,
+            #""INSERT INTO weir_key_change (tbl, old, new) VALUES (\(table.number), OLD.\(key), NEW.\(key))""#,
+            #""SELECT 1""#, tests: "KeyChangeTests"),
+        .client(
+            .expression, "a key that is changed as the rowid is not captured", in: triggers,
+            #"["rowid", "oid", "_rowid_"]"#, "[String]()", tests: "FreezingTests"),
+        .client(
+            .expression, "a row that is updated counts as replaced by itself", in: triggers,
+            #"" AND t.\(key) IS NOT \($0).\(key)""#, #""""#, tests: "UnseenRowsTests"),
+        .client(
+            .text, "what is replaced is looked for with the column's collation, not the index's", in: triggers,
+            #" COLLATE \(quoted($0.collation))"#, tests: "CaptureTests"),
+        .client(
+            .expression, "a change must be of columns in each word of the mask", in: triggers, #"" OR ""#,
+            #"" AND ""#, within: #"words.map { "\($0) <> 0" }.joined(separator: " OR ")"#, tests: "OpeningTests"),
+        .client(
+            .expression, "the last value before counts, not the first", in: folding,
+            #""\($0.side) = CASE WHEN \(Self.isKnown(edit, $0)) THEN \(edit).\($0.side) ELSE excluded.\($0.side) END""#,
+            #""\($0.side) = excluded.\($0.side)""#, tests: "CaptureTests"),
+        .client(
+            .expression, "of several changes of a row the last one's columns are sent", in: folding,
+            #""m\($0) = \(edit).m\($0) | excluded.m\($0)""#, #""m\($0) = excluded.m\($0)""#, tests: "FreezingTests"),
+        .client(
+            .expression, "of several changes of a row the last one's values before are known", in: folding,
+            #""v\($0) = \(edit).v\($0) | excluded.v\($0)""#, #""v\($0) = excluded.v\($0)""#, tests: "CaptureTests",
+            "CapturePropertyTests"),
+        .client(
+            .text, "a deletion has no values before", in: folding, #"\(word == 0 ? -1 : 0)"#, "0",
+            within: #""WHEN \(LogKind.insert.rawValue) THEN 0 ELSE \(word == 0 ? -1 : 0) END""#,
+            tests: "KeyChangeTests", "UnseenRowsTests", "ResolvingTests"),
+        .client(
+            .text, "folding removes a change that it has not folded", in: folding, "seq <= ?1", "seq <= ?1 + 1",
+            within: #""DELETE FROM \(table.log) WHERE seq <= ?1""#, tests: "FreezingTests"),
+        .client(
+            .expression, "a statement that was ignored moves the time of a change", in: folding, #""at = \(time)""#,
+            #""at = excluded.at""#, tests: "FreezingTests"),
+        .client(
+            .text, "a row of the batch is adopted as one that was there before", in: seeding,
+            #"SELECT 1 FROM \(table.sent) AS s WHERE s.id = \(key) COLLATE BINARY"#, "SELECT 1 WHERE 0",
+            tests: "SeedingTests"),
+    ]
+}
