@@ -8,6 +8,9 @@ struct UniqueExchange {
     /// The server's table.
     let table: String
 
+    /// How many rows are exchanged in one transaction; those that wait for each other must be among them.
+    private static let mostRows = 250
+
     private var database: Database { applying.database }
 
     /// Exchanges the newest of the rows that wait, in one transaction.
@@ -17,7 +20,7 @@ struct UniqueExchange {
         try applying.file.applying { _ in
             try applying.file.fold()
             let waiting = try database.map(
-                "SELECT row FROM weir_parked WHERE name = ?1 AND NOT orphan ORDER BY time_stamp DESC LIMIT \(applying.slice)",
+                "SELECT row FROM weir_parked WHERE name = ?1 AND NOT orphan ORDER BY time_stamp DESC LIMIT \(Self.mostRows)",
                 [.text(table)]
             ) { $0.bytes(at: 0) }.map { json in
                 var reader = JSONReader(json)

@@ -111,13 +111,15 @@ import WeirClient
         let weir = device.weir
         let saved = try await weir.write { try $0.execute("UPDATE item SET title = 'B2' WHERE id = 'b'") }
         let isWaiting = Signal<Void>()
-        StatementTrace.begin(device.folder.file()) { isWaiting.send() }
+        // What waits looks for the outcome first, after it has recorded that it waits.
+        StatementTrace.begin(device.folder.file(), before: "place IS NULL AND number BETWEEN") { isWaiting.send() }
         let outcome = Task { try await weir.outcome(of: "item", .text("b")) }
+        await isWaiting.next()
         let outcomes = Task { try await saved.outcome }
+        await isWaiting.next()
+        StatementTrace.end(device.folder.file())
         var updates = weir.outcomeUpdates().makeAsyncIterator()
         let update = Task { try await updates.next() }
-        for _ in 0..<3 { await isWaiting.next() }
-        StatementTrace.end(device.folder.file())
         try await write("UPDATE item SET note = 'imported' WHERE id = 'a'", in: device)
         try await weir.sync()
         #expect(try await outcome.value.status == .applied)

@@ -38,9 +38,13 @@ import WeirClient
         #expect(try device.rows("SELECT count(*) FROM child") == ["2"], sourceLocation: sourceLocation)
     }
 
-    @Test func rowsThatHaveExchangedUniqueValuesAreWrittenTogether() async throws {
+    @Test(arguments: [1, Applying.slice])
+    func rowsThatHaveExchangedUniqueValuesAreWrittenTogether(rowsOfATransaction: Int) async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server)
+        var options = Device.options(server)
+        options.slice = rowsOfATransaction
+        try await device.weir.attach("abc", server: Device.url, options: options)
         server.write("item", "a", ["title": "2"])
         server.write("item", "b", ["title": "3"])
         server.write("item", "c", ["title": "1"])

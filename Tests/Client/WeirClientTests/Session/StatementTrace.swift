@@ -4,15 +4,16 @@ import Synchronization
 
 /// Calls a closure before each statement of the connections to a file, on the connection's thread.
 enum StatementTrace {
-    private static let closures = Mutex<[String: @Sendable (_ connection: OpaquePointer?) -> Void]>([:])
+    private static let closures = Mutex<[String: @Sendable (_ connection: OpaquePointer?, _ sql: String) -> Void]>([:])
     private static let isRegistered: Bool = {
         // SQLite calls it for each new connection, with other parameters than its type says.
         let entry: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?, UnsafeRawPointer?) -> Int32 = {
             database, _, _ in
             sqlite3_trace_v2(
                 database, UInt32(SQLITE_TRACE_STMT),
-                { _, _, statement, _ in
-                    StatementTrace.willRun(sqlite3_db_handle(statement.map { OpaquePointer($0) }))
+                { _, _, statement, text in
+                    let sql = text.map { String(cString: $0.assumingMemoryBound(to: CChar.self)) }
+                    StatementTrace.willRun(sqlite3_db_handle(statement.map { OpaquePointer($0) }), sql ?? "")
                     return 0
                 }, nil)
         }
@@ -20,15 +21,17 @@ enum StatementTrace {
     }()
 
     /// Begins with the connections to this file that are opened from now on.
-    static func begin(_ path: String, _ body: @escaping @Sendable () -> Void) {
+    ///
+    /// - Parameter part: what a statement must have for the closure to be called.
+    static func begin(_ path: String, before part: String = "", _ body: @escaping @Sendable () -> Void) {
         precondition(isRegistered)
-        closures.withLock { $0[real(path)] = { _ in body() } }
+        closures.withLock { $0[real(path)] = { _, sql in if part.isEmpty || sql.contains(part) { body() } } }
     }
 
     /// Makes the connections to this file that are opened from now on fail at once where another one has the lock.
     static func beginWithoutWaiting(_ path: String) {
         precondition(isRegistered)
-        closures.withLock { $0[real(path)] = { sqlite3_busy_timeout($0, 0) } }
+        closures.withLock { $0[real(path)] = { connection, _ in sqlite3_busy_timeout(connection, 0) } }
     }
 
     static func end(_ path: String) { closures.withLock { $0[real(path)] = nil } }
@@ -38,9 +41,9 @@ enum StatementTrace {
         URL(fileURLWithPath: path).resolvingSymlinksInPath().path
     }
 
-    private static func willRun(_ database: OpaquePointer?) {
+    private static func willRun(_ database: OpaquePointer?, _ sql: String) {
         guard let name = sqlite3_db_filename(database, "main") else { return }
-        closures.withLock { $0[String(cString: name)] }?(database)
+        closures.withLock { $0[String(cString: name)] }?(database, sql)
     }
 }
 
