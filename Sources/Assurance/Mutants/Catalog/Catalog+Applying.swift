@@ -1,4 +1,6 @@
 extension Catalog {
+    private static let database = "SQLite/Database.swift"
+    private static let file = "ClientFile.swift"
     private static let writer = "Applying/RowWriter.swift"
     private static let bases = "Applying/RowWriter+Bases.swift"
     private static let steps = "Applying/AnswerSteps.swift"
@@ -46,6 +48,12 @@ extension Catalog {
         .client(
             .statement, "a row that waits is not tried again", in: steps, "if try parked.next() { return true }",
             tests: "ParkedRowsTests"),
+        .client(
+            .statement, "what the app writes through Weir after a long answer is not captured", in: database,
+            "if writesRows { try setTriggers(firing: true) }", tests: "SliceTests"),
+        .client(
+            .expression, "triggers of the app do not fire for long answers", in: file,
+            "!isLong || hasTriggersOfTheApp", "!isLong", tests: "SliceTests"),
         .client(
             .statement, "rows that wait for each other's unique values are not exchanged", in: parkedRows,
             "if try UniqueExchange(applying: applying, writer: writer, table: name).run() { isWritten = true }",

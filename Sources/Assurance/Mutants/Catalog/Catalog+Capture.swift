@@ -12,11 +12,16 @@ extension Catalog {
             .expression, "a change of the type alone is not captured", in: triggers, "affinity == .none", "false",
             tests: "CaptureTests"),
         .client(
-            .expression, "what an insertion replaces is not looked for", in: triggers, "victims(besides: nil)",
-            #"["SELECT 1"]"#, tests: "CaptureTests"),
+            .expression, "what an insertion replaces by its key is not looked for", in: triggers, "nil", #""NEW""#,
+            within: #"replaced("replace", "BEFORE INSERT", besides: nil)"#, tests: "CaptureTests"),
         .client(
-            .expression, "what an update replaces is not looked for", in: triggers, #"victims(besides: "OLD")"#,
-            #"["SELECT 1"]"#, tests: "CaptureTests"),
+            .expression, "what an update replaces is not looked for", in: triggers,
+            #"replaced("overwrite", "BEFORE UPDATE\(columns ?? "")", besides: "OLD")"#,
+            #"trigger("overwrite", "BEFORE UPDATE", ["SELECT 1"])"#, tests: "CaptureTests"),
+        .client(
+            .expression, "a row is replaced only if all of its unique values are taken", in: triggers, #"" OR ""#,
+            #"" AND ""#, within: #"victims.map { "EXISTS (SELECT 1\($0))" }.joined(separator: " OR ")"#,
+            tests: "CaptureTests"),
         .client(
             .expression, "what an insertion replaces is looked for afterwards", in: triggers, #""BEFORE INSERT""#,
             #""AFTER INSERT""#, tests: "CaptureTests"),

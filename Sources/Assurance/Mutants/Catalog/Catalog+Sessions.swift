@@ -15,7 +15,7 @@ extension Catalog {
             .expression, "the lease of a process that is gone is waited for", in: lease, "Self.exists(held.process)",
             "true", tests: "LeaseTests"),
         .client(
-            .statement, "the lease is not given back", in: session, "release(attachment.lease, in: database)",
+            .statement, "the lease is not given back", in: session, "release(attachment.lease)",
             tests: "RunningTests", "DetachingTests"),
         .client(
             .expression, "a batch is frozen though the outcome of the last one is not known", in: session,
