@@ -7,6 +7,8 @@ import Foundation
 public protocol Transport: Sendable {
     /// Sends a request and receives the whole response, whatever its status.
     ///
+    /// It must end soon when its task is cancelled: ``Weir/suspend()`` and ``Weir/close()`` wait for it.
+    ///
     /// - Throws: any error if no complete response came. The request may have been carried out all the same.
     func send(_ request: TransportRequest) async throws -> TransportResponse
 
