@@ -44,4 +44,28 @@ import WeirClient
         #expect(try app.sync() == [#"{"table":"t","id":"k","values":{"a":9,"b":2},"base":0}"#])
         #expect(try app.opened.pendingRows() == 0)
     }
+
+    /// Such a statement is recorded before SQLite ignores it.
+    @Test(arguments: [
+        "INSERT OR IGNORE INTO t VALUES ('k', 5, 'u')", "INSERT INTO t VALUES ('k', 5, 'u') ON CONFLICT DO NOTHING",
+        "INSERT OR IGNORE INTO t VALUES ('other', 5, 'u')", "UPDATE OR IGNORE t SET id = 'k' WHERE id = 'l'",
+        "DELETE FROM t",
+    ]) func aRowThatAStatementHasNamedWithoutChangingItIsAdopted(sql: String) throws {
+        let app = try SyncedApp(
+            """
+            CREATE TABLE t (id TEXT PRIMARY KEY, v INT, u TEXT UNIQUE); INSERT INTO t VALUES ('k', 1, 'u'), ('l', 2, NULL);
+            CREATE TRIGGER kept BEFORE DELETE ON t BEGIN SELECT RAISE(IGNORE); END
+            """, server: ["t": ["v": "integer", "u": "text"]])
+        try app.open("t")
+        try app.run(sql)
+        #expect(try app.seed() == 2)
+        #expect(try app.seed() == 0)
+        #expect(
+            try app.sync() == [
+                #"{"table":"t","id":"k","values":{"v":1,"u":"u"},"base":0}"#,
+                #"{"table":"t","id":"l","values":{"v":2,"u":null},"base":0}"#,
+            ])
+        #expect(try app.seed() == 0)
+        #expect(try app.opened.pendingRows() == 0)
+    }
 }

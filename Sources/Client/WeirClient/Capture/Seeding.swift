@@ -6,12 +6,15 @@ struct Seeding {
     static let slice = 1000
 
     /// A condition for rows `t` of the table that were neither captured nor received.
+    ///
+    /// An edit that has changed nothing, as of a statement that ignored the row, sends nothing of it.
     static func isUnknown(in table: CapturedTable) -> String {
         let key = "t.\(table.quotedKey)"
+        let isTouched = (0..<table.words).map { "e.m\($0) <> 0" }.joined(separator: " OR ")
         return """
             \(key) IS NOT NULL
             AND NOT EXISTS (SELECT 1 FROM \(table.state) AS r WHERE r.id = \(key) COLLATE BINARY)
-            AND NOT EXISTS (SELECT 1 FROM \(table.edit) AS e WHERE e.id = \(key) COLLATE BINARY)
+            AND NOT EXISTS (SELECT 1 FROM \(table.edit) AS e WHERE e.id = \(key) COLLATE BINARY AND (\(isTouched)))
             AND NOT EXISTS (SELECT 1 FROM \(table.sent) AS s WHERE s.id = \(key) COLLATE BINARY)
             """
     }
@@ -40,6 +43,7 @@ struct Seeding {
             SELECT \(key), julianday('now'), -1, 0 FROM \(name) AS t
             WHERE \(range) AND \(key) <= ?\(bound.count + 1)
             AND \(Self.isUnknown(in: table))
+            ON CONFLICT (id) DO UPDATE SET at = excluded.at, m0 = excluded.m0, v0 = excluded.v0
             """, bound + [end])
         last = end
         return adopted
