@@ -29,7 +29,9 @@ import WeirClient
         ("date", "'2026-01-02'", #""2026-01-02""#), ("date", "'2026-01-02 00:00:00.000'", #""2026-01-02""#),
         ("bytes", "x'00ff10'", #""AP8Q""#), ("bytes", "'abc'", #""YWJj""#), ("bytes", "x''", #""""#),
         ("json", #"'{"a": [1, null]}'"#, #"{"a": [1, null]}"#), ("json", "'\"text\"'", #""text""#),
-        ("json", "x'5b315d'", "[1]"), ("json", "3", "3"),
+        ("json", "x'5b315d'", "[1]"), ("json", "3", "3"), ("json", "' [] '", " [] "),
+        // As deep as the server takes it.
+        ("json", "'\(ValueTests.nested(64))'", ValueTests.nested(64)),
     ]) func isWritten(type: String, literal: String, json: String) throws {
         let app = try app(type)
         try app.run("INSERT INTO t VALUES ('k', \(literal))")
@@ -47,7 +49,14 @@ import WeirClient
         ("timestamp", "253402300800", "v holds an integer, in a column of type timestamp"),
         ("timestamp", "x'00'", "v holds a blob of 1 bytes, in a column of type timestamp"),
         ("date", "'2026-01-02 03:00'", "v holds a date with a time of day, in a column of type date"),
-        ("json", "'{'", "v holds a text that is not JSON, in a column of type json"),
+        ("json", "'{'", ValueTests.noJSON),
+        ("json", "''", ValueTests.noJSON), ("json", "CAST(x'22ff22' AS TEXT)", ValueTests.noJSON),
+        // What some parsers accept, and the server does not.
+        ("json", "'[1,]'", ValueTests.noJSON),
+        ("json", #"'{"a":1,}'"#, ValueTests.noJSON), ("json", "x'efbbbf5b5d'", ValueTests.noJSON),
+        ("json", "x'5b005d00'", ValueTests.noJSON),
+        ("json", "'\(ValueTests.nested(65))'", ValueTests.noJSON),
+        ("json", "'\(ValueTests.nested(200))'", ValueTests.noJSON),
     ]) func whatTheTypeDoesNotHaveStaysPending(type: String, literal: String, reason: String) throws {
         let app = try app(type)
         try app.run("INSERT INTO t VALUES ('bad', \(literal)), ('good', NULL)")
@@ -74,6 +83,12 @@ import WeirClient
         try app.run("DELETE FROM t")
         #expect(try app.freeze().held.isEmpty)
         #expect(try app.opened.pendingRows() == 0)
+    }
+
+    private static let noJSON = "v holds a text that is not JSON of at most 64 levels, in a column of type json"
+
+    private static func nested(_ depth: Int) -> String {
+        String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
     }
 
     private func app(_ type: String) throws -> SyncedApp {

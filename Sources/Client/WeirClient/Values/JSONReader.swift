@@ -25,14 +25,17 @@ package struct JSONReader {
     package private(set) var position: Int
     private var depth = 0
 
+    private let maximumDepth: Int
+
     /// As deep as the server's values are, and its answer around them.
-    private static let maximumDepth = 128
+    private static let depthOfAnswers = 128
 
     package init(_ bytes: [UInt8]) { self.init(bytes[...]) }
 
     /// Reads a part of another text, whose positions it has.
-    init(_ bytes: ArraySlice<UInt8>) {
+    init(_ bytes: ArraySlice<UInt8>, maximumDepth: Int = Self.depthOfAnswers) {
         self.bytes = bytes
+        self.maximumDepth = maximumDepth
         position = bytes.startIndex
     }
 
@@ -80,7 +83,7 @@ package struct JSONReader {
     private mutating func enter(_ bracket: UInt8, _ expected: String) throws {
         guard take(bracket) else { throw malformed(expected) }
         depth += 1
-        guard depth <= Self.maximumDepth else { throw malformed("at most \(Self.maximumDepth) levels") }
+        guard depth <= maximumDepth else { throw malformed("at most \(maximumDepth) levels") }
     }
 
     // MARK: Values

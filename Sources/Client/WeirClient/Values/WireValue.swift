@@ -1,4 +1,3 @@
-import Foundation
 import JSONText
 
 /// Writes the app's values as the contract's JSON, by the type of the server's column.
@@ -78,11 +77,18 @@ package enum WireValue {
         return bytes
     }
 
+    /// How deep the server takes arrays and objects in a value.
+    private static let maximumDepth = 64
+
+    /// What the server would not read as JSON, it would refuse with the whole batch.
     private static func document(_ bytes: [UInt8]) throws -> [UInt8] {
+        var reader = JSONReader(bytes[...], maximumDepth: maximumDepth)
         do {
-            _ = try JSONSerialization.jsonObject(with: Data(try utf8(bytes)), options: .fragmentsAllowed)
-        } catch {
-            throw Unsendable(reason: "a text that is not JSON, in a column of type json")
+            try reader.skip()
+            try reader.finish()
+        } catch is JSONReader.Malformed {
+            throw Unsendable(
+                reason: "a text that is not JSON of at most \(maximumDepth) levels, in a column of type json")
         }
         return bytes
     }

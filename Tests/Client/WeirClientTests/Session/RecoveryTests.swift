@@ -278,4 +278,23 @@ import WeirClient
         try await device.weir.sync()
         #expect(server.live.allSatisfy { $0.hasSuffix(" 2") })
     }
+
+    /// Neither a batch that the server refuses as a whole nor an outcome that cannot be recorded follows.
+    @Test(arguments: ["'[1,]'", "replace(hex(zeroblob(100)), '0', '[') || replace(hex(zeroblob(100)), '0', ']')"])
+    func jsonThatTheServerDoesNotTakeBlocksNothing(value: String) async throws {
+        let server = ContractServer(["item": ["title": "json", "note": "text"]])
+        let device = try await Device()
+        try await device.attach(server)
+        try device.run("INSERT INTO item VALUES ('bad', \(value), NULL), ('good', '[1]', NULL)")
+        server.write("item", "theirs", ["note": "theirs"])
+        try await device.weir.sync()
+        #expect(server.live.map { $0.prefix(9) } == ["item good", "item thei"])
+        #expect(try device.rows("SELECT note FROM item WHERE id = 'theirs'") == ["theirs"])
+        #expect(device.weir.currentStatus.needsAttention == [.unsendableRows(1)])
+        try device.run("UPDATE item SET title = '[]' WHERE id = 'bad'")
+        try await device.weir.sync()
+        #expect(server.live.count == 3)
+        #expect(try await device.weir.pendingRows() == 0)
+        #expect(device.weir.currentStatus.needsAttention == [])
+    }
 }
