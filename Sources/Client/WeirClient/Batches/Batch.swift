@@ -62,9 +62,30 @@ package struct BatchLimits: Sendable {
     package let changes: Int
     /// The bytes of the body: the server's `maxBatchBytes`, less what else the request has.
     package let bytes: Int
+    /// The bytes of a body that may be divided: of more than one change, or of more than one group of them.
+    let divisibleBytes: Int
 
-    package init(changes: Int, bytes: Int) {
+    package init(changes: Int, bytes: Int) { self.init(changes: changes, bytes: bytes, sizes: BatchSizes()) }
+
+    init(changes: Int, bytes: Int, sizes: BatchSizes) {
         self.changes = changes
-        self.bytes = bytes
+        self.bytes = min(bytes, sizes.greatest)
+        divisibleBytes = min(self.bytes, sizes.greatestDivisible)
+    }
+}
+
+/// What is known of the sizes that arrive, where something before the server takes less than the server's schema says, such as a proxy.
+///
+/// It is kept as long as the process has the file attached: a proxy says nothing of its limit, nor when it is another one.
+struct BatchSizes {
+    private(set) var greatest = Int.max
+    private(set) var greatestDivisible = Int.max
+
+    /// A batch was too large: the next ones have half of its size at most.
+    ///
+    /// One that cannot be divided is not sent again.
+    mutating func exclude(_ batch: Batch) {
+        let isDivisible = batch.changes > 1 && batch.body.count <= greatestDivisible
+        if isDivisible { greatestDivisible = batch.body.count / 2 } else { greatest = batch.body.count - 1 }
     }
 }

@@ -25,7 +25,8 @@ extension Freezing {
                 continue
             }
             bytes += more - body.bytes(of: [])
-            if rows.count + encoded.count > limits.changes || bytes > limits.bytes { break }
+            let isFull = rows.count + encoded.count > limits.changes || bytes > limits.divisibleBytes
+            if isFull, !rows.isEmpty { break }
             rows += encoded
             try KeyChanges.send(group, in: database)
         }

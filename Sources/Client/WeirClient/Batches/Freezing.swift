@@ -92,7 +92,7 @@ package struct Freezing {
                 case .change(let row):
                     if body.bytes(of: [row.json]) > limits.bytes {
                         hold(key, of: table, "its change has \(row.json.count) bytes, more than a batch may have")
-                    } else if body.bytes(adding: row.json) > limits.bytes {
+                    } else if body.changes > 0, body.bytes(adding: row.json) > limits.divisibleBytes {
                         isFull = true
                     } else {
                         taken.append((row, body.changes))

@@ -19,6 +19,7 @@ struct Attachment {
     let server: Server
     let options: SyncOptions
     let lease: Lease
+    var sizes = BatchSizes()
 
     /// Takes the lease, or renews it, without which no process detaches the file.
     ///

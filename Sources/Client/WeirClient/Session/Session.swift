@@ -53,7 +53,7 @@ extension Weir {
     }
 
     private func exchangeAll(_ attachment: Attachment) async throws -> Bool {
-        var exchange = Exchange()
+        var exchange = Exchange(sizes: attachment.sizes)
         do {
             return try await exchangeAll(attachment, &exchange)
         } catch {
@@ -86,8 +86,8 @@ extension Weir {
         var progress = FirstSyncProgress()
         /// Whether the last answer left nothing to pull.
         var isDrained = false
-        /// Batches that the server found too large.
-        var tooLarge = 0
+        /// By the batches that were found too large.
+        var sizes: BatchSizes
         /// Why batches cannot be sent in this session, in which everything is pulled all the same.
         var rejection: SyncError?
         /// Requests in a row after which neither side had anything new.
@@ -119,7 +119,7 @@ extension Weir {
         if exchange.rejection == nil, caller.isVerified, try mayFreeze || file.hasBatch {
             // The vector may be longer when the batch is sent again.
             let bytes = schema.limits.maxBatchBytes - request.overhead - schema.limits.maxBatchBytes / 8
-            let limits = BatchLimits(changes: schema.limits.maxChanges, bytes: bytes)
+            let limits = BatchLimits(changes: schema.limits.maxChanges, bytes: bytes, sizes: exchange.sizes)
             let frozen = try file.freeze(
                 BatchSession(
                     knowledgeID: request.knowledgeID, account: attachment.account, schema: schema.schema,
@@ -139,9 +139,11 @@ extension Weir {
         var answer: SyncAnswer
         do {
             answer = try await respond(to: request, path, &exchange, server, caller)
-        } catch let error as SyncError where error.status == 413 && request.batch != nil && exchange.tooLarge < 3 {
-            // The limits were lowered. A repeated batch may have been applied before.
-            exchange.tooLarge += 1
+        } catch let error as SyncError where error.status == 413 {
+            guard let batch = request.batch else { throw error }
+            // The limits were lowered, or are those of a proxy. A repeated batch may have been applied before.
+            exchange.sizes.exclude(batch)
+            self.attachment?.sizes = exchange.sizes
             try require(file)
             try record.setMustDrain(true)
             try file.thaw()

@@ -98,4 +98,28 @@ import WeirClient
         try await fresh.weir.sync()
         #expect(try fresh.rows() == device.rows())
     }
+
+    /// One group after the other, and the rows of one that is too large by themselves.
+    @Test(arguments: [30_000, 15_000]) func changedKeysThatAProxyFindsTooLargeAreSentInParts(most: Int) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(
+            server, Device.schema,
+            "('a', hex(zeroblob(5000)), NULL), ('b', hex(zeroblob(5000)), NULL), ('c', 'C', NULL)")
+        let proxy = ScriptedTransport { request, _ in
+            if request.body.count <= most { return try await server.send(request) }
+            return TransportResponse(status: 413, headers: [:], body: [])
+        }
+        try await device.attach(proxy)
+        try device.run(
+            """
+            UPDATE item SET id = 'a2', note = title WHERE id = 'a'; UPDATE item SET id = 'b2' WHERE id = 'b';
+            UPDATE item SET id = 'c2' WHERE id = 'c'
+            """)
+        try await device.weir.sync()
+        let isHeld = most < 20_000
+        #expect(
+            server.live.map { $0.prefix(7) } == (isHeld ? ["item b2", "item c2"] : ["item a2", "item b2", "item c2"]))
+        #expect(try await device.weir.pendingRows() == (isHeld ? 1 : 0))
+        #expect(device.weir.currentStatus.needsAttention == (isHeld ? [.unsendableRows(1)] : []))
+    }
 }

@@ -279,6 +279,45 @@ import WeirClient
         #expect(server.live.allSatisfy { $0.hasSuffix(" 2") })
     }
 
+    /// A proxy has a limit of its own, of which the server's schema says nothing.
+    @Test func whatAProxyFindsTooLargeIsSentInPartsAndARowThatIsTooLargeAloneIsReported() async throws {
+        let server = ContractServer(Device.tables)
+        let proxy = ScriptedTransport { request, _ in
+            if request.body.count <= 30_000 { return try await server.send(request) }
+            return TransportResponse(status: 413, headers: ["content-type": "text/html"], body: Array("<html>".utf8))
+        }
+        func refused() -> Int { proxy.requests.filter { $0.body.count > 30_000 }.count }
+        let device = try await Device()
+        try await device.attach(proxy)
+        try await device.weir.sync()
+        let insertion = "INSERT INTO item SELECT value, hex(zeroblob(5000)), NULL FROM json_each(?1)"
+        try device.database.run(insertion, [.text("[\((10..<50).map { "\"\($0)\"" }.joined(separator: ","))]")])
+        try device.run("INSERT INTO item VALUES ('20 large', hex(zeroblob(20000)), NULL)")
+        try await device.weir.sync()
+        #expect(server.live.count == 40)
+        #expect(try await device.weir.pendingRows() == 1)
+        #expect(device.weir.currentStatus.needsAttention == [.unsendableRows(1)])
+        // Half of 400 KB, again, and so on; then the row alone.
+        let first = refused()
+        #expect(first <= 6)
+        // It is not tried with each of the app's changes.
+        try device.run("INSERT INTO item VALUES ('new', 'N', NULL)")
+        try await device.weir.sync()
+        #expect(server.live.count == 41)
+        #expect(refused() == first)
+        // A new start tries it again.
+        try await device.restart()
+        try await device.attach(proxy)
+        try await device.weir.sync()
+        #expect(refused() == first + 1)
+        #expect(device.weir.currentStatus.needsAttention == [.unsendableRows(1)])
+        try device.run("UPDATE item SET title = 'short' WHERE id = '20 large'")
+        try await device.weir.sync()
+        #expect(server.live.count == 42)
+        #expect(try await device.weir.pendingRows() == 0)
+        #expect(device.weir.currentStatus.needsAttention == [])
+    }
+
     /// Neither a batch that the server refuses as a whole nor an outcome that cannot be recorded follows.
     @Test(arguments: ["'[1,]'", "replace(hex(zeroblob(100)), '0', '[') || replace(hex(zeroblob(100)), '0', ']')"])
     func jsonThatTheServerDoesNotTakeBlocksNothing(value: String) async throws {
