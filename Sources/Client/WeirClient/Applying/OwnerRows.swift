@@ -117,6 +117,8 @@ struct OwnerRows {
         if let pending = try PendingRow(key, of: table, as: known, query: PendingRow.query(table), in: database),
             let change = pending.change
         {
+            // It is not the owner's, but has the key of a row that was.
+            if try RowOwners(database: database).isReused(pending, of: table, among: file.tables) { return }
             let server = known ?? pending.unknownTable(table)
             let writer = applying.writers[server.name]
             let whole = change.isDeletion ? nil : try writer?.row(key).map { writer?.json(of: $0) ?? [] }

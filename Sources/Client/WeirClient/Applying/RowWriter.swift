@@ -147,7 +147,11 @@ final class RowWriter {
         let owner = row.syncID == account ? nil : row.syncID
         // Also where its version was forgotten: whose row it is is not decided by who comes first.
         if known.place != nil, known.owner != owner {
-            throw Unwritable(reason: "another owner has a row of this id")
+            // The key of one that is deleted may have been given again.
+            guard known.isDeleted, !known.isEdited, !row.isDeleted else {
+                throw Unwritable(reason: "another owner has a row of this id")
+            }
+            known = Known()
         }
         // A result tells the version and not what else the row had: the row itself may follow at the same timeStamp.
         if let timeStamp = known.timeStamp, timeStamp > row.timeStamp { return }

@@ -120,6 +120,7 @@ package struct Freezing {
             """, [row.key, .integer(Int64(position)), .integer(row.isDeletion ? 1 : 0)])
         if hasTracked { try TrackedOutcomes(database: database).send(table.number, row.key) }
         try end(row.key, of: table, holding: row.unknown)
+        if row.isReused { try database.run("DELETE FROM \(table.state) WHERE id = ?1", [row.key]) }
         if let owner = row.newOwner { try owners.record(owner, of: row.key, table) }
         if row.isDeletion { try HeldColumns(database: database, table: table).remove(row.key) }
     }
@@ -140,6 +141,8 @@ package struct Freezing {
         let unknown: [CapturedTable.Column]
         /// The owner that a creation has by its parents.
         let newOwner: String?
+        /// Whether its key was that of another owner's row, which is deleted.
+        let isReused: Bool
     }
 
     /// What is to be sent of an edit.
@@ -156,7 +159,9 @@ package struct Freezing {
         guard let query = queries[table.number],
             var row = try PendingRow(key, of: table, as: server, query: query, in: database)
         else { return .nothing(unknown: []) }
-        guard let change = row.change else { return .nothing(unknown: row.unknown) }
+        guard var change = row.change else { return .nothing(unknown: row.unknown) }
+        let isReused = try owners.isReused(row, of: table, among: tables)
+        if isReused { (change, row.owner) = (.create(base: 0), try owners.said(key, table)) }
         var newOwner: String?
         if case .create(base: 0) = change, row.owner == nil {
             newOwner = try owners.inherited(key, of: table, among: tables)
@@ -167,7 +172,7 @@ package struct Freezing {
             return .change(
                 EncodedRow(
                     table: table, key: key, json: json, isDeletion: change.isDeletion, unknown: row.unknown,
-                    newOwner: newOwner))
+                    newOwner: newOwner, isReused: isReused))
         } catch let error as WireValue.Unsendable {
             hold(key, of: table, error.reason)
             return .held

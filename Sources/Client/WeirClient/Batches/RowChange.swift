@@ -32,6 +32,8 @@ struct PendingRow {
     var owner: String?
     /// Columns that were changed and that the server does not have.
     let unknown: [CapturedTable.Column]
+    /// Whether it was inserted under the key of a row that is deleted at the server.
+    let isOverTombstone: Bool
 
     /// Reads the edit of the row with this key.
     ///
@@ -68,6 +70,7 @@ struct PendingRow {
         values = row.exists ? row.values : []
         updatedAt = row.updatedAt
         owner = row.owner
+        isOverTombstone = row.exists && row.isTombstone && row.isInserted
         let differs = (0..<count).map { row.values[$0] != row.before[$0] }
         unknown =
             row.exists && row.isTouched

@@ -19,8 +19,10 @@ struct RowOwners {
     func inherited(_ key: SQLValue, of table: CapturedTable, among tables: [CapturedTable]) throws -> String? {
         if !hasKeyChanges && (writable.isEmpty || table.definition.foreignKeys.isEmpty) { return nil }
         // The account's own, since it is known or was said to be.
-        let isDecided =
-            "SELECT 1 FROM \(table.state) WHERE id = ?1 UNION ALL SELECT 1 FROM weir_owner WHERE tbl = ?2 AND id = ?1"
+        let isDecided = """
+            SELECT 1 FROM \(table.state) WHERE id = ?1 AND NOT deleted
+            UNION ALL SELECT 1 FROM weir_owner WHERE tbl = ?2 AND id = ?1
+            """
         if try database.value(isDecided, [key, .integer(Int64(table.number))]) != nil { return nil }
         if hasKeyChanges, let owner = try formerOwner(key, of: table) { return owner }
         for (foreign, parent) in Self.parents(of: table, among: tables) {
@@ -35,6 +37,21 @@ struct RowOwners {
             if let owner = owner?.string, writable.contains(owner) { return owner }
         }
         return nil
+    }
+
+    /// Whether a row that the app has inserted under the key of a deleted one is another row, since SQLite gives integers again.
+    ///
+    /// That is so if it is not that one's owner's, by its parents or by what the app has said.
+    func isReused(_ row: PendingRow, of table: CapturedTable, among tables: [CapturedTable]) throws -> Bool {
+        guard row.isOverTombstone, table.definition.keyKind == .integer else { return false }
+        let deleted = try database.value("SELECT owner FROM \(table.state) WHERE id = ?1", [row.key])?.string
+        return try (said(row.key, table) ?? inherited(row.key, of: table, among: tables)) != deleted
+    }
+
+    /// The owner that the app has said a row has; `nil` for the account, and if it has said nothing.
+    func said(_ key: SQLValue, _ table: CapturedTable) throws -> String? {
+        try database.value(
+            "SELECT sync_id FROM weir_owner WHERE tbl = ?1 AND id = ?2", [.integer(Int64(table.number)), key])?.string
     }
 
     /// The owner of the row under the keys that it had before: a changed key does not make it the account's.
@@ -55,7 +72,12 @@ struct RowOwners {
     ///
     /// - Returns: whether it is so; a row that was sent keeps its owner.
     static func set(_ owner: String?, of key: SQLValue, _ table: CapturedTable, in database: Database) throws -> Bool {
-        let known = "SELECT 1 FROM \(table.state) WHERE id = ?1 UNION ALL SELECT 1 FROM \(table.sent) WHERE id = ?1"
+        // SQLite gives the integers of deleted rows again.
+        let isTombstone = table.definition.keyKind == .integer ? "deleted" : "0"
+        let known = """
+            SELECT 1 FROM \(table.state) WHERE id = ?1 AND NOT \(isTombstone)
+            UNION ALL SELECT 1 FROM \(table.sent) WHERE id = ?1
+            """
         if try database.value(known, [key]) != nil { return false }
         let account = try SessionRecord(database: database).account?.syncID
         try RowOwners(database: database).record(owner == account ? nil : owner, of: key, table)
@@ -141,7 +163,7 @@ extension Weir {
     ///   - owner: the owner's syncId; `nil` for the account itself.
     ///   - table: one of the tables that were opened.
     ///   - key: the row's primary key.
-    /// - Returns: whether it is so; a row that was sent keeps its owner.
+    /// - Returns: whether it is so; a row that was sent keeps its owner. A new row under the integer key of a deleted one is another row.
     /// - Throws: `WeirError`.
     @discardableResult
     public func setOwner(_ owner: String?, of table: String, _ key: SQLValue) throws -> Bool {
