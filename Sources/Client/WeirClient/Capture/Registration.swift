@@ -35,7 +35,10 @@ struct Registration {
         let isIncomplete =
             try database.run("UPDATE weir_table SET incomplete = 0 WHERE number = \(number) AND incomplete") > 0
         if known != nil, !added.isEmpty || isIncomplete { try Vector(database: database).forget() }
-        if known != nil, !added.isEmpty { try Migration(database: database).captureBackfill(of: added, in: table) }
+        if known != nil, !added.isEmpty {
+            try PendingReplacements(table: table, added: added).confine(in: database)
+            try Migration(database: database).captureBackfill(of: added, in: table)
+        }
         let mended = try updateTriggers(of: table)
         let cause: CaptureGap.Cause? =
             switch wasListed {

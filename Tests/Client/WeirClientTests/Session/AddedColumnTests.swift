@@ -131,4 +131,34 @@ import WeirClient
         #expect(try await other.pendingRows() == 0)
         await other.close()
     }
+
+    /// Whether the server's values come before the edits are sent, or after.
+    @Test(arguments: ["NULL", "'default'"], [false, true])
+    func aReplacedRowThatIsPendingLeavesTheColumnAsTheServerHasIt(value: String, isPulled: Bool) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        try device.run(
+            """
+            INSERT OR REPLACE INTO item VALUES ('r1', 'mine'); DELETE FROM item WHERE id = 'r2';
+            INSERT INTO item VALUES ('r2', 'mine'), ('new', 'mine'); INSERT OR REPLACE INTO item VALUES ('r3', 'T3')
+            """)
+        await device.weir.close()
+        try device.run("\(Self.migration) DEFAULT \(value)")
+        try await device.restart()
+        if isPulled { try await device.pull(server) } else { try await device.attach(server) }
+        try await device.weir.sync()
+        let new = value == "NULL" ? "-" : "default"
+        let rows = (0..<10).map { "r\($0) \($0 == 1 || $0 == 2 ? "mine" : "T\($0)") N\($0)" }
+        #expect(try device.rows() == ["new mine \(new)"] + rows)
+        let fresh = try await Device()
+        try await fresh.attach(server)
+        try await fresh.weir.sync()
+        #expect(try fresh.rows() == device.rows())
+        #expect(try await device.weir.keptEdits().isEmpty)
+        #expect(try await device.weir.pendingRows() == 0)
+        // What is replaced from now on has the column.
+        try device.run("INSERT OR REPLACE INTO item VALUES ('r1', 'mine', NULL)")
+        try await device.weir.sync()
+        #expect(server.live[2] == #"item r1 {"note":null,"title":"mine"} 3"#)
+    }
 }
