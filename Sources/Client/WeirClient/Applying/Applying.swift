@@ -114,6 +114,8 @@ package struct Applying {
         let hasTracked: Bool
         /// Whether a change waits for a decision.
         let hasOpen: Bool
+        /// Whether a row waits among those that cannot be written.
+        let hasParked: Bool
         let device: String?
 
         init(_ database: Database) throws {
@@ -121,6 +123,7 @@ package struct Applying {
             kept = KeptEdits(database: database)
             hasTracked = try tracked.areOpen
             hasOpen = try kept.areOpen
+            hasParked = try database.value("SELECT 1 FROM weir_parked LIMIT 1") != nil
             device = try SessionRecord(database: database).device
         }
 
@@ -270,6 +273,9 @@ package struct Applying {
         _ row: (writer: RowWriter, sent: SentRow)? = nil
     ) throws {
         if completion.hasOpen, result.status == .applied { try completion.kept.endSentAgain(table, key, by: change) }
+        if completion.hasParked, result.status == .applied, let device = completion.device {
+            try ParkedRows.advance(change, to: result.timeStamp, by: device, of: account, in: database)
+        }
         var number: Int64?
         if result.status == .deleted {
             // Nobody has to decide, but the values are gone from the app's table.

@@ -1,3 +1,5 @@
+import JSONText
+
 /// The rows that came and could not be written, such as for a unique value that another row has, or for a parent that is missing.
 ///
 /// With each answer they are tried again, in transactions of some milliseconds. Rows of tables that the app does not have are not looked
@@ -82,6 +84,31 @@ struct ParkedRows {
             [.text(row.table), .text(row.id), .text(row.syncID)])
     }
 
+    /// Makes an earlier version that waits the one that a change of this device was stored as, as part of the open transaction.
+    ///
+    /// The device has received the version that waits, so the server sends only what is not a change of that one: its other columns are
+    /// nowhere else.
+    static func advance(
+        _ change: ArraySlice<UInt8>, to timeStamp: Int64, by device: String, of account: String, in database: Database
+    ) throws {
+        let content = try ChangeContent(change)
+        // A deletion makes it one that is not needed any more.
+        if content.isDeletion { return }
+        let names: [SQLValue] = [.text(content.table), .text(content.id), .text(content.owner ?? account)]
+        let isThis = "name = ?1 AND id = ?2 AND sync_id = ?3"
+        let json = try database.map(
+            "SELECT row FROM weir_parked WHERE \(isThis) AND time_stamp < ?4", names + [.integer(timeStamp)]
+        ) { $0.bytes(at: 0) }.first
+        guard let json else { return }
+        var reader = JSONReader(json)
+        let row = try ServerRow(&reader)
+        if row.isDeleted { return }
+        let new = try row.json(with: content, at: timeStamp, by: device, of: account)
+        try database.run(
+            "UPDATE weir_parked SET time_stamp = ?4, row = ?5 WHERE \(isThis)",
+            names + [.integer(timeStamp), .blob(new)])
+    }
+
     /// Tries the next ones, in one transaction.
     ///
     /// - Returns: whether others follow.
@@ -127,5 +154,44 @@ struct ParkedRows {
         // At the end it begins again with the next round.
         isAtEnd = parked.count < applying.slice
         file.lastTried[table] = isAtEnd ? nil : parked.last?.position
+    }
+}
+
+extension ServerRow {
+    /// The row with the values of a change of it, as it is at the server after it.
+    fileprivate func json(
+        with change: ChangeContent, at timeStamp: Int64, by device: String, of account: String
+    ) throws -> [UInt8] {
+        var json = JSONWriter()
+        try json.object { json in
+            json.member("table", table)
+            json.member("id", id)
+            json.member("syncId", syncID)
+            json.member("timeStamp", timeStamp)
+            json.member("deleted", false)
+            json.name("writer")
+            json.object { json in
+                json.member("syncId", account)
+                json.member("knowledgeId", device)
+            }
+            json.name("values")
+            try json.object { json in
+                try json.members(of: values, except: change.columns)
+                try json.members(of: change.values[...])
+            }
+        }
+        return json.take()
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func members(of object: ArraySlice<UInt8>, except left: Set<String> = []) throws {
+        var reader = JSONReader(object)
+        try reader.object { reader, name in
+            let value = try reader.text()
+            if left.contains(name) { return }
+            self.name(name)
+            raw(Array(value))
+        }
     }
 }

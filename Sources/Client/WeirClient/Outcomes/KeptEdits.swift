@@ -109,6 +109,8 @@ public struct ConflictLogLimit: Equatable, Sendable {
 
 /// What a change that was sent has.
 struct ChangeContent {
+    private(set) var table = ""
+    private(set) var id = ""
     private(set) var isDeletion = false
     /// The server's names.
     private(set) var columns: Set<String> = []
@@ -122,6 +124,8 @@ struct ChangeContent {
         var reader = JSONReader(change)
         try reader.object { reader, name in
             switch name {
+            case "table": table = try reader.string()
+            case "id": id = try reader.string()
             case "deleted": isDeletion = try reader.boolean()
             case "syncId": owner = try reader.string()
             case "base": isCreation = try reader.integer() == 0

@@ -10,7 +10,7 @@ public struct ParkedRow: Equatable, Sendable {
     public let version: Int64
     /// Why it cannot be written: a table that the app does not have, a unique value that another row has.
     public let reason: String
-    /// The row as it came: JSON with `values`.
+    /// The row as it came, with what this device has changed since: JSON with `values`.
     public let row: String
 }
 

@@ -70,6 +70,9 @@ final class ContractServer: Transport {
         fileprivate var outcomes: [String: [Int64: Outcome]] = [:]
         /// The texts that devices have written.
         fileprivate(set) var storedTexts: Set<String> = []
+        /// Of the rows that the batch of this request has written, by their timeStamps: from which timeStamp on the device, if its vector
+        /// covers it, has the rest of the row.
+        fileprivate var heldFrom: [Int64: Int64] = [:]
         /// Batches that were applied.
         var applied = 0
         /// After so many requests nothing is answered.
@@ -155,6 +158,7 @@ extension ContractServer.State {
     fileprivate mutating func respond(_ request: TransportRequest) throws -> TransportResponse {
         if requestsLeft == 0 { throw ScriptedTransport.Lost() }
         requestsLeft -= 1
+        heldFrom = [:]
         switch (request.method, request.url.path) {
         case ("GET", "/v1/schema"): return .json(Self.text(schema))
         case ("POST", "/v1/pull"), ("POST", "/v1/sync"):
@@ -278,6 +282,12 @@ extension ContractServer.State {
         // A tombstone is revived by a change that names it, and by no other.
         let staysDeleted = row?.isDeleted == true && !isDeletion && base != row?.timeStamp
         let time = write(table, id, isDeletion ? nil : values, device: device, owner: owner)
+        // What is not as the device has sent it comes with the pull.
+        let isRevived = row?.isDeleted == true && !isDeletion && !staysDeleted
+        let isFull = Set(values.keys) == Set(columns.keys)
+        if !(isRevived && !isFull), (row?.updatedAt ?? "") <= updatedAt || policy != "lastWriteWins" {
+            heldFrom[time] = isFull ? 0 : row?.timeStamp ?? 0
+        }
         storedTexts.formUnion(values.values.compactMap { $0 as? String })
         if staysDeleted { rows["\(table) \(id)"]?.isDeleted = true }
         rows["\(table) \(id)"]?.updatedAt = max(row?.updatedAt ?? "", updatedAt)
@@ -344,8 +354,8 @@ extension ContractServer.State {
             return answer
         }
         let limit = min(pageRows, (body["limit"] as? NSNumber)?.intValue ?? 1000)
-        let (page, hasMore) = page(after: vector, limit)
-        for row in page {
+        let (page, passed, hasMore) = page(after: vector, limit)
+        for row in passed {
             let pair = [row.owner ?? syncID, row.creator]
             vector[pair] = max(row.timeStamp, vector[pair] ?? 0)
         }
@@ -364,8 +374,12 @@ extension ContractServer.State {
     }
 
     /// The next rows, one owner after the other, in the order of their timeStamps.
-    private func page(after vector: [[String]: Int64], _ limit: Int) -> (rows: [ContractServer.Row], hasMore: Bool) {
-        var page: [ContractServer.Row] = []
+    ///
+    /// Those that the device has written with the same request, whole or on a version that its vector covers, are passed and left out.
+    private func page(
+        after vector: [[String]: Int64], _ limit: Int
+    ) -> (rows: [ContractServer.Row], passed: [ContractServer.Row], hasMore: Bool) {
+        var (page, passed): ([ContractServer.Row], [ContractServer.Row]) = ([], [])
         let granted = streams.keys.filter { $0.owner.map(links.contains) ?? true }
         for owner in Set(granted.map(\.owner)).sorted(by: { $0 ?? "" < $1 ?? "" }) {
             var rest = granted.filter { $0.owner == owner }.map { stream -> ArraySlice<ContractServer.Version> in
@@ -379,11 +393,14 @@ extension ContractServer.State {
             {
                 let version = rest[next].removeFirst()
                 guard let row = rows[version.key], row.timeStamp == version.timeStamp else { continue }
-                if page.count == limit { return (page, true) }
+                if page.count == limit { return (page, passed, true) }
+                passed.append(row)
+                let known = vector[[owner ?? syncID, row.creator]] ?? vector[[owner ?? syncID, "*"]] ?? 0
+                if let from = heldFrom[row.timeStamp], known >= from { continue }
                 page.append(row)
             }
         }
-        return (page, false)
+        return (page, passed, false)
     }
 
     private static func first(in versions: [ContractServer.Version], after timeStamp: Int64) -> Int {

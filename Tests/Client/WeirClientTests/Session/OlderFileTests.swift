@@ -117,7 +117,9 @@ import WeirClient
         let fresh = try await Device(Self.sql, tables: Self.names)
         try await fresh.attach(server)
         try await fresh.weir.sync()
-        let texts = "SELECT hex(id) || ' ' || title || ' ' || ifnull(at, '-') FROM item ORDER BY id"
+        // The device keeps its spelling of the time.
+        let texts =
+            "SELECT hex(id) || ' ' || title || ' ' || ifnull(rtrim(replace(at, ' ', 'T'), 'Z'), '-') FROM item ORDER BY id"
         #expect(try fresh.rows(texts) == device.rows(texts))
         #expect(try fresh.rows(marks) == device.rows(marks))
         #expect(server.live.contains { $0.hasPrefix("item \(Self.id(2))") && $0.contains("2026-01-02T03:04:05.678") })

@@ -103,6 +103,30 @@ import WeirClient
         #expect(!server.live.contains { $0.hasPrefix("item c") })
     }
 
+    /// The server does not send what a device has written on a version that it has received.
+    @Test func theOtherColumnsOfAVersionThatWaitsFollowAlsoOnceAnEditIsStoredUponIt() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        try device.run("INSERT INTO item (id, title) VALUES ('own', 'taken')")
+        server.write("item", "c", ["title": "taken"])
+        try await device.weir.sync()
+        for note in ["first", "second"] {
+            try device.run("UPDATE item SET note = '\(note)' WHERE id = 'c'")
+            try await device.weir.sync()
+            #expect(server.live.contains { $0.hasPrefix(#"item c {"note":"\#(note)","title":"taken"}"#) })
+            try await expect(
+                device, ["a1 of a", "b2 of b", "c3 of c", "d4 of d", "e5 of e", "owntaken -"], ["c"])
+        }
+        let waiting = try #require(try await device.weir.parkedRows().first)
+        #expect(waiting.version == server.state.withLock { $0.rows["item c"]?.timeStamp })
+        #expect(waiting.row.contains(#""note":"second""#) && waiting.row.contains(#""title":"taken""#))
+        try device.run("UPDATE item SET title = 'free' WHERE id = 'own'")
+        try await device.weir.sync()
+        try await expect(
+            device, ["a1 of a", "b2 of b", "ctaken of c", "d4 of d", "e5 of e", "ownfree -"])
+        #expect(try device.rows("SELECT note FROM item WHERE id = 'c'") == ["second"])
+    }
+
     @Test func aRowWithAnEditTakesNoPartInAnExchangeAndKeepsTheEdit() async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server)
