@@ -77,11 +77,11 @@ struct ParkedRows {
         }
     }
 
-    /// Forgets a row that was written, or need not be.
+    /// Forgets a row that was written, or need not be, unless a later version waits.
     static func remove(_ row: ServerRow, in database: Database) throws {
         try database.run(
-            "DELETE FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3",
-            [.text(row.table), .text(row.id), .text(row.syncID)])
+            "DELETE FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3 AND time_stamp <= ?4",
+            [.text(row.table), .text(row.id), .text(row.syncID), .integer(row.timeStamp)])
     }
 
     /// Makes an earlier version that waits the one that a change of this device was stored as, as part of the open transaction.

@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 import TestResources
 import Testing
@@ -125,6 +126,36 @@ import WeirClient
         try await expect(
             device, ["a1 of a", "b2 of b", "ctaken of c", "d4 of d", "e5 of e", "ownfree -"])
         #expect(try device.rows("SELECT note FROM item WHERE id = 'c'") == ["second"])
+    }
+
+    @Test func anEarlierVersionThatArrivesLaterDoesNotReplaceTheOneThatWaits() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        try device.run("INSERT INTO item (id, title) VALUES ('own', 'taken')")
+        let earlier = server.write("item", "c", ["title": "earlier"])
+        let version = server.write("item", "c", ["title": "taken"])
+        try await device.weir.sync()
+        // From a server that is behind.
+        try await device.attach(
+            ScriptedTransport { request, _ in
+                var response = try await server.send(request)
+                guard request.url.path == "/v1/sync" || request.url.path == "/v1/pull" else { return response }
+                let row = """
+                    {"table":"item","id":"c","syncId":"abc","knowledgeId":"other","timeStamp":\(earlier),"version":2,\
+                    "deleted":false,"values":{"title":"earlier"},"writer":{"syncId":"abc","knowledgeId":"other"}}
+                    """
+                response.body = Array(
+                    String(decoding: response.body, as: UTF8.self)
+                        .replacing(#""changes":[]"#, with: #""changes":[\#(row)]"#).utf8)
+                return response
+            })
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT title FROM item WHERE id = 'c'") == ["earlier"])
+        #expect(try await device.weir.parkedRows().map(\.version) == [version])
+        try await device.attach(server)
+        try device.run("UPDATE item SET title = 'free' WHERE id = 'own'")
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT title FROM item WHERE id = 'c'") == ["taken"])
     }
 
     @Test func aRowWithAnEditTakesNoPartInAnExchangeAndKeepsTheEdit() async throws {
