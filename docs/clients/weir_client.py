@@ -250,6 +250,10 @@ class Client:
                     self._store(e["owner"], e["tbl"], e["id"], result["timeStamp"], is_deleted, values)
                 if result["status"] == "deleted":
                     self._keep_aside(e, "deleted", "the row was deleted before the edit arrived")
+                    # Edits that were made since have not seen the deletion either.
+                    self.db.execute("UPDATE edit SET base = ? WHERE base IS NULL AND (owner, tbl, id) = (SELECT owner, tbl, id"
+                                    " FROM row WHERE deleted AND owner = ? AND tbl = ? AND id = ?)",
+                                    [e["base"], e["owner"], e["tbl"], e["id"]])
             else:
                 self._keep_aside(e, result.get("code", "conflict"), result.get("message"), result.get("row"))
                 if result.get("row"):

@@ -180,6 +180,13 @@ package struct Applying {
                         break
                     }
                     let isDeleted = row.isDeletion || result.status == .deleted
+                    if result.status == .deleted {
+                        try database.run(
+                            """
+                            UPDATE \(CapturedTable.edit(table.number)) SET base = ?2
+                            WHERE id = ?1 AND \(RowWriter.hasNotSeenDeletion)
+                            """, [row.key, .integer(try ChangeContent(changes[row.position]).base)])
+                    }
                     try database.run(
                         """
                         INSERT INTO \(state) (id, time_stamp, deleted, owner)
@@ -221,6 +228,10 @@ package struct Applying {
         switch result.status {
         case .applied, .deleted:
             try end(sent.key, of: table.number, result, change, completion, (writer, sent))
+            // Unless it was pulled after another device has brought it back.
+            if result.status == .deleted, known.map({ $0.timeStamp < result.timeStamp || $0.isDeleted }) ?? true {
+                try writer.keepBase(of: sent.key, following: change)
+            }
             if let known, known.timeStamp >= result.timeStamp {
                 // The row was pulled at a later version, which the edit has covered until now.
                 try restore(sent, of: table, isDeleted: known.isDeleted, writer)

@@ -52,6 +52,25 @@ extension RowWriter {
         return seen
     }
 
+    /// Gives an edit of a row that was made since a change of it was sent the base of that change, which the server has stored in a tombstone:
+    /// the app has not seen the deletion before either.
+    func keepBase(of key: SQLValue, following change: ArraySlice<UInt8>) throws {
+        let before = ValuesBefore(table: table)
+        let image = try database.map(
+            """
+            SELECT \(before.columns.joined(separator: ", ")) FROM \(table.edit)
+            WHERE id = ?1 AND \(Self.hasNotSeenDeletion)
+            """, [key]
+        ) { before.read($0, from: 0) }.first
+        guard let image else { return }
+        try database.run(
+            "UPDATE \(table.edit) SET base = ?2, seen = ?3 WHERE id = ?1",
+            [key, .integer(try ChangeContent(change).base), .blob(json(of: image))])
+    }
+
+    /// A condition for edits with which the app has deleted no row, be it that it was inserted again.
+    static let hasNotSeenDeletion = "base IS NULL AND v0 <> -1"
+
     /// A row's edits that have no outcome yet, with the values before that are known: the newest one first, then that of the batch.
     func pending(_ key: SQLValue) throws -> [(masks: Masks, before: [NamedValue])] {
         let before = ValuesBefore(table: table)

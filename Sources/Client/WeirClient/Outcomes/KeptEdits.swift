@@ -117,8 +117,9 @@ struct ChangeContent {
     private(set) var values: [UInt8] = []
     /// `nil`: the account.
     private(set) var owner: String?
-    /// Whether the server was not known to have the row.
-    private(set) var isCreation = false
+    /// The newest version of the row that the change has seen; 0 if the server was not known to have it.
+    private(set) var base: Int64 = 0
+    var isCreation: Bool { base == 0 }
 
     init(_ change: ArraySlice<UInt8>) throws {
         var reader = JSONReader(change)
@@ -128,7 +129,7 @@ struct ChangeContent {
             case "id": id = try reader.string()
             case "deleted": isDeletion = try reader.boolean()
             case "syncId": owner = try reader.string()
-            case "base": isCreation = try reader.integer() == 0
+            case "base": base = try reader.integer()
             case "values":
                 let text = try reader.text()
                 values = Array(text)

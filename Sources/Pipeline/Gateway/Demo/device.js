@@ -249,7 +249,11 @@ export class Device {
           const writer = state.knowledgeId;
           state.rows[key] = { ...pick(edit), ts: result.timeStamp, deleted, values, writer };
         }
-        if (result.status === "deleted") this.keepAside(edit, "deleted", "the row was deleted before the edit arrived");
+        if (result.status === "deleted") {
+          this.keepAside(edit, "deleted", "the row was deleted before the edit arrived");
+          // Edits that were made since have not seen the deletion either.
+          if (state.rows[key]?.deleted) for (const later of this.edits(edit.owner, edit.table, edit.id)) later.base ??= edit.base;
+        }
       } else {
         this.keepAside(edit, result.code ?? "conflict", result.message, result.row);
         if (result.row) this.write(result.row);

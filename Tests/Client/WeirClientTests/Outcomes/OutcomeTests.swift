@@ -121,6 +121,59 @@ import WeirClient
         #expect(server.live.contains { $0.hasPrefix(#"item a {"note":"n","title":"late"}"#) })
     }
 
+    /// The app has not seen the deletion before either edit, also where it is pulled before the outcome arrives.
+    @Test(arguments: ["lastSyncWins", "lastWriteWins"], [false, true])
+    func anEditThatFollowsOneOfADeletedRowDoesNotBringItBack(policy: String, isPulledFirst: Bool) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server, policy)
+        server.write("item", "a", nil)
+        let later = "UPDATE item SET note = '2' WHERE id = 'a'"
+        try await device.attach(
+            isPulledFirst ? FaultyTransport(server, .lostAnswer, at: 0) : device.network(server, writing: later))
+        let saved = try await device.weir.write { try $0.execute("UPDATE item SET title = '1' WHERE id = 'a'") }
+        if isPulledFirst {
+            await #expect(throws: SyncError.self) { try await device.weir.sync() }
+            try await device.pull(server)
+            try device.run(later)
+        }
+        try await device.weir.sync()
+        try await device.weir.sync()
+        if !isPulledFirst { #expect(try await saved.outcome.map(\.status) == [.deleted]) }
+        #expect(!server.live.contains { $0.hasPrefix("item a") })
+        #expect(try device.rows() == ["b B n", "c C n"])
+        let ended = try await device.weir.conflictLog()
+        #expect(ended.map(\.local) == [["title": .text("1"), "note": .text("2")], ["title": .text("1")]])
+        #expect(ended.first?.base["note"] == .text("n"))
+        #expect(ended.allSatisfy { $0.ending == .deletionWon })
+        // One that the app makes of a row that it has inserted again does.
+        try device.run("INSERT INTO item VALUES ('a', 'again', NULL)")
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a again -", "b B n", "c C n"])
+        #expect(server.live.contains { $0.hasPrefix("item a") })
+    }
+
+    @Test func anEditOfADeletedRowDoesNotBringItBackWhereTheTableIsNotListedAsTheOutcomeArrives() async throws {
+        let server = ContractServer(Device.tables.merging(["other": ["note": "text"]]) { $1 })
+        let device = try await Device(
+            Device.schema + "; CREATE TABLE other (id TEXT PRIMARY KEY NOT NULL, note TEXT)", tables: ["item", "other"])
+        try await device.attach(server)
+        try device.run("INSERT INTO item VALUES ('a', 'A', 'n'), ('b', 'B', 'n')")
+        try await device.weir.sync()
+        server.write("item", "a", nil)
+        try await device.attach(FaultyTransport(server, .lostAnswer, at: 0))
+        try await device.weir.write { try $0.execute("UPDATE item SET title = '1' WHERE id = 'a'") }
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        try await device.weir.write { try $0.execute("UPDATE item SET note = '2' WHERE id = 'a'") }
+        for tables in [["other"], ["item", "other"]] {
+            try await device.restart(tables: tables)
+            try await device.attach(server)
+            try await device.weir.sync()
+        }
+        #expect(server.live.map { $0.prefix(6) } == ["item b"])
+        #expect(try device.rows() == ["b B n"])
+        #expect(try await device.weir.conflictLog().map(\.ending) == [.deletionWon, .deletionWon])
+    }
+
     @Test func underLastWriteWinsAnEarlierEditIsAConflict() async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server, "lastWriteWins")
