@@ -116,6 +116,8 @@ package struct Applying {
         let hasOpen: Bool
         /// Whether a row waits among those that cannot be written.
         let hasParked: Bool
+        /// The owners whose rows the file may have.
+        let owners: Set<String>
         let device: String?
 
         init(_ database: Database) throws {
@@ -124,7 +126,9 @@ package struct Applying {
             hasTracked = try tracked.areOpen
             hasOpen = try kept.areOpen
             hasParked = try database.value("SELECT 1 FROM weir_parked LIMIT 1") != nil
-            device = try SessionRecord(database: database).device
+            let record = SessionRecord(database: database)
+            owners = Set(try record.owners.map(\.syncID))
+            device = try record.device
         }
 
         func complete(_ table: Int, _ key: SQLValue, _ result: ChangeResult, kept: Int64? = nil) throws {
@@ -175,6 +179,8 @@ package struct Applying {
                 switch result.status {
                 case .applied, .deleted:
                     try end(row.key, of: table.number, result, changes[row.position], completion)
+                    let owner = try owner(of: changes[row.position])
+                    if let owner, !completion.owners.contains(owner) { break }
                     if result.timeStamp == 0 {
                         try database.run("DELETE FROM \(state) WHERE id = ?1", [row.key])
                         break
@@ -190,13 +196,13 @@ package struct Applying {
                     try database.run(
                         """
                         INSERT INTO \(state) (id, time_stamp, deleted, owner)
-                        VALUES (?1, ?2, ?3, (SELECT sync_id FROM weir_owner WHERE tbl = ?4 AND id = ?1)) ON CONFLICT (id)
+                        VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id)
                         DO UPDATE SET time_stamp = excluded.time_stamp, deleted = excluded.deleted
                         WHERE excluded.time_stamp > time_stamp
                         """,
                         [
                             row.key, .integer(result.timeStamp), .integer(isDeleted ? 1 : 0),
-                            .integer(Int64(table.number)),
+                            owner.map { .text($0) } ?? .null,
                         ])
                     try RowOwners.forget(row.key, ofTable: table.number, in: database)
                 case .conflict, .refused:
@@ -228,6 +234,9 @@ package struct Applying {
         switch result.status {
         case .applied, .deleted:
             try end(sent.key, of: table.number, result, change, completion, (writer, sent))
+            let owner = try owner(of: change)
+            // The rows of an owner that is no longer granted were removed.
+            if let owner, !completion.owners.contains(owner) { return }
             // Unless it was pulled after another device has brought it back.
             if result.status == .deleted, known.map({ $0.timeStamp < result.timeStamp || $0.isDeleted }) ?? true {
                 try writer.keepBase(of: sent.key, following: change)
@@ -238,7 +247,7 @@ package struct Applying {
             } else if result.timeStamp > 0 {
                 let isDeleted = sent.isDeletion || result.status == .deleted
                 try writer.record(
-                    sent.key, result.timeStamp, isDeleted: isDeleted, owner: try sent.owner(in: table, database),
+                    sent.key, result.timeStamp, isDeleted: isDeleted, owner: owner,
                     writer: try completion.device.map { try writer.writer($0, of: account) } ?? .null)
                 try RowOwners.forget(sent.key, ofTable: table.number, in: database)
                 // One that the app has written without a parent; other devices park it.
@@ -252,6 +261,11 @@ package struct Applying {
             if let known { try restore(sent, of: table, isDeleted: known.isDeleted, writer) }
             if let row = outcome.row(of: sent.position) { try write(row, try WriteState(file)) }
         }
+    }
+
+    /// The owner for whose row a change was sent; `nil` for the account itself.
+    private func owner(of change: ArraySlice<UInt8>) throws -> String? {
+        try ChangeContent(change).owner.flatMap { $0 == account ? nil : $0 }
     }
 
     /// Gives a row the server's values in place of an edit that is over.
@@ -338,15 +352,6 @@ private struct SentRow {
                 position: Int(row.integer(at: 0)), key: row.value(at: 1), isDeletion: row.integer(at: 2) == 1,
                 seen: row.isNull(at: 3) ? nil : row.bytes(at: 3), image: before.read(row, from: 4))
         }
-    }
-
-    func owner(in table: CapturedTable, _ database: Database) throws -> String? {
-        try database.map(
-            """
-            SELECT owner FROM \(table.state) WHERE id = ?1 AND owner IS NOT NULL
-            UNION ALL SELECT sync_id FROM weir_owner WHERE tbl = \(table.number) AND id = ?1 AND sync_id IS NOT NULL
-            """, [key]
-        ) { $0.string(at: 0) }.first
     }
 }
 

@@ -161,6 +161,38 @@ import WeirClient
         #expect(try fresh.states() == device.states())
     }
 
+    @Test(
+        arguments: [
+            "UPDATE item SET title = 'mine'", "DELETE FROM item", "INSERT INTO item VALUES ('new', 'N', 'theirs')",
+        ], [true, false])
+    func whatIsStoredForAnOwnerThatIsRevokedBeforeTheOutcomeArrivesIsNotOfTheAccount(
+        sql: String, isListed: Bool
+    ) async throws {
+        let (server, device) = try await scene()
+        try device.run("INSERT INTO item VALUES ('b', 'B', 'theirs')")
+        try await device.weir.sync()
+        try await device.attach(FaultyTransport(server, .lostAnswer, at: 0))
+        try device.run(sql)
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        server.state.withLock { $0.links = [] }
+        if !isListed { try await device.restart(tables: ["mark", "list"]) }
+        try await device.pull(server)
+        try await device.weir.sync()
+        if !isListed {
+            try await device.restart(tables: ["mark", "item", "list"])
+            try await device.attach(server)
+        }
+        #expect(try await device.weir.pendingRows() == 0)
+        #expect(try device.rows("SELECT id FROM item").isEmpty)
+        #expect(try device.rows("SELECT id FROM weir_row_2").isEmpty)
+        // The owner grants its rows again, and another device changes them.
+        server.state.withLock { $0.links = ["xyz"] }
+        for id in ["b", "new"] { server.write("item", id, ["title": "T", "list": "theirs"], owner: "xyz") }
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT id || title FROM item ORDER BY id") == ["bT", "newT"])
+        #expect(try await device.weir.parkedRows().isEmpty)
+    }
+
     @Test func whatWasAddedForAnOwnerThatIsRevokedIsKeptAside() async throws {
         let (server, device) = try await scene()
         try device.run(
