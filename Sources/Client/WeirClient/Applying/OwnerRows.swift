@@ -46,10 +46,10 @@ struct OwnerRows {
             // That of a table which is no longer listed has not been folded.
             if let table, last == nil { try LogFolding(table: table).foldInSlices(in: database) }
             // Read before the transaction: rows of this table are written by sessions alone.
-            let state = "SELECT id FROM \(CapturedTable.state(number)) WHERE owner IS ?1"
+            let state = "SELECT id FROM \(CapturedTable.state(number)) AS r WHERE owner IS ?1"
             let keys = try database.map(
                 end == .absence
-                    ? "\(state) AND time_stamp = 0 ORDER BY id LIMIT \(applying.slice)"
+                    ? "\(state) AND \(applying.isAbsent(number)) ORDER BY id LIMIT \(applying.slice)"
                     : """
                     SELECT id FROM (\(state)
                     UNION SELECT id FROM weir_owner AS o WHERE tbl = \(number) AND sync_id IS ?1
@@ -185,12 +185,25 @@ extension OwnerRows {
 }
 
 extension Applying {
+    /// A condition for states `r` of rows that have not come again.
+    ///
+    /// A row that has come, and waits since the table cannot have it, is the server's.
+    fileprivate func isAbsent(_ number: Int) -> String {
+        """
+        r.time_stamp = 0 AND NOT EXISTS (SELECT 1 FROM weir_parked AS w
+        WHERE w.tbl = \(number) AND w.key = r.id AND w.sync_id = coalesce(r.owner, \(literal(account))))
+        """
+    }
+
     /// The owners of whose rows some have not come again, and may only be read.
     func ownersOfAbsentRows() throws -> [String] {
         let writable = try SessionRecord(database: database).writableOwners
         let owners = try CapturedTable.registered(in: database).flatMap { number, _ in
             try database.map(
-                "SELECT DISTINCT owner FROM \(CapturedTable.state(number)) WHERE time_stamp = 0 AND owner IS NOT NULL"
+                """
+                SELECT DISTINCT owner FROM \(CapturedTable.state(number)) AS r
+                WHERE \(isAbsent(number)) AND owner IS NOT NULL
+                """
             ) {
                 $0.string(at: 0)
             }
@@ -201,7 +214,7 @@ extension Applying {
     /// Forgets rows that have not come again, but for whose they are: they are sent again as the owner's.
     func forgetAbsentRows() throws {
         for (number, table) in try CapturedTable.registered(in: database) {
-            let (state, isAbsent) = (CapturedTable.state(number), "time_stamp = 0")
+            let (state, isAbsent) = (CapturedTable.state(number), isAbsent(number))
             try database.transaction {
                 let row = table.map { "JOIN \($0.quotedName) AS t ON t.\($0.quotedKey) = r.id" } ?? ""
                 try database.run(
@@ -209,7 +222,7 @@ extension Applying {
                     INSERT OR IGNORE INTO weir_owner (tbl, id, sync_id)
                     SELECT \(number), r.id, r.owner FROM \(state) AS r \(row) WHERE \(isAbsent) AND NOT deleted AND r.owner IS NOT NULL
                     """)
-                try database.run("DELETE FROM \(state) WHERE \(isAbsent)")
+                try database.run("DELETE FROM \(state) AS r WHERE \(isAbsent)")
             }
         }
     }

@@ -158,6 +158,26 @@ import WeirClient
         #expect(try device.rows("SELECT title FROM item WHERE id = 'c'") == ["taken"])
     }
 
+    @Test(arguments: ["lastSyncWins", "lastWriteWins", "checkBase"])
+    func theVersionBeforeOneThatWaitsIsNotSentWhenTheHistoryChanges(policy: String) async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.policy = policy }
+        let device = try await synced(server)
+        try device.run("INSERT INTO item (id, title) VALUES ('own', 'taken')")
+        server.write("item", "c", ["title": "taken", "note": "theirs"])
+        try await device.weir.sync()
+        server.state.withLock { $0.changeHistory(to: "e2") }
+        try await device.weir.sync()
+        try await expect(
+            device, ["a1 of a", "b2 of b", "c3 of c", "d4 of d", "e5 of e", "owntaken -"], ["c"])
+        #expect(server.live.contains { $0.hasPrefix(#"item c {"note":"theirs","title":"taken"}"#) })
+        #expect(try await device.weir.keptEdits().isEmpty)
+        try device.run("UPDATE item SET title = 'free' WHERE id = 'own'")
+        try await device.weir.sync()
+        try await expect(
+            device, ["a1 of a", "b2 of b", "ctaken of c", "d4 of d", "e5 of e", "ownfree -"])
+    }
+
     @Test func aRowWithAnEditTakesNoPartInAnExchangeAndKeepsTheEdit() async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server)
