@@ -6,8 +6,8 @@ import CWeirSQLite
 /// as the app chose them.
 package final class Database {
     private var handle: OpaquePointer?
-    /// Compiled statements, by their text.
-    private var statements: [String: Statement] = [:]
+    /// Compiled statements.
+    private var statements: [StatementText: Statement] = [:]
     /// Which tables are written.
     private let record = WriteRecord()
     private var firesTriggers = true
@@ -71,7 +71,8 @@ package final class Database {
     /// A statement that runs for each of many rows, so that its text is looked up once.
     func statement(_ sql: String) throws -> Statement {
         // One that is running, or whose text is not cached yet, is compiled.
-        if let known = statements[sql], !known.isRunning { return known }
+        let text = StatementText(sql: sql)
+        if let known = statements[text], !known.isRunning { return known }
         var handle: OpaquePointer?
         let (code, rest) = sql.withCString { text in
             var end: UnsafePointer<CChar>?
@@ -85,7 +86,7 @@ package final class Database {
             throw WeirError.database(code: SQLITE_MISUSE, message: "more than one statement", sql: sql)
         }
         let statement = Statement(handle, sql: sql, record)
-        if statements[sql] == nil { statements[sql] = statement }
+        if statements[text] == nil { statements[text] = statement }
         return statement
     }
 
@@ -161,6 +162,15 @@ package final class Database {
 
     private func failure(_ code: Int32, sql: String? = nil) -> WeirError {
         WeirError(code: code, of: handle, sql: sql)
+    }
+}
+
+/// A statement's text, of which each byte counts: strings are equal also if they differ in how characters are composed.
+private struct StatementText: Hashable {
+    let sql: String
+
+    static func == (left: Self, right: Self) -> Bool {
+        left.sql == right.sql && left.sql.utf8.elementsEqual(right.sql.utf8)
     }
 }
 

@@ -54,6 +54,17 @@ import WeirClient
         #expect(try device.rows() == ["a B n"])
     }
 
+    /// Strings are equal if they differ in how their characters are composed alone.
+    @Test func aWriteRunsTheVeryTextOfItsStatements() async throws {
+        let device = try await Device()
+        for title in ["\u{E9}", "e\u{301}"] {
+            try await device.weir.write {
+                try $0.execute("INSERT INTO item VALUES (lower(hex(randomblob(16))), '\(title)', NULL)")
+            }
+        }
+        #expect(try device.rows("SELECT hex(title) FROM item ORDER BY 1") == ["65CC81", "C3A9"])
+    }
+
     @Test func aTransactionThatATriggerHasRolledBackIsNotContinued() async throws {
         let device = try await Device(
             Device.schema + "; CREATE TRIGGER guard BEFORE INSERT ON item WHEN NEW.title = 'bad' "
