@@ -68,12 +68,32 @@ package struct Applying {
             guard let writer = writers[row.table] else {
                 throw RowWriter.Unwritable(reason: "the app does not sync such a table")
             }
-            try writer.write(row, to: state.edited.contains(writer.table.number) ? state.receiver : nil)
+            try write(row, by: writer, to: state.edited.contains(writer.table.number) ? state.receiver : nil)
             if state.hasParked { try ParkedRows.remove(row, in: database) }
             return true
         } catch let error as RowWriter.Unwritable {
             try ParkedRows.park(row, error.reason, of: writers[row.table]?.table, in: database)
             return false
+        }
+    }
+
+    /// A trigger of the app has rolled back the transaction: the answer is to be applied again, without the row that was written then.
+    struct RolledBack: Error {}
+
+    /// Writes a row by its table's writer.
+    ///
+    /// - Throws: `RolledBack`, once for each version of a row; `Unwritable`, and then nothing was changed.
+    func write(
+        _ row: ServerRow, by writer: RowWriter, to receiver: RowWriter.Receiver?, removed: RemovedRow? = nil
+    ) throws {
+        let version = RowVersion(row)
+        if let reason = file.rolledBack[version] { throw RowWriter.Unwritable(reason: reason) }
+        do {
+            try writer.write(row, to: receiver, removed: removed)
+        } catch WeirError.database(let code, let message, _) where code & 0xFF == RowWriter.constraint {
+            if database.isInTransaction { throw RowWriter.Unwritable(reason: message) }
+            file.rolledBack[version] = message
+            throw RolledBack()
         }
     }
 
@@ -332,6 +352,16 @@ package struct Applying {
         if !sent.isDeletion { new.whole = try writer.row(key).map { writer.json(of: $0) } }
         return new
     }
+}
+
+/// One version of an owner's row.
+struct RowVersion: Hashable {
+    let table: String
+    let id: String
+    let owner: String
+    let timeStamp: Int64
+
+    init(_ row: ServerRow) { (table, id, owner, timeStamp) = (row.table, row.id, row.syncID, row.timeStamp) }
 }
 
 /// An edit of the batch.

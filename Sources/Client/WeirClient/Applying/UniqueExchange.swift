@@ -34,7 +34,7 @@ struct UniqueExchange {
             let removed = try rows.map { try writer.remove($0) }
             for (row, removed) in zip(rows, removed) {
                 do {
-                    try writer.write(row, to: nil, removed: removed)
+                    try applying.write(row, by: writer, to: nil, removed: removed)
                 } catch is RowWriter.Unwritable {
                     // A trigger of the app's has written something else this time.
                     try database.run("ROLLBACK TO weir_exchange")
@@ -70,7 +70,7 @@ struct UniqueExchange {
                 found.row == row
             else { continue }
             do {
-                try writer.write(row, to: nil, removed: found.removed)
+                try applying.write(row, by: writer, to: nil, removed: found.removed)
                 exchanged[key]?.isWritten = true
             } catch is RowWriter.Unwritable {
                 guard try putBack(key, &exchanged) else { return [] }

@@ -75,6 +75,8 @@ extension Weir {
                 wasRejected = true
             } catch let error as WeirError where error == .staleFile {
                 // The file is opened again, and continued from what it has.
+            } catch is Applying.RolledBack {
+                // The same request is sent again, and the row waits among those that cannot be written.
             }
         }
     }
