@@ -200,7 +200,10 @@ package struct Applying {
                 case .applied, .deleted:
                     try end(row.key, of: table.number, result, changes[row.position], completion)
                     let owner = try owner(of: changes[row.position])
-                    if let owner, !completion.owners.contains(owner) { break }
+                    if let owner, !completion.owners.contains(owner) {
+                        try Vector(database: database).setIncomplete()
+                        break
+                    }
                     if result.timeStamp == 0 {
                         try database.run("DELETE FROM \(state) WHERE id = ?1", [row.key])
                         break
@@ -255,8 +258,10 @@ package struct Applying {
         case .applied, .deleted:
             try end(sent.key, of: table.number, result, change, completion, (writer, sent))
             let owner = try owner(of: change)
-            // The rows of an owner that is no longer granted were removed.
-            if let owner, !completion.owners.contains(owner) { return }
+            // The rows of an owner that is no longer granted were removed. If it is granted again, the server may leave this one out.
+            if let owner, try !completion.owners.contains(owner) || isRemoved(sent, known != nil, result, writer) {
+                return try Vector(database: database).setIncomplete()
+            }
             // Unless it was pulled after another device has brought it back.
             if result.status == .deleted, known.map({ $0.timeStamp < result.timeStamp || $0.isDeleted }) ?? true {
                 try writer.keepBase(of: sent.key, following: change)
@@ -281,6 +286,14 @@ package struct Applying {
             if let known { try restore(sent, of: table, isDeleted: known.isDeleted, writer) }
             if let row = outcome.row(of: sent.position) { try write(row, try WriteState(file)) }
         }
+    }
+
+    /// Whether the table does not have a row any more that was stored, and not since the app has deleted it.
+    private func isRemoved(
+        _ sent: SentRow, _ isKnown: Bool, _ result: ChangeResult, _ writer: RowWriter
+    ) throws -> Bool {
+        if isKnown || sent.isDeletion || result.status == .deleted { return false }
+        return try writer.spellings(ofRow: sent.key) == nil && !isEdited(sent.key, writer.table)
     }
 
     /// The owner for whose row a change was sent; `nil` for the account itself.

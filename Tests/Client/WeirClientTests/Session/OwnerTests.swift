@@ -193,6 +193,25 @@ import WeirClient
         #expect(try await device.weir.parkedRows().isEmpty)
     }
 
+    /// The server does not send what the device has written whole.
+    @Test(arguments: [true, false]) func whatIsStoredForAnOwnerThatHasGrantedItsRowsAgainMeanwhileComesAgain(
+        isKnown: Bool
+    ) async throws {
+        let (server, device) = try await scene()
+        try await device.attach(FaultyTransport(server, .lostRequest, at: 0))
+        try device.run("INSERT INTO item VALUES ('b', 'B', 'theirs')")
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        server.state.withLock { $0.links = [] }
+        try await device.pull(server)
+        #expect(try device.rows("SELECT id FROM item").isEmpty)
+        server.state.withLock { $0.links = ["xyz"] }
+        if isKnown { try await device.pull(server) }
+        try await device.weir.sync()
+        #expect(owners(server)["item b"] == "xyz")
+        #expect(try device.rows("SELECT id || title FROM item") == ["bB"])
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
     @Test func whatWasAddedForAnOwnerThatIsRevokedIsKeptAside() async throws {
         let (server, device) = try await scene()
         try device.run(
