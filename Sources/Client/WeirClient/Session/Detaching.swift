@@ -5,7 +5,8 @@ public enum DetachedRows: Int64, Sendable {
     /// They are removed from the synced tables, and the account's from tables that were synced before, as for the next user of the device; the
     /// account has them at the server.
     case remove = 1
-    /// They stay, as rows of no account: the next account that the file is attached to adopts them.
+    /// The account's own stay, as rows of no account: the next account that the file is attached to adopts them. If it is the same one, those
+    /// that were deleted elsewhere meanwhile are created again. Rows of linked owners are removed, as they are not the account's to keep.
     case keep = 2
 }
 
@@ -90,12 +91,12 @@ package struct Detaching {
 
     /// - Returns: whether others follow.
     package func removeNextRows() throws -> Bool {
-        if rows == .keep { return false }
         try file.foldLogs()
         return try file.applying { _ in
             try file.fold()
             // The app may have written meanwhile.
             try requireNothingUnsent()
+            if rows == .keep { return try removeNextRowsOfLinkedOwners() }
             for table in file.tables {
                 // SQLite permits NULL in keys that are not declared NOT NULL.
                 try database.run("DELETE FROM \(table.quotedName) WHERE \(table.quotedKey) IS NULL")
@@ -108,6 +109,29 @@ package struct Detaching {
             }
             return try removeNextRowsOfOthers()
         }
+    }
+
+    /// Removes rows of linked owners, also those that were added for them and not sent.
+    private func removeNextRowsOfLinkedOwners() throws -> Bool {
+        let record = SessionRecord(database: database)
+        let owners = try RowOwners(database: database)
+        for owner in try record.owners { try owners.recordInherited(from: owner.syncID, among: file.tables) }
+        let account = SQLValue.text(try record.account?.syncID ?? "")
+        for case (let number, let table?) in try CapturedTable.registered(in: database) {
+            let keys = try database.map(
+                """
+                SELECT \(table.quotedKey) FROM \(table.quotedName) WHERE \(table.quotedKey) IN
+                (SELECT id FROM \(table.state) WHERE owner <> ?1 AND NOT deleted
+                UNION ALL SELECT id FROM weir_owner WHERE tbl = \(number) AND sync_id <> ?1) LIMIT \(Self.slice)
+                """, [account]
+            ) { $0.value(at: 0) }
+            for key in keys {
+                try database.run("DELETE FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))", [key])
+                if file.isParent(table) { try OrphanRows.recordRemoval(of: key, from: table, in: database) }
+            }
+            if !keys.isEmpty { return true }
+        }
+        return false
     }
 
     /// Removes the account's rows of tables that are no longer listed: the next account would adopt them if they were listed again.
@@ -141,10 +165,12 @@ package struct Detaching {
                     try database.run("DELETE FROM \(side)")
                 }
             }
+            // Rows that stay may have lost their parents, which the next account's session finds out.
+            let parents = rows == .keep ? [] : ["removed", "orphan"]
             for table in [
-                "batch", "key_change", "vector", "parked", "held", "aside", "outcome", "writer", "removed", "orphan",
-                "owner", "grant", "backfill",
-            ] {
+                "batch", "key_change", "vector", "parked", "held", "aside", "outcome", "writer", "owner", "grant",
+                "backfill",
+            ] + parents {
                 try database.run("DELETE FROM weir_\(table)")
             }
             // Numbers are not given again: an app may have kept those of the account before.

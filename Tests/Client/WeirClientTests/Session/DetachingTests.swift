@@ -93,6 +93,35 @@ import WeirClient
     @Test func itIsRefusedWhileEditsAreUnsentOrKept() async throws {
         let server = ContractServer(Device.tables)
         let device = try await Device.synced(server)
+    /// They are other people's, of whom the next account may know nothing.
+    @Test(arguments: [Access.read, .write]) func rowsOfLinkedOwnersAreNotKept(access: Access) async throws {
+        let tables = ["list": ["name": "text"], "item": ["title": "text", "list": "text"]]
+        let server = ContractServer(tables)
+        server.state.withLock { ($0.links, $0.linkAccess) = (["bob"], access) }
+        server.write("list", "own", ["name": "L"])
+        server.write("list", "theirs", ["name": "T"], owner: "bob")
+        server.write("item", "mine", ["title": "M", "list": "theirs"])
+        let device = try await Device(
+            """
+            CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, name TEXT);
+            CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, title TEXT, list TEXT REFERENCES list)
+            """, tables: ["list", "item"])
+        try await device.attach(server)
+        try await device.weir.sync()
+        // What was added to their list is theirs as well.
+        if access == .write { try device.run("INSERT INTO item VALUES ('new', 'N', 'theirs')") }
+        try await device.weir.detach(.keep, discardingUnsent: true)
+        #expect(try device.rows("SELECT id FROM list UNION ALL SELECT id FROM item") == ["own", "mine"])
+        let other = ContractServer(tables)
+        other.state.withLock { $0.syncID = "xyz" }
+        _ = try await attach(device, "xyz", other)
+        try await device.weir.sync()
+        #expect(other.live.map { $0.prefix(9) } == ["item mine", "list own "])
+        // It waits for its list, as where a link has ended.
+        try await device.weir.sync()
+        #expect(try await device.weir.parkedRows().map(\.id) == ["mine"])
+    }
+
         try device.run("UPDATE item SET title = 'mine' WHERE id = 'a'")
         await #expect(throws: WeirError.unsent(rows: 1, keptEdits: 0)) { try await device.weir.detach() }
         // Also one that is being sent.
