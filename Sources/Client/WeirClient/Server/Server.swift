@@ -48,6 +48,8 @@ package actor Server {
         ///
         /// A batch is sent with such a token only, since a server stores what it receives for the account of the token.
         package let isVerified: Bool
+
+        func hasToken(of other: Caller) -> Bool { token == other.token }
     }
 
     /// As whom the next request is sent.

@@ -1,9 +1,11 @@
 /// The next page of a pull, asked for while the one before is applied.
 ///
 /// Its request is the one that follows if nothing happens meanwhile. A session uses the response if that is what it then sends, and
-/// drops it otherwise: where the app has written something, or the page before cannot be taken over as a whole.
+/// drops it otherwise: where the app has written something, or the page before cannot be taken over as a whole. It also drops one that was
+/// asked for with another token, of whose account the answer says nothing about the present one.
 struct NextPage {
     private let request: [UInt8]
+    private let caller: Server.Caller
     /// Parsed as soon as it is there, beside the queue on which rows are written.
     private let answer: Task<SyncAnswer, any Error>
 
@@ -12,6 +14,7 @@ struct NextPage {
         guard answer.hasMore, request.batch == nil, answer.resync.isEmpty else { return nil }
         let body = request.next(after: answer).json()
         self.request = body
+        self.caller = caller
         self.answer = Task {
             try Weir.answer(in: try await server.send("POST", "v1/pull", body: body, as: caller))
         }
@@ -19,9 +22,9 @@ struct NextPage {
 
     /// Waits for the answer.
     ///
-    /// - Returns: `nil` if it is that of another request than this.
-    func answer(to request: SyncRequest) async throws -> SyncAnswer? {
-        guard request.batch == nil, request.json() == self.request else {
+    /// - Returns: `nil` if it is that of another request than this, or of another token.
+    func answer(to request: SyncRequest, as caller: Server.Caller) async throws -> SyncAnswer? {
+        guard request.batch == nil, caller.hasToken(of: self.caller), request.json() == self.request else {
             await end()
             return nil
         }

@@ -190,7 +190,9 @@ extension Weir {
     ) async throws -> SyncAnswer {
         let next = exchange.next
         exchange.next = nil
-        if let next, let answer = try await keepingLease({ try await next.answer(to: request) }) { return answer }
+        if let next, let answer = try await keepingLease({ try await next.answer(to: request, as: caller) }) {
+            return answer
+        }
         return try Self.answer(in: try await send("POST", path, body: request.json(), to: server, as: caller))
     }
 

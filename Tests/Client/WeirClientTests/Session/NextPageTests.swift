@@ -69,6 +69,35 @@ import WeirClient
         #expect(server.state.withLock { $0.applied } == 1)
     }
 
+    /// The user logs in to another account while a page is under way.
+    @Test func itIsDroppedWhereTheAppHasAnotherTokenMeanwhile() async throws {
+        let (server, device) = try await synced(rows: 0, then: 6)
+        let other = ContractServer(Device.tables)
+        other.state.withLock { $0.syncID = "xyz" }
+        try device.run("INSERT INTO item VALUES ('mine', 'M', NULL)")
+        let transport = ScriptedTransport { request, _ in
+            if request.url.path == "/v1/watch" { return .problem(401, "unauthenticated") }
+            let isOther = request.headers["authorization"] == "Bearer xyz"
+            return try await (isOther ? other : server).send(request)
+        }
+        let weir = device.weir
+        let rejections = Counter()
+        var options = Device.options(transport)
+        options.slice = 1
+        options.clock = RunClock(
+            WaitingClock {
+                guard rejections.next() == 1 else { return }
+                await #expect(throws: SyncError.self) { try await Weir.watch({ weir }) { _ in } }
+            })
+        let logins = Counter()
+        try await weir.attach("abc", server: Device.url, options: options) { logins.next() == 1 ? "abc" : "xyz" }
+        let error = await #expect(throws: SyncError.self) { try await weir.sync() }
+        #expect(error?.kind == .otherAccount)
+        #expect(transport.requests.contains { $0.url.path == "/v1/watch" })
+        #expect(other.requests.allSatisfy { $0.url.path == "/v1/pull" })
+        #expect(other.live.isEmpty)
+    }
+
     @Test func itsFailureEndsTheSessionOnceThePageBeforeIsApplied() async throws {
         let server = server(rows: 6)
         let device = try await Device()
