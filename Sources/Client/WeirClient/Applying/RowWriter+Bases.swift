@@ -26,6 +26,8 @@ extension RowWriter {
         let isOwn = try receiver.device.map { try row.isWritten(by: $0, of: account) } ?? false
         for (side, edit) in [(table.edit, known.edit), (table.sent, known.sent)] {
             guard let edit else { continue }
+            // A copy of the file may have written it under the same name, unless this one has sent the row without an outcome.
+            let isOwn = isOwn && (known.sent != nil || edit.wasSent)
             // Another device's tombstone that this one has edited is its own version as well, but the app has not seen the deletion. One
             // that was sent under the name that the device had before may have become this tombstone.
             let isDeletionOfIt = edit.hasDeletion && (isOwn || receiver.isDraining && edit.wasSent)

@@ -160,6 +160,24 @@ import WeirClient
         #expect(Set(devices).count == 2)
     }
 
+    /// With a token the first request is a pull, under the name that both have.
+    @Test func aCopyTakesNoVersionOfTheOriginalForItsOwn() async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.policy = "checkBase" }
+        let device = try await Device.synced(server)
+        let path = device.folder.file() + ".copy"
+        try device.run("VACUUM INTO '\(path)'")
+        try device.run("UPDATE item SET title = 'original' WHERE id = 'a'")
+        try await device.weir.sync()
+        let copy = try await Device(copying: { try FileManager.default.moveItem(atPath: path, toPath: $0) })
+        try copy.run("UPDATE item SET title = 'copy' WHERE id = 'a'")
+        try await copy.weir.attach("abc", server: Device.url, options: Device.options(server)) { "t" }
+        try await copy.weir.sync()
+        #expect(try copy.rows() == ["a original -", "b B -"])
+        #expect(try await copy.weir.keptEdits().map(\.code) == ["conflict"])
+        #expect(server.live.first == #"item a {"note":null,"title":"original"} 2"#)
+    }
+
     /// The server has seen its next numbers, and keeps the outcomes of the last sixteen of them.
     @Test(arguments: [1, 10, 40]) func aFileThatWasRestoredFromABackupBecomesAnotherDeviceAtOnce(
         batches: Int
