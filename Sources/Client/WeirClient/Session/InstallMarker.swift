@@ -15,9 +15,10 @@ struct InstallMarker {
     func check(_ file: ClientFile, name: String?) throws -> Bool {
         let database = file.database
         let known = try database.metaText("install").map { String(decoding: $0, as: UTF8.self) }
-        if let known, try read() == known { return false }
-        // In this order, so that a process that is killed in between finds them different again.
-        let new = UUID().uuidString.lowercased()
+        let found = try read()
+        if let known, found == known { return false }
+        // In this order, so that a process that is killed in between finds them different again. Other files have the same marker.
+        let new = found ?? UUID().uuidString.lowercased()
         try database.transaction {
             try database.setMeta("install", .text(new))
             guard known != nil else { return }
@@ -27,7 +28,7 @@ struct InstallMarker {
             try record.setMustDrain(true)
             if try record.device != nil { try record.renew(name) }
         }
-        try write(new)
+        if found == nil { try write(new) }
         return known != nil
     }
 

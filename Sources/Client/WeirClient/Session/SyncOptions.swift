@@ -23,7 +23,8 @@ public struct SyncOptions: Sendable {
     /// Where a marker of this installation of the app is kept, beside the database for example; it is created, and must not be part of backups.
     ///
     /// With it a database file that was restored from a backup, or copied, is known when it is attached, and syncs as another device: its rows
-    /// and its pending edits stay. Without one it is known when the server rejects a batch.
+    /// and its pending edits stay. Without one it is known when the server rejects a batch. Several files, one for each account, can have the
+    /// same marker.
     public var installMarker: URL?
     /// What becomes of rows whose parents are missing.
     public var orphans = OrphanPolicy.park

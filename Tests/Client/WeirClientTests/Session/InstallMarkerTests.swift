@@ -103,6 +103,24 @@ import WeirClient
         #expect(try await copy.weir.keptEdits().isEmpty)
     }
 
+    @Test func theFilesOfOneInstallationShareItsMarker() async throws {
+        let server = ContractServer(Device.tables)
+        let devices = [try await Device(), try await Device()]
+        let marker = devices[0].folder.file() + "-install"
+        func attach() async throws -> [String] {
+            for device in devices { try await self.attach(device, server, marker: marker) }
+            return try devices.map { try name($0) }
+        }
+        let names = try await attach()
+        #expect(try await attach() == names)
+        // Both come from a backup.
+        try FileManager.default.removeItem(atPath: marker)
+        let restored = try await attach()
+        #expect(Set(names).isDisjoint(with: restored))
+        #expect(try await attach() == restored)
+        #expect(Set(restored).count == 2)
+    }
+
     @Test func aDamagedMarkerIsThatOfAnotherInstallation() async throws {
         let server = ContractServer(Device.tables)
         let device = try await synced(server)
