@@ -100,6 +100,7 @@ extension Weir {
             status.firstSync = isComplete ? 1 : nil
             status.pendingRows = pending
         }
+        try showKept()
         return outcome
     }
 

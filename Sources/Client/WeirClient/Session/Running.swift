@@ -189,6 +189,8 @@ extension Weir {
         guard version != dataVersion else { return false }
         changes.update { $0 += 1 }
         let found = try PendingMark(of: file)
+        // Another process may have found something, or decided it.
+        try showKept()
         // Only now, so that a look that fails is repeated.
         dataVersion = version
         defer { pendingMark = found }

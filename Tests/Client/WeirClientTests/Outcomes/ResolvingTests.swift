@@ -28,6 +28,17 @@ import WeirClient
         return try await saved.outcome.map(\.status)
     }
 
+    @Test func whatWaitsForADecisionIsShownAfterANewStart() async throws {
+        let (device, edit) = try await conflicted(ContractServer(Device.tables))
+        #expect(device.weir.currentStatus.needsAttention == [.keptEdits(1)])
+        try await device.restart()
+        // Without a network.
+        try await device.attach(ScriptedTransport { _, _ in throw ScriptedTransport.Lost() })
+        #expect(device.weir.currentStatus.needsAttention == [.keptEdits(1)])
+        try await device.weir.resolve(edit, .acceptServer)
+        #expect(device.weir.currentStatus.needsAttention.isEmpty)
+    }
+
     @Test func theAppsValuesAreWrittenOverTheServersVersion() async throws {
         let server = ContractServer(Device.tables)
         let (device, edit) = try await conflicted(server)

@@ -243,6 +243,28 @@ import WeirClient
 
     // MARK: Several processes
 
+    @Test(.timeLimit(.minutes(1))) func whatAnotherProcessFindsAndDecidesIsShown() async throws {
+        let scene = try await Scene.running()
+        let server = scene.server.server
+        let other = try await scene.device.otherWeir()
+        try await other.attach("abc", server: Device.url, options: Device.options(server))
+        try scene.device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
+        try await other.sync()
+        server.state.withLock { $0.policy = "checkBase" }
+        server.write("item", "a", ["title": "theirs"])
+        try scene.device.run("UPDATE item SET title = 'mine'")
+        try await other.sync()
+        await scene.clock.sleeper(until: .milliseconds(500))
+        scene.clock.advance(by: .milliseconds(500))
+        _ = try await scene.status { $0.needsAttention == [.keptEdits(1)] }
+        try await other.resolve(try #require(try await other.keptEdits().first), .acceptServer)
+        await scene.clock.sleeper(until: .seconds(1))
+        scene.clock.advance(by: .milliseconds(500))
+        _ = try await scene.status { $0.needsAttention.isEmpty }
+        await other.close()
+        await scene.device.weir.close()
+    }
+
     @Test func oneProcessSyncsAtATimeAndOneThatIsGoneKeepsOthersWaitingForAWhileOnly() async throws {
         let scene = try await Scene()
         var options = scene.options
