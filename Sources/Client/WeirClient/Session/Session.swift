@@ -169,8 +169,10 @@ extension Weir {
         }
         try require(file)
         exchange.next = NextPage(after: answer, of: request, server, caller)
+        let commits = writes.count
         let isIncomplete = try await apply(answer, to: file, schema, attachment)
-        if !answer.changes.isEmpty || answer.batch != nil || !answer.revoked.isEmpty { changes.update { $0 += 1 } }
+        // Also one without rows: those that have waited may be written with it, and others removed.
+        if writes.count != commits { changes.update { $0 += 1 } }
         askResolvers()
         showProgress(answer, &exchange.progress)
         let isSettled = request.batch != nil && answer.batch?.refusal == nil

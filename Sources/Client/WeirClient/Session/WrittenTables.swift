@@ -52,6 +52,10 @@ final class TableBroadcast: Sendable {
     }
 
     private let observers = Protected(Observers<Observer>())
+    private let sent = Protected(0)
+
+    /// How many commits have written such tables.
+    var count: Int { sent.withLock { $0 } }
 
     /// No view shows what is in them, and one of them has the lease, which is renewed while nothing changes.
     private static let hidden: Set<String> = ["weir_meta", "weir_applying"]
@@ -59,6 +63,7 @@ final class TableBroadcast: Sendable {
     func send(_ tables: Set<String>) {
         let shown = tables.subtracting(Self.hidden)
         if shown.isEmpty { return }
+        sent.withLock { $0 += 1 }
         for observer in observers.withLock({ $0.all }) {
             observer.tables.withLock { $0.formUnion(shown) }
             observer.signals.yield()
