@@ -45,22 +45,22 @@ import WeirClient
         }
     }
 
-    /// Only the first time does this need the server; until it is reached, the app works with the rows of the file.
+    /// Attaches the file and begins to sync.
+    ///
+    /// Only the first time does this need the server; until it is reached, the app works with the rows of the file. The app may be suspended
+    /// meanwhile, or have the file locked.
     private func attach(_ weir: Weir) async {
-        do {
-            while true {
-                do {
-                    try await weir.attach("ada", server: URL(string: "https://sync.example.com")!)
-                    failure = nil
-                    return try await weir.start()
-                } catch let error as SyncError {
-                    failure = "\(error)"
-                    try await Task.sleep(for: .seconds(10))
-                }
+        while !Task.isCancelled {
+            do {
+                try await weir.attach("ada", server: URL(string: "https://sync.example.com")!)
+                failure = nil
+                return try await weir.start()
+            } catch {
+                failure = "\(error)"
+                if case WeirError.otherAccount = error { return }
             }
-        } catch is CancellationError {
-        } catch {
-            failure = "\(error)"
+            // It ends early where the task is cancelled.
+            try? await Task.sleep(for: .seconds(10))
         }
     }
 
