@@ -7,7 +7,8 @@ PRAGMA journal_mode = WAL;
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value);
 CREATE TABLE IF NOT EXISTS row (  -- the server's rows as last received; owner is '' for the account itself
     owner TEXT, tbl TEXT, id TEXT, ts INTEGER, deleted INTEGER, vals TEXT, PRIMARY KEY (owner, tbl, id));
-CREATE TABLE IF NOT EXISTS edit (  -- sent: whether it is in the batch; base: NULL while it has seen the newest version of the row
+CREATE TABLE IF NOT EXISTS edit (  -- sent: whether it is in the batch; base: NULL while it has seen the newest version of the row;
+    -- deleted: 2 if it was in a batch that has no outcome and never will
     seq INTEGER PRIMARY KEY, sent INTEGER, owner TEXT, tbl TEXT, id TEXT, deleted INTEGER, vals TEXT, base INTEGER, at TEXT,
     UNIQUE (owner, tbl, id, sent));
 CREATE TABLE IF NOT EXISTS batch (number INTEGER PRIMARY KEY, body BLOB);  -- at most one: it has no outcome yet
@@ -137,7 +138,9 @@ class Client:
                     self.db.execute("DELETE FROM edit WHERE seq = ?", [e["seq"]])  # the server does not have it
                     continue
                 base = e["base"] if e["base"] is not None else row["ts"] if row else 0
-                change = _change(e) | {"base": base, "updatedAt": e["at"]}
+                # One that was applied must not delete what another device has inserted again.
+                condition = {"ifBase": True} if e["deleted"] == 2 else {}
+                change = _change(e) | {"base": base, "updatedAt": e["at"]} | condition
                 size += len(_json(change))
                 if changes and (size > MOST_BYTES or len(changes) == self.most_changes):
                     break
@@ -305,6 +308,7 @@ class Client:
 
     def _forget(self, owner):
         """The rows' timeStamps are of another history: they stay visible, and no edit has seen a version of the new one."""
+                self.db.execute("UPDATE edit SET deleted = 2 WHERE seq = ? AND deleted", [e["seq"]])
         self._thaw()
         self.db.execute("DELETE FROM row WHERE owner = ? AND deleted", [owner])
         self.db.execute("UPDATE row SET ts = 0 WHERE owner = ?", [owner])

@@ -36,7 +36,8 @@ export class Device {
       knowledgeId: makeID(), lastBatch: 0, syncId: null, epoch: null, schemaVersion: null, cutFrom: null, mustDrain: false,
       owners: {}, // the access to each granted owner
       rows: {}, // the server's rows as last received; owner is "" for the account itself
-      edits: [], // in the order in which they were begun; base: null while the edit has seen the newest version of the row
+      edits: [], // in the order in which they were begun; base: null while the edit has seen the newest version of the row;
+      // wasSent: in a batch that has no outcome and never will
       batch: null, // the one that has no outcome yet: its number and the text that is sent
       vector: [], aside: [], nextAside: 1,
     };
@@ -165,7 +166,9 @@ export class Device {
           continue;
         }
         const base = edit.base ?? row?.ts ?? 0;
-        const change = { ...changeOf(edit), base, updatedAt: edit.at };
+        // A deletion that was applied must not delete what another device has inserted again.
+        const condition = edit.deleted && edit.wasSent ? { ifBase: true } : {};
+        const change = { ...changeOf(edit), base, updatedAt: edit.at, ...condition };
         size += JSON.stringify(change).length;
         if (changes.length && (size > MOST_BYTES || changes.length === this.mostChanges)) break;
         changes.push(change);
@@ -296,7 +299,10 @@ export class Device {
 
   /** The batch has no outcome and never will: everything is pulled before its edits are sent again, under another number. */
   thaw() {
-    for (const edit of this.state.edits.filter((e) => e.sent)) this.unsend(edit);
+    for (const edit of this.state.edits.filter((e) => e.sent)) {
+      this.unsend(edit);
+      edit.wasSent = true;
+    }
     this.state.batch = null;
     this.state.mustDrain = true;
   }
