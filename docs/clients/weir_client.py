@@ -268,7 +268,9 @@ class Client:
         known = self._row(*key)
         if known and known["ts"] > row["timeStamp"]:
             return
-        is_own = row["writer"] == {"syncId": self._get("syncId"), "knowledgeId": self._get("knowledgeId")}
+        # Of the batch without an outcome; what else has this name is of a copy of the file.
+        is_own = (row["writer"] == {"syncId": self._get("syncId"), "knowledgeId": self._get("knowledgeId")}
+                  and any(e["sent"] for e in self._edits(*key)))
         if not is_own and (known is None or known["ts"] != row["timeStamp"]):  # no edit has seen this version
             self.db.execute("UPDATE edit SET base = ? WHERE base IS NULL AND owner = ? AND tbl = ? AND id = ?",
                             [known["ts"] if known else 0, *key])

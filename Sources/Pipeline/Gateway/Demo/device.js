@@ -269,8 +269,10 @@ export class Device {
     const owner = this.owner(row.syncId), key = keyOf(owner, row.table, row.id), known = this.state.rows[key];
     if (known && known.ts > row.timeStamp) return;
     const isOwn = row.writer.syncId === this.state.syncId && row.writer.knowledgeId === this.state.knowledgeId;
-    if (!isOwn && known?.ts !== row.timeStamp) { // no edit has seen this version
-      for (const edit of this.edits(owner, row.table, row.id)) edit.base ??= known?.ts ?? 0;
+    const edits = this.edits(owner, row.table, row.id);
+    // An own one is of the batch without an outcome; what else has this name is of a copy of the device.
+    if (!(isOwn && edits.some((e) => e.sent)) && known?.ts !== row.timeStamp) { // no edit has seen this version
+      for (const edit of edits) edit.base ??= known?.ts ?? 0;
     }
     this.state.rows[key] = {
       owner, table: row.table, id: row.id, ts: row.timeStamp, deleted: row.deleted, values: row.values,
