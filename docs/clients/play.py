@@ -64,6 +64,7 @@ class Player:
         path = url[len(self.server or "http://fixture"):]
         request = {"method": method, "path": path} | ({"body": self.plain(json.loads(body))} if body else {})
         self.compare(exchange.get("request"), request, "request")
+        self.headers = exchange.get("renewed", self.headers)
         answered = {"request": request} | {k: v for k, v in exchange.items() if k not in ("request", "answer")}
         self.exchanges.append(answered)
         if exchange.get("lost") == "request":

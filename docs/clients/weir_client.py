@@ -18,6 +18,9 @@ CREATE TABLE IF NOT EXISTS aside (
     code TEXT, message TEXT, shown TEXT);
 """
 ANSWER = {"syncId", "epoch", "schemaVersion", "owners", "changes", "knowledge", "hasMore", "revoked", "resync"}
+# What reading an answer raises that has other content than the contract says.
+MALFORMED = (AttributeError, LookupError, TypeError, ValueError, OverflowError,
+             sqlite3.InterfaceError, sqlite3.ProgrammingError, sqlite3.IntegrityError)
 MOST_BYTES = 1 << 20  # of a batch's changes; the server's own limits are in GET /v1/schema
 
 
@@ -33,7 +36,7 @@ class Client:
     """A device's file. One process at a time calls sync(); any may call the rest."""
 
     def __init__(self, path, server, headers=dict, transport=None, new_id=lambda: str(uuid.uuid4())):
-        """headers: called by each sync(); returns those that name the caller, such as Authorization."""
+        """headers: called by each sync(), and again after 401; returns those that name the caller, such as Authorization."""
         self.server, self.headers, self.transport, self.new_id = server.rstrip("/"), headers, transport or http_transport, new_id
         self.limit, self.most_changes, self.caller, self.known_caller = 1000, 1000, None, None
         self.now = lambda: datetime.datetime.now(datetime.timezone.utc).isoformat()
@@ -85,20 +88,26 @@ class Client:
 
     def sync(self):
         """Sends all edits, and pulls until nothing is left. Raises SyncError."""
-        self.caller, is_drained = self.headers(), False
+        self.caller, is_drained, is_renewed = self.headers(), False, False
         while True:
             # No edits are sent before an answer has shown that the caller is the file's account, nor while outcomes are unknown.
             batch = self._freeze() if self.caller == self.known_caller and not self._get("mustDrain") else None
             if batch is None and is_drained:
                 return
             try:
-                answer = self._exchange(batch)
+                is_drained = self._apply(self._exchange(batch), batch)
             except SyncError as error:
+                rejected, is_drained = self.caller, False
+                if error.status == 401 and not is_renewed:
+                    self.caller, is_renewed = self.headers(), True
+                if self.caller != rejected:
+                    continue
                 if batch is None or error.status != 413:
                     raise
-                is_drained = self._split(batch)
+                self._split(batch)
                 continue
-            is_drained = self._apply(answer, batch)
+            except MALFORMED as error:
+                raise SyncError(f"the answer is not of the contract: {error!r}", 200) from error
             self.known_caller = self.caller
 
     # Edits
@@ -299,6 +308,7 @@ class Client:
         for e in self._edits():
             if e["sent"]:
                 self._unsend(e)
+                self.db.execute("UPDATE edit SET deleted = 2 WHERE seq = ? AND deleted", [e["seq"]])
         self.db.execute("DELETE FROM batch")
         self._set("mustDrain", 1)
 
@@ -310,7 +320,6 @@ class Client:
 
     def _forget(self, owner):
         """The rows' timeStamps are of another history: they stay visible, and no edit has seen a version of the new one."""
-                self.db.execute("UPDATE edit SET deleted = 2 WHERE seq = ? AND deleted", [e["seq"]])
         self._thaw()
         self.db.execute("DELETE FROM row WHERE owner = ? AND deleted", [owner])
         self.db.execute("UPDATE row SET ts = 0 WHERE owner = ?", [owner])

@@ -15,6 +15,7 @@ async (fixture) => {
   };
   const part = (body, isPicked) => Object.fromEntries(Object.entries(body).filter(([name]) => isPicked(name)));
   const respond = (exchange, answer = exchange.answer) => {
+    headers = exchange.renewed ?? headers;
     if (exchange.lost === "answer") throw new TypeError("the answer was lost");
     return new Response(exchange.text ?? JSON.stringify(answer), { status: exchange.status ?? 200, headers: exchange.headers });
   };

@@ -97,8 +97,7 @@ export class Session {
   /** Sends all edits, and pulls until nothing is left. */
   async sync(signal) {
     const { device } = this;
-    const caller = JSON.stringify(this.server.headers());
-    let isDrained = false;
+    let caller = this.caller(), isDrained = false, isRenewed = false;
     for (;;) {
       // No edits are sent before an answer has shown that the caller is the device's account, nor while outcomes are unknown.
       const batch = caller === this.knownCaller && !device.state.mustDrain ? device.freeze() : null;
@@ -106,18 +105,26 @@ export class Session {
       let answer;
       try {
         answer = await this.exchange(batch, signal);
+        isDrained = device.apply(answer, batch);
       } catch (error) {
+        // Members of the answer have other content than the contract says.
+        if (error instanceof TypeError) throw new SyncError(`the answer is not of the contract: ${error.message}`, { status: 200 });
+        isDrained = false;
+        const rejected = caller;
+        if (error.status === 401 && !isRenewed) [caller, isRenewed] = [this.caller(), true];
+        if (caller !== rejected) continue;
         if (!batch || error.status !== 413) throw error;
         device.split();
-        isDrained = false;
         continue;
       }
-      isDrained = device.apply(answer, batch);
       this.journeys.pulled(device, answer.changes, performance.now(), this.onlineSince);
       this.knownCaller = caller;
       this.onChange();
     }
   }
+
+  /** What names the caller now. */
+  caller() { return JSON.stringify(this.server.headers()); }
 
   async exchange(batch, signal) {
     const { device, server } = this;
