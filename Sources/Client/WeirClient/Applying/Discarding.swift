@@ -84,11 +84,14 @@ extension Weir {
     public func discard(_ table: String, _ key: SQLValue) async throws -> Bool {
         let file = try openFile
         let record = SessionRecord(database: file.database)
-        guard let captured = file.tables.first(where: { foldedName($0.name) == foldedName(table) }),
-            let account = try record.account?.syncID,
-            let server = try record.schema()?.schema.table(for: captured.name)
-        else { return false }
-        let writer = try RowWriter(captured, server, account: account, in: file)
+        guard let captured = file.tables.first(where: { foldedName($0.name) == foldedName(table) }) else {
+            return false
+        }
+        // What is written has the app's columns, so nothing of the server's is needed: it may not be known yet.
+        let server =
+            try record.schema()?.schema.table(for: captured.name)
+            ?? ServerSchema.Table(name: captured.name, policy: .lastSyncWins, columns: [])
+        let writer = try RowWriter(captured, server, account: record.account?.syncID ?? "", in: file)
         let wasPending: Bool
         do {
             wasPending = try file.applying { _ in try Discarding(writer: writer).discard(key) }

@@ -90,6 +90,21 @@ import WeirClient
         #expect(server.live.count == 3)
     }
 
+    @Test func whatWasWrittenBeforeTheFirstSyncIsTakenBack() async throws {
+        let device = try await Device()
+        try device.run("INSERT INTO item VALUES ('a', 'A', NULL), ('b', 'B', NULL)")
+        #expect(try await device.weir.discard("item", .text("a")))
+        #expect(try await device.weir.discard("item", .text("a")) == false)
+        #expect(try device.rows() == ["b B -"])
+        #expect(try await device.weir.pendingRows() == 1)
+        let server = ContractServer(Device.tables)
+        try await device.attach(server)
+        try device.run("INSERT INTO item VALUES ('c', 'C', NULL)")
+        #expect(try await device.weir.discard("item", .text("c")))
+        try await device.weir.sync()
+        #expect(server.live.map { $0.prefix(6) } == ["item b"])
+    }
+
     @Test func aRepeatedOutcomeDoesNotCoverWhatWasWrittenSince() async throws {
         for isDeleted in [false, true] {
             let server = ContractServer(Device.tables)
