@@ -43,6 +43,8 @@ package struct SessionRecord {
             if try account == nil {
                 try database.setMeta("account", .text(name))
                 try database.setMeta("sync_id", .text(syncID))
+                // The app may have named the account before it was known here.
+                try database.run("UPDATE weir_owner SET sync_id = NULL WHERE sync_id = ?1", [.text(syncID)])
             }
         }
     }

@@ -88,6 +88,20 @@ import WeirClient
         await #expect(throws: WeirError.self) { try await device.weir.setOwner(nil, of: "other", .null) }
     }
 
+    @Test func aRowThatIsSaidToBeTheAccountsBeforeTheFileIsAttachedIsItsOwn() async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await Device(Self.sql, tables: ["mark", "item", "list"])
+        try device.run("INSERT INTO list VALUES ('new', 'N')")
+        #expect(try await device.weir.setOwner("abc", of: "list", .text("new")))
+        try await device.attach(server)
+        try await device.weir.sync()
+        server.write("list", "new", ["name": "theirs"])
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT name FROM list") == ["theirs"])
+        #expect(try await device.weir.keptEdits().isEmpty)
+        #expect(try await device.weir.parkedRows().isEmpty)
+    }
+
     @Test func aRowAndItsOwnerAreWrittenTogetherOrNotAtAll() async throws {
         let (server, device) = try await scene()
         struct Undone: Error {}
