@@ -200,6 +200,15 @@ package struct Detaching {
         }
         let held = Int(try database.integer("SELECT count(*) FROM (SELECT DISTINCT tbl, id FROM weir_held)") ?? 0)
         let kept = Int(try database.integer("SELECT count(*) FROM weir_aside WHERE resolution IS NULL") ?? 0)
-        if pending + held + kept > 0 { throw WeirError.unsent(rows: pending + held, keptEdits: kept) }
+        // Rows without a key are sent by no session.
+        let keyless =
+            try rows == .keep
+            ? 0
+            : file.tables.reduce(0) { count, table in
+                let query = "SELECT count(*) FROM \(table.quotedName) WHERE \(table.quotedKey) IS NULL"
+                return try count + Int(database.integer(query) ?? 0)
+            }
+        let unsent = pending + held + keyless
+        if unsent + kept > 0 { throw WeirError.unsent(rows: unsent, keptEdits: kept) }
     }
 }

@@ -68,13 +68,16 @@ import WeirClient
         #expect(try await device.weir.outcomes(after: first.place).map(\.place) == [second.place])
     }
 
-    @Test func rowsWithoutAKeyAreRemovedAsWell() async throws {
+    @Test func rowsWithoutAKeyAreRemovedAsWellIfTheyAreDiscarded() async throws {
         let server = ContractServer(Device.tables)
         let device = try await Device("CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT, note TEXT)")
         try await device.attach(server)
         try device.run("INSERT INTO item VALUES (NULL, 'N', NULL), ('a', 'A', NULL)")
         try await device.weir.sync()
-        try await device.weir.detach()
+        // It was never sent.
+        await #expect(throws: WeirError.unsent(rows: 1, keptEdits: 0)) { try await device.weir.detach() }
+        #expect(try device.rows("SELECT title FROM item") == ["N", "A"])
+        try await device.weir.detach(discardingUnsent: true)
         #expect(try device.rows("SELECT title FROM item").isEmpty)
     }
 
@@ -90,9 +93,6 @@ import WeirClient
         #expect(other.live.count == 3)
     }
 
-    @Test func itIsRefusedWhileEditsAreUnsentOrKept() async throws {
-        let server = ContractServer(Device.tables)
-        let device = try await Device.synced(server)
     /// They are other people's, of whom the next account may know nothing.
     @Test(arguments: [Access.read, .write]) func rowsOfLinkedOwnersAreNotKept(access: Access) async throws {
         let tables = ["list": ["name": "text"], "item": ["title": "text", "list": "text"]]
@@ -122,6 +122,9 @@ import WeirClient
         #expect(try await device.weir.parkedRows().map(\.id) == ["mine"])
     }
 
+    @Test func itIsRefusedWhileEditsAreUnsentOrKept() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device.synced(server)
         try device.run("UPDATE item SET title = 'mine' WHERE id = 'a'")
         await #expect(throws: WeirError.unsent(rows: 1, keptEdits: 0)) { try await device.weir.detach() }
         // Also one that is being sent.
