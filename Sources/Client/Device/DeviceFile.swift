@@ -45,7 +45,7 @@ actor DeviceFile {
     /// - Parameter isOnline: whether the command needs the server, whose tables may be others by now.
     static func open(_ options: DeviceOptions, isOnline: Bool = false) async throws -> DeviceFile {
         let exists = FileManager.default.fileExists(atPath: options.file.path)
-        if !exists, options.server == nil {
+        if !exists, options.server ?? options.otherwise.server == nil {
             throw DeviceFailure(
                 "there is no \(options.file.path): create it with --server URL and --sync-id, --token or --token-file")
         }
@@ -181,23 +181,22 @@ private enum Settings {
     }
 }
 
-/// The server and the account: those of the call, or else those that the file remembers.
+/// The server and the account: those of the call, or else those that the file remembers, or else those of the environment.
 private struct Login: Sendable {
     let server: URL
     let credentials: Credentials
 
     init(_ options: DeviceOptions, _ database: Database?) throws {
         let known = try database.flatMap { try Settings.value("server", in: $0) }.flatMap(URL.init(string:))
-        guard let server = options.server ?? known else { throw DeviceFailure("name the server: --server URL") }
+        guard let server = options.server ?? known ?? options.otherwise.server else {
+            throw DeviceFailure("name the server: --server URL")
+        }
         self.server = server
-        switch options.account {
+        let name = try database.flatMap { try Settings.value("sync-id", in: $0) }
+        switch options.account ?? name.map({ .named($0) }) ?? options.otherwise.account {
         case .named(let name): credentials = .unauthenticated(syncID: name, links: [:])
         case .token(let token): credentials = .token(token)
-        case nil:
-            guard let name = try database.flatMap({ try Settings.value("sync-id", in: $0) }) else {
-                throw DeviceFailure("name the account: --sync-id ID, or --token-file FILE")
-            }
-            credentials = .unauthenticated(syncID: name, links: [:])
+        case nil: throw DeviceFailure("name the account: --sync-id ID, or --token-file FILE")
         }
     }
 }

@@ -17,8 +17,8 @@ import WeirClient
         discussion: """
             The first command that names a server creates the file with the server's tables. Afterwards every command but
             sync and watch works without a network; the file remembers server and account. Other programs may write to
-            the tables at the same time. Variables of the environment in place of options: WEIR_SERVER, WEIR_SYNC_ID,
-            WEIR_TOKEN.
+            the tables at the same time. Variables of the environment in place of options: WEIR_TOKEN, and for what the
+            file does not remember WEIR_SERVER and WEIR_SYNC_ID.
 
                 weir-device put task t1 title="Buy milk" list=home --server http://127.0.0.1:7777 --sync-id ada
                 weir-device sync
@@ -55,32 +55,36 @@ struct DeviceOptions: Sendable {
     let file: URL
     let server: URL?
     let account: Account?
+    /// What variables of the environment say about a file that remembers nothing: one that does is not moved by a shell's variables.
+    let otherwise: (server: URL?, account: Account?)
     let device: String?
     let isJSON: Bool
 
     init(_ invocation: Invocation) throws(UsageError) {
         let environment = Environment.variables
-        func value(_ option: String, _ variable: String? = nil) -> String? {
-            invocation.option(option)?.value ?? variable.flatMap { environment[$0] }.flatMap { $0.isEmpty ? nil : $0 }
-        }
+        func variable(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
+        func value(_ option: String) -> String? { invocation.option(option)?.value }
         file = URL(fileURLWithPath: value("file") ?? "device.sqlite")
-        server = try value("server", "WEIR_SERVER").map { text throws(UsageError) in
+        func url(_ text: String, _ name: String) throws(UsageError) -> URL {
             guard let url = URL(string: text), ["http", "https"].contains(url.scheme), url.host != nil else {
-                throw UsageError("--server is a URL as http://127.0.0.1:7777, not \(text)")
+                throw UsageError("\(name) is a URL as http://127.0.0.1:7777, not \(text)")
             }
             return url
         }
+        server = try value("server").map { text throws(UsageError) in try url(text, "--server") }
         let given = ["sync-id", "token", "token-file"].filter { invocation.option($0) != nil }
         if given.count > 1 { throw UsageError("give one of --sync-id, --token and --token-file") }
         if let path = value("token-file") {
             account = .token { try Self.token(in: path) }
-        } else if let name = invocation.option("sync-id")?.value {
+        } else if let name = value("sync-id") {
             account = .named(name)
-        } else if let token = value("token", "WEIR_TOKEN") {
-            account = .token { token }
         } else {
-            account = value("sync-id", "WEIR_SYNC_ID").map { .named($0) }
+            account = (value("token") ?? variable("WEIR_TOKEN")).map { token in .token { token } }
         }
+        otherwise = (
+            try variable("WEIR_SERVER").map { text throws(UsageError) in try url(text, "WEIR_SERVER") },
+            variable("WEIR_SYNC_ID").map { .named($0) }
+        )
         device = value("device")
         isJSON = invocation.option("json") != nil
     }

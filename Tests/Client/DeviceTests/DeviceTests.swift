@@ -98,6 +98,15 @@ import WeirClient
         }
     }
 
+    @Test func variablesOfTheEnvironmentDoNotMoveAFileThatRemembersItsServer() async throws {
+        try await withServer { url in
+            _ = try await succeed("put", "list", "l1", "title=Home", "--server", url, "--sync-id", "ada")
+            let environment = ["WEIR_SERVER": "http://127.0.0.1:1", "WEIR_SYNC_ID": "eve"]
+            #expect(try await succeed("sync", environment: environment).contains("Nothing is pending."))
+            #expect(try await succeed("status", environment: environment).contains("account ada at \(url)"))
+        }
+    }
+
     @Test func discardTakesBackAChange() async throws {
         try await withServer { url in
             _ = try await succeed("put", "list", "l1", "title=Home", "--server", url, "--sync-id", "ada")
