@@ -85,13 +85,23 @@ enum Printed {
         Output.write(String(decoding: bytes, as: UTF8.self))
     }
 
+    /// A line of text.
+    static func line(_ text: String) { Output.write(visible(text)) }
+
+    /// A text whose control characters are shown: what others have written does nothing to the terminal, and stays in its line.
+    private static func visible(_ text: String) -> String {
+        let isControl = { (scalar: Unicode.Scalar) in scalar.properties.generalCategory == .control }
+        if !text.unicodeScalars.contains(where: isControl) { return text }
+        return text.unicodeScalars.map { isControl($0) ? $0.escaped(asASCII: true) : String($0) }.joined()
+    }
+
     /// `1 row is`, `2 rows are`.
     static func rows(_ count: Int) -> String { count == 1 ? "1 row is" : "\(count) rows are" }
 
     /// Columns of equal width, under their names.
     static func table(_ names: [String], _ rows: [[String]]) {
         // A long text does not push the others off the screen.
-        let lines = ([names] + rows).map { $0.map { $0.count > 40 ? $0.prefix(39) + "…" : $0 } }
+        let lines = ([names] + rows).map { $0.map(visible).map { $0.count > 40 ? $0.prefix(39) + "…" : $0 } }
         let widths = names.indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
         for line in lines {
             let cells = zip(line, widths).map { $0 + String(repeating: " ", count: $1 - $0.count) }

@@ -158,7 +158,7 @@ enum RowCommands {
                 zip(row.columns, row.values).dropFirst().map { "\($0)=\(ColumnText.text($1, table.type(of: $0)))" }
                     .joined(separator: " ")
             }
-            Output.write("\(table.name) \(id): \(text ?? "no such row")")
+            Printed.line("\(table.name) \(id): \(text ?? "no such row")")
             Output.write(
                 pending.isEmpty
                     ? "Nothing is pending." : "\(Printed.rows(pending.count)) pending; weir-device sync sends them.")

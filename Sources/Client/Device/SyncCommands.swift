@@ -92,9 +92,9 @@ enum SyncCommands {
         } else if let row {
             let values = zip(row.columns, row.values).dropFirst()
                 .map { "\($0)=\(ColumnText.text($1, table.type(of: $0)))" }
-            Output.write("\(table.name) \(id): \(values.joined(separator: " "))")
+            Printed.line("\(table.name) \(id): \(values.joined(separator: " "))")
         } else {
-            Output.write("\(table.name) \(id): deleted")
+            Printed.line("\(table.name) \(id): deleted")
         }
     }
 
@@ -153,16 +153,16 @@ struct StatusReport {
     func write() {
         Output.write("\(file): account \(account) at \(server)")
         Output.write(pending.isEmpty ? "Nothing is pending." : "Pending:")
-        for row in pending { Output.write("  \(row.table) \(row.key)") }
+        for row in pending { Printed.line("  \(row.table) \(row.key)") }
         if !kept.isEmpty { Output.write("Not stored by the server (weir-device status --forget removes these lines):") }
         for edit in kept {
             let reason = [edit.code, edit.message].filter { !$0.isEmpty }.joined(separator: ": ")
-            Output.write("  \(edit.table) \(edit.key.string ?? edit.key.description): \(reason)")
-            Output.write("    \(edit.change.count > 200 ? edit.change.prefix(200) + "…" : edit.change)")
+            Printed.line("  \(edit.table) \(edit.key.string ?? edit.key.description): \(reason)")
+            Printed.line("    \(edit.change.count > 200 ? edit.change.prefix(200) + "…" : edit.change)")
         }
         if !parked.isEmpty { Output.write("Received, and not possible in this file:") }
-        for row in parked { Output.write("  \(row.table) \(row.id): \(row.reason)") }
-        for line in attention { Output.write(line) }
+        for row in parked { Printed.line("  \(row.table) \(row.id): \(row.reason)") }
+        for line in attention { Printed.line(line) }
     }
 }
 

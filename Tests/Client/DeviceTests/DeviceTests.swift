@@ -107,6 +107,17 @@ import WeirClient
         }
     }
 
+    @Test func whatOthersHaveWrittenDoesNothingToTheTerminal() async throws {
+        try await withServer { url in
+            let written = try await succeed(
+                "put", "list", "l1", "title=a\u{1B}[2J\nb\u{9B}", "--server", url, "--sync-id", "ada")
+            #expect(written.hasPrefix("list l1: title=a\\u{1B}[2J\\nb\\u{009B}\n"), "\(written)")
+            #expect(try await succeed("list").contains("*  l1  a\\u{1B}[2J\\nb\\u{009B}\n"))
+            let rows = try json(try await succeed("list", "list", "--json"))
+            #expect(rows[0]["title"] == "a\u{1B}[2J\nb\u{9B}")
+        }
+    }
+
     @Test func discardTakesBackAChange() async throws {
         try await withServer { url in
             _ = try await succeed("put", "list", "l1", "title=Home", "--server", url, "--sync-id", "ada")
