@@ -1,7 +1,9 @@
+import Gateway
 import SyncModel
 import Synchronization
 
-/// Which downloads of devices were answered as a whole, and whether an upload to the same table followed.
+/// Which downloads of devices were answered as a whole, and what shows that a device has the answer: an upload to the same table that
+/// followed, or the `Ts` of the answer's newest row.
 ///
 /// A client that follows the document uploads to a table after it has stored what it downloaded of it; where a download fails, its sync
 /// ends. So when a device has the `Ts` of an upload that was sent after an answer, it has that answer. In memory only: what is
@@ -15,7 +17,22 @@ final class RestAnswers: Sendable {
     private struct Answer {
         /// The device has everything up to here if it has the answer.
         let end: TimeStamp
+        let newest: NewestRows
         var isFollowed = false
+    }
+
+    /// The newest rows of other devices in an answer; zero where there is none.
+    struct NewestRows {
+        /// Also of those that are deleted.
+        private(set) var ofAll = TimeStamp.zero
+        /// A device removes deleted rows at the end of a sync, and then names this one.
+        private(set) var ofLive = TimeStamp.zero
+
+        mutating func add(_ row: FaceRow) {
+            guard row.writer != .device else { return }
+            ofAll = row.timeStamp
+            if !row.isDeleted { ofLive = row.timeStamp }
+        }
     }
 
     /// About 300 bytes each; beyond it all are forgotten.
@@ -24,14 +41,16 @@ final class RestAnswers: Sendable {
     private let answers = Mutex<[Key: Answer]>([:])
 
     /// The whole answer to a download was made.
-    func answered(_ device: Device, _ table: Int, upTo end: TimeStamp) {
+    ///
+    /// - Parameter newest: of its rows.
+    func answered(_ device: Device, _ table: Int, upTo end: TimeStamp, newest: NewestRows = NewestRows()) {
         answers.withLock { answers in
             if answers.count >= Self.maximumCount { answers = [:] }
-            answers[Key(device: device, table: table)] = Answer(end: end)
+            answers[Key(device: device, table: table)] = Answer(end: end, newest: newest)
         }
     }
 
-    /// An upload of the device was stored.
+    /// An upload of the device was stored, or is a conflict.
     func uploaded(_ device: Device, _ table: Int) {
         answers.withLock { $0[Key(device: device, table: table)]?.isFollowed = true }
     }
@@ -43,6 +62,14 @@ final class RestAnswers: Sendable {
                 return .zero
             }
             return answer.end
+        }
+    }
+
+    /// Whether a `Ts` is that of an answer's newest row, wherever that row is by now.
+    func isNewest(_ ts: TimeStamp, _ device: Device, _ table: Int) -> Bool {
+        answers.withLock { answers in
+            guard ts > .zero, let answer = answers[Key(device: device, table: table)] else { return false }
+            return ts == answer.newest.ofAll || ts == answer.newest.ofLive
         }
     }
 }

@@ -54,6 +54,7 @@ private final class RestPages: Sendable {
         var array = FaceArray()
         /// The device has everything up to here when it has the answer.
         var end = TimeStamp.zero
+        var newest = RestAnswers.NewestRows()
     }
 
     private let table: FaceTable
@@ -105,8 +106,8 @@ private final class RestPages: Sendable {
     }
 
     private func end() -> FacePiece {
-        let (end, piece) = state.withLock { ($0.end, $0.array.end()) }
-        answers.answered(session.device, table.index, upTo: end)
+        let (end, newest, piece) = state.withLock { ($0.end, $0.newest, $0.array.end()) }
+        answers.answered(session.device, table.index, upTo: end, newest: newest)
         return piece
     }
 
@@ -120,6 +121,7 @@ private final class RestPages: Sendable {
                 last = row.timeStamp
             }
             state.array.add { $0.record(row, table.table) }
+            state.newest.add(row)
         }
         if state.left == 0 {
             state.rest = nil

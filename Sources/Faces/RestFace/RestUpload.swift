@@ -60,12 +60,12 @@ struct RestUpload: Sendable {
             let open = verdicts.indices.filter { verdicts[$0].isOpen }
             if open.isEmpty { break }
             head = try await submit(open, of: sent, &verdicts)
+            answers.uploaded(session.device, table.index)
             if verdicts.contains(where: \.isFailure) {
                 try await noteShown(verdicts)
                 throw failure(verdicts, isArray)
             }
         }
-        if !verdicts.isEmpty { answers.uploaded(session.device, table.index) }
         return try await answer(sent, verdicts, isArray: isArray, head: head)
     }
 

@@ -9,7 +9,8 @@ import SyncModel
 /// conflict. So the watermark rises
 /// - over rows that are exactly as this device wrote them;
 /// - to the end of an answer after which the device uploaded, once it has that upload's `Ts` (``RestAnswers``);
-/// - to a `ts` that the device can have from a download alone: another device wrote that row, and no 409 has shown it or a newer one.
+/// - to a `ts` that the device can have from a download alone: that of a row of another device, which is still there or was the newest
+///   of the last answer, where no 409 has shown it or a newer one.
 struct RestWatermark: Sendable {
     private let table: FaceTable
     private let session: any FaceSession
@@ -21,11 +22,13 @@ struct RestWatermark: Sendable {
         self.answers = answers
     }
 
-    /// Whether a device that asks above `ts` may lack a row.
+    /// Whether a device that asks above `ts` may lack a row: not the one of another device that is at `ts`, from whichever answer it
+    /// came.
     static func isMissing(_ row: FaceRow, ts: TimeStamp) -> Bool {
         // A device without rows needs none that is deleted.
         if ts == .zero { return !row.isDeleted }
-        return row.timeStamp > ts || row.writer != .device || row.isExact != true
+        if row.timeStamp > ts { return true }
+        return row.writer == .device ? row.isExact != true : row.timeStamp < ts
     }
 
     /// From where a request with this `ts` is answered.
@@ -41,7 +44,7 @@ struct RestWatermark: Sendable {
             let fresh = try await session.positions(isFresh: true)
             passed = max(passed, min(ts, TimeStamp(fresh[watermark] ?? 0)))
             if passed < ts, ts.rawValue > fresh[table.shownWithConflicts(in: session.epoch)] ?? 0,
-                try await isOthers(ts)
+                try await isFromDownload(ts)
             {
                 passed = ts
                 isDurable = true
@@ -67,8 +70,9 @@ struct RestWatermark: Sendable {
         return max(passed, ts)
     }
 
-    /// Whether another device wrote the row that is at a timeStamp.
-    private func isOthers(_ ts: TimeStamp) async throws -> Bool {
+    /// Whether a `ts` is that of a row of another device, which no upload's answer has but that of a conflict.
+    private func isFromDownload(_ ts: TimeStamp) async throws -> Bool {
+        if answers.isNewest(ts, session.device, table.index) { return true }
         let selection = StreamSelection.changes(above: TimeStamp(ts.rawValue - 1), upTo: ts, table: table.index)
         guard let row = try await session.rows(selection, limit: 1, leastHead: ts).rows.first else { return false }
         return row.timeStamp == ts && row.writer != .device

@@ -27,6 +27,9 @@ final class RestDevice {
     /// Whether a record with the `Ts` of the local row is no conflict, as docs/faces/rest.md advises; the document does not say.
     var comparesTs = false
 
+    /// Of each table, what docs/faces/rest.md says may come again.
+    private var repeatable: [String: RepeatableRows] = [:]
+
     struct LostAnswer: Error {}
 
     /// - Parameter columns: of each table, all of them text.
@@ -96,8 +99,12 @@ final class RestDevice {
         try await moment()
         // 4. Insert or update the received changes into local storage.
         for record in changes { try apply(record, to: table) }
+        repeatable[table, default: RepeatableRows()].downloaded(changes)
         try await moment()
     }
+
+    /// The rows that the next download may have once more, although the device has them as they are.
+    func mayComeAgain(_ table: String) -> Set<String> { repeatable[table]?.ids ?? [] }
 
     /// Step 4 for one record.
     private func apply(_ record: JSON, to table: String) throws {
@@ -147,9 +154,12 @@ final class RestDevice {
             // Get the Ts from the response, update the record with it, and reset the dirty flag.
             let ts = try #require(try answer.json()["Ts"].int)
             try run("UPDATE \(table) SET Ts = ?, Dirty = 0 WHERE id = ?", ["\(ts)", id])
+            try repeatable[table, default: RepeatableRows()].uploaded(answer.json(), isConflict: false)
         case 409:
             conflicts.append(id)
-            try replace(try answer.json()["record"], table, id)
+            let record = try answer.json()["record"]
+            try replace(record, table, id)
+            try repeatable[table, default: RepeatableRows()].uploaded(record, isConflict: true)
         default:
             throw DeviceClient.Failure(description: String(decoding: answer.body, as: UTF8.self), status: answer.status)
         }
@@ -172,7 +182,12 @@ final class RestDevice {
         // Durable, and its outcome not known yet: the request is repeated.
         while answer.status == 503 { answer = try await client.send(method, path, body) }
         let isLost = losesAnswer("\(method) \(path)")
-        if let id = body?["id"].string, (200...201).contains(answer.status) { hasStored?(id, isLost) }
+        if let id = body?["id"].string, (200...201).contains(answer.status) {
+            hasStored?(id, isLost)
+            if isLost, let table = path.split(separator: "/").last.map(String.init) {
+                repeatable[table, default: RepeatableRows()].unanswered.insert(id)
+            }
+        }
         if isLost { throw LostAnswer() }
         if method == "GET", answer.status != 200 {
             throw DeviceClient.Failure(description: String(decoding: answer.body, as: UTF8.self), status: answer.status)
@@ -235,6 +250,36 @@ final class RestDevice {
             }
         }
         try statement.run()
+    }
+}
+
+/// The rows of a table that may come again, as docs/faces/rest.md says: those below a `Ts` that is from an upload.
+///
+/// Rows that are deleted leave the device with the sync, and their `Ts` with them.
+private struct RepeatableRows {
+    private(set) var ids: Set<String> = []
+    /// Rows that conflicts have shown since the last download.
+    private var shown: Set<String> = []
+    /// The greatest `Ts` that the device has from an upload.
+    private var uploadedTs = 0
+    /// Rows whose upload was stored, and its answer lost: a download has the `Ts` of that upload.
+    var unanswered: Set<String> = []
+
+    mutating func downloaded(_ records: [JSON]) {
+        shown = []
+        guard let newest = records.last(where: { $0["Deleted"] == false }), let ts = newest["Ts"].int else { return }
+        if unanswered.contains(newest["id"].string ?? "") { uploadedTs = max(uploadedTs, ts) }
+        // Otherwise the next request names the row of another device, which is from this answer alone.
+        ids = ts > uploadedTs ? [] : ids.union(records.compactMap { $0["id"].string })
+    }
+
+    /// An upload was answered, which shows that the device has what it downloaded before.
+    mutating func uploaded(_ record: JSON, isConflict: Bool) throws {
+        let id = try #require(record["id"].string)
+        if isConflict { shown.insert(id) }
+        if record["Deleted"] == true { return }
+        ids = shown
+        uploadedTs = max(uploadedTs, try #require(record["Ts"].int))
     }
 }
 
