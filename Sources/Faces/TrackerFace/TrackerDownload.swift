@@ -43,8 +43,8 @@ struct TrackerDownload: Sendable {
 
     /// Where the answer begins: at the time that the client names, if it can have all rows below.
     ///
-    /// It can where it is the time of a row that it was sent, or that another device wrote, or where it named no such time before
-    /// the answers to its earlier requests. Otherwise the time may be that of an own upload or edit, below which others wrote rows
+    /// It can where it is the time of a row that another device wrote, or where it named no such time before the answers to its
+    /// earlier requests. Otherwise the time may be that of an own upload or edit, below which others wrote rows
     /// that no answer had.
     private func above(_ after: TimeStamp, _ positions: TrackerPositions) async throws -> TimeStamp {
         let complete = positions.complete(table.table)
@@ -67,8 +67,8 @@ private final class TrackerPages: Sendable {
     private struct State {
         var rest: StreamSelection?
         var array = FaceArray()
-        /// Of the rows sent; zero before the first.
-        var newest = TimeStamp.zero
+        /// Of the rows of other devices that were sent, zero for none; `nil` before the first row.
+        var newest: TimeStamp?
     }
 
     private let table: FaceTable
@@ -86,8 +86,8 @@ private final class TrackerPages: Sendable {
         state = Mutex(State(rest: .changes(above: above, upTo: head, table: table.index)))
     }
 
-    /// The newest row that was sent; zero where there is none.
-    var newest: TimeStamp { state.withLock(\.newest) }
+    /// The newest row of another device that was sent, zero for none; `nil` where no row was sent.
+    var newest: TimeStamp? { state.withLock(\.newest) }
 
     /// The next piece of the array.
     func next() async throws -> FacePiece {
@@ -98,7 +98,7 @@ private final class TrackerPages: Sendable {
                 state.array.reserve(rows: found.rows.count)
                 for row in found.rows where row.isNews {
                     state.array.add { $0.document(row, table.table) }
-                    state.newest = row.timeStamp
+                    state.newest = row.writer == .device ? state.newest ?? .zero : row.timeStamp
                 }
                 return state.array.hasMore && state.rest != nil ? state.array.piece() : nil
             }

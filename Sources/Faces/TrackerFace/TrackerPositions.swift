@@ -34,7 +34,8 @@ struct TrackerPositions: Sendable {
     /// No table has rows above this; `nil` before the first request.
     var head: TimeStamp? { self["/head"] }
 
-    /// What the device was shown by answers to its uploads, as far as this gateway knows.
+    /// What the device was shown by answers to its uploads: the rows of other devices at all gateways, its own as far as this one
+    /// knows.
     var shown: TimeStamp { self["/shown"] ?? .zero }
 
     /// Up to here the device has the others' rows of all tables.
@@ -43,7 +44,9 @@ struct TrackerPositions: Sendable {
     /// Up to here the device has the others' rows of a table.
     func complete(_ table: Table) -> TimeStamp { max(complete, self[table.name] ?? .zero) }
 
-    /// The newest row of a table that an answer had: only a device that got the answer can name it.
+    /// The newest row of another device that an answer for a table had: only a device that got the answer can name it.
+    ///
+    /// The time of an own row it has from its upload.
     func sent(_ table: Table) -> TimeStamp { self["\(table.name)/sent"] ?? .zero }
 
     /// Up to here the device has the others' rows of a table if it got the answers to its requests for them.
@@ -54,8 +57,12 @@ struct TrackerPositions: Sendable {
 
     // MARK: Changes
 
-    static func note(shown timeStamp: TimeStamp, _ session: any FaceSession) async throws {
-        try await session.raise([name("/shown", session): timeStamp.rawValue], isDurable: false)
+    /// The answer to an upload shows a row.
+    ///
+    /// A device may take the time of that one for up to where it has downloaded, where it hears of no other device. So all gateways
+    /// know it when this returns.
+    static func note(shown timeStamp: TimeStamp, ofAnother: Bool, _ session: any FaceSession) async throws {
+        try await session.raise([name("/shown", session): timeStamp.rawValue], isDurable: ofAnother)
     }
 
     func raise(complete timeStamp: TimeStamp) async throws { try await raise(["/complete": timeStamp]) }
@@ -68,10 +75,10 @@ struct TrackerPositions: Sendable {
     /// The whole answer to a request for a table was made.
     ///
     /// - Parameters:
-    ///   - sent: its newest row; zero where it has none.
+    ///   - sent: its newest row of another device, zero for none; `nil` where it has no rows.
     ///   - answered: no row is above.
-    func raise(sent: TimeStamp, answered: TimeStamp, of table: Table) async throws {
-        if sent == .zero { return try await raise(complete: answered, of: table) }
+    func raise(sent: TimeStamp?, answered: TimeStamp, of table: Table) async throws {
+        guard let sent else { return try await raise(complete: answered, of: table) }
         try await raise(["\(table.name)/sent": sent, "\(table.name)/answered": answered])
     }
 

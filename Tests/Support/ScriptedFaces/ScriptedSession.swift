@@ -11,6 +11,8 @@ import Synchronization
 package final class ScriptedSession: FaceSession {
     package struct State {
         package var positions: [String: Int64] = [:]
+        /// Those that every gateway knows.
+        package var durablePositions: [String: Int64] = [:]
         /// The caller's rows, none by default, in the order in which every selection has them.
         package var rows: [Row] = []
         /// The most rows of one answer of ``ScriptedSession/rows(_:limit:leastHead:)``.
@@ -41,18 +43,21 @@ package final class ScriptedSession: FaceSession {
         package let isDeleted: Bool
         /// The caller's device that wrote it.
         package let writer: String
+        /// Whether the columns are as the writer sent them.
+        package let isExact: Bool
         /// The JSON of its columns.
         package var values: [String]
 
         package init(
             _ id: String, table: Int = 0, at timeStamp: Int64, isDeleted: Bool = false, by writer: String = "laptop",
-            _ values: [String]
+            isExact: Bool = true, _ values: [String]
         ) {
             self.id = id
             self.table = table
             self.timeStamp = timeStamp
             self.isDeleted = isDeleted
             self.writer = writer
+            self.isExact = isExact
             self.values = values
         }
     }
@@ -184,7 +189,7 @@ package final class ScriptedSession: FaceSession {
                 + #""updatedAt":"2025-01-01T00:00:00.000000Z","writer":{"syncId":"abc","knowledgeId":"\#(row.writer)"},"#
                 + #""values":{\#(values)}}"#
             page.append(
-                table: row.table, timeStamp: TimeStamp(row.timeStamp), createdAt: 0, isExact: true,
+                table: row.table, timeStamp: TimeStamp(row.timeStamp), createdAt: 0, isExact: row.isExact,
                 columns: columns.count, json: Array(json.utf8).span.bytes)
         }
         return page
@@ -210,7 +215,10 @@ package final class ScriptedSession: FaceSession {
     package func positions(of knowledgeID: KnowledgeID) async throws -> [String: Int64] { [:] }
 
     package func raise(_ positions: [String: Int64], isDurable: Bool) async throws {
-        state.withLock { $0.positions.merge(positions, uniquingKeysWith: max) }
+        state.withLock { state in
+            state.positions.merge(positions, uniquingKeysWith: max)
+            if isDurable { state.durablePositions.merge(positions, uniquingKeysWith: max) }
+        }
     }
 
     package func describe(_ description: DeviceDescription) async throws {}
