@@ -36,7 +36,10 @@ package struct TrackerFace: Face {
 
     package func respond(to request: FaceRequest, _ session: any FaceSession) async throws -> HTTPResponse {
         switch request.route.template {
-        case Self.devices.template: return try await TrackerDevices(session).list(after: request.timeStamp("after"))
+        case Self.devices.template:
+            let after = try request.timeStamp("after")
+            if request.http.method == .head { return Self.headOfList }
+            return try await TrackerDevices(session).list(after: after)
         case Self.device.template: return try await TrackerDevices(session).add(named: request.parameters[0])
         case Self.database.template: return try await TrackerDatabase(session).respond(to: request)
         default: break
@@ -45,7 +48,9 @@ package struct TrackerFace: Face {
             throw Problem(.notFound, "there is no table of this name")
         }
         if request.method == .get {
-            return try await TrackerDownload(table, session).respond(after: request.timeStamp("after"))
+            let after = try request.timeStamp("after")
+            if request.http.method == .head { return Self.headOfList }
+            return try await TrackerDownload(table, session).respond(after: after)
         }
         let upload = TrackerUpload(table, session)
         if request.parameters.count == 1 { return try await upload.create(request.http.body) }
@@ -55,6 +60,11 @@ package struct TrackerFace: Face {
         return request.method == .delete
             ? try await upload.delete(id) : try await upload.update(id, request.http.body)
     }
+}
+
+extension TrackerFace {
+    /// The answer to HEAD for a list: nothing is sent that the device could have, so that no position rises and no head is frozen.
+    private static var headOfList: HTTPResponse { .uncached(200, []) }
 }
 
 extension FaceTable {

@@ -60,4 +60,20 @@ import TrackerFace
         // A time that only the answer had.
         #expect(try await titles(after: 110, session) == ["R"])
     }
+
+    /// HEAD sends no rows, and so changes nothing that is known of the device.
+    @Test(arguments: ["/tracker/devices", "/tracker/note"])
+    func aRequestForHeadersAloneShowsNothing(path: String) async throws {
+        let session = session([Row("s", at: 110, ["\"S\""])])
+        let head = try await session.respond(
+            of: TrackerFace(), .head, path, query: [("after", "1970-01-01T00:00:00.000090Z")])
+        #expect(head.status == 200 && head.text.isEmpty)
+        #expect(session.state.withLock(\.positions).isEmpty)
+        let wrong = try await session.respond(of: TrackerFace(), .head, path, query: [("after", "x")])
+        #expect(wrong.status == 422)
+        #expect(try await session.respond(of: TrackerFace(), .head, "/tracker/other").status == 404)
+        // The first request for rows freezes the head, and has the row.
+        session.state.withLock { $0.rows.append(Row("t", at: 120, ["\"T\""])) }
+        #expect(try await titles(after: 100, session) == ["S", "T"])
+    }
 }
