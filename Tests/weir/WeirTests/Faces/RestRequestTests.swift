@@ -233,20 +233,29 @@ import Testing
             #expect(records.count == 3000)
             let order = records.compactMap { $0["Ts"].int }
             #expect(order == order.sorted() && Set(order).count == 3000)
-            var (paged, ts): ([JSON], Int) = ([], 0)
-            while true {
-                let page = try await phone.request("GET", "/rest/category?ts=\(ts)&limit=700").json().array
-                #expect(page.count <= 700)
-                guard let last = page.last?["Ts"].int else { break }
-                paged += page
-                ts = last
-            }
-            #expect(paged == records)
+            let pages = try await phone.pages(of: "category", above: 0, limit: 700)
+            #expect(pages.allSatisfy { $0.count <= 700 })
+            #expect(pages.flatMap(\.self) == records)
+            let ts = try #require(order.last)
             // The writer's own rows do not come back, and its pages end, too.
             let own = try await laptop.request("GET", "/rest/category?ts=\(ts)").json().array
             #expect(own.isEmpty)
             let rest = try await laptop.request("GET", "/rest/category?ts=\(ts - 10)&limit=4").json().array
             #expect(rest.count == 4)
+        }
+    }
+
+    /// The rows below an own upload come with each page, and do not count for `limit`: the last page is the one without rows above `ts`.
+    @Test func pagesEndWhereTheNewestRowIsAnOwnUpload() async throws {
+        try await withServer { scene, phone in
+            try await scene.write("laptop", "category", "below", ["name": "A"])
+            let own = try await phone.request("POST", "/rest/category", ["id": "own", "name": "B"]).json()
+            let ts = try #require(own["Ts"].int)
+            let idle = try await phone.pages(of: "category", above: ts, limit: 2)
+            #expect(idle.map { $0.map { $0["id"] } } == [["below"]])
+            for index in 1...3 { try await scene.write("laptop", "category", "c\(index)", ["name": "C"]) }
+            let pages = try await phone.pages(of: "category", above: ts, limit: 2)
+            #expect(pages.map { $0.map { $0["id"] } } == [["below", "c1", "c2"], ["c3"], []])
         }
     }
 
@@ -259,6 +268,19 @@ import Testing
             #expect(made.status == 201)
             let rows = try await scene.rows("category")
             #expect(rows.map { $0["name"] } == ["A"])
+        }
+    }
+}
+
+extension RestDevice {
+    /// The pages of a table, asked for as docs/faces/rest.md says, until one has no record above its `ts`.
+    fileprivate func pages(of table: String, above first: Int, limit: Int) async throws -> [[JSON]] {
+        var (pages, ts): ([[JSON]], Int) = ([], first)
+        while true {
+            let page = try await request("GET", "/rest/\(table)?ts=\(ts)&limit=\(limit)").json().array
+            pages.append(page)
+            guard let newest = page.compactMap({ $0["Ts"].int }).max(), newest > ts else { return pages }
+            ts = newest
         }
     }
 }
