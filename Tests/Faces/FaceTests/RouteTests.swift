@@ -50,6 +50,11 @@ import TrackerFace
         #expect(described == all)
     }
 
+    /// Of a query, too, whether or not the route has one.
+    @Test func theDocumentSaysThatATargetMayBeTooLong() {
+        #expect(described.filter { !statuses.contains("\($0) 414") } == [])
+    }
+
     /// A log that was restored may have less than the server has noted that a device was shown.
     @Test(arguments: ["/tracker/devices", "/tracker/note"])
     func aDeviceThatWasShownMoreThanTheLogHasIsToldSo(path: String) async throws {
