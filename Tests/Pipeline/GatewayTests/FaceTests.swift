@@ -93,6 +93,42 @@ import Testing
         }
     }
 
+    /// Those that exceed a page are read one by one, and all of them are in memory until the answer is made.
+    @Test func spaceForTheRowsOfConflictsIsReservedBeforeTheyAreRead() async throws {
+        try await withFace {
+            $0.configuration.pageBytes = 1 << 10
+            $0.limits.outcome.maxRowBytes = 1 << 20
+            $0.limits.outcome.maxBatchRowBytes = 5 << 19
+        } test: { gateway in
+            let name = String(repeating: "n", count: 600)
+            let rows = (0..<4).map { number in
+                #"{"table":"person","id":"r\#(number)","syncId":"abc","knowledgeId":"k1","timeStamp":7,"version":2,"#
+                    + #""deleted":false,"writer":{"syncId":"abc","knowledgeId":"k2"},"values":{"name":"\#(name)"}}"#
+            }
+            gateway.link.set(
+                .results(
+                    rows.indices.map { ($0, .conflict, nil) }, summary: BatchSummary(changeCount: rows.count),
+                    rows: Dictionary(uniqueKeysWithValues: rows.enumerated().map { ($0, $1) }), head: 20), ofPart: 0)
+            let reserved = Mutex<[Int]>([])
+            gateway.link.answerQueries { query in
+                reserved.withLock { $0.append(gateway.service.counters.http.answerBytesInFlight) }
+                var found = StreamRows(head: TimeStamp(20))
+                guard case .ids(_, let ids) = query.selection else { return found }
+                for row in rows where ids.contains(where: { row.contains(#""id":"\#($0.text)""#) }) {
+                    found.append(
+                        table: 0, timeStamp: TimeStamp(7), createdAt: 0, isExact: true, columns: 1,
+                        json: Array(row.utf8).span.bytes)
+                }
+                return found
+            }
+            let body = "[" + rows.indices.map { #"{"id":"r\#($0)"}"# }.joined(separator: ",") + "]"
+            let answer = try await gateway.exchange("POST", "/echo/x", headers: Self.device, body)
+            #expect(answer.text.matches(of: /"id":"(r\d)"/).map { String($0.1) } == ["r0", "r1", "r2", "r3"])
+            // A page, and of all rows, which are less than four of the largest, each and its text.
+            #expect(reserved.withLock(\.self) == Array(repeating: (1 << 10) + (5 << 20), count: 3))
+        }
+    }
+
     /// What a face adds by itself, such as a condition, does not make a request too large.
     @Test func theLimitOfChangesIsForWhatWasAskedFor() async throws {
         try await withFace {

@@ -30,6 +30,7 @@ final class ScriptedLink: FanOutLink {
         var withins: [Duration] = []
         var pulls: [PagePull] = []
         var queries: [StreamQuery] = []
+        var answer: (@Sendable (StreamQuery) -> StreamRows)?
         var pageCount: Int?
         var next = 0
         var subscribers: [Int: Subscriber] = [:]
@@ -77,6 +78,10 @@ final class ScriptedLink: FanOutLink {
     }
     func failHeads(_ error: FanOutError?) { state.withLock { $0.headsFailure = error } }
     func failOutcomes(_ error: FanOutError?) { state.withLock { $0.outcomeFailure = error } }
+    /// What is read by id or by time; by default no rows.
+    func answerQueries(_ answer: @escaping @Sendable (StreamQuery) -> StreamRows) {
+        state.withLock { $0.answer = answer }
+    }
     /// Has pulls answer no more owners than this.
     func cutPages(at count: Int) { state.withLock { $0.pageCount = count } }
     func keep(_ outcome: PartOutcome, of batch: Int64, with owner: SyncID) {
@@ -219,10 +224,11 @@ final class ScriptedLink: FanOutLink {
     }
 
     func rows(_ query: StreamQuery, within: Duration) async throws(FanOutError) -> StreamRows? {
-        state.withLock { state in
+        let (head, answer) = state.withLock { state in
             state.queries.append(query)
-            return StreamRows(head: state.rows[query.owner]?.head ?? .zero)
+            return (state.rows[query.owner]?.head ?? .zero, state.answer)
         }
+        return answer?(query) ?? StreamRows(head: head)
     }
 
     func subscribe(

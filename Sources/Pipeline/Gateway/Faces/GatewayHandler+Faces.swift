@@ -111,8 +111,14 @@ extension GatewayHandler {
             return try Self.adding(status) { () throws(Problem) in
                 if let response = try face.respondAtOnce(to: request, session) { return .response(response) }
                 return inTask(of: face) {
-                    var response = try await face.respond(to: request, session)
-                    try self.checkRevoked(device)
+                    var response: HTTPResponse
+                    do {
+                        response = try await face.respond(to: request, session)
+                        try self.checkRevoked(device)
+                    } catch {
+                        // A conflict has rows, too.
+                        response = self.respond(to: Problem(error), of: face)
+                    }
                     if response.reservation == nil { response.reservation = session.takeReservation() }
                     return response
                 }

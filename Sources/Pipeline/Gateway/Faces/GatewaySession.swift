@@ -75,12 +75,34 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
             of: upload, device, nil, ShownRows(noneFor: caller), within: wait)
         if let refusal = outcome.refusal { throw Problem(.notReady, refusal.message) }
         if outcome.leavesOutRows {
-            let deadline = handler.clock.now() + wait
-            let reserved = try await handler.reservePage(for: caller, until: deadline)
-            reservation.withLock { $0 = reserved }
-            outcome = try await handler.addingRows(to: outcome, of: upload, caller, device, until: deadline)
+            outcome = try await addingRows(to: outcome, of: upload, until: handler.clock.now() + wait)
         }
         return try await outcome.forFace(of: device, schema.schema) { try await self.row(of: $0, $1) }
+    }
+
+    /// Adds the rows of conflicts and refusals, and reserves what they have in memory: a page, and where they are more, as much as
+    /// all of them and their text may have, since the rest is read one by one.
+    private func addingRows(
+        to outcome: BatchOutcome, of upload: UploadReference, until deadline: Duration
+    ) async throws -> BatchOutcome {
+        let page = handler.configuration.pageBytes
+        try await keep(page, until: deadline)
+        do {
+            let shown = try await handler.addingRows(to: outcome, of: upload, caller, device, until: deadline)
+            if !shown.leavesOutRows { return shown }
+        }
+        // The page is freed first, and read again: requests that hold space would wait for one another.
+        reservation.withLock { $0 = nil }
+        let limits = limits.outcome
+        let rows = min(outcome.shownRowCount * limits.maxRowBytes, limits.maxBatchRowBytes)
+        try await keep(page + 2 * rows, until: deadline)
+        return try await handler.addingRows(to: outcome, of: upload, caller, device, until: deadline)
+    }
+
+    /// Reserves what the response has in memory until it ends.
+    private func keep(_ bytes: Int, until deadline: Duration) async throws(Problem) {
+        let reserved = try await reserve(bytes, until: deadline)
+        reservation.withLock { $0 = reserved }
     }
 
     /// A row that exceeded what an outcome shows.

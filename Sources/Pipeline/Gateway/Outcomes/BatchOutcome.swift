@@ -78,6 +78,9 @@ struct BatchOutcome: Sendable {
     /// The size of the rows that are shown.
     var rowBytes: Int { rows?.rows.values.reduce(0) { $0 + $1.count } ?? 0 }
 
+    /// How many rows conflicts and refusals show, here or not.
+    var shownRowCount: Int { parts.reduce(0) { $0 + Set($1.showing.values).count } }
+
     /// Whether there are rows of conflicts or refusals that are not here.
     var leavesOutRows: Bool { rows?.end != nil }
 
