@@ -177,6 +177,10 @@ import Testing
             ] {
                 #expect(try await phone.get("/api/" + path).status == status, "\(path)")
             }
+            for (method, path) in [("POST", "other"), ("PUT", "other/c1"), ("DELETE", "other/c1")] {
+                let answer = try await phone.send(method, "/api/" + path, method == "DELETE" ? nil : ["id": "c1"])
+                #expect(answer.status == 404, "\(method) \(path)")
+            }
             let patched = try await phone.patch("/api/category/c1", [:])
             #expect(patched.status == 405 && patched.headers["allow"]?.contains("PUT") == true)
             let unnamed = try await DeviceClient(port: scene.port, headers: ["X-Sync-Id": "abc"]).get("/api/category")

@@ -202,6 +202,10 @@ import Testing
                 let answer = try await phone.client.get(path)
                 #expect(answer.status == status, "\(path)")
             }
+            for method in ["POST", "PUT"] {
+                let answer = try await phone.client.send(method, "/rest/other", ["id": "1", "Ts": 1])
+                #expect(answer.status == 404, "\(method)")
+            }
             let deleted = try await phone.client.delete("/rest/item")
             #expect(deleted.status == 405 && deleted.headers["allow"]?.contains("PUT") == true)
             let nobody = DeviceClient(port: scene.port, headers: ["X-Sync-Id": "abc"])

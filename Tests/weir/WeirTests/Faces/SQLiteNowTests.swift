@@ -309,6 +309,49 @@ import Testing
         }
     }
 
+    /// As the table of docs/faces/sqlitenow.md has it, for rows that another device wrote or deleted.
+    @Test func theBaseDecidesOverRowsOfAnotherDevice() async throws {
+        try await Self.withServer(["clock": "sequence(100)"]) { port, _ in
+            let (a, b) = (Raw(port, "a"), Raw(port, "b"))
+            _ = try await a.upload((1...4).map { Self.change($0, "INSERT", "u\($0)", ["name": "Alice"]) })
+            let blind = try await b.upload([Self.change(1, "UPDATE", "u1", ["name": "B"])])["statuses"][0]
+            #expect(blind["status"] == "conflict" && blind["newServerVersion"] == 100)
+            #expect(blind["serverRow"]["name"] == "Alice")
+            let deleted = try await b.upload((2...4).map { Self.change($0, "DELETE", "u\($0)", base: 99 + $0) })
+            let tombstone = try #require(deleted["statuses"][2]["newServerVersion"].int)
+            // A tombstone that the device has not seen: the row stays deleted.
+            let unseen = try await a.upload([
+                Self.change(5, "UPDATE", "u2", base: 101, ["name": "C"]), Self.change(6, "INSERT", "u3", ["name": "C"]),
+            ])["statuses"].array
+            #expect(unseen.map { $0["status"] } == ["applied", "applied"])
+            #expect(unseen.map { $0["newServerVersion"] } == [101, 0])
+            // One that it has seen: the row lives again.
+            let seen = try await a.upload([Self.change(7, "UPDATE", "u4", base: tombstone, ["name": "C"])])
+            let version = try #require(seen["statuses"][0]["newServerVersion"].int)
+            #expect(seen["statuses"][0]["status"] == "applied" && version > tombstone)
+            let rows = try await a.download("after=103&limit=10&includeSelf=true")["changes"].array
+            let shown = Dictionary(uniqueKeysWithValues: rows.map { ($0["pk"].string ?? "", $0["op"].string ?? "") })
+            #expect(shown["u2"] == "DELETE" && shown["u3"] == "DELETE" && shown["u4"] != "DELETE")
+            #expect(rows.last?["pk"] == "u4" && rows.last?["serverVersion"].int == version)
+        }
+    }
+
+    /// A status of its own, so that the client keeps the change and sends it again.
+    @Test func aChangeThatMayPassLaterIsNotInvalid() async throws {
+        try await Self.withServer(["limits.max-owner-rows": "1"]) { port, _ in
+            let a = Raw(port, "a")
+            let (first, second) = (
+                Self.change(1, "INSERT", "u1", ["name": "A"]), Self.change(2, "INSERT", "u2", ["name": "B"])
+            )
+            let statuses = try await a.upload([first, second])["statuses"].array
+            #expect(statuses.map { $0["status"] } == ["applied", "materialize_error"])
+            #expect(statuses[1]["message"].string?.isEmpty == false && statuses[1]["newServerVersion"].int == nil)
+            let version = try #require(statuses[0]["newServerVersion"].int)
+            _ = try await a.upload([Self.change(3, "DELETE", "u1", base: version)])
+            #expect(try await a.upload([second])["statuses"][0]["status"] == "applied")
+        }
+    }
+
     @Test func aRepeatedChangeIsAppliedOnceAndOtherContentIsInvalid() async throws {
         try await Self.withServer(["clock": "sequence(100)"]) { port, _ in
             let a = Raw(port, "a")

@@ -236,6 +236,10 @@ import Testing
                 let answer = try await phone.get(path)
                 #expect(answer.status == status, "\(path)")
             }
+            for (method, path) in [("POST", "other"), ("PUT", "other/1"), ("DELETE", "other/1")] {
+                let answer = try await phone.send(method, "/tracker/" + path, method == "DELETE" ? nil : Self.note)
+                #expect(answer.status == 404, "\(method) \(path)")
+            }
             let nobody = DeviceClient(port: scene.port, headers: ["X-Sync-Id": "abc"])
             let unnamed = try await nobody.get("/tracker/note")
             #expect(unnamed.status == 422)
