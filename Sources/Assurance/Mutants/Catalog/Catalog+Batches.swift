@@ -36,7 +36,7 @@ extension Catalog {
             "min(limits.changes, Self.mostChanges)", "Self.mostChanges", tests: "FreezingTests"),
         .client(
             .expression, "a batch has more bytes than the server takes", in: freezing,
-            "body.bytes(adding: row.json) > limits.bytes", "false", tests: "FreezingTests"),
+            "body.bytes(adding: row.json) > limits.divisibleBytes", "false", tests: "FreezingTests"),
         .client(
             .expression, "a deletion that may have been applied is repeated without a condition", in: changes,
             "row.wasSent || base == 0", "base == 0", tests: "UnseenRowsTests"),
