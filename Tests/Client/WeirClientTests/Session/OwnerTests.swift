@@ -26,7 +26,7 @@ import WeirClient
         return (server, device)
     }
 
-    private func owners(_ server: ContractServer) -> [String: String] {
+    func owners(_ server: ContractServer) -> [String: String] {
         server.state.withLock { $0.rows.mapValues { $0.owner ?? "abc" } }
     }
 
@@ -366,7 +366,7 @@ import WeirClient
     }
 
     /// A network by which the row `other` of the linked owner has the id of a row of the account.
-    private func sharingAnID(_ server: ContractServer, _ id: String = "same") -> ScriptedTransport {
+    func sharingAnID(_ server: ContractServer, _ id: String = "same") -> ScriptedTransport {
         ScriptedTransport { request, _ in
             var request = request
             let body = String(decoding: request.body, as: UTF8.self)
@@ -407,72 +407,5 @@ import WeirClient
         try await device.weir.sync()
         #expect(server.live.contains { $0.contains(#"{"name":"\#(mine) edited"}"#) })
         #expect(server.live.contains { $0.contains(#"{"name":"\#(isAccounts ? "theirs" : "own")"}"#) })
-    }
-
-    /// A device whose greatest key was that of a row of a linked owner, which is deleted now, so that SQLite gives it again.
-    private func withDeletedRow(_ access: Access) async throws -> (ContractServer, Device) {
-        let server = ContractServer(["item": ["title": "text"]])
-        server.state.withLock { ($0.links, $0.linkAccess) = (["xyz"], access) }
-        server.write("item", "6", ["title": "six"])
-        server.write("item", "other", ["title": "theirs"], owner: "xyz")
-        let device = try await Device("CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT)")
-        try await device.attach(sharingAnID(server, "7"))
-        try await device.weir.sync()
-        #expect(try device.rows("SELECT id || title FROM item ORDER BY id") == ["6six", "7theirs"])
-        if access == .write {
-            try device.run("DELETE FROM item WHERE id = 7")
-        } else {
-            server.write("item", "other", nil, owner: "xyz")
-        }
-        try await device.weir.sync()
-        #expect(try device.rows("SELECT id || title FROM item ORDER BY id") == ["6six"])
-        return (server, device)
-    }
-
-    @Test(arguments: [Access.write, .read])
-    func aNewRowUnderTheIntegerOfAnOwnersDeletedRowIsTheAccounts(access: Access) async throws {
-        let (server, device) = try await withDeletedRow(access)
-        try device.run("INSERT INTO item (title) VALUES ('mine')")
-        try await device.weir.sync()
-        #expect(owners(server) == ["item 6": "abc", "item other": "xyz", "item 7": "abc"])
-        #expect(server.live == [#"item 6 {"title":"six"} 1"#, #"item 7 {"title":"mine"} 1"#])
-        try device.run("UPDATE item SET title = 'edited' WHERE id = 7")
-        try await device.weir.sync()
-        #expect(server.live.last == #"item 7 {"title":"edited"} 2"#)
-        #expect(try await device.weir.keptEdits().isEmpty)
-        #expect(try await device.weir.pendingRows() == 0)
-    }
-
-    @Test func anOwnersDeletedRowIsInsertedAgainIfTheAppSaysThatItIsTheOwners() async throws {
-        let (server, device) = try await withDeletedRow(.write)
-        try device.run("INSERT INTO item (title) VALUES ('again')")
-        #expect(try await device.weir.setOwner("xyz", of: "item", .integer(7)))
-        try await device.weir.sync()
-        #expect(owners(server) == ["item 6": "abc", "item other": "xyz"])
-        #expect(server.live.last == #"item other {"title":"again"} 3"#)
-        #expect(try await device.weir.setOwner(nil, of: "item", .integer(7)) == false)
-    }
-
-    @Test func aNewRowUnderTheIntegerOfADeletedRowStaysWhenThatRowsOwnerIsRevoked() async throws {
-        let (server, device) = try await withDeletedRow(.write)
-        try device.run("INSERT INTO item (title) VALUES ('mine')")
-        server.state.withLock { $0.links = [] }
-        try await device.pull(server)
-        try await device.weir.sync()
-        #expect(owners(server)["item 7"] == "abc")
-        #expect(try device.rows("SELECT title FROM item WHERE id = 7") == ["mine"])
-        #expect(try await device.weir.keptEdits().isEmpty)
-    }
-
-    /// Another device of the account has given the key again.
-    @Test func aRowOfTheAccountTakesTheKeyOfAnOwnersDeletedRow() async throws {
-        let (server, device) = try await withDeletedRow(.read)
-        server.write("item", "7", ["title": "mine"])
-        try await device.weir.sync()
-        #expect(try device.rows("SELECT title FROM item WHERE id = 7") == ["mine"])
-        #expect(try await device.weir.parkedRows().isEmpty)
-        try device.run("UPDATE item SET title = 'edited' WHERE id = 7")
-        try await device.weir.sync()
-        #expect(server.live.last == #"item 7 {"title":"edited"} 2"#)
     }
 }
