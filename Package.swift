@@ -346,7 +346,9 @@ let package = Package(
         tests(
             "Faces/FaceTests",
             ["CrudFace", "Gateway", "HTTP", "RestFace", "ScriptedFaces", "SQLiteNowFace", "SyncModel", "TrackerFace"]),
-        tests("Faces/TrackerFaceTests", ["SyncModel", "TrackerFace"]),
+        tests(
+            "Faces/TrackerFaceTests",
+            ["Gateway", "HTTP", "ScriptedFaces", "SyncModel", "TrackerFace"]),
         tests(
             "Pipeline/GatewayTests",
             [
