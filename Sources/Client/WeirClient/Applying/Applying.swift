@@ -55,7 +55,7 @@ package struct Applying {
                 let edits = "SELECT 1 FROM \(table.edit) UNION ALL SELECT 1 FROM \(table.sent) LIMIT 1"
                 if try file.database.value(edits) != nil { edited.insert(table.number) }
             }
-            hasParked = try file.database.value("SELECT 1 FROM weir_parked LIMIT 1") != nil
+            hasParked = try ParkedRows.wait(in: file.database)
             let record = SessionRecord(database: file.database)
             receiver = try RowWriter.Receiver(device: record.device, isDraining: record.mustDrain)
         }
@@ -86,13 +86,14 @@ package struct Applying {
     func write(
         _ row: ServerRow, by writer: RowWriter, to receiver: RowWriter.Receiver?, removed: RemovedRow? = nil
     ) throws {
-        let version = RowVersion(row)
-        if let reason = file.rolledBack[version] { throw RowWriter.Unwritable(reason: reason) }
+        if !file.rolledBack.isEmpty, let reason = file.rolledBack[RowVersion(row)] {
+            throw RowWriter.Unwritable(reason: reason)
+        }
         do {
             try writer.write(row, to: receiver, removed: removed)
         } catch WeirError.database(let code, let message, _) where code & 0xFF == RowWriter.constraint {
             if database.isInTransaction { throw RowWriter.Unwritable(reason: message) }
-            file.rolledBack[version] = message
+            file.rolledBack[RowVersion(row)] = message
             throw RolledBack()
         }
     }
@@ -145,7 +146,7 @@ package struct Applying {
             kept = KeptEdits(database: database)
             hasTracked = try tracked.areOpen
             hasOpen = try kept.areOpen
-            hasParked = try database.value("SELECT 1 FROM weir_parked LIMIT 1") != nil
+            hasParked = try ParkedRows.wait(in: database)
             let record = SessionRecord(database: database)
             owners = Set(try record.owners.map(\.syncID))
             device = try record.device
@@ -198,8 +199,9 @@ package struct Applying {
                 }
                 switch result.status {
                 case .applied, .deleted:
-                    try end(row.key, of: table.number, result, changes[row.position], completion)
-                    let owner = try owner(of: changes[row.position])
+                    let change = try ChangeContent(changes[row.position])
+                    try end(row.key, of: table.number, result, change, completion)
+                    let owner = owner(of: change)
                     if let owner, !completion.owners.contains(owner) {
                         try Vector(database: database).setIncomplete()
                         break
@@ -214,7 +216,7 @@ package struct Applying {
                             """
                             UPDATE \(CapturedTable.edit(table.number)) SET base = ?2
                             WHERE id = ?1 AND \(RowWriter.hasNotSeenDeletion)
-                            """, [row.key, .integer(try ChangeContent(changes[row.position]).base)])
+                            """, [row.key, .integer(change.base)])
                     }
                     try database.run(
                         """
@@ -256,8 +258,9 @@ package struct Applying {
         }.first
         switch result.status {
         case .applied, .deleted:
+            let change = try ChangeContent(change)
             try end(sent.key, of: table.number, result, change, completion, (writer, sent))
-            let owner = try owner(of: change)
+            let owner = owner(of: change)
             // The rows of an owner that is no longer granted were removed. If it is granted again, the server may leave this one out.
             if let owner, try !completion.owners.contains(owner) || isRemoved(sent, known != nil, result, writer) {
                 return try Vector(database: database).setIncomplete()
@@ -297,9 +300,7 @@ package struct Applying {
     }
 
     /// The owner for whose row a change was sent; `nil` for the account itself.
-    private func owner(of change: ArraySlice<UInt8>) throws -> String? {
-        try ChangeContent(change).owner.flatMap { $0 == account ? nil : $0 }
-    }
+    private func owner(of change: ChangeContent) -> String? { change.owner.flatMap { $0 == account ? nil : $0 } }
 
     /// Gives a row the server's values in place of an edit that is over.
     private func restore(_ sent: SentRow, of table: CapturedTable, isDeleted: Bool, _ writer: RowWriter) throws {
@@ -327,7 +328,7 @@ package struct Applying {
 
     /// Records what became of a change that was stored.
     private func end(
-        _ key: SQLValue, of table: Int, _ result: ChangeResult, _ change: ArraySlice<UInt8>, _ completion: Completion,
+        _ key: SQLValue, of table: Int, _ result: ChangeResult, _ change: ChangeContent, _ completion: Completion,
         _ row: (writer: RowWriter, sent: SentRow)? = nil
     ) throws {
         if completion.hasOpen, result.status == .applied { try completion.kept.endSentAgain(table, key, by: change) }
@@ -337,7 +338,7 @@ package struct Applying {
         var number: Int64?
         if result.status == .deleted {
             // Nobody has to decide, but the values are gone from the app's table.
-            let new = try kept(key, of: table, code: result.status.rawValue, message: "", change, row)
+            let new = try kept(key, of: table, code: result.status.rawValue, message: "", change.json, row)
             number = try completion.kept.keep(new, ending: .deletionWon)
         }
         try completion.complete(table, key, result, kept: number)

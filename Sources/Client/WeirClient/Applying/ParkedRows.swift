@@ -32,6 +32,11 @@ struct ParkedRows {
     /// Whether any may be tried.
     var exist: Bool { get throws { try !waitingTables().isEmpty } }
 
+    /// Whether any row waits, of whichever table.
+    static func wait(in database: Database) throws -> Bool {
+        try database.value("SELECT 1 FROM weir_parked LIMIT 1") != nil
+    }
+
     /// Most files have none, at any time.
     private func waitingTables() throws -> [String] {
         // Parents are tried before their children: the last one is the next.
@@ -89,12 +94,11 @@ struct ParkedRows {
     /// The device has received the version that waits, so the server sends only what is not a change of that one: its other columns are
     /// nowhere else.
     static func advance(
-        _ change: ArraySlice<UInt8>, to timeStamp: Int64, by device: String, of account: String, in database: Database
+        _ change: ChangeContent, to timeStamp: Int64, by device: String, of account: String, in database: Database
     ) throws {
-        let content = try ChangeContent(change)
         // A deletion makes it one that is not needed any more.
-        if content.isDeletion { return }
-        let names: [SQLValue] = [.text(content.table), .text(content.id), .text(content.owner ?? account)]
+        if change.isDeletion { return }
+        let names: [SQLValue] = [.text(change.table), .text(change.id), .text(change.owner ?? account)]
         let isThis = "name = ?1 AND id = ?2 AND sync_id = ?3"
         let json = try database.map(
             "SELECT row FROM weir_parked WHERE \(isThis) AND time_stamp < ?4", names + [.integer(timeStamp)]
@@ -103,7 +107,7 @@ struct ParkedRows {
         var reader = JSONReader(json)
         let row = try ServerRow(&reader)
         if row.isDeleted { return }
-        let new = try row.json(with: content, at: timeStamp, by: device, of: account)
+        let new = try row.json(with: change, at: timeStamp, by: device, of: account)
         try database.run(
             "UPDATE weir_parked SET time_stamp = ?4, row = ?5 WHERE \(isThis)",
             names + [.integer(timeStamp), .blob(new)])

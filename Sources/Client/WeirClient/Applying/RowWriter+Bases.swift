@@ -56,7 +56,7 @@ extension RowWriter {
 
     /// Gives an edit of a row that was made since a change of it was sent the base of that change, which the server has stored in a tombstone:
     /// the app has not seen the deletion before either.
-    func keepBase(of key: SQLValue, following change: ArraySlice<UInt8>) throws {
+    func keepBase(of key: SQLValue, following change: ChangeContent) throws {
         let before = ValuesBefore(table: table)
         let image = try database.map(
             """
@@ -67,7 +67,7 @@ extension RowWriter {
         guard let image else { return }
         try database.run(
             "UPDATE \(table.edit) SET base = ?2, seen = ?3 WHERE id = ?1",
-            [key, .integer(try ChangeContent(change).base), .blob(json(of: image))])
+            [key, .integer(change.base), .blob(json(of: image))])
     }
 
     /// A condition for edits with which the app has deleted no row, be it that it was inserted again.

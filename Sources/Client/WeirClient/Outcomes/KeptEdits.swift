@@ -62,13 +62,12 @@ struct KeptEdits {
     /// Ends those of a row that a later change has sent again: all of their columns, for the same owner.
     ///
     /// - Parameter change: as it was sent, and stored.
-    func endSentAgain(_ table: Int, _ key: SQLValue, by change: ArraySlice<UInt8>) throws {
+    func endSentAgain(_ table: Int, _ key: SQLValue, by later: ChangeContent) throws {
         let open = try database.map(
             "SELECT number, change FROM weir_aside WHERE tbl = ?1 AND id IS ?2 AND resolution IS NULL",
             [.integer(Int64(table)), key]
         ) { (number: $0.integer(at: 0), change: $0.bytes(at: 1)) }
         if open.isEmpty { return }
-        let later = try ChangeContent(change)
         for kept in open {
             let earlier = try ChangeContent(kept.change[...])
             guard earlier.owner == later.owner else { continue }
@@ -109,6 +108,8 @@ public struct ConflictLogLimit: Equatable, Sendable {
 
 /// What a change that was sent has.
 struct ChangeContent {
+    /// The change itself.
+    let json: ArraySlice<UInt8>
     private(set) var table = ""
     private(set) var id = ""
     private(set) var isDeletion = false
@@ -122,6 +123,7 @@ struct ChangeContent {
     var isCreation: Bool { base == 0 }
 
     init(_ change: ArraySlice<UInt8>) throws {
+        json = change
         var reader = JSONReader(change)
         try reader.object { reader, name in
             switch name {

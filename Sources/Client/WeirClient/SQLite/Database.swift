@@ -170,7 +170,7 @@ private struct StatementText: Hashable {
     let sql: String
 
     static func == (left: Self, right: Self) -> Bool {
-        left.sql == right.sql && left.sql.utf8.elementsEqual(right.sql.utf8)
+        left.sql.utf8.elementsEqual(right.sql.utf8)
     }
 }
 
