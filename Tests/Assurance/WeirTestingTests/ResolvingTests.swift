@@ -51,7 +51,7 @@ private final class ResolvingRun {
                                 return (name, local.description < other.description ? other : local)
                             }))
                 }
-            // Whoever has edited a row wins over whoever has deleted it.
+            // An edit wins over a deletion.
             case .revive: ConflictResolver(deletionsWin: false) { $0.isDeletion ? .acceptServer : .keepLocal }
             }
         }

@@ -1,7 +1,7 @@
 import Testing
 import WeirClient
 
-/// What SQLite does when triggers capture changes, whoever writes.
+/// What SQLite does when triggers capture changes, for each kind of writer.
 @Suite struct CaptureTests {
     // MARK: Conflict clauses
 

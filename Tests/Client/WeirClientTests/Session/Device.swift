@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestResources
 import WeirClient
 
@@ -32,6 +33,17 @@ final class Device {
         try database.execute("PRAGMA synchronous = OFF")
         names = tables
         weir = try await Weir.open(URL(fileURLWithPath: folder.file()), tables: names)
+    }
+
+    /// A server whose answers have few rows, and another device that has written four.
+    static func ofShortAnswers() async throws -> (server: ContractServer, other: Device) {
+        let server = ContractServer(tables)
+        server.state.withLock { ($0.pageRows, $0.shownRows) = (3, 1) }
+        let other = try await Device()
+        try await other.attach(server)
+        try other.run("INSERT INTO item VALUES ('x', 'X', NULL), ('y', 'Y', NULL), ('z', 'Z', NULL), ('w', 'W', NULL)")
+        try await other.weir.sync()
+        return (server, other)
     }
 
     /// A device that has synced two rows of its own, `a` and `b`.

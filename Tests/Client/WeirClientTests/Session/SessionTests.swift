@@ -132,13 +132,7 @@ import WeirClient
         var number = 0
         var isOver = false
         while !isOver {
-            let server = ContractServer(Device.tables)
-            server.state.withLock { ($0.pageRows, $0.shownRows) = (3, 1) }
-            let other = try await Device()
-            try await other.attach(server)
-            try other.run(
-                "INSERT INTO item VALUES ('x', 'X', NULL), ('y', 'Y', NULL), ('z', 'Z', NULL), ('w', 'W', NULL)")
-            try await other.weir.sync()
+            let (server, other) = try await Device.ofShortAnswers()
 
             let transport = FaultyTransport(server, fault, at: number)
             let device = try await Device()

@@ -5,7 +5,7 @@ import Testing
 
 /// Devices of the REST document and one of the client contract edit the same rows at random, and lose answers.
 @Suite(.timeLimit(.minutes(10))) struct RestFleetTests {
-    /// Devices whose conflict resolution compares `Ts` are told of real conflicts alone, the others also of rows below an own upload;
+    /// Devices whose conflict resolution compares `Ts` get real conflicts alone, the others also of rows below an own upload;
     /// all end equal.
     @Test(arguments: TestLength.seeds(6, short: 2, long: 60), [true, false])
     func devicesEndEqualAndNoEditIsLostButByThePolicy(seed: UInt64, comparesTs: Bool) async throws {
@@ -99,7 +99,7 @@ private final class RestFleet {
             let isOwn = unanswered[device.name]?.contains(id) == true
             #expect(
                 isForeign || isOwn || repeatable.contains(id),
-                "\(device.name) was told of a conflict about \(id), which no other device wrote")
+                "\(device.name) got a conflict about \(id), which no other device wrote")
         }
     }
 }
