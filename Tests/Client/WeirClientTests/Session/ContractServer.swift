@@ -261,7 +261,8 @@ extension ContractServer.State {
         if let row, policy == "checkBase" || change["ifBase"] as? Bool == true, !row.isCurrent(base, for: device) {
             return ["status": "conflict", "key": "\(table) \(id)"]
         }
-        let values = change["values"] as? [String: Any] ?? [:]
+        let sent = change["values"] as? [String: Any] ?? [:]
+        let values = Dictionary(uniqueKeysWithValues: sent.map { ($0, Self.canonical($1, columns[$0])) })
         if let unknown = values.keys.first(where: { columns[$0] == nil }) {
             return ["status": "refused", "code": "unknown_column", "message": unknown, "key": "\(table) \(id)"]
         }
@@ -285,7 +286,8 @@ extension ContractServer.State {
         // What is not as the device has sent it comes with the pull.
         let isRevived = row?.isDeleted == true && !isDeletion && !staysDeleted
         let isFull = Set(values.keys) == Set(columns.keys)
-        if !(isRevived && !isFull), (row?.updatedAt ?? "") <= updatedAt || policy != "lastWriteWins" {
+        let isAltered = sent.contains { values[$0] as? String != $1 as? String }
+        if !isAltered, !(isRevived && !isFull), (row?.updatedAt ?? "") <= updatedAt || policy != "lastWriteWins" {
             heldFrom[time] = isFull ? 0 : row?.timeStamp ?? 0
         }
         storedTexts.formUnion(values.values.compactMap { $0 as? String })
@@ -296,6 +298,14 @@ extension ContractServer.State {
             "status": staysDeleted ? "deleted" : "applied", "timeStamp": time, "version": new?.version ?? 0,
             "knowledgeId": new?.creator ?? "",
         ]
+    }
+
+    /// Times in UTC have six decimals; no other value is changed.
+    private static func canonical(_ value: Any, _ type: String?) -> Any {
+        guard type == "timestamp", let time = value as? String, time.hasSuffix("Z") else { return value }
+        let parts = time.dropLast().split(separator: ".")
+        let decimals = parts.count > 1 ? String(parts[1]) : ""
+        return "\(parts[0]).\(decimals)\(String(repeating: "0", count: max(0, 6 - decimals.count)))Z"
     }
 
     /// The results with the rows of conflicts, as many as are shown at once.
