@@ -1,3 +1,4 @@
+import Dispatch
 import HTTP
 import Synchronization
 import TestSignals
@@ -58,6 +59,24 @@ import Testing
         let other = Task { await aborted.read() }
         aborted.abort()
         #expect(await other.value == .end(.broken))
+    }
+
+    /// Neither may wait for the other: who cancels a task has it locked, and who resumes it waits for that.
+    @Test func aReaderMayBeCancelledWhileItIsWrittenTo() async {
+        let (writing, cancelling) = (DispatchQueue(label: "writing"), DispatchQueue(label: "cancelling"))
+        for _ in 0..<2000 {
+            let stream = HTTPBodyStream()
+            let ended = Signal<HTTPBodyStream.Piece>()
+            let reader = Task {
+                var piece = await stream.read()
+                while case .bytes = piece { piece = await stream.read() }
+                ended.send(piece)
+            }
+            writing.async { for byte: UInt8 in 0..<20 { stream.write([byte]) } }
+            cancelling.async { reader.cancel() }
+            #expect(await ended.next() == .end(.broken))
+            stream.close()
+        }
     }
 
     @Test func sendsTheHeadAtOnceAndEveryPieceWhenItIsWritten() async throws {

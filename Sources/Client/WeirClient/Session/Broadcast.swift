@@ -26,31 +26,39 @@ struct Observers<Observer: Sendable>: Sendable {
 }
 
 /// A value that changes, and who observes it.
-final class Broadcast<Value: Equatable & Sendable>: Sendable {
+package final class Broadcast<Value: Equatable & Sendable>: Sendable {
     private struct State {
         var value: Value
         var observers = Observers<AsyncStream<Value>.Continuation>()
     }
 
     private let state: Protected<State>
+    /// Held while observers are told, so that they get values in their order.
+    ///
+    /// The state's lock may not be held then: to resume a task that is being cancelled waits for its cancellation, in which the end of its
+    /// stream waits for that lock.
+    private let telling = Protected(())
 
-    init(_ value: Value) { state = Protected(State(value: value)) }
+    package init(_ value: Value) { state = Protected(State(value: value)) }
 
     var current: Value { state.withLock { $0.value } }
 
-    func update(_ change: (inout Value) -> Void) {
-        state.withLock { state in
-            let before = state.value
-            change(&state.value)
-            guard state.value != before else { return }
-            for observer in state.observers.all { observer.yield(state.value) }
+    package func update(_ change: (inout Value) -> Void) {
+        telling.withLock { _ in
+            let (value, observers) = state.withLock { state in
+                let before = state.value
+                change(&state.value)
+                return (state.value, state.value == before ? [] : state.observers.all)
+            }
+            for observer in observers { observer.yield(value) }
         }
     }
 
     /// The current value and each later one; who is slow sees the newest alone.
-    func stream() -> AsyncStream<Value> {
+    package func stream() -> AsyncStream<Value> {
         let (stream, observer) = AsyncStream.makeStream(of: Value.self, bufferingPolicy: .bufferingNewest(1))
         let number = state.withLock { state in
+            // Nobody waits for it yet.
             observer.yield(state.value)
             return state.observers.add(observer)
         }
@@ -63,7 +71,7 @@ final class Broadcast<Value: Equatable & Sendable>: Sendable {
     }
 
     /// Ends all streams.
-    func finish() {
+    package func finish() {
         for observer in state.withLock({ $0.observers.finish() }) { observer.finish() }
     }
 }

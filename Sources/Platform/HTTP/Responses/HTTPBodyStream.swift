@@ -72,10 +72,10 @@ package final class HTTPBodyStream: Sendable {
 
     /// Buffers a piece if there is space for all of it; never waits.
     @discardableResult package func write(_ piece: [UInt8]) -> WriteResult {
-        state.withLock { state in
-            if state.hasEnded { return .ended }
+        let (result, reader): (WriteResult, CheckedContinuation<Void, Never>?) = state.withLock { state in
+            if state.hasEnded { return (.ended, nil) }
             let waiting = state.buffer.count - state.sent
-            guard waiting == 0 || waiting + piece.count <= capacity else { return .full }
+            guard waiting == 0 || waiting + piece.count <= capacity else { return (.full, nil) }
             if state.buffer.isEmpty {
                 state.buffer = piece
             } else {
@@ -85,9 +85,10 @@ package final class HTTPBodyStream: Sendable {
                 }
                 state.buffer.append(contentsOf: piece)
             }
-            if !piece.isEmpty { state.wake() }
-            return .accepted
+            return (.accepted, piece.isEmpty ? nil : state.wake())
         }
+        reader?.resume()
+        return result
     }
 
     /// Buffers a piece, waiting for space; `false` if the stream has ended or the task was cancelled.
@@ -134,11 +135,11 @@ package final class HTTPBodyStream: Sendable {
     }
 
     private func end(_ change: (inout State) -> Void) {
-        let writers = state.withLock { state in
+        let (reader, writers) = state.withLock { state in
             change(&state)
-            state.wake()
-            return state.takeWriters()
+            return (state.wake(), state.takeWriters())
         }
+        reader?.resume()
         for writer in writers { writer.resume() }
     }
 
@@ -246,7 +247,7 @@ extension HTTPBodyStream {
                     if isDone { reader.resume() }
                 }
             } onCancel: {
-                state.withLock { $0.wake() }
+                state.withLock { $0.wake() }?.resume()
             }
         }
     }
@@ -275,15 +276,17 @@ extension HTTPBodyStream.State {
         return false
     }
 
-    fileprivate mutating func wake() {
+    /// - Returns: a reader to be resumed without the lock: one that is being cancelled waits for it.
+    fileprivate mutating func wake() -> CheckedContinuation<Void, Never>? {
         switch phase {
         case .waiting(let connection):
             phase = .running(connection)
             MHD_resume_connection(connection.pointer)
+            return nil
         case .reading(let reader?):
             phase = .reading(nil)
-            reader.resume()
-        default: break
+            return reader
+        default: return nil
         }
     }
 

@@ -1,0 +1,38 @@
+import Dispatch
+import TestSignals
+import Testing
+import WeirClient
+
+@Suite struct BroadcastTests {
+    /// Neither may wait for the other: who cancels a task has it locked, and who resumes it waits for that.
+    @Test(.timeLimit(.minutes(5))) func whoObservesMayBeCancelledWhileItIsTold() async {
+        let (telling, cancelling) = (DispatchQueue(label: "telling"), DispatchQueue(label: "cancelling"))
+        let broadcast = Broadcast(0)
+        for round in 1...2000 {
+            let ended = Signal<Int>()
+            let observer = Task {
+                for await _ in broadcast.stream() {}
+                ended.send(round)
+            }
+            telling.async { for _ in 0..<20 { broadcast.update { $0 += 1 } } }
+            cancelling.async { observer.cancel() }
+            #expect(await ended.next() == round)
+        }
+    }
+
+    @Test func valuesComeInTheirOrderWhoeverChangesThem() async {
+        let broadcast = Broadcast(0)
+        let stream = broadcast.stream()
+        let observer = Task {
+            var seen: [Int] = []
+            for await value in stream { seen.append(value) }
+            return seen
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 { group.addTask { for _ in 0..<500 { broadcast.update { $0 += 1 } } } }
+        }
+        broadcast.finish()
+        let seen = await observer.value
+        #expect(seen.last == 2000 && seen == seen.sorted() && Set(seen).count == seen.count, "\(seen)")
+    }
+}
