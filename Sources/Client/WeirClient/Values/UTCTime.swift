@@ -37,7 +37,7 @@ struct UTCTime: Equatable {
             seconds: days * Self.secondsOfDay + hour * 3600 + minute * 60 + second, microseconds: microseconds)
     }
 
-    /// RFC 3339, with six decimals or none.
+    /// The contract's canonical text.
     var text: [UInt8] {
         let second = (seconds % Self.secondsOfDay + Self.secondsOfDay) % Self.secondsOfDay
         let (year, month, day) = Self.date((seconds - second) / Self.secondsOfDay)
@@ -45,10 +45,9 @@ struct UTCTime: Equatable {
             let text = String(number)
             return String(repeating: "0", count: max(0, count - text.count)) + text
         }
-        let fraction = microseconds == 0 ? "" : "." + digits(microseconds, 6)
         return Array(
             ("\(digits(year, 4))-\(digits(month, 2))-\(digits(day, 2))T\(digits(second / 3600, 2)):"
-                + "\(digits(second / 60 % 60, 2)):\(digits(second % 60, 2))\(fraction)Z").utf8)
+                + "\(digits(second / 60 % 60, 2)):\(digits(second % 60, 2)).\(digits(microseconds, 6))Z").utf8)
     }
 
     // Dates of the Gregorian calendar count from 0000-03-01, in eras of 400 years: where a year begins in March, a leap day

@@ -100,18 +100,22 @@ package enum WireValue {
         json.value(text.span)
     }
 
-    /// RFC 3339 is sent as it is; SQLite's and GRDB's form with a space, which is in UTC, with a T and a Z; a number as
-    /// seconds since 1970.
+    /// A time in UTC is sent in its canonical form, so that the server has what was sent.
+    ///
+    /// It may be RFC 3339, SQLite's and GRDB's form with a space, and a number as seconds since 1970. Another offset is the server's to convert.
     private static func timestamp(_ value: SQLValue) throws -> [UInt8] {
         switch value {
         case .text(var bytes):
             _ = try utf8(bytes)
-            guard bytes.count > 10, bytes[10] == UInt8(ascii: " ") else { return bytes }
-            bytes[10] = UInt8(ascii: "T")
-            // 2026-01-02 03:04 lacks the seconds, which RFC 3339 demands.
-            if bytes.count == 16 { bytes += Array(":00".utf8) }
-            let hasOffset = bytes.last == UInt8(ascii: "Z") || bytes[11...].contains { $0 == 43 || $0 == 45 }
-            return hasOffset ? bytes : bytes + [UInt8(ascii: "Z")]
+            guard bytes.count > 10 else { return bytes }
+            if bytes[10] == UInt8(ascii: " ") {
+                bytes[10] = UInt8(ascii: "T")
+                // 2026-01-02 03:04 lacks the seconds, which RFC 3339 demands.
+                if bytes.count == 16 { bytes += Array(":00".utf8) }
+                let hasOffset = bytes.last == UInt8(ascii: "Z") || bytes[11...].contains { $0 == 43 || $0 == 45 }
+                if !hasOffset { bytes.append(UInt8(ascii: "Z")) }
+            }
+            return withSixDecimals(bytes)
         case .integer(let seconds):
             if let time = UTCTime(seconds: seconds) { return time.text }
         case .real(let seconds):
@@ -119,6 +123,19 @@ package enum WireValue {
         default: break
         }
         throw unsendable(value, as: .timestamp)
+    }
+
+    /// `2026-01-02T03:04:05.678000Z` for `2026-01-02T03:04:05.678Z`; any other text as it is.
+    private static func withSixDecimals(_ time: [UInt8]) -> [UInt8] {
+        guard (20...27).contains(time.count), time[10] == UInt8(ascii: "T"), time.last == UInt8(ascii: "Z") else {
+            return time
+        }
+        let decimals = time[19...].dropLast().dropFirst()
+        guard time.count == 20 || time[19] == UInt8(ascii: ".") && !decimals.isEmpty,
+            decimals.allSatisfy({ (48...57).contains($0) })
+        else { return time }
+        let zeros = Array(repeating: UInt8(ascii: "0"), count: 6 - decimals.count)
+        return time[..<19] + [UInt8(ascii: ".")] + decimals + zeros + [UInt8(ascii: "Z")]
     }
 
     /// A date, also with the midnight that follows it in GRDB's dates.

@@ -320,17 +320,20 @@ import WeirClient
         server.state.withLock { $0.policy = "checkBase" }
         try await device.attach(server)
         try device.run(
-            "INSERT INTO item VALUES ('a', x'0a112233445566778899aabbccddee01', '2026-01-02 03:04:05.678000')")
+            "INSERT INTO item VALUES ('a', x'0a112233445566778899aabbccddee01', '2026-01-02 03:04:05.678')")
         try await device.weir.sync()
         server.write("item", "a", ["title": uuids[1], "note": "2026-02-03T04:05:06.000000Z"])
-        try device.run("UPDATE item SET title = x'0a112233445566778899aabbccddee03'")
+        try device.run("UPDATE item SET title = x'0a112233445566778899aabbccddee03', note = '2026-03-04 05:06:07.800'")
         try await device.weir.sync()
         let edit = try #require(try await device.weir.keptEdits().first)
         func blob(_ last: UInt8) -> SQLValue {
             .blob([0x0A, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xAA, 0xBB, 0xCC, 0xDD, 0xEE, last])
         }
-        #expect(edit.base == ["title": blob(1)] && edit.local == ["title": blob(3)])
-        #expect(edit.server == ["title": blob(2), "note": .text("2026-02-03 04:05:06.000000")])
+        #expect(edit.base == ["title": blob(1), "note": .text("2026-01-02 03:04:05.678")])
+        #expect(edit.local == ["title": blob(3), "note": .text("2026-03-04 05:06:07.800")])
+        #expect(edit.server == ["title": blob(2), "note": .text("2026-02-03 04:05:06.000")])
+        try await device.weir.resolve(edit, .keepLocal)
+        #expect(try device.rows("SELECT note FROM item") == ["2026-03-04 05:06:07.800"])
     }
 
     @Test func aRowWhoseNewKeyIsTakenIsDecidedAboutUnderBothKeys() async throws {
