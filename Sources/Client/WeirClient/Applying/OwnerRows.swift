@@ -216,11 +216,12 @@ extension Applying {
         for (number, table) in try CapturedTable.registered(in: database) {
             let (state, isAbsent) = (CapturedTable.state(number), isAbsent(number))
             try database.transaction {
+                // The app's table may have columns of these names.
                 let row = table.map { "JOIN \($0.quotedName) AS t ON t.\($0.quotedKey) = r.id" } ?? ""
                 try database.run(
                     """
                     INSERT OR IGNORE INTO weir_owner (tbl, id, sync_id)
-                    SELECT \(number), r.id, r.owner FROM \(state) AS r \(row) WHERE \(isAbsent) AND NOT deleted AND r.owner IS NOT NULL
+                    SELECT \(number), r.id, r.owner FROM \(state) AS r \(row) WHERE \(isAbsent) AND NOT r.deleted AND r.owner IS NOT NULL
                     """)
                 try database.run("DELETE FROM \(state) AS r WHERE \(isAbsent)")
             }

@@ -35,6 +35,25 @@ import WeirClient
         #expect(try fresh.states() == device.states())
     }
 
+    /// They are the app's alone, since the server reserves some of these names.
+    @Test func aTableWhoseColumnsAreNamedAsThoseOfWeirsTablesIsPulledAgain() async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.links = ["xyz"] }
+        let columns = "deleted INTEGER DEFAULT 1, time_stamp INTEGER, owner TEXT"
+        let device = try await Device(
+            "CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, title TEXT, note TEXT, \(columns))")
+        server.write("item", "t", ["title": "T"], owner: "xyz")
+        try await device.attach(server)
+        try await device.weir.sync()
+        server.state.withLock { $0.changeHistory(to: "e2", losing: ["item t"]) }
+        try device.run("INSERT INTO item (id, title) VALUES ('a', 'A')")
+        try await device.weir.sync()
+        #expect(server.live.map { $0.prefix(6) } == ["item a", "item t"])
+        #expect(server.state.withLock { $0.rows["item t"]?.owner } == "xyz")
+        #expect(try await device.weir.pendingRows() == 0)
+        #expect(try await device.weir.keptEdits().isEmpty)
+    }
+
     @Test func anEditIsNotBasedOnAVersionOfAnotherHistory() async throws {
         let server = ContractServer(Device.tables)
         server.state.withLock { $0.policy = "checkBase" }
