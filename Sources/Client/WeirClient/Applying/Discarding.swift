@@ -1,6 +1,8 @@
 /// Takes back what the app has written and the server has not received.
 struct Discarding {
     let writer: RowWriter
+    /// Whether the file is attached to an account, which has adopted the rows that were there before.
+    let isAttached: Bool
 
     private var table: CapturedTable { writer.table }
     private var database: Database { writer.database }
@@ -25,7 +27,10 @@ struct Discarding {
                 try writer.deleteRow(row.key)
             }
         }
-        for row in rows where row.exists { try writer.restore(row.key, row.image, isDeletion: row.isEdited) }
+        for row in rows where row.exists {
+            try writer.restore(row.key, row.image, isDeletion: row.isEdited)
+            if row.isLocal, isAttached { try Seeding(table: table).adopt(row.key, in: database) }
+        }
         return !rows.isEmpty
     }
 
@@ -35,8 +40,10 @@ struct Discarding {
         let image: [(column: CapturedTable.Column, value: SQLValue)]
         /// Whether it had more than what waits for columns of the server.
         let isEdited: Bool
-        /// Whether the server has it, as far as is known.
+        /// Whether the server has it, as far as is known, or the file had it before Weir.
         let exists: Bool
+        /// Whether the server does not have it.
+        let isLocal: Bool
     }
 
     /// Removes the edit of a row.
@@ -52,25 +59,41 @@ struct Discarding {
         let first = try held.values(of: key)
         guard edit != nil || !first.isEmpty else { return nil }
         try held.remove(key)
+        // What is being sent counts as the server's.
+        let isRemote = try database.value(
+            """
+            SELECT coalesce((SELECT NOT deleted FROM \(table.sent) WHERE id = ?1),
+                (SELECT NOT deleted FROM \(table.state) WHERE id = ?1))
+            """, [key])
+        let isLocal = try isRemote == .null && wasThere(key)
         try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
         try TrackedOutcomes(database: database).complete(
             table.number, key, isSent: false, TrackedOutcomes.Result(status: .discarded))
-        // What is being sent counts as the server's.
-        let exists = try database.value(
-            """
-            SELECT coalesce((SELECT NOT deleted FROM \(table.sent) WHERE id = ?1),
-                (SELECT NOT deleted FROM \(table.state) WHERE id = ?1), 0)
-            """, [key])
-        if exists != .integer(1) { try RowOwners.forget(key, ofTable: table.number, in: database) }
+        let exists = isRemote == .integer(1) || isLocal
+        if !exists { try RowOwners.forget(key, ofTable: table.number, in: database) }
         let others = (edit ?? []).filter { edited in !first.contains { $0.column.number == edited.column.number } }
         return DiscardedRow(
-            key: key, image: others + first, isEdited: edit != nil, exists: edit == nil || exists == .integer(1))
+            key: key, image: others + first, isEdited: edit != nil, exists: edit == nil || exists, isLocal: isLocal)
+    }
+
+    /// Whether a row that the server does not have was there before its edit, which is not its insertion then: the app had it before Weir.
+    ///
+    /// Of a row that was replaced, or deleted and inserted again, the edit does not say whether that was so or another insertion came
+    /// before. It is taken for a new one once the file is attached, when rows that were there before are adopted.
+    private func wasThere(_ key: SQLValue) throws -> Bool {
+        let isReplaced =
+            isAttached ? "0" : "v0 = -1 AND EXISTS (SELECT 1 FROM \(table.quotedName) WHERE \(RowWriter.isKey(table)))"
+        return try database.value(
+            "SELECT 1 FROM \(table.edit) WHERE id = ?1 AND (m0 <> -1 OR \(isReplaced))", [key]) != nil
     }
 }
 
 extension Weir {
     /// Takes back the changes of a row that the server has not received: the row becomes what the server has, in its newest version
     /// that was received.
+    ///
+    /// A row that the server does not have is removed if the app has inserted it since Weir captures changes, and otherwise becomes what
+    /// it was.
     ///
     /// After a change of the row's key, the changes under its other keys are taken back as well, and those of rows that have had the same
     /// keys. Changes that are being sent are not taken back.
@@ -91,10 +114,12 @@ extension Weir {
         let server =
             try record.schema()?.schema.table(for: captured.name)
             ?? ServerSchema.Table(name: captured.name, policy: .lastSyncWins, columns: [])
-        let writer = try RowWriter(captured, server, account: record.account?.syncID ?? "", in: file)
+        let account = try record.account
+        let writer = try RowWriter(captured, server, account: account?.syncID ?? "", in: file)
+        let discarding = Discarding(writer: writer, isAttached: account != nil)
         let wasPending: Bool
         do {
-            wasPending = try file.applying { _ in try Discarding(writer: writer).discard(key) }
+            wasPending = try file.applying { _ in try discarding.discard(key) }
         } catch let error as RowWriter.Unwritable {
             throw WeirError.taken(reason: error.reason)
         }

@@ -48,4 +48,14 @@ struct Seeding {
         last = end
         return adopted
     }
+
+    /// Adopts one row, as part of the open transaction, unless it waits for a decision, since the server has refused it before.
+    func adopt(_ key: SQLValue, in database: Database) throws {
+        try database.run(
+            """
+            INSERT INTO \(table.edit) (id, at, m0, v0) SELECT t.\(table.quotedKey), julianday('now'), -1, 0
+            FROM \(table.quotedName) AS t WHERE \(RowWriter.isKey(table)) AND \(Self.isUnknown(in: table))
+            AND NOT EXISTS (SELECT 1 FROM weir_aside WHERE tbl = \(table.number) AND id = ?1 AND resolution IS NULL)
+            """, [key])
+    }
 }
