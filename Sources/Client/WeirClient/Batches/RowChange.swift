@@ -32,7 +32,7 @@ struct PendingRow {
     var owner: String?
     /// Columns that were changed and that the server does not have.
     let unknown: [CapturedTable.Column]
-    /// Whether it was inserted under the key of a row that is deleted at the server.
+    /// Whether it was inserted under the key of a row that was deleted before, and is at the server.
     let isOverTombstone: Bool
 
     /// Reads the edit of the row with this key.
@@ -57,6 +57,7 @@ struct PendingRow {
                 values: (0..<count).map { row.value(at: first + $0) },
                 before: (0..<count).map { row.value(at: first + count + $0) },
                 isChanged: table.columns.map { row.integer(at: first + 2 * count + $0.word) & $0.bit != 0 },
+                wasThere: row.integer(at: first + 2 * count + table.words) == -1,
                 // Set column by column where the server's row was pulled beneath the edit; a deletion sets all of them (-1).
                 isPulled: row.integer(at: first + 2 * count + table.words) != -1
                     && known.allSatisfy {
@@ -70,7 +71,8 @@ struct PendingRow {
         values = row.exists ? row.values : []
         updatedAt = row.updatedAt
         owner = row.owner
-        isOverTombstone = row.exists && row.isTombstone && row.isInserted
+        // A tombstone that was pulled beneath the edit of a row that was there deletes that one.
+        isOverTombstone = row.exists && row.isTombstone && row.isInserted && (!row.wasThere || row.base == row.version)
         let differs = (0..<count).map { row.values[$0] != row.before[$0] }
         unknown =
             row.exists && row.isTouched

@@ -101,7 +101,7 @@ final class Device {
     static func options(_ transport: any Transport) -> SyncOptions { SyncOptions(transport: transport) }
 
     /// Pulls before anything is sent, as after a new token, and is interrupted where it sends what is pending.
-    func pull(_ server: ContractServer) async throws {
+    func pull(_ server: any Transport) async throws {
         let transport = ScriptedTransport { request, _ in
             if request.url.path == "/v1/sync" { throw ScriptedTransport.Lost() }
             return try await server.send(request)
@@ -127,7 +127,7 @@ final class Device {
     }
 
     /// Pulls beneath what another connection writes before the answer arrives, and ends there.
-    func pull(_ server: ContractServer, beneath sql: String) async throws {
+    func pull(_ server: any Transport, beneath sql: String) async throws {
         let path = folder.file()
         let transport = ScriptedTransport { request, _ in
             let database = try Database(path: path)

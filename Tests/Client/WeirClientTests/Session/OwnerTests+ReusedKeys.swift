@@ -70,4 +70,41 @@ extension OwnerTests {
         try await device.weir.sync()
         #expect(server.live.last == #"item 7 {"title":"edited"} 2"#)
     }
+
+    /// The app has replaced the row and not added another one, since it was there.
+    @Test(arguments: [false, true])
+    func anOwnersRowThatIsReplacedHereAndDeletedThereIsNotTheAccounts(isRevoked: Bool) async throws {
+        let server = ContractServer(["item": ["title": "text"]])
+        server.state.withLock { $0.links = ["xyz"] }
+        server.write("item", "other", ["title": "theirs"], owner: "xyz")
+        let device = try await Device("CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT)")
+        let network = sharingAnID(server, "7")
+        try await device.attach(network)
+        try await device.weir.sync()
+        server.write("item", "other", nil, owner: "xyz")
+        try await device.pull(network, beneath: "INSERT OR REPLACE INTO item VALUES (7, 'edited')")
+        #expect(try device.rows("SELECT title FROM item") == ["edited"])
+        if isRevoked {
+            server.state.withLock { $0.links = [] }
+            try await device.pull(network)
+        }
+        try await device.weir.sync()
+        #expect(owners(server) == ["item other": "xyz"])
+        #expect(try device.rows("SELECT title FROM item").isEmpty)
+        #expect(try await device.weir.keptEdits().map(\.code) == (isRevoked ? ["revoked"] : []))
+        #expect(try await device.weir.conflictLog().map(\.ending) == (isRevoked ? [] : [.deletionWon]))
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
+    /// Another device has edited the deleted row meanwhile.
+    @Test func aNewRowStaysTheAccountsWhenALaterVersionOfTheOwnersDeletedRowComes() async throws {
+        let (server, device) = try await withDeletedRow(.write)
+        server.write("item", "other", nil, owner: "xyz")
+        try await device.pull(sharingAnID(server, "7"), beneath: "INSERT INTO item (title) VALUES ('mine')")
+        try await device.attach(sharingAnID(server, "7"))
+        try await device.weir.sync()
+        #expect(owners(server) == ["item 6": "abc", "item other": "xyz", "item 7": "abc"])
+        #expect(server.live.last == #"item 7 {"title":"mine"} 1"#)
+        #expect(try await device.weir.keptEdits().isEmpty)
+    }
 }
