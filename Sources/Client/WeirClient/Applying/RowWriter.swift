@@ -147,8 +147,10 @@ final class RowWriter {
         let owner = row.syncID == account ? nil : row.syncID
         // Also where its version was forgotten: whose row it is is not decided by who comes first.
         if known.place != nil, known.owner != owner {
+            // Nothing is to be deleted: the table does not have that owner's row.
+            if row.isDeleted { return }
             // The key of one that is deleted may have been given again.
-            guard known.isDeleted, !known.isEdited, !row.isDeleted else {
+            guard known.isDeleted, !known.isEdited else {
                 throw Unwritable(reason: "another owner has a row of this id")
             }
             known = Known()

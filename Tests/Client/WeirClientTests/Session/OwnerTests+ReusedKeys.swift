@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 import Testing
 import WeirClient
@@ -106,5 +107,26 @@ extension OwnerTests {
         #expect(owners(server) == ["item 6": "abc", "item other": "xyz", "item 7": "abc"])
         #expect(server.live.last == #"item 7 {"title":"mine"} 1"#)
         #expect(try await device.weir.keptEdits().isEmpty)
+    }
+
+    @Test func anOwnersDeletedRowWhoseKeyTheAccountHasDoesNotWait() async throws {
+        let (server, device) = try await withDeletedRow(.write)
+        try device.run("INSERT INTO item (title) VALUES ('mine')")
+        try await device.weir.sync()
+        // Everything comes again for a new column.
+        await device.weir.close()
+        try device.run("ALTER TABLE item ADD COLUMN note TEXT")
+        server.state.withLock { $0.tables["item"]?["note"] = "text" }
+        try await device.restart()
+        try await device.attach(sharingAnID(server, "7"))
+        try await device.weir.sync()
+        let pull = try #require(server.requests.last { $0.url.path == "/v1/pull" })
+        #expect(String(decoding: pull.body, as: UTF8.self).contains("xyz"))
+        #expect(try await device.weir.parkedRows().isEmpty)
+        #expect(device.weir.currentStatus.needsAttention.isEmpty)
+        #expect(
+            try device.rows("SELECT title || state FROM item NATURAL JOIN weir_item_state WHERE id = 7") == [
+                "minesynced"
+            ])
     }
 }
