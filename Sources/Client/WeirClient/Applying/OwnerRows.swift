@@ -53,7 +53,7 @@ struct OwnerRows {
                     : """
                     SELECT id FROM (\(state)
                     UNION SELECT id FROM weir_owner AS o WHERE tbl = \(number) AND sync_id IS ?1
-                    AND NOT EXISTS (SELECT 1 FROM \(CapturedTable.state(number)) AS r WHERE r.id = o.id))
+                    AND NOT \(RowOwners.isKnown("o.id", number, table)))
                     \(last == nil ? "" : "WHERE id > ?2") ORDER BY id LIMIT \(applying.slice)
                     """, [recordedOwner] + (end == .absence ? [] : last.map { [$0] } ?? [])
             ) { $0.value(at: 0) }
@@ -73,9 +73,12 @@ struct OwnerRows {
                     // If the owner is granted again before the last slice, all its rows come again.
                     if end == .revoked { try Vector(database: database).forget(owner) }
                     for key in keys {
-                        if let table { try remove(key, table) }
-                        try database.run("DELETE FROM \(CapturedTable.state(number)) WHERE id = ?1", [key])
-                        try RowOwners.forget(key, ofTable: number, in: database)
+                        let isRemoved = try table.map { try remove(key, $0) } ?? true
+                        // It may be that of a deleted row of the account, whose key was given again.
+                        try database.run(
+                            "DELETE FROM \(CapturedTable.state(number)) WHERE id = ?1 AND owner IS ?2",
+                            [key, recordedOwner])
+                        if isRemoved { try RowOwners.forget(key, ofTable: number, in: database) }
                     }
                 }
             }
@@ -109,16 +112,21 @@ struct OwnerRows {
         }
         if hasKept { try KeptEdits(database: database).forgetServerRow(number, key) }
         // Whose rows these are is remembered until all have come again: the owner may be revoked before, or another's row of this key come first.
-        try database.run("UPDATE \(CapturedTable.state(number)) SET time_stamp = 0 WHERE id = ?1", [key])
+        try database.run(
+            "UPDATE \(CapturedTable.state(number)) SET time_stamp = 0 WHERE id = ?1 AND owner IS ?2",
+            [key, recordedOwner])
     }
 
-    private func remove(_ key: SQLValue, _ table: CapturedTable) throws {
+    /// - Returns: `false` if another owner's new row has this key.
+    private func remove(_ key: SQLValue, _ table: CapturedTable) throws -> Bool {
         let known = applying.schema.table(for: table.name)
         if let pending = try PendingRow(key, of: table, as: known, query: PendingRow.query(table), in: database),
             let change = pending.change
         {
             // It is not the owner's, but has the key of a row that was.
-            if try RowOwners(database: database).isReused(pending, of: table, among: file.tables) { return }
+            if try RowOwners(database: database).isReused(pending, of: table, among: file.tables, notFor: owner) {
+                return false
+            }
             let server = known ?? pending.unknownTable(table)
             let writer = applying.writers[server.name]
             let whole = change.isDeletion ? nil : try writer?.row(key).map { writer?.json(of: $0) ?? [] }
@@ -137,6 +145,7 @@ struct OwnerRows {
         try database.run("DELETE FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))", [key])
         try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
         if file.isParent(table) { try OrphanRows.recordRemoval(of: key, from: table, in: database) }
+        return true
     }
 }
 

@@ -20,7 +20,7 @@ struct RowOwners {
         if !hasKeyChanges && (writable.isEmpty || table.definition.foreignKeys.isEmpty) { return nil }
         // The account's own, since it is known or was said to be.
         let isDecided = """
-            SELECT 1 FROM \(table.state) WHERE id = ?1 AND NOT deleted
+            SELECT 1 WHERE \(Self.isKnown("?1", table.number, table))
             UNION ALL SELECT 1 FROM weir_owner WHERE tbl = ?2 AND id = ?1
             """
         if try database.value(isDecided, [key, .integer(Int64(table.number))]) != nil { return nil }
@@ -39,13 +39,30 @@ struct RowOwners {
         return nil
     }
 
+    /// A condition for keys of rows that the server has, whose owners are decided.
+    ///
+    /// The key of a deleted row says nothing of a new one where it is an integer, since SQLite gives these again.
+    ///
+    /// - Parameter table: `nil` for one that is no longer there.
+    static func isKnown(_ key: String, _ number: Int, _ table: CapturedTable?) -> String {
+        let isLive = table?.definition.keyKind == .integer ? " AND NOT r.deleted" : ""
+        return "EXISTS (SELECT 1 FROM \(CapturedTable.state(number)) AS r WHERE r.id = \(key)\(isLive))"
+    }
+
     /// Whether a row that the app has inserted under the key of a deleted one is another row, since SQLite gives integers again.
     ///
     /// That is so if it is not that one's owner's, by its parents or by what the app has said.
     func isReused(_ row: PendingRow, of table: CapturedTable, among tables: [CapturedTable]) throws -> Bool {
-        guard row.isOverTombstone, table.definition.keyKind == .integer else { return false }
         let deleted = try database.value("SELECT owner FROM \(table.state) WHERE id = ?1", [row.key])?.string
-        return try (said(row.key, table) ?? inherited(row.key, of: table, among: tables)) != deleted
+        return try isReused(row, of: table, among: tables, notFor: deleted)
+    }
+
+    /// Whether a row that the app has inserted under the integer of a deleted one is not this owner's.
+    func isReused(
+        _ row: PendingRow, of table: CapturedTable, among tables: [CapturedTable], notFor owner: String?
+    ) throws -> Bool {
+        guard row.isOverTombstone, table.definition.keyKind == .integer else { return false }
+        return try (said(row.key, table) ?? inherited(row.key, of: table, among: tables)) != owner
     }
 
     /// The owner that the app has said a row has; `nil` for the account, and if it has said nothing.
@@ -72,11 +89,8 @@ struct RowOwners {
     ///
     /// - Returns: whether it is so; a row that was sent keeps its owner.
     static func set(_ owner: String?, of key: SQLValue, _ table: CapturedTable, in database: Database) throws -> Bool {
-        // SQLite gives the integers of deleted rows again.
-        let isTombstone = table.definition.keyKind == .integer ? "deleted" : "0"
         let known = """
-            SELECT 1 FROM \(table.state) WHERE id = ?1 AND NOT \(isTombstone)
-            UNION ALL SELECT 1 FROM \(table.sent) WHERE id = ?1
+            SELECT 1 WHERE \(isKnown("?1", table.number, table)) UNION ALL SELECT 1 FROM \(table.sent) WHERE id = ?1
             """
         if try database.value(known, [key]) != nil { return false }
         let account = try SessionRecord(database: database).account?.syncID
@@ -108,7 +122,7 @@ struct RowOwners {
                     SELECT ?2, c.new, ?1 FROM weir_key_change AS c WHERE c.tbl = ?2
                     AND (c.old IN (SELECT id FROM \(table.state) WHERE owner = ?1)
                         OR c.old IN (SELECT id FROM weir_owner WHERE tbl = ?2 AND sync_id = ?1))
-                    AND NOT EXISTS (SELECT 1 FROM \(table.state) AS r WHERE r.id = c.new)
+                    AND NOT \(Self.isKnown("c.new", table.number, table))
                     """, [.text(owner), .integer(Int64(table.number))])
                 guard writable.contains(owner) else { continue }
                 for (foreign, parent) in Self.parents(of: table, among: tables) {
@@ -118,7 +132,7 @@ struct RowOwners {
                         INSERT OR IGNORE INTO weir_owner (tbl, id, sync_id)
                         SELECT \(table.number), e.id, ?1 FROM \(table.edit) AS e
                         JOIN \(table.quotedName) AS t ON \(PendingRow.join(table))
-                        WHERE NOT EXISTS (SELECT 1 FROM \(table.state) AS r WHERE r.id = e.id)
+                        WHERE NOT \(Self.isKnown("e.id", table.number, table))
                         AND (\(column) IN (SELECT id FROM \(parent.state) WHERE owner = ?1)
                             OR \(column) IN (SELECT id FROM weir_owner WHERE tbl = \(parent.number) AND sync_id = ?1))
                         """, [.text(owner)])

@@ -49,13 +49,16 @@ extension OwnerTests {
         #expect(try await device.weir.setOwner(nil, of: "item", .integer(7)) == false)
     }
 
-    @Test func aNewRowUnderTheIntegerOfADeletedRowStaysWhenThatRowsOwnerIsRevoked() async throws {
+    @Test(arguments: ["abc", "uvw"]) func aNewRowUnderTheIntegerOfADeletedRowStaysWhenThatRowsOwnerIsRevoked(
+        owner: String
+    ) async throws {
         let (server, device) = try await withDeletedRow(.write)
         try device.run("INSERT INTO item (title) VALUES ('mine')")
-        server.state.withLock { $0.links = [] }
+        server.state.withLock { $0.links = ["uvw"] }
+        if owner == "uvw" { #expect(try await device.weir.setOwner("uvw", of: "item", .integer(7))) }
         try await device.pull(server)
         try await device.weir.sync()
-        #expect(owners(server)["item 7"] == "abc")
+        #expect(owners(server)["item 7"] == owner)
         #expect(try device.rows("SELECT title FROM item WHERE id = 7") == ["mine"])
         #expect(try await device.weir.keptEdits().isEmpty)
     }
@@ -128,5 +131,81 @@ extension OwnerTests {
             try device.rows("SELECT title || state FROM item NATURAL JOIN weir_item_state WHERE id = 7") == [
                 "minesynced"
             ])
+    }
+
+    private static let lists = ["list": ["name": "text"], "item": ["title": "text", "list": "text"]]
+    private static let listsWithIntegers = """
+        CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, name TEXT);
+        CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT, list TEXT REFERENCES list)
+        """
+
+    /// A device whose greatest key was that of a row of the account, which is deleted, and a linked owner's list.
+    private func withDeletedRowOfTheAccount() async throws -> (ContractServer, Device) {
+        let server = ContractServer(Self.lists)
+        server.state.withLock { $0.links = ["xyz"] }
+        server.write("list", "theirs", ["name": "T"], owner: "xyz")
+        let device = try await Device(Self.listsWithIntegers, tables: ["list", "item"])
+        try await device.attach(server)
+        try device.run("INSERT INTO item VALUES (8, 'eight', NULL), (9, 'nine', NULL)")
+        try await device.weir.sync()
+        try device.run("DELETE FROM item WHERE id = 9")
+        try await device.weir.sync()
+        return (server, device)
+    }
+
+    /// A row that was added for a linked owner, by its list or as the app says.
+    private func addRow(to device: Device, hasList: Bool) async throws {
+        try device.run("INSERT INTO item (title, list) VALUES ('new', \(hasList ? "'theirs'" : "NULL"))")
+        #expect(try device.rows("SELECT id FROM item WHERE title = 'new'") == ["9"])
+        if !hasList { #expect(try await device.weir.setOwner("xyz", of: "item", .integer(9))) }
+    }
+
+    @Test(arguments: [true, false])
+    func whatWasAddedForARevokedOwnerUnderTheIntegerOfADeletedRowOfTheAccountIsKeptAside(hasList: Bool) async throws {
+        let (server, device) = try await withDeletedRowOfTheAccount()
+        try await addRow(to: device, hasList: hasList)
+        server.state.withLock { $0.links = [] }
+        try await device.pull(server)
+        try await device.weir.sync()
+        #expect(try await device.weir.keptEdits().map(\.code) == ["revoked"])
+        #expect(try device.rows("SELECT title FROM item") == ["eight"])
+        #expect(!server.live.contains { $0.hasPrefix("item 9") })
+        #expect(try device.rows("SELECT tbl FROM weir_owner").isEmpty)
+        // That the account's row is deleted is known still, so that a new row of it is not taken for an edit that has not seen that.
+        try device.run("INSERT INTO item (title) VALUES ('mine')")
+        try await device.weir.sync()
+        #expect(server.live.contains { $0.hasPrefix("item 9") && $0.contains("mine") })
+        #expect(try device.rows("SELECT title FROM item WHERE id = 9") == ["mine"])
+    }
+
+    @Test(arguments: [true, false])
+    func whatWasAddedForAnOwnerUnderTheIntegerOfADeletedRowOfTheAccountIsNotTheNextAccounts(hasList: Bool) async throws
+    {
+        let (_, device) = try await withDeletedRowOfTheAccount()
+        try await addRow(to: device, hasList: hasList)
+        try await device.weir.detach(.keep, discardingUnsent: true)
+        #expect(try device.rows("SELECT title FROM item") == ["eight"])
+    }
+
+    /// Its key says that it is that row.
+    @Test func aRowThatIsInsertedAgainUnderItsTextualKeyStaysTheAccountsWhenItsListsOwnerIsRevoked() async throws {
+        let server = ContractServer(Self.lists)
+        server.state.withLock { $0.links = ["xyz"] }
+        server.write("list", "theirs", ["name": "T"], owner: "xyz")
+        let device = try await Device(
+            Self.listsWithIntegers.replacing("INTEGER PRIMARY KEY", with: "TEXT PRIMARY KEY NOT NULL"),
+            tables: ["list", "item"])
+        try await device.attach(server)
+        try device.run("INSERT INTO item VALUES ('a', 'A', NULL)")
+        try await device.weir.sync()
+        try device.run("DELETE FROM item")
+        try await device.weir.sync()
+        try device.run("INSERT INTO item VALUES ('a', 'again', 'theirs')")
+        server.state.withLock { $0.links = [] }
+        try await device.pull(server)
+        try await device.weir.sync()
+        #expect(owners(server)["item a"] == "abc")
+        #expect(server.live.contains { $0.contains("again") })
+        #expect(try await device.weir.keptEdits().isEmpty)
     }
 }
