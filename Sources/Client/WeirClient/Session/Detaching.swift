@@ -118,18 +118,27 @@ package struct Detaching {
         for owner in try record.owners { try owners.recordInherited(from: owner.syncID, among: file.tables) }
         let account = SQLValue.text(try record.account?.syncID ?? "")
         for case (let number, let table?) in try CapturedTable.registered(in: database) {
-            let keys = try database.map(
-                """
-                SELECT \(table.quotedKey) FROM \(table.quotedName) WHERE \(table.quotedKey) IN
-                (SELECT id FROM \(table.state) WHERE owner <> ?1 AND NOT deleted
-                UNION ALL SELECT id FROM weir_owner WHERE tbl = \(number) AND sync_id <> ?1) LIMIT \(Self.slice)
-                """, [account]
-            ) { $0.value(at: 0) }
-            for key in keys {
-                try database.run("DELETE FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))", [key])
-                if file.isParent(table) { try OrphanRows.recordRemoval(of: key, from: table, in: database) }
-            }
-            if !keys.isEmpty { return true }
+            var last: SQLValue?
+            repeat {
+                let keys = try database.map(
+                    """
+                    SELECT \(table.quotedKey) FROM \(table.quotedName) WHERE \(table.quotedKey) IN
+                    (SELECT id FROM \(table.state) WHERE owner <> ?1 AND NOT deleted
+                    UNION ALL SELECT id FROM weir_owner WHERE tbl = \(number) AND sync_id <> ?1)
+                    \(last == nil ? "" : "AND \(table.quotedKey) > ?2") ORDER BY \(table.quotedKey) LIMIT \(Self.slice)
+                    """, [account] + (last.map { [$0] } ?? [])
+                ) { $0.value(at: 0) }
+                var removed = 0
+                for key in keys {
+                    let isKey = RowWriter.isKey(table)
+                    if try database.run("DELETE FROM \(table.quotedName) WHERE \(isKey)", [key]) == 0 { continue }
+                    removed += 1
+                    if file.isParent(table) { try OrphanRows.recordRemoval(of: key, from: table, in: database) }
+                }
+                if removed > 0 { return true }
+                // A trigger of the app may have kept all of these.
+                last = keys.last
+            } while last != nil
         }
         return false
     }

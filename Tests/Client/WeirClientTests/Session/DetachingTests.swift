@@ -259,4 +259,28 @@ import WeirClient
         #expect(try device.rows("SELECT count(*) FROM item") == ["3001"])
         #expect(server.live.count == 3001)
     }
+
+    /// As in an app whose trigger makes deletions updates.
+    @Test func rowsOfLinkedOwnersWhoseDeletionATriggerIgnoresStayAndTheOthersAreRemoved() async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { ($0.links, $0.pageRows) = (["bob"], 10_000) }
+        for number in 0..<2500 { server.write("item", "\(1000 + number)", ["title": "T"], owner: "bob") }
+        let device = try await Device(
+            """
+            \(Device.schema);
+            CREATE TRIGGER keep BEFORE DELETE ON item WHEN OLD.id < '3400' BEGIN SELECT RAISE(IGNORE); END
+            """)
+        try await device.attach(server)
+        try await device.weir.sync()
+        await device.weir.close()
+        let file = try ClientFile(path: device.folder.file(), tables: ["item"])
+        let detaching = Detaching(file: file, rows: .keep, discardsUnsent: false)
+        try detaching.begin()
+        #expect(try detaching.removeNextRows())
+        #expect(try device.rows("SELECT count(*) FROM item") == ["2400"])
+        #expect(try !detaching.removeNextRows())
+        try detaching.end()
+        #expect(try device.rows("SELECT count(*) FROM item") == ["2400"])
+        file.database.close()
+    }
 }
