@@ -171,7 +171,8 @@ extension Weir {
         exchange.next = NextPage(after: answer, of: request, server, caller)
         let commits = writes.count
         let isIncomplete = try await apply(answer, to: file, schema, attachment)
-        // Also one without rows: those that have waited may be written with it, and others removed.
+        // Also one without rows: those that have waited may be written with it and others removed, and the views of states read the
+        // vector, which each answer writes.
         if writes.count != commits { changes.update { $0 += 1 } }
         askResolvers()
         showProgress(answer, &exchange.progress)
