@@ -7,6 +7,8 @@ extension Catalog {
     private static let outcome = "Pipeline/Gateway/Outcomes/BatchOutcome.swift"
     private static let shown = "Pipeline/Gateway/Outcomes/ShownRows.swift"
     private static let handler = "Pipeline/Gateway/Requests/GatewayHandler.swift"
+    private static let admission = "Pipeline/Gateway/Requests/GatewayHandler+Admission.swift"
+    private static let tasks = "Pipeline/Gateway/Requests/GatewayHandler+Tasks.swift"
 
     static let gateway: [Mutant] = [
         .expression(
@@ -98,7 +100,7 @@ extension Catalog {
             "false", within: "isRepeat: true) { (_, owner, window)",
             unfound: "a row that a repeat would leave out is one that its device has written and holds"),
         .statement(
-            "a request that has ended still counts as waiting", in: handler,
+            "a request that has ended still counts as waiting", in: tasks,
             "self.waiting.wrappingSubtract(1, ordering: .relaxed)"),
         .expression(
             "a refusal does not say when to come back", in: "Pipeline/Gateway/Requests/Problem.swift",
@@ -107,7 +109,7 @@ extension Catalog {
             "a body of the largest size is refused", in: handler, "body.count <= limits.maxBatchBytes",
             "body.count < limits.maxBatchBytes"),
         .expression(
-            "a body above the largest size is read", in: handler,
+            "a body above the largest size is read", in: admission,
             "route == .device ? Self.maximumUnusedBody : limits.maxBatchBytes", "Int.max",
             unfound: "the handler refuses it a second time, when it parses the body"),
     ]

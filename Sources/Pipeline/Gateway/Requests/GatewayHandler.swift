@@ -39,7 +39,8 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     /// Pages are reserved in it before they are read.
     let responseBudget: ResponseBudget
     let parsers = BodyParsers()
-    private let waiting = Atomic<Int>(0)
+    /// How many requests wait in tasks.
+    let waiting = Atomic<Int>(0)
 
     /// - Parameters:
     ///   - log: uploads are appended to it.
@@ -99,9 +100,6 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         eventStreams = EventStreams(maximum: configuration.server.maxConnections, clock: clock)
     }
 
-    /// How many requests wait in tasks.
-    var waitingCount: Int { waiting.load(ordering: .relaxed) }
-
     /// Accepts no more uploads, and closes the log's producer once the pending appends have ended.
     package func close() async {
         await uploads.close()
@@ -117,53 +115,6 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
             do { try await clock.sleep(next) } catch { return }
             eventStreams.sendKeepAlives()
         }
-    }
-
-    /// The size of a body that is read and not used; nobody is authenticated for it.
-    static var maximumUnusedBody: Int { 4096 }
-
-    /// Refuses requests that cannot succeed before their body is read.
-    package func bodyPolicy(for request: HTTPRequest) -> HTTPBodyPolicy {
-        if let face = faces[request.segments] { return bodyPolicy(for: request, of: face) }
-        do throws(Problem) {
-            try checkHost(request)
-            if try demoFile(request) != nil { return .acceptUpTo(Self.maximumUnusedBody) }
-            let route = try route(of: request)
-            // HTTP allows a body with every method, so one that is not used is read, too.
-            guard route.usesBody(with: request.method) else { return .acceptUpTo(Self.maximumUnusedBody) }
-            let caller = try callerBeforeBody(
-                of: request, { caller throws(Problem) in try caller.check(route) },
-                { () throws(Problem) in try Self.checkMediaType(request) })
-            let isUpload = route == .sync || route == .upload
-            if isUpload, waitingCount >= configuration.maxWaiting { throw tooManyWaiting }
-            return .acceptUpTo(
-                route == .device ? Self.maximumUnusedBody : limits.maxBatchBytes, caller: Self.name(ofShare: caller),
-                context: RecentCaller(caller, at: clock.now()))
-        } catch {
-            return .refuse(respond(to: error))
-        }
-    }
-
-    /// The caller of a request whose body is still to be read.
-    ///
-    /// - Parameters:
-    ///   - checkCaller: checks a caller that is known already.
-    ///   - checkRequest: checks the rest of what is there; a failure counts as a request of a known caller.
-    func callerBeforeBody(
-        of request: HTTPRequest, _ checkCaller: (Caller) throws(Problem) -> Void,
-        _ checkRequest: () throws(Problem) -> Void
-    ) throws(Problem) -> CallerLookup {
-        let lookup = try authenticator.caller(of: request)
-        guard case .known(let caller) = lookup else {
-            try checkRequest()
-            return lookup
-        }
-        try rates.check(caller.syncID)
-        try counting(caller) { () throws(Problem) in
-            try checkCaller(caller)
-            try checkRequest()
-        }
-        return lookup
     }
 
     /// Responds at once if nothing must be awaited, otherwise in a task.
@@ -199,14 +150,6 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
     func options(of request: HTTPRequest, allow: String) -> HTTPResponse {
         let preflight = crossOrigin?.preflightFields(for: request, methods: allow) ?? []
         return HTTPResponse(status: 204, headers: [HTTPField("Allow", allow)] + preflight)
-    }
-
-    /// The caller that was found before the body was read, or found again if that took long.
-    func callerOfComplete(_ request: HTTPRequest) throws(Problem) -> CallerLookup {
-        if let recent = request.context as? RecentCaller, let caller = recent.caller(at: clock.now()) {
-            return .known(caller)
-        }
-        return try authenticator.caller(of: request)
     }
 
     private func respond(
@@ -249,27 +192,10 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         }
     }
 
-    /// Whose share of the bodies in memory a body counts for; all whose caller is not known yet have one together, under a name
-    /// that no syncId can have.
-    static func name(ofShare caller: CallerLookup) -> String {
-        if case .known(let caller) = caller { caller.syncID.text } else { "\u{0}" }
-    }
-
     /// The version that uploads use by default and that responses name.
     func newestSchema() throws(Problem) -> SchemaHistory.Entry {
         guard let newest = schemas().newest else { throw Problem(.notReady, "no schema version is registered yet") }
         return newest
-    }
-
-    /// Runs checks of a request whose device is not known yet; one that fails counts as a request of the caller alone.
-    func counting<Result>(
-        _ caller: Caller, _ checks: () throws(Problem) -> Result
-    ) throws(Problem) -> Result {
-        do throws(Problem) {
-            return try checks()
-        } catch {
-            throw error.adding(try rates.take(.request, of: caller.syncID))
-        }
     }
 
     /// Adds the headers about the limits to the response of a request that has taken its tokens.
@@ -310,16 +236,7 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         return inTask { try await self.upload(caller, device, envelope, wait: wait) }
     }
 
-    /// Refuses other names than loopback's where nobody has to prove an identity: a web page whose name resolves to this machine
-    /// could else send requests (DNS rebinding).
-    func checkHost(_ request: HTTPRequest) throws(Problem) {
-        guard authenticator.trustsEveryCaller, let host = request.headers.text(of: "host") else { return }
-        guard Loopback.isNamed(by: host) else {
-            throw Problem(.forbidden, "with auth none the header Host must name loopback, as localhost does")
-        }
-    }
-
-    private func route(of request: HTTPRequest) throws(Problem) -> Route {
+    func route(of request: HTTPRequest) throws(Problem) -> Route {
         guard let route = Route(request.segments) else { throw Problem(.notFound, "no resource has this path") }
         if route.methods.contains(request.method) || request.method == .options { return route }
         throw Problem(allowing: route.allow)
@@ -331,18 +248,6 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         return Route(request.segments)?.allow
     }
 
-    static func checkMediaType(_ request: HTTPRequest) throws(Problem) {
-        guard let type = request.headers.text(of: "content-type") else { return }
-        if type.utf8.elementsEqual("application/json".utf8) { return }
-        let parts = type.lowercased().split(separator: ";").map(\.trimmingASCIISpaces)
-        let isJSON = parts.first.map { $0.utf8.elementsEqual("application/json".utf8) } ?? false
-        let isUTF8 = parts.dropFirst().allSatisfy { parameter in
-            !parameter.utf8.starts(with: "charset=".utf8)
-                || parameter.utf8.filter { $0 != UInt8(ascii: "\"") }.elementsEqual("charset=utf-8".utf8)
-        }
-        guard isJSON, isUTF8 else { throw Problem(.unsupportedMediaType, "the body must be application/json in UTF-8") }
-    }
-
     private func parse(_ body: HTTPBody, fields: Envelope.Fields) throws(Problem) -> Envelope {
         guard body.count <= limits.maxBatchBytes else {
             throw Problem(.batchTooLarge, "\(body.count) bytes, at most \(limits.maxBatchBytes) are allowed")
@@ -350,88 +255,8 @@ package final class GatewayHandler<Log: ChangeLog, Link: FanOutLink, Auth: Authe
         return try parsers.parse(body) { (root) throws(Problem) in try Envelope(root, fields: fields) }
     }
 
-    // MARK: Tasks
-
-    /// Runs work that waits in a task; refuses it if `maxWaiting` requests wait already.
-    func inTask(_ work: @escaping @Sendable () async throws -> HTTPResponse) -> HTTPHandlerResult {
-        // Counted in the task, because a task whose client has disconnected may never run.
-        if waitingCount >= configuration.maxWaiting { return .response(respond(to: tooManyWaiting)) }
-        return .task {
-            let count = self.waiting.wrappingAdd(1, ordering: .relaxed).newValue
-            defer { self.waiting.wrappingSubtract(1, ordering: .relaxed) }
-            guard count <= self.configuration.maxWaiting else { return self.respond(to: self.tooManyWaiting) }
-            do {
-                return try await work()
-            } catch {
-                return self.respond(to: Problem(error))
-            }
-        }
-    }
-
-    /// As ``inTask(_:)``, and shows nothing to a device that was revoked meanwhile.
-    func inTask(
-        of device: Device, _ work: @escaping @Sendable () async throws -> HTTPResponse
-    ) -> HTTPHandlerResult {
-        inTask {
-            let response = try await work()
-            try self.checkRevoked(device)
-            return response
-        }
-    }
-
-    /// Reserves what a page may have, before it is read.
-    func reservePage(
-        of bytes: Int? = nil, for caller: Caller, until deadline: Duration
-    ) async throws(Problem) -> ResponseReservation {
-        do throws(ResponseBudget.Refusal) {
-            return try await responseBudget.reserve(bytes ?? configuration.pageBytes, for: caller.syncID.text) {
-                [clock] in
-                try await clock.sleep(deadline)
-            }
-        } catch {
-            throw Problem(.overloaded, "the responses that clients have not read yet have reached their limit")
-        }
-    }
-
-    private func respond(to problem: Problem) -> HTTPResponse {
+    func respond(to problem: Problem) -> HTTPResponse {
         metrics.record(problem)
         return problem.response
-    }
-
-    var tooManyWaiting: Problem {
-        Problem(.overloaded, "\(configuration.maxWaiting) requests are waiting already")
-    }
-}
-
-extension Problem {
-    /// The problem for an error of the log or the fan-out.
-    init(_ error: any Error) {
-        switch error {
-        case let problem as Problem: self = problem
-        case FanOutError.pending:
-            self.init(
-                .outcomePending,
-                "the batch is durable, its outcome is not known yet: repeat the request with the same batch number")
-        case FanOutError.notReady(let reason): self.init(.notReady, reason)
-        case FanOutError.closed: self.init(.notReady, "the server is stopping")
-        case let error as ChangeLogError where error.code == .storageFull:
-            self.init(.storageFull, "the log has no space left for uploads", retryAfter: 5)
-        case let error as ChangeLogError:
-            if case .recordTooLarge = error.code {
-                self.init(.batchTooLarge, "the batch is larger than the log's largest record")
-            } else {
-                self.init(.notReady, "uploads cannot be appended to the log at the moment")
-            }
-        default: self.init(.notReady, "the request was cancelled")
-        }
-    }
-}
-
-extension Substring {
-    fileprivate var trimmingASCIISpaces: Substring {
-        var text = self
-        while text.first == " " || text.first == "\t" { text.removeFirst() }
-        while text.last == " " || text.last == "\t" { text.removeLast() }
-        return text
     }
 }
