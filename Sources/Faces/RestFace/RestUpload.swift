@@ -223,6 +223,11 @@ struct RestUpload: Sendable {
         let lacking = zip(records, verdicts).compactMap { record, verdict in
             if case .stored = verdict, !creates, !record.isWhole { record.id } else { nil }
         }
+        // Those of one record are no more than a read may have; of an array, all that a batch may change.
+        if lacking.count > 1 {
+            let repeated = verdicts.count { if case .repeated = $0 { true } else { false } }
+            try await session.reserve(rows: lacking.count + repeated)
+        }
         // Of updates that did not name every column.
         var rows = RestRows(lacking, of: table, session, leastHead: head)
         var writer = JSONWriter(capacity: 256 * records.count)

@@ -50,4 +50,11 @@ import Testing
         let (reads, held) = session.state.withLock { ($0.leastHeads.count, $0.mostPagesHeld) }
         #expect(reads == 6 && held == 0)
     }
+
+    /// Together they may be as large as all rows that a batch may change.
+    @Test func spaceForTheColumnsThatWereNotSentIsReservedBeforeTheyAreRead() async throws {
+        let session = session()
+        #expect(try await put((1...6).map { "i\($0)" }, #""Deleted":false"#, session).status == 200)
+        #expect(session.state.withLock(\.reservedAtReads) == Array(repeating: 6, count: 6))
+    }
 }

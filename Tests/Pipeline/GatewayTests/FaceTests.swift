@@ -12,7 +12,7 @@ import Testing
 
 /// What a gateway does for every face, shown with one that submits what it is sent.
 @Suite(.timeLimit(.minutes(5))) struct FaceTests {
-    private func withFace(
+    func withFace(
         _ prepare: (inout TestGateway.Setup) -> Void = { _ in }, test: (TestGateway) async throws -> Void
     ) async throws {
         try await withGateway {
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    private static let device = ["X-Device-Id: k1"]
+    static let device = ["X-Device-Id: k1"]
 
     @Test func aPathBelongsToTheFaceWithItsPrefix() async throws {
         try await withFace { gateway in
@@ -93,42 +93,6 @@ import Testing
         }
     }
 
-    /// Those that exceed a page are read one by one, and all of them are in memory until the answer is made.
-    @Test func spaceForTheRowsOfConflictsIsReservedBeforeTheyAreRead() async throws {
-        try await withFace {
-            $0.configuration.pageBytes = 1 << 10
-            $0.limits.outcome.maxRowBytes = 1 << 20
-            $0.limits.outcome.maxBatchRowBytes = 5 << 19
-        } test: { gateway in
-            let name = String(repeating: "n", count: 600)
-            let rows = (0..<4).map { number in
-                #"{"table":"person","id":"r\#(number)","syncId":"abc","knowledgeId":"k1","timeStamp":7,"version":2,"#
-                    + #""deleted":false,"writer":{"syncId":"abc","knowledgeId":"k2"},"values":{"name":"\#(name)"}}"#
-            }
-            gateway.link.set(
-                .results(
-                    rows.indices.map { ($0, .conflict, nil) }, summary: BatchSummary(changeCount: rows.count),
-                    rows: Dictionary(uniqueKeysWithValues: rows.enumerated().map { ($0, $1) }), head: 20), ofPart: 0)
-            let reserved = Mutex<[Int]>([])
-            gateway.link.answerQueries { query in
-                reserved.withLock { $0.append(gateway.service.counters.http.answerBytesInFlight) }
-                var found = StreamRows(head: TimeStamp(20))
-                guard case .ids(_, let ids) = query.selection else { return found }
-                for row in rows where ids.contains(where: { row.contains(#""id":"\#($0.text)""#) }) {
-                    found.append(
-                        table: 0, timeStamp: TimeStamp(7), createdAt: 0, isExact: true, columns: 1,
-                        json: Array(row.utf8).span.bytes)
-                }
-                return found
-            }
-            let body = "[" + rows.indices.map { #"{"id":"r\#($0)"}"# }.joined(separator: ",") + "]"
-            let answer = try await gateway.exchange("POST", "/echo/x", headers: Self.device, body)
-            #expect(answer.text.matches(of: /"id":"(r\d)"/).map { String($0.1) } == ["r0", "r1", "r2", "r3"])
-            // A page, and of all rows, which are less than four of the largest, each and its text.
-            #expect(reserved.withLock(\.self) == Array(repeating: (1 << 10) + (5 << 20), count: 3))
-        }
-    }
-
     /// What a face adds by itself, such as a condition, does not make a request too large.
     @Test func theLimitOfChangesIsForWhatWasAskedFor() async throws {
         try await withFace {
@@ -193,22 +157,6 @@ import Testing
         try await withFace { gateway in
             let answer = try await gateway.exchange("POST", "/echo/x", headers: Self.device, #"[{"id":"r0"}]"#)
             #expect(answer.status == 503 && answer.text.contains("\"outcome_pending\"") && answer["retry-after"] == "1")
-        }
-    }
-
-    @Test func uploadsTakeTheRatesOfUploads() async throws {
-        try await withFace {
-            $0.configuration.deviceRates = Rates(requests: 100, changes: 1, bytes: 1 << 20)
-        } test: { gateway in
-            gateway.link.set(
-                .results([(0, .applied(20), nil)], summary: BatchSummary(changeCount: 1)), ofPart: 0)
-            for _ in 0..<10 {
-                let answer = try await gateway.exchange("POST", "/echo/x", headers: Self.device, #"[{"id":"r0"}]"#)
-                #expect(answer.status == 200)
-            }
-            let answer = try await gateway.exchange("POST", "/echo/x", headers: Self.device, #"[{"id":"r0"}]"#)
-            #expect(answer.status == 429)
-            #expect(try await gateway.exchange("GET", "/echo/x", headers: Self.device).status == 200)
         }
     }
 
@@ -295,6 +243,11 @@ struct EchoFace: Face {
                 }
                 return FacePiece(Array("\(number)".utf8), isLast: number == 3)
             }
+        }
+        if request.parameters == ["rows"] {
+            try await session.reserve(rows: 2)
+            _ = try await session.rows(.table(0, after: nil), limit: 1, leastHead: .zero)
+            return .json(200, [UInt8(ascii: "2")])
         }
         if request.method == .get {
             writer.object { writer in

@@ -19,6 +19,10 @@ package final class ScriptedSession: FaceSession {
         package var maximumRows = StreamQuery.maximumRows
         /// What reads had to have reached.
         package var leastHeads: [TimeStamp] = []
+        /// For how many rows space is reserved.
+        fileprivate var reservedRows = 0
+        /// For how many rows space was reserved at each read.
+        package fileprivate(set) var reservedAtReads: [Int] = []
         /// What happens after each read.
         package var afterRead: @Sendable (inout State) -> Void = { _ in }
         /// The least that no stream has reached.
@@ -159,6 +163,7 @@ package final class ScriptedSession: FaceSession {
     ) async throws -> (rows: [FaceRow], rest: StreamSelection?, head: TimeStamp) {
         let found: StreamRows? = state.withLock { state in
             state.leastHeads.append(leastHead)
+            state.reservedAtReads.append(state.reservedRows)
             guard leastHead < state.end else { return nil }
             state.mostPagesHeld = max(state.mostPagesHeld, state.countPagesHeld())
             let (wanted, rest) = state.select(selection, min(limit, state.maximumRows))
@@ -205,6 +210,8 @@ package final class ScriptedSession: FaceSession {
             if piece.isLast { return HTTPResponse(status: 200, headers: headers, body: body) }
         }
     }
+
+    package func reserve(rows count: Int) async throws { state.withLock { $0.reservedRows = count } }
 
     package func isDrained(at timeStamp: TimeStamp) -> Bool { false }
 

@@ -1,0 +1,78 @@
+import FanOutLink
+import Gateway
+import HTTP
+import SyncModel
+import Synchronization
+import Testing
+
+/// What requests to faces take of the limits of memory and of rates.
+extension FaceTests {
+    /// Those that exceed a page are read one by one, and all of them are in memory until the answer is made.
+    @Test func spaceForTheRowsOfConflictsIsReservedBeforeTheyAreRead() async throws {
+        try await withFace {
+            $0.configuration.pageBytes = 1 << 10
+            $0.limits.outcome.maxRowBytes = 1 << 20
+            $0.limits.outcome.maxBatchRowBytes = 5 << 19
+        } test: { gateway in
+            let name = String(repeating: "n", count: 600)
+            let rows = (0..<4).map { number in
+                #"{"table":"person","id":"r\#(number)","syncId":"abc","knowledgeId":"k1","timeStamp":7,"version":2,"#
+                    + #""deleted":false,"writer":{"syncId":"abc","knowledgeId":"k2"},"values":{"name":"\#(name)"}}"#
+            }
+            gateway.link.set(
+                .results(
+                    rows.indices.map { ($0, .conflict, nil) }, summary: BatchSummary(changeCount: rows.count),
+                    rows: Dictionary(uniqueKeysWithValues: rows.enumerated().map { ($0, $1) }), head: 20), ofPart: 0)
+            let reserved = Mutex<[Int]>([])
+            gateway.link.answerQueries { query in
+                reserved.withLock { $0.append(gateway.service.counters.http.answerBytesInFlight) }
+                var found = StreamRows(head: TimeStamp(20))
+                guard case .ids(_, let ids) = query.selection else { return found }
+                for row in rows where ids.contains(where: { row.contains(#""id":"\#($0.text)""#) }) {
+                    found.append(
+                        table: 0, timeStamp: TimeStamp(7), createdAt: 0, isExact: true, columns: 1,
+                        json: Array(row.utf8).span.bytes)
+                }
+                return found
+            }
+            let body = "[" + rows.indices.map { #"{"id":"r\#($0)"}"# }.joined(separator: ",") + "]"
+            let answer = try await gateway.exchange("POST", "/echo/x", headers: Self.device, body)
+            #expect(answer.text.matches(of: /"id":"(r\d)"/).map { String($0.1) } == ["r0", "r1", "r2", "r3"])
+            // A page, and of all rows, which are less than four of the largest, each and its text.
+            #expect(reserved.withLock(\.self) == Array(repeating: (1 << 10) + (5 << 20), count: 3))
+        }
+    }
+
+    /// A response that is made of many rows; it holds them until its client has read it.
+    @Test func spaceForRowsThatAnAnswerShowsIsReservedAsForThoseOfConflicts() async throws {
+        try await withFace {
+            $0.configuration.pageBytes = 1 << 10
+            $0.limits.outcome.maxRowBytes = 1 << 20
+        } test: { gateway in
+            let reserved = Mutex<[Int]>([])
+            gateway.link.answerQueries { _ in
+                reserved.withLock { $0.append(gateway.service.counters.http.answerBytesInFlight) }
+                return StreamRows(head: TimeStamp(20))
+            }
+            let answer = try await gateway.exchange("GET", "/echo/rows", headers: Self.device)
+            #expect(answer.status == 200 && answer.text == "2")
+            #expect(reserved.withLock(\.self) == [(1 << 10) + (4 << 20)])
+        }
+    }
+
+    @Test func uploadsTakeTheRatesOfUploads() async throws {
+        try await withFace {
+            $0.configuration.deviceRates = Rates(requests: 100, changes: 1, bytes: 1 << 20)
+        } test: { gateway in
+            gateway.link.set(
+                .results([(0, .applied(20), nil)], summary: BatchSummary(changeCount: 1)), ofPart: 0)
+            for _ in 0..<10 {
+                let answer = try await gateway.exchange("POST", "/echo/x", headers: Self.device, #"[{"id":"r0"}]"#)
+                #expect(answer.status == 200)
+            }
+            let answer = try await gateway.exchange("POST", "/echo/x", headers: Self.device, #"[{"id":"r0"}]"#)
+            #expect(answer.status == 429)
+            #expect(try await gateway.exchange("GET", "/echo/x", headers: Self.device).status == 200)
+        }
+    }
+}
