@@ -20,6 +20,8 @@ struct SQLiteNowUpload: Sendable {
         /// Up to where the device has downloaded; `nil` where it does not say.
         var seen: TimeStamp?
         var changes: [Result<SQLiteNowChange, SQLiteNowRefusal>] = []
+        /// Of the changes that cannot be read.
+        var refused = (count: 0, bytes: 0)
     }
 
     func respond(to body: HTTPBody) async throws -> HTTPResponse {
@@ -29,6 +31,7 @@ struct SQLiteNowUpload: Sendable {
             batch.add(json: change.json)
             batch.note(change.writes, of: change.table)
         }
+        batch.addRefused(request.refused.count, bytes: request.refused.bytes)
         let outcome = try await session.submit(batch)
         let head = try await headWithoutDownloads(request.seen, outcome.head)
         var results = outcome.results[...]
@@ -84,7 +87,12 @@ struct SQLiteNowUpload: Sendable {
             request.seen = timeStamp
         }
         let schema = session.schema.schema
+        let maximum = session.limits.outcome.maxChanges
         while let change = changes.next() {
+            // Also those that cannot be read: each gets a status.
+            guard request.changes.count < maximum else {
+                throw Problem(.batchTooLarge, "at most \(maximum) changes are allowed at once")
+            }
             do throws(SQLiteNowRefusal) {
                 let read = try SQLiteNowChange(change, request.spelling, schema, schemaName: schemaName)
                 request.changes.append(.success(read))
@@ -92,6 +100,8 @@ struct SQLiteNowUpload: Sendable {
                 // Its status could not be told from those of others.
                 guard error.number != nil else { throw Problem(.invalidRequest, error.message) }
                 request.changes.append(.failure(error))
+                request.refused.count += 1
+                request.refused.bytes += change.sourceBytes.count
             }
         }
         return request

@@ -75,4 +75,20 @@ extension FaceTests {
             #expect(try await gateway.exchange("GET", "/echo/x", headers: Self.device).status == 200)
         }
     }
+
+    /// Of a body that has nothing to append, too.
+    @Test func changesThatAFaceRefusesTakeTheRatesOfUploads() async throws {
+        for rates in [Rates(requests: 100, changes: 1), Rates(requests: 100, bytes: 2)] {
+            try await withFace {
+                $0.configuration.deviceRates = rates
+            } test: { gateway in
+                let refused = "[" + Array(repeating: "{}", count: 10).joined(separator: ",") + "]"
+                let first = try await gateway.exchange("POST", "/echo/x", headers: Self.device, refused)
+                #expect(first.status == 200 && first.text == "[]")
+                let second = try await gateway.exchange("POST", "/echo/x", headers: Self.device, refused)
+                #expect(second.status == 429)
+                #expect(try gateway.batches.isEmpty)
+            }
+        }
+    }
 }

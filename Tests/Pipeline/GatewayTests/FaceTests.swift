@@ -208,7 +208,7 @@ private final class Lines: LogSink {
 
 /// A face that submits the array of changes that it is sent, atomically, and answers in pieces where it is asked for some.
 ///
-/// The change of the row `own` is one that it adds by itself.
+/// The change of the row `own` is one that it adds by itself. It refuses changes without an id.
 struct EchoFace: Face {
     var reserved = ""
 
@@ -256,17 +256,23 @@ struct EchoFace: Face {
             }
             return .json(200, writer.take())
         }
+        var refused = (count: 0, bytes: 0)
         let ids = try session.parse(request.http.body) { root throws(Problem) in
             var ids: [String] = []
             guard var elements = root.elements else { throw Problem(.invalidRequest, "no array") }
             while let element = elements.next() {
-                guard let id = element.member(named: "id")?.string else { continue }
+                guard let id = element.member(named: "id")?.string else {
+                    refused.count += 1
+                    refused.bytes += element.sourceBytes.count
+                    continue
+                }
                 ids.append(id.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
             }
             return ids
         }
         var batch = FaceBatch(isAtomic: true)
         for id in ids { batch.add(isLimited: id != "own") { $0.member("id", id) } }
+        batch.addRefused(refused.count, bytes: refused.bytes)
         let outcome = try await session.submit(batch)
         let table = session.schema.schema.tables[0]
         try writer.array { writer in

@@ -28,6 +28,8 @@ package final class ScriptedSession: FaceSession {
         /// The least that no stream has reached.
         package var end = TimeStamp.maximum
         package var batches: [Batch] = []
+        /// Of the changes that count as refused by the face, in all batches.
+        package fileprivate(set) var refused = (count: 0, bytes: 0)
         package var status = FaceOutcome.Status.applied(TimeStamp(1), version: 1)
         /// The row that each result shows.
         package var shown: Row?
@@ -147,6 +149,8 @@ package final class ScriptedSession: FaceSession {
         let (outcome, shown) = state.withLock { state in
             let submitted = Batch(isAtomic: batch.isAtomic, count: batch.count)
             state.batches.append(submitted)
+            state.refused.count += batch.refusedCount
+            state.refused.bytes += batch.refusedBytes
             let results = Array(repeating: FaceOutcome.Result(status: state.status), count: batch.count)
             defer { state.head = TimeStamp(state.head.rawValue + 1) }
             apply(submitted, &state)

@@ -11,6 +11,9 @@ package struct FaceBatch: Sendable {
     package private(set) var count = 0
     /// The changes that the limit of a batch counts.
     private(set) var limitedCount = 0
+    /// The changes that the face has refused itself, and their size.
+    package private(set) var refusedCount = 0
+    package private(set) var refusedBytes = 0
     /// Whether a conflict or refusal of one change applies none.
     package var isAtomic: Bool
 
@@ -42,6 +45,12 @@ package struct FaceBatch: Sendable {
         json.append(contentsOf: change)
         count += 1
         if isLimited { limitedCount += 1 }
+    }
+
+    /// Adds changes that the face has refused itself: they count for the rates, as those that ingest refuses.
+    package mutating func addRefused(_ count: Int, bytes: Int) {
+        refusedCount += count
+        refusedBytes += bytes
     }
 
     /// Notes which columns the last change writes.

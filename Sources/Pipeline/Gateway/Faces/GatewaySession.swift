@@ -46,7 +46,8 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
 
     func submit(_ batch: FaceBatch) async throws -> FaceOutcome {
         let (count, isAtomic) = (batch.count, batch.isAtomic)
-        if count == 0 { return FaceOutcome(results: [], head: .zero) }
+        let (refusedCount, refusedBytes) = (batch.refusedCount, batch.refusedBytes)
+        if count == 0, refusedCount == 0 { return FaceOutcome(results: [], head: .zero) }
         let version = batch.version(upTo: schema, in: handler.schemas()).version
         let maximum = limits.outcome.maxChanges
         guard batch.limitedCount <= maximum, count <= OutcomeLimits.greatest.maxChanges else {
@@ -56,8 +57,9 @@ final class GatewaySession<Log: ChangeLog, Link: FanOutLink, Auth: Authenticator
         guard json.count <= limits.maxBatchBytes else {
             throw Problem(.batchTooLarge, "\(json.count) bytes, at most \(limits.maxBatchBytes) are allowed")
         }
-        try handler.rates.take(
-            RateCost(changes: count, bytes: json.count, requests: 0), of: device.caller, device)
+        let cost = RateCost(changes: count + refusedCount, bytes: json.count + refusedBytes, requests: 0)
+        try handler.rates.take(cost, of: device.caller, device)
+        if count == 0 { return FaceOutcome(results: [], head: .zero) }
         handler.noteUpload(device)
         let envelope = Envelope(changes: json, count: count, isAtomic: isAtomic, schemaVersion: version.hash)
         do {
