@@ -14,12 +14,12 @@ struct CrudDelete: Sendable {
     private static let maximumAttempts = 8
     /// The most children that one batch reassigns.
     private static let maximumChildren = 10_000
-    private static let prefix = "reassign_"
+    static let prefix = "reassign_"
 
-    private let table: FaceTable
-    private let rows: CrudRows
-    private let references: CrudReferences
-    private let request: FaceRequest
+    let table: FaceTable
+    let rows: CrudRows
+    let references: CrudReferences
+    let request: FaceRequest
 
     init(_ table: FaceTable, _ session: any FaceSession, _ request: FaceRequest) {
         self.table = table
@@ -32,7 +32,7 @@ struct CrudDelete: Sendable {
     private var limit: Int { min(Self.maximumChildren, rows.session.limits.outcome.maxChanges) }
 
     /// The rows that children go to, by the name of their column.
-    private typealias Targets = [String: RowID]
+    typealias Targets = [String: RowID]
 
     /// - Parameter id: `nil` for one that no row can have.
     func respond(_ id: RowID?) async throws -> HTTPResponse {
@@ -56,9 +56,21 @@ struct CrudDelete: Sendable {
                 try await reassignOthers(id, targets, since: seen, head)
                 return Self.done
             case .changed(let head): leastHead = max(leastHead, head)
+            case .tooLarge: throw tooLarge
             }
         }
         throw Self.busy
+    }
+
+    private var tooLarge: Problem {
+        Problem(
+            .invalidRequest,
+            "the record's children, and what they go to, are together larger than can be changed at once: \(wayOut)")
+    }
+
+    /// What a client can do where all children cannot be reassigned at once.
+    private var wayOut: String {
+        "change \(references.names.sorted().joined(separator: " or ")) of some of them with PUT first"
     }
 
     private static var busy: Problem {
@@ -66,58 +78,6 @@ struct CrudDelete: Sendable {
     }
 
     private static let done = HTTPResponse(status: 204, headers: [HTTPField("Cache-Control", "no-store")])
-
-    // MARK: The request
-
-    /// What the query and the body say of where children go.
-    private func targets() throws(Problem) -> Targets {
-        var targets: Targets = [:]
-        for item in request.http.query where item.name.utf8.starts(with: Self.prefix.utf8) {
-            guard let value = try request.query(item.name), let id = RowID(value) else {
-                throw Problem(.invalidRequest, "\(item.name) must be an id: 1 to 255 bytes without NUL")
-            }
-            targets[try column(item.name)] = id
-        }
-        guard request.http.body.count > 0 else { return targets }
-        let named = try rows.session.parse(request.http.body) { root throws(Problem) in
-            do throws(FaceRefusal) {
-                return try Self.named(root)
-            } catch {
-                throw Problem(error)
-            }
-        }
-        for (name, id) in named {
-            let column = try column(name)
-            if let other = targets.updateValue(id, forKey: column), other != id {
-                throw Problem(.invalidRequest, "the query and the body have another \(name)")
-            }
-        }
-        return targets
-    }
-
-    private static func named(_ root: borrowing JSONValue) throws(FaceRefusal) -> [(name: String, id: RowID)] {
-        guard var members = root.members, root.repeatedMember == nil else {
-            throw FaceRefusal(.invalidChange, "the body is an object with each name once")
-        }
-        var named: [(name: String, id: RowID)] = []
-        while let member = members.next() {
-            let name = member.name.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
-            if !member.value.isNull { named.append((name, try RowID(member.value, named: prefix + "…"))) }
-        }
-        return named
-    }
-
-    private func column(_ name: String) throws(Problem) -> String {
-        let column = String(name.dropFirst(Self.prefix.count))
-        guard name.utf8.starts(with: Self.prefix.utf8), references.names.contains(column) else {
-            let message =
-                "\(name.prefix(64)): no column of this name references \(table.table.name) with onDelete: reassign"
-            throw Problem(FaceRefusal(.unknownColumn, message))
-        }
-        return column
-    }
-
-    // MARK: Deleting
 
     private enum Attempt {
         case done
@@ -127,6 +87,10 @@ struct CrudDelete: Sendable {
         case reassigned(seen: TimeStamp, head: TimeStamp)
         /// Nothing was stored: a row is not as it was read, but newer.
         case changed(head: TimeStamp)
+        /// Nothing was stored: the changes, or the rows that they change, are too large together.
+        ///
+        /// - Parameter fitting: so many of the changes are not.
+        case tooLarge(fitting: Int)
     }
 
     /// - Returns: the head of a stream that has it.
@@ -159,7 +123,8 @@ struct CrudDelete: Sendable {
         }
         guard found.total <= limit else {
             throw Problem(
-                .invalidRequest, "the record has \(found.total) children, at most \(limit) can be reassigned at once")
+                .invalidRequest,
+                "the record has \(found.total) children, at most \(limit) can be reassigned at once: \(wayOut)")
         }
         try add(found.rows, targets, rowsOfTargets, to: &batch)
         addDelete(of: id, unchangedAt: parent.timeStamp, to: &batch)
@@ -254,12 +219,19 @@ struct CrudDelete: Sendable {
 
     /// - Parameter seen: up to where children were looked for.
     private func submit(_ batch: FaceBatch, seen: TimeStamp?) async throws -> Attempt {
-        let outcome = try await rows.submit(batch)
+        let outcome: FaceOutcome
+        do {
+            outcome = try await rows.submit(batch)
+        } catch let problem as Problem where problem.code == .batchTooLarge {
+            return .tooLarge(fitting: batch.count / 2)
+        }
         var isChanged = false
-        for result in outcome.results {
+        for (index, result) in outcome.results.enumerated() {
             switch result.status {
             case .applied, .deleted, .refused(.batchAborted, _): continue
             case .conflict: isChanged = true
+            // The rows of the changes before this one have reached the limit.
+            case .refused(.batchRowsTooLarge, _): return .tooLarge(fitting: index / 2)
             case .refused(let code, let message): throw Problem(FaceRefusal(code, message))
             }
         }
@@ -275,7 +247,7 @@ struct CrudDelete: Sendable {
     private func reassignOthers(
         _ id: RowID, _ targets: Targets, since seen: TimeStamp?, _ head: TimeStamp
     ) async throws {
-        var leastHead = head
+        var (leastHead, limit) = (head, limit)
         for _ in 0..<Self.maximumAttempts {
             let found = try await references.find(
                 id, by: Set(targets.keys), since: seen, limit: limit, leastHead: leastHead)
@@ -287,6 +259,9 @@ struct CrudDelete: Sendable {
             case .reassigned(_, let newer):
                 if found.total <= limit { return }
                 leastHead = max(leastHead, newer)
+            case .tooLarge(let fitting):
+                guard found.rows.count > 1 else { throw tooLarge }
+                limit = max(1, min(fitting, found.rows.count - 1))
             case .done, .repeated: return
             }
         }

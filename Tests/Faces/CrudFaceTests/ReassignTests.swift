@@ -109,4 +109,33 @@ import Testing
         #expect(try await Self.delete(session).status == 204)
         #expect(session.state.withLock(\.batches) == [ScriptedSession.Batch(isAtomic: true, count: 10_002)])
     }
+
+    /// A session that refuses batches of more than four changes, as ordering does where their rows are too large together.
+    private static func sessionOfLargeRows(_ rows: [Row]) -> ScriptedSession {
+        let session = ScriptedSession.ofCategories { batch, state in
+            state.status = batch.count > 4 ? .refused(.batchRowsTooLarge, "large") : .applied(TimeStamp(1), version: 1)
+            guard batch.count <= 4 else { return }
+            let children = state.rows.indices.filter { state.rows[$0].values[1] == "\"c1\"" }
+            for index in children.prefix(batch.count - 1) { state.rows[index].values[1] = "\"c2\"" }
+        }
+        session.state.withLock { $0.rows = rows }
+        return session
+    }
+
+    @Test func childrenThatAreTooLargeTogetherAreReassignedInSmallerBatches() async throws {
+        let session = Self.sessionOfLargeRows([Self.deleted, Self.target] + (1...9).map { Self.child($0) })
+        var answers: [ScriptedSession.Answer] = []
+        while Self.children(session) > 0, answers.count < 3 { answers.append(try await Self.delete(session)) }
+        #expect(answers.last?.status == 204 && answers.dropLast().allSatisfy { $0.code == .notReady })
+        #expect(Self.children(session) == 0)
+    }
+
+    /// With their parent they are changed in one transaction, or not at all.
+    @Test func aRecordWhoseChildrenAreTooLargeTogetherIsNotDeleted() async throws {
+        let parent = Row("c1", at: 1, ["\"A\"", "null", "null"])
+        let session = Self.sessionOfLargeRows([parent, Self.target] + (1...9).map { Self.child($0) })
+        let answer = try await Self.delete(session)
+        #expect(answer.status == 422 && answer.code == .invalidRequest)
+        #expect(session.state.withLock(\.batches.count) == 1 && Self.children(session) == 9)
+    }
 }

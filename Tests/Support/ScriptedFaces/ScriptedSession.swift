@@ -85,7 +85,7 @@ package final class ScriptedSession: FaceSession {
     package let limits: SyncLimits
     package let epoch: String
     package let now: Int64 = 0
-    /// What a batch does to the rows.
+    /// What a batch does to the rows, or which status it has.
     private let apply: @Sendable (Batch, inout State) -> Void
 
     package init(
@@ -151,10 +151,11 @@ package final class ScriptedSession: FaceSession {
             state.batches.append(submitted)
             state.refused.count += batch.refusedCount
             state.refused.bytes += batch.refusedBytes
-            let results = Array(repeating: FaceOutcome.Result(status: state.status), count: batch.count)
-            defer { state.head = TimeStamp(state.head.rawValue + 1) }
+            let head = state.head
+            state.head = TimeStamp(head.rawValue + 1)
             apply(submitted, &state)
-            return (FaceOutcome(results: results, head: state.head), state.shown)
+            let results = Array(repeating: FaceOutcome.Result(status: state.status), count: batch.count)
+            return (FaceOutcome(results: results, head: head), state.shown)
         }
         guard let shown else { return outcome }
         let row = try views(of: Self.page([shown], schema.schema)).first
