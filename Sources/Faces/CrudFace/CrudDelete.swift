@@ -81,7 +81,7 @@ struct CrudDelete: Sendable {
 
     private enum Attempt {
         case done
-        /// The record was deleted before.
+        /// The record was deleted before, or never there.
         case repeated
         /// Children that were written above `seen` may have been missed.
         case reassigned(seen: TimeStamp, head: TimeStamp)
@@ -112,7 +112,10 @@ struct CrudDelete: Sendable {
         guard let parent else {
             // Unless somebody makes it meanwhile.
             addDelete(of: id, unchangedAt: .zero, to: &batch)
-            return try await submit(batch, seen: nil)
+            let attempt = try await submit(batch, seen: nil)
+            // A child may be there all the same: it came before its parent, which was never sent.
+            if case .done = attempt { return .repeated }
+            return attempt
         }
         let found = try await references.find(id, since: nil, limit: limit, leastHead: leastHead)
         try check(found, targets)

@@ -40,6 +40,13 @@ import Testing
         session.state.withLock { state in state.rows.count { $0.values[1] == "\"c1\"" } }
     }
 
+    /// One that was made and deleted before it was ever sent, and its child was sent.
+    @Test func aRecordThatNeverWasHasChildren() async throws {
+        let session = Self.session([Self.target, Self.child(1)])
+        #expect(try await Self.delete(session).status == 204)
+        #expect(Self.children(session) == 0)
+    }
+
     @Test func childrenThatOthersKeepWritingAreNoSuccess() async throws {
         let session = Self.session([Self.deleted, Self.target, Self.child(1)])
         session.state.withLock { $0.status = .conflict }
