@@ -34,10 +34,21 @@ final class SQLiteNowClient {
         _ = server
         return nil
     }
+    /// What arrives in place of an answer.
+    var alter: (JSON) -> JSON = { $0 }
     /// Statuses that the app was shown.
     private(set) var errors: [JSON] = []
+    /// What became of conflicts.
+    private(set) var decisions: [String] = []
+    /// Changes of downloads that could not be read.
+    var skipped: [JSON] = []
+    /// The device's clock, in seconds.
+    var now = 0
+    /// Exponential backoff: failed syncs since the last one that ended, and when the next one may be.
+    private(set) var failures = 0
+    private(set) var nextSync = 0
     var client: DeviceClient
-    private let limit: Int
+    let limit: Int
     private let uploadLimit: Int
 
     /// Opens the app's file; section 3.1.
@@ -95,13 +106,36 @@ final class SQLiteNowClient {
 
     /// Section 10.1: upload until nothing is queued, look back, download.
     func sync() async throws {
-        for _ in 0..<50 where try hasPending { try await upload() }
+        let count = errors.count
+        // What the server did not take stays queued, for a later sync.
+        for _ in 0..<50 where try errors.count == count && hasPending { try await upload() }
         try await download()
+    }
+
+    /// Section 10.4: syncs, unless the last one failed a short time ago.
+    func syncWhenDue() async throws {
+        guard now >= nextSync else { return }
+        let count = errors.count
+        do {
+            try await sync()
+        } catch is Offline {
+            return backOff()
+        }
+        if errors.dropFirst(count).contains(where: { $0["status"] == "materialize_error" }) { return backOff() }
+        (failures, nextSync) = (0, 0)
+    }
+
+    private func backOff() {
+        failures += 1
+        nextSync = now + min(1 << failures, 64)
     }
 
     var hasPending: Bool {
         get throws { try !database.rows("SELECT json_quote(op) FROM _sync_pending").isEmpty }
     }
+
+    /// Up to where the device has downloaded.
+    var watermark: Int { get throws { try info["seen"].int ?? 0 } }
 
     private var info: JSON {
         get throws {
@@ -110,7 +144,7 @@ final class SQLiteNowClient {
         }
     }
 
-    private func send(_ request: () async throws -> DeviceClient.Answer) async throws -> JSON {
+    func send(_ request: () async throws -> DeviceClient.Answer) async throws -> JSON {
         let network = network()
         if network == .losesRequest { throw Offline() }
         let answer = try await request()
@@ -119,7 +153,7 @@ final class SQLiteNowClient {
             throw DeviceClient.Failure(
                 description: "\(answer.status): \(String(decoding: answer.body, as: UTF8.self))", status: answer.status)
         }
-        return try answer.json()
+        return alter(try answer.json())
     }
 
     // MARK: Upload
@@ -128,7 +162,7 @@ final class SQLiteNowClient {
     func upload() async throws {
         let pending = try assignChangeIDs()
         if pending.isEmpty { return }
-        let seen = try info["seen"]
+        let seen = JSON(try watermark)
         let changes = pending.map { row -> JSON in
             [
                 "sourceChangeId": row["change_id"], "schema": "business", "table": row["table_name"], "op": row["op"],
@@ -199,7 +233,9 @@ final class SQLiteNowClient {
             } else {
                 resolve(server, row["payload"])
             }
-        guard isDelete || merged != nil else {
+        let isKept = isDelete || merged != nil
+        decisions.append("\(isKept ? "KeepLocal" : "AcceptServer") \(row["table_name"])/\(row["pk_uuid"])")
+        guard isKept else {
             try apply(server, to: row["table_name"], db)
             try setMeta(row["table_name"], row["pk_uuid"], status["newServerVersion"], isDeleted: false, db)
             try db.run("DELETE FROM _sync_pending WHERE change_id = ?1", [row["change_id"]])
@@ -218,84 +254,10 @@ final class SQLiteNowClient {
             [status["newServerVersion"], merged.map { JSON($0.description) } ?? nil, row["change_id"]])
     }
 
-    private func setMeta(_ table: JSON, _ key: JSON, _ version: JSON, isDeleted: Bool, _ db: AppTransaction) throws {
+    func setMeta(_ table: JSON, _ key: JSON, _ version: JSON, isDeleted: Bool, _ db: AppTransaction) throws {
         try db.run(
             "INSERT OR REPLACE INTO _sync_row_meta VALUES (?1, ?2, ?3, ?4)",
             [table, key, version, isDeleted ? 1 : 0])
-    }
-
-    // MARK: Download
-
-    /// Section 5; section 3.2 with `includeSelf`.
-    func download(includeSelf: Bool = false) async throws {
-        while try await page(after: try info["seen"].int ?? 0, includeSelf: includeSelf) {}
-    }
-
-    /// Section 7: downloads what came shortly before the position once more, with the device's own changes.
-    private func lookBack() async throws {
-        let end = try info["seen"].int ?? 0
-        var after = max(0, end - max(1000, 2 * limit))
-        while after < end {
-            let answer = try await get(after, includeSelf: true, until: end)
-            try database.write { db in
-                for change in answer["changes"].array { try take(change, isLookback: true, db) }
-            }
-            after = answer["nextAfter"].int ?? end
-            if answer["hasMore"].bool != true { break }
-        }
-    }
-
-    private func page(after: Int, includeSelf: Bool) async throws -> Bool {
-        let answer = try await get(after, includeSelf: includeSelf, until: nil)
-        try database.write { db in
-            for change in answer["changes"].array {
-                if !includeSelf, change["sourceId"].string == source { continue }
-                try take(change, isLookback: false, db)
-            }
-            try db.run("UPDATE _sync_client_info SET last_server_seq_seen = ?1", [answer["nextAfter"]])
-        }
-        return answer["hasMore"].bool == true
-    }
-
-    private func get(_ after: Int, includeSelf: Bool, until: Int?) async throws -> JSON {
-        let bound = until.map { "&until=\($0)" } ?? ""
-        return try await send {
-            try await client.get(
-                "/sync/download?after=\(after)&limit=\(limit)&includeSelf=\(includeSelf)&schema=business\(bound)")
-        }
-    }
-
-    /// Sections 5.3 and 7.3.
-    private func take(_ change: JSON, isLookback: Bool, _ db: AppTransaction) throws {
-        let (table, key, version) = (change["tableName"], change["pk"], change["serverVersion"])
-        if isLookback {
-            let known = try db.rows(
-                "SELECT json_quote(server_version) FROM _sync_row_meta WHERE table_name = ?1 AND pk_uuid = ?2",
-                [table, key])
-            if (version.int ?? 0) <= known.first?.int ?? 0 { return }
-        }
-        if change["op"].string == "DELETE" {
-            try withoutTriggers(db) { try db.run("DELETE FROM \(table.string ?? "") WHERE id = ?1", [key]) }
-        } else {
-            try apply(change["payload"], to: table, db)
-        }
-        try setMeta(table, key, version, isDeleted: change["op"].string == "DELETE", db)
-    }
-
-    private func apply(_ payload: JSON, to table: JSON, _ db: AppTransaction) throws {
-        guard let table = tables.first(where: { $0.name == table.string }) else { return }
-        let places = table.all.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-        try withoutTriggers(db) {
-            try db.run(
-                "INSERT OR REPLACE INTO \(table.name)(\(table.all.joined(separator: ", "))) VALUES (\(places))",
-                table.all.map { payload[$0] })
-        }
-    }
-
-    private func withoutTriggers(_ db: AppTransaction, _ body: () throws -> Void) throws {
-        try db.run("UPDATE _sync_client_info SET apply_mode = 1")
-        try body()
-        try db.run("UPDATE _sync_client_info SET apply_mode = 0")
     }
 
     // MARK: What the app sees

@@ -120,6 +120,21 @@ extension SQLiteNowTests {
         }
     }
 
+    @Test func changesOfRowsThatAreTooLargeTogetherMayPassLater() async throws {
+        let limits = ["limits.max-row-bytes": "400B", "limits.max-batch-row-bytes": "400B"]
+        try await Self.withServer(limits.merging(["limits.max-value-bytes": "400B"]) { $1 }) { port, _ in
+            let a = Raw(port, "a")
+            let name = JSON(String(repeating: "n", count: 250))
+            for number in 1...3 {
+                _ = try await a.upload([Self.change(number, "INSERT", "u\(number)", ["name": name, "email": nil])])
+            }
+            let edits = (1...3).map { Self.change(10 + $0, "UPDATE", "u\($0)", ["name": "A", "email": nil]) }
+            let statuses = try await a.upload(edits)["statuses"].array
+            #expect(statuses.map { $0["status"] } == ["applied", "applied", "materialize_error"])
+            #expect(try await a.upload([edits[2]])["statuses"][0]["status"] == "applied")
+        }
+    }
+
     @Test func aRepeatedChangeIsAppliedOnceAndOtherContentIsInvalid() async throws {
         try await Self.withServer(["clock": "sequence(100)"]) { port, _ in
             let a = Raw(port, "a")
