@@ -9,6 +9,8 @@ final class CrudDevice {
     struct Collection {
         let name: String
         let columns: [String]
+        /// The column in which children name a record of it, which a delete of one reassigns.
+        var childColumn: String?
     }
 
     /// What happens to a request.
@@ -22,7 +24,7 @@ final class CrudDevice {
 
     /// Of the server's categories and locations: creates in this order, so that parents come first.
     static let collections = [
-        Collection(name: "category", columns: ["name"]),
+        Collection(name: "category", columns: ["name"], childColumn: "category_id"),
         Collection(name: "location", columns: ["name", "category_id"]),
     ]
 
@@ -41,7 +43,9 @@ final class CrudDevice {
     /// Records that others had deleted.
     private(set) var gone: [String] = []
     /// Requests that the server refused.
-    private(set) var refused: [String] = []
+    var refused: [String] = []
+    /// Records of which the server has answered that they are deleted, and their children elsewhere.
+    var reassigned: [String] = []
     /// Exponential backoff: failed syncs since the last one that ended, and when the next one may be.
     private(set) var failures = 0
     private(set) var nextSync = 0
@@ -171,15 +175,19 @@ final class CrudDevice {
         case "pendingCreate": answer = try await self.answer(to: "POST", "/api/\(table)", Self.body(record))
         case "pendingUpdate": answer = try await self.answer(to: "PUT", "/api/\(table)/\(id)", Self.body(record))
         default:
+            let column = collections.first { $0.name == table }?.childColumn
             let reassign = record["reassign"]
-            answer = try await self.answer(
-                to: "DELETE", "/api/\(table)/\(id)", reassign.isNull ? nil : ["reassign_category_id": reassign])
+            var body: JSON?
+            if let column, !reassign.isNull { body = ([:] as JSON).with("reassign_\(column)", reassign) }
+            answer = try await self.answer(to: "DELETE", "/api/\(table)/\(id)", body)
         }
         guard let answer else { throw Unreachable() }
         try await moment()
         switch answer.status {
         case 200, 201: try store(try answer.json(), in: table)
-        case 204: try remove(id, from: table)
+        case 204:
+            if !record["reassign"].isNull { reassigned.append(id) }
+            try remove(id, from: table)
         case 409 where try answer.json()["code"] == "conflict":
             conflicts.append(id)
             try store(try answer.json()["record"], in: table)

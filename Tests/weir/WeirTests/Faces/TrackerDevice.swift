@@ -165,6 +165,7 @@ final class TrackerDevice {
         if local?["isDirty"] == "1", let createdOn { overwritten.insert(createdOn) }
         let row = local?["id"] ?? nil
         if document["deleted"].bool == true {
+            try resolve(createdOn, id)
             if let row { try run("DELETE FROM \(collection.name) WHERE id = ?", [row]) }
             return
         }
@@ -232,10 +233,11 @@ final class TrackerDevice {
         }
         let verdict = try answer.json()
         let serverID = try #require(verdict["serverId"].string)
+        // Of a document that another device has deleted, too: its children are still to be sent.
+        try resolve(row["createdOn"] ?? nil, serverID)
         if verdict["deleted"].bool == true {
             return try run("DELETE FROM \(collection.name) WHERE id = ?", [id])
         }
-        try resolve(row["createdOn"] ?? nil, serverID)
         // Of one that came with a download, too, the downloaded one is kept.
         if try !rows(collection.name, "serverId = '\(serverID)' AND id <> \(id)").isEmpty {
             return try run("DELETE FROM \(collection.name) WHERE id = ?", [id])

@@ -3,58 +3,83 @@ import Foundation
 /// An app that keeps the client contract, with everything in an SQLite file: rows, what is not uploaded, the batch that has no answer
 /// yet, and the vector.
 final class ContractApp {
+    /// A table with its columns, all of them text.
+    struct Table {
+        let name: String
+        let columns: [String]
+    }
+
     let knowledgeID: String
     var client: DeviceClient
+    /// Parents first.
+    private let tables: [Table]
     private let database: AppDatabase
     /// Ids of rows whose edits the server's rows have replaced.
     var conflicts: [String] = []
 
     /// Opens the app's file.
-    init(_ path: String, _ client: DeviceClient, knowledgeID: String) throws {
+    init(_ path: String, _ client: DeviceClient, knowledgeID: String, _ tables: [Table]) throws {
         self.knowledgeID = knowledgeID
+        self.tables = tables
         self.client = client
         database = AppDatabase(path: path)
         try database.write { db in
-            try db.execute(
-                """
-                CREATE TABLE IF NOT EXISTS note(id TEXT PRIMARY KEY, tag TEXT, title TEXT, deleted INTEGER NOT NULL DEFAULT 0, \
-                timeStamp INTEGER NOT NULL DEFAULT 0, editedAt TEXT);
-                CREATE TABLE IF NOT EXISTS state(name TEXT PRIMARY KEY, value TEXT NOT NULL);
-                """)
+            try db.execute("CREATE TABLE IF NOT EXISTS state(name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            for table in tables {
+                try db.execute(
+                    """
+                    CREATE TABLE IF NOT EXISTS \(table.name)(id TEXT PRIMARY KEY, \(table.columns.map { "\($0) TEXT, " }.joined())\
+                    deleted INTEGER NOT NULL DEFAULT 0, timeStamp INTEGER NOT NULL DEFAULT 0, editedAt TEXT)
+                    """)
+            }
         }
     }
 
     // MARK: What the user does
 
-    func insert(_ id: String, _ tag: String, _ title: String) throws {
+    func insert(_ table: String, _ id: String, _ values: [String: String]) throws {
+        let places = values.indices.enumerated().map { "?\($0.offset + 3)" }.joined(separator: ", ")
         try database.run(
-            "INSERT INTO note(id, tag, title, editedAt) VALUES (?1, ?2, ?3, ?4)",
-            [JSON(id), JSON(tag), JSON(title), JSON(TrackerDevice.now())])
+            "INSERT INTO \(table)(id, editedAt, \(values.keys.joined(separator: ", "))) VALUES (?1, ?2, \(places))",
+            [JSON(id), JSON(TrackerDevice.now())] + values.values.map { JSON($0) })
     }
 
-    func update(_ id: String, _ title: String) throws {
+    func update(_ table: String, _ id: String, title: String) throws {
         try database.run(
-            "UPDATE note SET title = ?2, editedAt = ?3 WHERE id = ?1",
+            "UPDATE \(table) SET title = ?2, editedAt = ?3 WHERE id = ?1",
             [JSON(id), JSON(title), JSON(TrackerDevice.now())])
     }
 
-    func delete(_ id: String) throws {
+    func delete(_ table: String, _ id: String) throws {
         try database.run(
-            "UPDATE note SET deleted = 1, editedAt = ?2 WHERE id = ?1", [JSON(id), JSON(TrackerDevice.now())])
+            "UPDATE \(table) SET deleted = 1, editedAt = ?2 WHERE id = ?1", [JSON(id), JSON(TrackerDevice.now())])
     }
 
     /// The rows that the user sees.
-    func rows() throws -> [JSON] {
-        try database.rows(
-            "SELECT json_object('id', id, 'tag', tag, 'title', title) FROM note WHERE deleted = 0 ORDER BY id")
+    func rows(_ table: String) throws -> [JSON] {
+        let columns = tables.first { $0.name == table }?.columns ?? []
+        return try database.rows(
+            "SELECT json_object('id', id, \(Self.members(columns))) FROM \(table) WHERE deleted = 0 ORDER BY id")
+    }
+
+    private static func members(_ columns: [String]) -> String {
+        columns.map { "'\($0)', \($0)" }.joined(separator: ", ")
     }
 
     func tag(of id: String) throws -> String? {
-        try database.rows("SELECT json_quote(tag) FROM note WHERE id = ?1", [JSON(id)]).first?.string
+        for table in tables {
+            let found = try database.rows("SELECT json_quote(tag) FROM \(table.name) WHERE id = ?1", [JSON(id)])
+            if let tag = found.first?.string { return tag }
+        }
+        return nil
     }
 
     var hasPending: Bool {
-        get throws { try !database.rows("SELECT json_quote(id) FROM note WHERE editedAt IS NOT NULL").isEmpty }
+        get throws {
+            try tables.contains {
+                try !database.rows("SELECT json_quote(id) FROM \($0.name) WHERE editedAt IS NOT NULL").isEmpty
+            }
+        }
     }
 
     // MARK: A sync
@@ -85,11 +110,14 @@ final class ContractApp {
         try database.write { db in
             let number = try Self.state("batch", db)?.int ?? 0
             if let changes = try Self.state("changes", db), !changes.isNull { return (number, changes) }
-            let rows = try db.rows(
-                """
-                SELECT json_object('table', 'note', 'id', id, 'updatedAt', editedAt, 'deleted', json(iif(deleted, 'true', 'false')), \
-                'values', json_object('tag', tag, 'title', title)) FROM note WHERE editedAt IS NOT NULL ORDER BY id
-                """)
+            let rows = try tables.flatMap { table in
+                try db.rows(
+                    """
+                    SELECT json_object('table', '\(table.name)', 'id', id, 'updatedAt', editedAt, \
+                    'deleted', json(iif(deleted, 'true', 'false')), 'values', json_object(\(Self.members(table.columns)))) \
+                    FROM \(table.name) WHERE editedAt IS NOT NULL ORDER BY id
+                    """)
+            }
             if rows.isEmpty { return (number, []) }
             let changes = JSON(rows.map(\.value))
             try Self.set("batch", JSON(number + 1), db)
@@ -101,23 +129,25 @@ final class ContractApp {
     /// Applies an answer in one transaction: results first, then rows, then the vector.
     private func take(_ answer: JSON, _ changes: JSON, _ db: AppTransaction) throws {
         for (change, result) in zip(changes.array, answer["batch"]["results"].array) {
+            let table = change["table"].string ?? ""
             switch result["status"].string {
             case "applied", "deleted":
                 // The user may have edited the row since.
                 try db.run(
-                    "UPDATE note SET editedAt = NULL WHERE id = ?1 AND editedAt = ?2",
+                    "UPDATE \(table) SET editedAt = NULL WHERE id = ?1 AND editedAt = ?2",
                     [change["id"], change["updatedAt"]])
                 let isDeleted = change["deleted"].bool == true || result["status"].string == "deleted"
                 if isDeleted {
-                    try db.run("UPDATE note SET deleted = 1 WHERE id = ?1 AND editedAt IS NULL", [change["id"]])
+                    try db.run("UPDATE \(table) SET deleted = 1 WHERE id = ?1 AND editedAt IS NULL", [change["id"]])
                 }
                 // The answer to a repeated batch may be older than the row that was pulled since.
                 try db.run(
-                    "UPDATE note SET timeStamp = max(timeStamp, ?2) WHERE id = ?1", [change["id"], result["timeStamp"]])
+                    "UPDATE \(table) SET timeStamp = max(timeStamp, ?2) WHERE id = ?1",
+                    [change["id"], result["timeStamp"]])
             default:
                 conflicts.append(change["id"].string ?? "")
                 try db.run(
-                    "UPDATE note SET editedAt = NULL WHERE id = ?1 AND editedAt = ?2",
+                    "UPDATE \(table) SET editedAt = NULL WHERE id = ?1 AND editedAt = ?2",
                     [change["id"], change["updatedAt"]])
                 if !result["row"].isNull { try replace(result["row"], db) }
             }
@@ -132,12 +162,16 @@ final class ContractApp {
 
     /// Takes over the server's row, unless the user has an edit of it that is still to be uploaded.
     private func replace(_ row: JSON, _ db: AppTransaction) throws {
+        guard let table = tables.first(where: { $0.name == row["table"].string }) else { return }
         let isDeleted: JSON = row["deleted"].bool == true ? 1 : 0
+        let names = table.columns + ["deleted", "timeStamp"]
+        let places = names.indices.map { ", ?\($0 + 2)" }.joined()
+        let set = names.indices.map { "\(names[$0]) = ?\($0 + 2)" }.joined(separator: ", ")
         try db.run(
             """
-            INSERT INTO note(id, tag, title, deleted, timeStamp) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT(id) DO UPDATE \
-            SET tag = ?2, title = ?3, deleted = ?4, timeStamp = ?5 WHERE editedAt IS NULL AND timeStamp < ?5
-            """, [row["id"], row["values"]["tag"], row["values"]["title"], isDeleted, row["timeStamp"]])
+            INSERT INTO \(table.name)(id, \(names.joined(separator: ", "))) VALUES (?1\(places)) ON CONFLICT(id) DO UPDATE \
+            SET \(set) WHERE editedAt IS NULL AND timeStamp < ?\(names.count + 1)
+            """, [row["id"]] + table.columns.map { row["values"][$0] } + [isDeleted, row["timeStamp"]])
     }
 
     // MARK: The file

@@ -1,12 +1,11 @@
-import Foundation
-
-/// An app of one protocol with one table, `note`, as a fleet uses it.
+/// An app of one protocol with notes and their comments, as a fleet uses it.
 ///
-/// Its rows have a `tag` that never changes, by which all apps know a row, and a `title` that users edit.
+/// Rows have a `tag` that never changes, by which all apps know a row, and a `title` that users edit.
 protocol FleetApp {
     /// The rows that the user sees.
     func rows() throws -> [FleetRow]
-    func create(_ row: NewRow, _ title: String) throws
+    /// - Parameter note: what the new row is a comment on; `nil` for a note.
+    func create(_ row: NewRow, _ title: String, on note: FleetRow?) throws
     func edit(_ row: FleetRow, _ title: String) throws
     func delete(_ row: FleetRow) throws
     func sync() async throws
@@ -15,41 +14,12 @@ protocol FleetApp {
     func takeConflicts() throws -> Set<String>
 }
 
-/// A row as a user sees it.
-struct FleetRow: Equatable {
-    /// What the app knows it by.
-    let handle: String
-    let tag: String
-    let title: String
-}
-
-/// A row to be made: everything follows from its number, also the time in its id, by which trackers know rows.
-struct NewRow {
-    private static let firstMillisecond = 1_767_225_600_000  // 2026-01-01T00:00:00Z
-
-    let number: Int
-
-    var tag: String { "r\(number)" }
-
-    /// A UUID of version 7.
-    var id: String {
-        let time = String(Self.firstMillisecond + number, radix: 16)
-        let digits = String(repeating: "0", count: 12 - time.count) + time
-        let node = String(repeating: "0", count: 12 - String(number).count) + String(number)
-        return "\(digits.prefix(8))-\(digits.dropFirst(8))-7000-8000-\(node)"
-    }
-
-    var createdOn: String {
-        let seconds = ISO8601DateFormatter().string(
-            from: Date(timeIntervalSince1970: Double((Self.firstMillisecond + number) / 1000)))
-        let milliseconds = String((Self.firstMillisecond + number) % 1000)
-        return seconds.dropLast() + "." + String(repeating: "0", count: 3 - milliseconds.count) + milliseconds + "000Z"
-    }
-
-    static func tag(createdOn: String) -> String {
-        // A number below 1000 is the fraction; a fleet makes fewer rows.
-        "r\(Int(createdOn.dropLast().suffix(6)).map { $0 / 1000 } ?? -1)"
-    }
+/// An app whose protocol says what becomes of the comments on a note that is deleted.
+protocol ReassigningFleetApp: FleetApp {
+    /// - Parameter target: the id of the note that comments go to.
+    func delete(_ note: FleetRow, commentsTo target: String) throws
+    /// The ids of the notes that, as the server has answered since the last call, are deleted and have no comments.
+    func takeReassigned() -> [String]
 }
 
 /// The protocols of a fleet.
@@ -66,16 +36,22 @@ enum FleetProtocol: String, CaseIterable {
         if self != .contract { client.headers["X-Device-Id"] = name }
         switch self {
         case .contract:
-            return ContractFleetApp(name, try ContractApp("\(folder.path)/\(name).db", client, knowledgeID: name))
+            let tables = FleetTable.allCases.map { ContractApp.Table(name: $0.name, columns: $0.columns) }
+            return ContractFleetApp(
+                app: try ContractApp("\(folder.path)/\(name).db", client, knowledgeID: name, tables))
         case .crud:
             let device = try CrudDevice(
                 name, port: client.port, in: folder,
-                [CrudDevice.Collection(name: "note", columns: ["tag", "title"])])
+                FleetTable.allCases.map {
+                    CrudDevice.Collection(
+                        name: $0.name, columns: $0.columns, childColumn: $0 == .note ? "note_id" : nil)
+                })
             device.client = client
             device.clock = TrackerDevice.now
             return CrudFleetApp(device: device)
         case .rest:
-            let device = try RestDevice(name, port: client.port, in: folder, ["note": ["tag", "title"]])
+            let columns = Dictionary(uniqueKeysWithValues: FleetTable.allCases.map { ($0.name, $0.columns) })
+            let device = try RestDevice(name, port: client.port, in: folder, columns)
             device.client = client
             // As docs/faces/rest.md advises.
             device.comparesTs = true
@@ -83,7 +59,10 @@ enum FleetProtocol: String, CaseIterable {
         case .tracker:
             let device = try TrackerDevice(
                 name, port: client.port, in: folder,
-                [TrackerDevice.Collection(name: "note", columns: ["tag", "title"])])
+                FleetTable.allCases.map {
+                    TrackerDevice.Collection(
+                        name: $0.name, columns: $0.columns, reference: $0 == .comment ? "note_id" : nil)
+                })
             device.client = client
             return TrackerFleetApp(device: device)
         case .sqliteNow: return try SQLiteNowFleetApp(name, client, in: folder)
@@ -97,20 +76,32 @@ enum FleetProtocol: String, CaseIterable {
     var resolution: Int { self == .crud ? 1000 : 1 }
 }
 
-private struct ContractFleetApp: FleetApp {
-    private let app: ContractApp
+extension NewRow {
+    /// The columns of the new row.
+    fileprivate func values(_ title: String, on note: FleetRow?) -> [String: String] {
+        var values = ["tag": tag, "title": title]
+        values["note_id"] = note?.key
+        return values
+    }
+}
 
-    init(_ name: String, _ app: ContractApp) { self.app = app }
+extension FleetRow? {
+    /// The table of a new row that is a comment on this note, or a note.
+    fileprivate var table: String { (self == nil ? FleetTable.note : .comment).name }
+}
+
+private struct ContractFleetApp: FleetApp {
+    let app: ContractApp
 
     func rows() throws -> [FleetRow] {
-        try app.rows().map {
-            FleetRow(handle: $0["id"].string ?? "", tag: $0["tag"].string ?? "", title: $0["title"].string ?? "")
-        }
+        try FleetTable.allCases.flatMap { table in try app.rows(table.name).map { FleetRow(table, $0) } }
     }
 
-    func create(_ row: NewRow, _ title: String) throws { try app.insert(row.id, row.tag, title) }
-    func edit(_ row: FleetRow, _ title: String) throws { try app.update(row.handle, title) }
-    func delete(_ row: FleetRow) throws { try app.delete(row.handle) }
+    func create(_ row: NewRow, _ title: String, on note: FleetRow?) throws {
+        try app.insert(note.table, row.id, row.values(title, on: note))
+    }
+    func edit(_ row: FleetRow, _ title: String) throws { try app.update(row.table.name, row.handle, title: title) }
+    func delete(_ row: FleetRow) throws { try app.delete(row.table.name, row.handle) }
     func sync() async throws { try await app.sync() }
     var hasPending: Bool { get throws { try app.hasPending } }
 
@@ -120,26 +111,34 @@ private struct ContractFleetApp: FleetApp {
     }
 }
 
-private struct CrudFleetApp: FleetApp {
+private struct CrudFleetApp: ReassigningFleetApp {
     let device: CrudDevice
 
     func rows() throws -> [FleetRow] {
-        try device.shown("note").map {
-            FleetRow(handle: $0["id"].string ?? "", tag: $0["tag"].string ?? "", title: $0["title"].string ?? "")
-        }
+        try FleetTable.allCases.flatMap { table in try device.shown(table.name).map { FleetRow(table, $0) } }
     }
 
-    func create(_ row: NewRow, _ title: String) throws {
-        try device.keep("note", row.id, ["tag": JSON(row.tag), "title": JSON(title)])
+    func create(_ row: NewRow, _ title: String, on note: FleetRow?) throws {
+        try device.keep(note.table, row.id, JSON(row.values(title, on: note)))
     }
     func edit(_ row: FleetRow, _ title: String) throws {
-        try device.edit("note", row.handle, ["title": JSON(title)])
+        try device.edit(row.table.name, row.handle, ["title": JSON(title)])
     }
-    func delete(_ row: FleetRow) throws { try device.hide("note", row.handle) }
+    func delete(_ row: FleetRow) throws { try device.hide(row.table.name, row.handle) }
+    func delete(_ note: FleetRow, commentsTo target: String) throws {
+        try device.hide(note.table.name, note.handle, reassign: target)
+    }
 
+    /// The user names another note where the one that comments should go to was deleted meanwhile.
     func sync() async throws {
         try await device.sync()
-        _ = try await device.get("note")
+        let refused = device.refused
+        device.refused = []
+        for request in refused where request.hasPrefix("422 note/") {
+            try device.hide("note", String(request.dropFirst(9)), reassign: NewRow.home.id)
+        }
+        if !refused.isEmpty { try await device.sync() }
+        for table in FleetTable.allCases { _ = try await device.get(table.name) }
         guard device.refused.isEmpty else {
             throw DeviceClient.Failure(description: "\(device.refused)", status: 422)
         }
@@ -149,7 +148,15 @@ private struct CrudFleetApp: FleetApp {
 
     func takeConflicts() throws -> Set<String> {
         defer { device.conflicts = [] }
-        return Set(try device.conflicts.compactMap { try device.record("note", $0)?["tag"].string })
+        return Set(
+            try device.conflicts.compactMap { id in
+                try FleetTable.allCases.compactMap { try device.record($0.name, id)?["tag"].string }.first
+            })
+    }
+
+    func takeReassigned() -> [String] {
+        defer { device.reassigned = [] }
+        return device.reassigned
     }
 }
 
@@ -157,22 +164,27 @@ private struct RestFleetApp: FleetApp {
     let device: RestDevice
 
     func rows() throws -> [FleetRow] {
-        try device.records("note").filter { $0["Deleted"].bool == false }.map {
-            FleetRow(handle: $0["id"].string ?? "", tag: $0["tag"].string ?? "", title: $0["title"].string ?? "")
+        try FleetTable.allCases.flatMap { table in
+            try device.records(table.name).filter { $0["Deleted"].bool == false }.map { FleetRow(table, $0) }
         }
     }
 
-    func create(_ row: NewRow, _ title: String) throws {
-        try device.insert("note", row.id, ["tag": row.tag, "title": title])
+    func create(_ row: NewRow, _ title: String, on note: FleetRow?) throws {
+        try device.insert(note.table, row.id, row.values(title, on: note))
     }
-    func edit(_ row: FleetRow, _ title: String) throws { try device.update("note", row.handle, ["title": title]) }
-    func delete(_ row: FleetRow) throws { try device.delete("note", row.handle) }
+    func edit(_ row: FleetRow, _ title: String) throws {
+        try device.update(row.table.name, row.handle, ["title": title])
+    }
+    func delete(_ row: FleetRow) throws { try device.delete(row.table.name, row.handle) }
     func sync() async throws { try await device.sync() }
-    var hasPending: Bool { get throws { try device.hasDirtyRows("note") } }
+    var hasPending: Bool { get throws { try FleetTable.allCases.contains { try device.hasDirtyRows($0.name) } } }
 
     func takeConflicts() throws -> Set<String> {
         defer { device.conflicts = [] }
-        return Set(try device.conflicts.compactMap { try device.row("note", $0)?["tag"] ?? nil })
+        return Set(
+            try device.conflicts.compactMap { id in
+                try FleetTable.allCases.compactMap { try device.row($0.name, id)?["tag"] ?? nil }.first
+            })
     }
 }
 
@@ -180,18 +192,22 @@ private struct TrackerFleetApp: FleetApp {
     let device: TrackerDevice
 
     func rows() throws -> [FleetRow] {
-        try device.documents("note").map {
-            FleetRow(handle: $0["tag"].string ?? "", tag: $0["tag"].string ?? "", title: $0["title"].string ?? "")
+        try FleetTable.allCases.flatMap { table in
+            try device.documents(table.name).map { row in
+                let tag = row["tag"].string ?? ""
+                let key = try device.reference(to: table.name, where: "tag", is: tag)
+                return FleetRow(table, handle: tag, key: key, row)
+            }
         }
     }
 
-    func create(_ row: NewRow, _ title: String) throws {
-        try device.create("note", ["tag": row.tag, "title": title], at: row.createdOn)
+    func create(_ row: NewRow, _ title: String, on note: FleetRow?) throws {
+        try device.create(note.table, row.values(title, on: note), at: row.createdOn)
     }
     func edit(_ row: FleetRow, _ title: String) throws {
-        try device.edit("note", where: "tag", is: row.handle, ["title": title])
+        try device.edit(row.table.name, where: "tag", is: row.handle, ["title": title])
     }
-    func delete(_ row: FleetRow) throws { try device.delete("note", where: "tag", is: row.handle) }
+    func delete(_ row: FleetRow) throws { try device.delete(row.table.name, where: "tag", is: row.handle) }
     func sync() async throws { try await device.sync() }
     var hasPending: Bool { get throws { try device.hasDirtyDocuments } }
 
@@ -207,10 +223,14 @@ private final class SQLiteNowFleetApp: FleetApp {
 
     init(_ name: String, _ client: DeviceClient, in folder: TestFolder) throws {
         let path = "\(folder.path)/\(name).db"
-        try AppDatabase(path: path).run("CREATE TABLE IF NOT EXISTS note(id TEXT PRIMARY KEY, tag, title)")
+        for table in FleetTable.allCases {
+            let columns = table.columns.joined(separator: ", ")
+            try AppDatabase(path: path).run("CREATE TABLE IF NOT EXISTS \(table.name)(id TEXT PRIMARY KEY, \(columns))")
+        }
         self.client = try SQLiteNowClient(
             path, port: client.port, syncID: "abc", source: name,
-            tables: [SQLiteNowClient.Table(name: "note", columns: ["tag", "title"])], limit: 5, uploadLimit: 4)
+            tables: FleetTable.allCases.map { SQLiteNowClient.Table(name: $0.name, columns: $0.columns) }, limit: 5,
+            uploadLimit: 4)
         self.client.client = client
         self.client.resolve = { [unowned self] server, _ in
             conflicts.insert(server["tag"].string ?? "")
@@ -219,20 +239,22 @@ private final class SQLiteNowFleetApp: FleetApp {
     }
 
     func rows() throws -> [FleetRow] {
-        try client.rows(of: "note").map {
-            FleetRow(handle: $0["id"].string ?? "", tag: $0["tag"].string ?? "", title: $0["title"].string ?? "")
-        }
+        try FleetTable.allCases.flatMap { table in try client.rows(of: table.name).map { FleetRow(table, $0) } }
     }
 
-    func create(_ row: NewRow, _ title: String) throws {
+    func create(_ row: NewRow, _ title: String, on note: FleetRow?) throws {
+        let values = row.values(title, on: note)
+        let places = values.keys.indices.enumerated().map { ", ?\($0.offset + 2)" }.joined()
         try client.database.run(
-            "INSERT INTO note(id, tag, title) VALUES (?1, ?2, ?3)", [JSON(row.id), JSON(row.tag), JSON(title)])
+            "INSERT INTO \(note.table)(id, \(values.keys.joined(separator: ", "))) VALUES (?1\(places))",
+            [JSON(row.id)] + values.values.map { JSON($0) })
     }
     func edit(_ row: FleetRow, _ title: String) throws {
-        try client.database.run("UPDATE note SET title = ?2 WHERE id = ?1", [JSON(row.handle), JSON(title)])
+        try client.database.run(
+            "UPDATE \(row.table.name) SET title = ?2 WHERE id = ?1", [JSON(row.handle), JSON(title)])
     }
     func delete(_ row: FleetRow) throws {
-        try client.database.run("DELETE FROM note WHERE id = ?1", [JSON(row.handle)])
+        try client.database.run("DELETE FROM \(row.table.name) WHERE id = ?1", [JSON(row.handle)])
     }
     func sync() async throws {
         try await client.sync()

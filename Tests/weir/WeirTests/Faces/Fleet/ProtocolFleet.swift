@@ -1,6 +1,5 @@
 import Foundation
 import Seeded
-import Synchronization
 import Testing
 
 /// Devices of all protocols on the rows of one owner.
@@ -8,6 +7,8 @@ import Testing
 /// Users edit at random, requests and answers are lost, apps are killed between any two of them, and another device writes meanwhile.
 ///
 /// Each edit has a title of its own, so that what became of it can be seen. An observer pulls whenever the server may have changed.
+///
+/// Notes have comments. Users of protocols without a rule for them delete a note with its comments; with CRUD they say where these go.
 final class ProtocolFleet {
     private struct Member {
         let name: String
@@ -41,6 +42,8 @@ final class ProtocolFleet {
     private var edits: [Edit] = []
     /// What the observer last saw of each row that is not deleted.
     private var titles: [String: String] = [:]
+    /// Who made each row.
+    private var makers: [String: FleetProtocol] = [:]
     private var rowCount = 0
     private var number = 0
 
@@ -56,8 +59,15 @@ final class ProtocolFleet {
         }
     }
 
+    // The child is first: its table does not come before its parent's by chance.
     static let schema = """
         tables:
+          comment:
+            policy: lastWriteWins
+            columns:
+              tag: text
+              title: text
+              note_id: { type: text, references: note, onDelete: reassign }
           note:
             policy: lastWriteWins
             columns:
@@ -74,6 +84,7 @@ final class ProtocolFleet {
     // MARK: The game
 
     func play(_ steps: Int) async throws {
+        try await makeHome()
         for _ in 0..<steps {
             let index = Int.random(in: 0..<members.count, using: &random)
             switch Int.random(in: 0..<10, using: &random) {
@@ -91,11 +102,26 @@ final class ProtocolFleet {
         return "\(name) \(number)"
     }
 
+    private func makeHome() async throws {
+        let title = nextTitle("other")
+        note("other", NewRow.home.tag, title, seen: nil)
+        _ = try await other.sync([
+            TestDevice.change(
+                NewRow.home.id, ["tag": JSON(NewRow.home.tag), "title": JSON(title)], table: FleetTable.note.name
+            ).with("updatedAt", JSON(TrackerDevice.now()))
+        ])
+        try await observe(nil, since: Self.now())
+    }
+
+    /// Makes a note, or a comment on one that the user sees.
     private func create(_ index: Int) throws {
         rowCount += 1
-        let (row, title) = (NewRow(number: rowCount), nextTitle(members[index].name))
-        note(members[index].name, row.tag, title, seen: nil)
-        try members[index].app.create(row, title)
+        let member = members[index]
+        let (row, title) = (NewRow(number: rowCount), nextTitle(member.name))
+        let notes = try member.app.rows().filter { $0.table == .note }
+        note(member.name, row.tag, title, seen: nil)
+        makers[row.tag] = member.contract
+        try member.app.create(row, title, on: random.chance(60) ? notes.randomElement(using: &random) : nil)
     }
 
     private func edit(_ index: Int) throws {
@@ -106,9 +132,19 @@ final class ProtocolFleet {
     }
 
     private func delete(_ index: Int) throws {
-        guard let row = try members[index].app.rows().randomElement(using: &random) else { return }
-        note(members[index].name, row.tag, nil, seen: row.title)
-        try members[index].app.delete(row)
+        let (app, name) = (members[index].app, members[index].name)
+        let rows = try app.rows()
+        guard let row = rows.filter({ $0.tag != NewRow.home.tag }).randomElement(using: &random) else { return }
+        if row.table == .note, let app = app as? any ReassigningFleetApp {
+            let others = rows.filter { $0.table == .note && $0.tag != row.tag }
+            note(name, row.tag, nil, seen: row.title)
+            return try app.delete(row, commentsTo: others.randomElement(using: &random)?.key ?? NewRow.home.id)
+        }
+        let comments = row.table == .note ? rows.filter { $0.note == row.key } : []
+        for row in comments + [row] {
+            note(name, row.tag, nil, seen: row.title)
+            try app.delete(row)
+        }
     }
 
     private func note(_ member: String, _ tag: String, _ title: String?, seen: String?) {
@@ -144,6 +180,17 @@ final class ProtocolFleet {
         network.work()
         try noteConflicts(index)
         try await observe(members[index], since: start)
+        expectNoComments(index)
+    }
+
+    /// Expects the server to have no comments on notes of which a member has just been told so.
+    private func expectNoComments(_ index: Int) {
+        guard let app = members[index].app as? any ReassigningFleetApp else { return }
+        let notes = Set(app.takeReassigned())
+        for row in observer.rows.values where row["deleted"].bool != true {
+            let note = row["values"]["note_id"].string ?? ""
+            #expect(!notes.contains(note), "\(row["values"]["tag"]) is on a note that \(members[index].name) deleted")
+        }
     }
 
     private func noteConflicts(_ index: Int) throws {
@@ -162,7 +209,7 @@ final class ProtocolFleet {
         note("other", tag, title, seen: row["values"]["title"].string)
         let start = Self.now()
         _ = try await other.sync([
-            TestDevice.change(row["id"].string ?? "", ["title": JSON(title)], table: "note")
+            TestDevice.change(row["id"].string ?? "", ["title": JSON(title)], table: row["table"].string ?? "")
                 .with("updatedAt", JSON(TrackerDevice.now()))
         ])
         try await observe(nil, since: start)
@@ -187,6 +234,21 @@ final class ProtocolFleet {
             edits[index].sentAt = start
         }
         titles = live
+        expectNotesBeforeComments()
+    }
+
+    /// Expects the note of each comment to be there, or to have been.
+    ///
+    /// CRUD alone sends a comment before its note, where the note was edited after it was made, and before it was ever sent.
+    private func expectNotesBeforeComments() {
+        let rows = observer.rows.values
+        let notes = Set(rows.filter { $0["table"].string == FleetTable.note.name }.compactMap { $0["id"].string })
+        for row in rows where row["table"].string == FleetTable.comment.name && row["deleted"].bool != true {
+            let tag = row["values"]["tag"].string ?? ""
+            #expect(
+                makers[tag] == .crud || notes.contains(row["values"]["note_id"].string ?? ""),
+                "\(tag), made by \(makers[tag].map(\.rawValue) ?? "nobody"), came before its note")
+        }
     }
 
     /// Expects an edit that replaced another one to be one of the policy: its user saw what it replaced, or it was made later.
@@ -224,16 +286,17 @@ final class ProtocolFleet {
                 try await members[index].app.sync()
                 try noteConflicts(index)
                 try await observe(members[index], since: start)
+                expectNoComments(index)
             }
         }
         let fresh = TestDevice(port: ports[ports.count - 1], syncID: "abc", knowledgeID: "fresh")
         var drained = fresh
         try await drained.drain()
         let expected = drained.rows.values.filter { $0["deleted"].bool != true }.map { row in
-            "\(row["values"]["tag"].string ?? "") \(row["values"]["title"].string ?? "")"
+            ["tag", "title", "note_id"].map { row["values"][$0].string ?? "" }.joined(separator: " ")
         }.sorted()
         for member in members {
-            let rows = try member.app.rows().map { "\($0.tag) \($0.title)" }.sorted()
+            let rows = try member.app.rows().map { "\($0.tag) \($0.title) \($0.note)" }.sorted()
             #expect(rows == expected, "\(member.name)")
             let hasPending = try member.app.hasPending
             #expect(!hasPending, "\(member.name)")
@@ -249,65 +312,5 @@ final class ProtocolFleet {
             }
         }
         #expect(edits.count > members.count && !expected.isEmpty)
-    }
-}
-
-/// The network of a fleet, which fails at a chosen request.
-final class FleetNetwork: DeviceClient.Network {
-    enum Failure: CaseIterable {
-        case request
-        case answer
-        /// The app is killed between the request and its answer.
-        case kill
-    }
-
-    struct Lost: Error {
-        let failure: Failure
-    }
-
-    typealias Action = () async throws -> Void
-
-    private struct State {
-        var count = 0
-        var failure: (Failure, at: Int)?
-        var actionAt: Int?
-    }
-
-    private let state = Mutex(State())
-    /// Used by the one task that plays.
-    nonisolated(unsafe) private var action: Action?
-
-    func fail(_ failure: Failure?, at request: Int) {
-        state.withLock { $0 = State(failure: failure.map { ($0, request) }) }
-    }
-
-    func meanwhile(at request: Int, _ body: @escaping Action) {
-        action = body
-        state.withLock { $0.actionAt = request }
-    }
-
-    func work() {
-        state.withLock { $0 = State() }
-        action = nil
-    }
-
-    func willSend(_ request: String) async throws {
-        let (fails, acts) = state.withLock { state in
-            (
-                state.failure.map { $0.at == state.count && $0.0 == .request } ?? false,
-                state.actionAt == state.count
-            )
-        }
-        if acts { try await action?() }
-        if fails { throw Lost(failure: .request) }
-    }
-
-    func didReceive(_ request: String) async throws {
-        let failure = state.withLock { state -> Failure? in
-            defer { state.count += 1 }
-            guard let (failure, at) = state.failure, at == state.count, failure != .request else { return nil }
-            return failure
-        }
-        if let failure { throw Lost(failure: failure) }
     }
 }
