@@ -11,7 +11,7 @@ struct ClusterCrudFaceTests {
             .init(clock: "log-time", schema: CrudScene.schema, settings: ["faces": "[crud]"]))
         let members = try await cluster.startTwoOfEach()
         let ports = members.filter { $0.role == .gateway }.map(\.port)
-        try await body(CrudScene(port: ports[0], folder: try TestFolder()), ports)
+        try await body(CrudScene(port: ports[0], folder: try TestFolder(), hasSeveralGateways: true), ports)
         for member in members.reversed() { await member.stop() }
     }
 
@@ -20,6 +20,23 @@ struct ClusterCrudFaceTests {
             try await scene.exchange(
                 try scene.device("phone", port: ports[0]), try scene.device("laptop", port: ports[1]))
             try await scene.writeBetweenAnyTwoSteps(step: 4)
+        }
+    }
+
+    /// Each flow with an owner of its own, and a device at each gateway.
+    @Test func whatIsLostOrMadeOfflineIsSentLater() async throws {
+        try await withCluster { scene, ports in
+            var scene = scene
+            func play(_ owner: String, _ flow: (CrudScene, CrudDevice, CrudDevice) async throws -> Void) async throws {
+                scene.owner = owner
+                try await flow(
+                    scene, try scene.device("phone of \(owner)", port: ports[0]),
+                    try scene.device("laptop of \(owner)", port: ports[1]))
+            }
+            try await play("ann") { try await $0.failOnline(.losesRequest, $1, $2) }
+            try await play("bob") { try await $0.failOnline(.losesAnswer, $1, $2) }
+            try await play("eve") { try await $0.editOffline($1, $2) }
+            try await play("zoe") { try await $0.loseAnswersOfASync($1, $2) }
         }
     }
 
