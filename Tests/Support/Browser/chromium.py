@@ -179,6 +179,12 @@ class Page:
     def lose(self, held):
         self.call("Fetch.failRequest", requestId=held, errorReason="ConnectionReset")
 
+    def replace(self, held, status, body, **headers):
+        """Gives the page another answer than the one that is held back."""
+        fields = [{"name": name.replace("_", "-"), "value": str(value)} for name, value in headers.items()]
+        self.call("Fetch.fulfillRequest", requestId=held, responseCode=status, responseHeaders=fields,
+                  body=base64.b64encode(json.dumps(body).encode()).decode())
+
     def release_all(self):
         self.call("Fetch.disable")
         self.paused.clear()

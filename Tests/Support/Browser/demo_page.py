@@ -159,6 +159,33 @@ def what_is_lost_is_sent_again_and_applied_once(demo):
     page.complaints = [c for c in page.complaints if "net::ERR_" not in c]
 
 
+def nothing_is_sent_before_retry_after(demo):
+    """A server that is too busy names a time: whatever happens until then, the device waits."""
+    page, ada = demo.page, demo.add(PHONE, name="Ada")
+    demo.settled()
+    page.evaluate("""(() => {
+        const { server } = weir.entries[0], { fetch } = server;
+        weir.requests = [];
+        server.fetch = (url, options) => { weir.requests.push([url.pathname, performance.now()]); return fetch(url, options); };
+    })()""")
+    page.hold("*/v1/upload")
+    demo.edit(PHONE, ada, name="Ada Lovelace")
+    answer, before = page.held(), page.evaluate("performance.now()")
+    page.replace(answer, 429, {"title": "Too Many Requests", "code": "rate_limited"}, Retry_After=3)
+    page.release_all()
+    contains(demo.until(f"document.querySelector('{PHONE}[data-state=retrying] .state')?.innerText"), "tries again", "1 edit waits")
+    demo.edit(PHONE, ada, email="ada@example.org")
+    demo.edit(LAPTOP, ada, birthday="1815-12-10")  # of which the event stream tells the phone
+    page.evaluate("dispatchEvent(new Event('online'))")
+    demo.toggle(PHONE, PHONE)
+    demo.until_value(LAPTOP, ada, "email", "ada@example.org")
+    demo.expect_equal_on_screen()
+    requests = page.evaluate("weir.requests")
+    assert min(at for _, at in requests[1:]) >= before + 3000, (before, requests)
+    equal([path for path, _ in requests].count("/v1/upload"), 3)  # the batch twice, and that of the second edit
+    page.complaints = [c for c in page.complaints if "429" not in c]
+
+
 def another_tab_takes_the_devices_over(demo):
     ada = demo.add(PHONE, name="Ada")
     demo.settled()

@@ -19,6 +19,9 @@ const POLICIES = {
 
 const find = (id) => document.getElementById(id);
 
+/** Waits before another attempt: a second, or as long as the server says. */
+const pauseAfter = (error) => new Promise((resolve) => setTimeout(resolve, 1000 * Math.max(1, error.retryAfter ?? 1)));
+
 class Page {
   entries = []; // the devices that are shown
   usesTokens = false;
@@ -63,7 +66,7 @@ class Page {
           return;
         }
         this.notify(`The server does not answer: ${error.message}`);
-        await new Promise((resolve) => setTimeout(resolve, 1000 * Math.max(1, error.retryAfter ?? 1)));
+        await pauseAfter(error);
       }
     }
   }
@@ -151,6 +154,7 @@ class Page {
       this.setSchema(await entry.server.schema());
     } catch (error) {
       this.notify(`The tables are not known: ${error.message}`);
+      await pauseAfter(error);
     } finally {
       this.isLearning = false;
     }

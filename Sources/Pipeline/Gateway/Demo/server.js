@@ -1,5 +1,6 @@
 // Requests of one device, by the client contract (docs/openapi.json).
 
+const LONGEST_RETRY_AFTER = 1_000_000; // seconds; a timer that is to wait for more than 24 days fires at once
 const ANSWER = ["syncId", "epoch", "schemaVersion", "owners", "changes", "knowledge", "hasMore", "revoked", "resync"];
 
 /** Why an exchange failed. Nothing is lost: the same is sent again. */
@@ -123,6 +124,7 @@ function problem(response, answer) {
   const seconds = response.headers.get("Retry-After");
   return new SyncError(answer.detail ?? answer.title ?? `the answer is not of the contract (status ${response.status})`, {
     status: response.status, code: answer.code ?? null, cause: answer.cause ?? null,
-    retryAfter: /^\d+$/.test(seconds ?? "") ? Number(seconds) : null, challenge: response.headers.get("WWW-Authenticate"),
+    retryAfter: /^\d+$/.test(seconds ?? "") ? Math.min(Number(seconds), LONGEST_RETRY_AFTER) : null,
+    challenge: response.headers.get("WWW-Authenticate"),
   });
 }

@@ -15,6 +15,7 @@ export class Session {
     this.state = "offline"; // or idle, syncing, retrying, stopped, unauthenticated
     this.error = null;
     this.onlineSince = null;
+    this.notBefore = 0; // when the server lets the device send again, after an answer with Retry-After
     this.moved = Promise.withResolvers?.() ?? resolvers();
     if (isOnline) this.start();
   }
@@ -60,11 +61,18 @@ export class Session {
 
   // The loop
 
-  /** Something is to be sent or pulled. */
+  /** Something is to be sent or pulled: at once, or when the server lets the device send again. */
   wake() {
     this.isDue = true;
     clearTimeout(this.timer);
-    if (this.isOnline && !this.isRunning && this.state !== "unauthenticated") this.run(this.abort.signal);
+    if (!this.isOnline || this.isRunning || this.state === "unauthenticated") return;
+    const pause = this.notBefore - performance.now();
+    if (pause <= 0) {
+      this.run(this.abort.signal);
+    } else {
+      this.timer = setTimeout(() => this.wake(), pause);
+      this.show("retrying", this.error);
+    }
   }
 
   async run(signal) {
@@ -86,11 +94,12 @@ export class Session {
   }
 
   failed(error) {
-    const { status, retryAfter } = error;
+    const { status } = error;
     if (status === 401) return this.show("unauthenticated", error);
     if (!(error instanceof SyncError) || error.isPermanent) return this.show("stopped", error);
-    const pause = Math.min(LONGEST_PAUSE, 500 * 2 ** this.attempt++) * (0.5 + Math.random() / 2);
-    this.timer = setTimeout(() => this.wake(), Math.max(pause, (retryAfter ?? 0) * 1000));
+    const retryAfter = error.retryAfter ?? 0;
+    this.notBefore = performance.now() + retryAfter * 1000;
+    this.timer = setTimeout(() => this.wake(), pauseAfter(this.attempt++, retryAfter));
     this.show("retrying", error);
   }
 
@@ -173,7 +182,11 @@ export class Session {
   // The event stream
 
   async watch(signal) {
-    for (let attempt = 0; !signal.aborted; attempt++) {
+    let pause = this.notBefore - performance.now();
+    for (let attempt = 0; ; attempt++) {
+      if (pause > 0) await new Promise((resolve) => setTimeout(resolve, pause));
+      if (signal.aborted) return;
+      let retryAfter = 0;
       const silence = new AbortController();
       const limit = () => setTimeout(() => silence.abort(), 3000 * (this.keepAlive ?? 15));
       let timer = limit();
@@ -187,11 +200,11 @@ export class Session {
         });
       } catch (error) {
         if (!signal.aborted && error.status === 401) return this.show("unauthenticated", error);
+        retryAfter = error.retryAfter ?? 0;
       } finally {
         clearTimeout(timer);
       }
-      const pause = Math.min(LONGEST_PAUSE, 500 * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
-      if (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, pause));
+      pause = pauseAfter(attempt, retryAfter);
     }
   }
 
@@ -201,6 +214,12 @@ export class Session {
     this.moved = Promise.withResolvers?.() ?? resolvers();
     if (head > this.device.floor(syncId) && this.state !== "stopped") this.wake();
   }
+}
+
+/** Milliseconds before the next attempt: longer each time, with jitter, and not before what the server says. */
+function pauseAfter(attempt, retryAfter) {
+  const pause = Math.min(LONGEST_PAUSE, 500 * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
+  return Math.max(pause, retryAfter * 1000);
 }
 
 function resolvers() {

@@ -46,6 +46,10 @@ struct DemoPageTests {
             "another_tab_takes_the_devices_over")
     }
 
+    @Test func aDeviceSendsNothingBeforeTheServerLetsIt() async throws {
+        try await play("nothing_is_sent_before_retry_after")
+    }
+
     @Test func thePageShowsWhatIsObservedOnEveryScreenAndToTheKeyboard() async throws {
         try await play("stages_are_lit_by_what_is_observed", "everything_has_a_name_and_fits")
     }
