@@ -186,6 +186,46 @@ def nothing_is_sent_before_retry_after(demo):
     page.complaints = [c for c in page.complaints if "429" not in c]
 
 
+def what_the_browser_does_not_keep_is_not_shown_as_stored(demo):
+    """The browser's storage is full: fields show what is stored again, no device is added, and the page says why."""
+    page = demo.page
+    demo.table("list")
+    groceries = demo.add(PHONE, title="Groceries")
+    demo.settled()
+    archived = demo.field(PHONE, groceries, "archived")
+    if not page.evaluate(f"document.querySelector(`{archived}`).checkVisibility()"):
+        page.click(f"{PHONE} [data-id='{groceries}'] .more")
+    page.evaluate("""(() => {
+        const fill = (size) => { try { localStorage.setItem("full", "x".repeat(size)); return true; } catch { return false; } };
+        let size = 0;
+        for (let step = 1 << 24; step >= 1; step >>= 1) if (fill(size + step)) size += step;
+    })()""")
+
+    def shown():
+        return demo.value(PHONE, groceries, "title"), page.evaluate(f"document.querySelector(`{archived}`).checked"), demo.pending(PHONE)
+
+    def said():
+        return page.evaluate("document.getElementById('notice').checkVisibility() ? document.getElementById('notice').innerText : ''")
+
+    demo.edit(PHONE, groceries, title="Milk")
+    contains(said(), "Phone: the browser keeps no more")
+    equal(shown(), ("Groceries", False, 0))
+    page.click(archived)
+    equal(shown(), ("Groceries", False, 0))
+    page.click("#add-device")
+    contains(said(), "Tablet: the browser keeps no more")
+    equal(page.evaluate("document.querySelectorAll('.device').length"), 2)
+    page.evaluate("localStorage.removeItem('full')")
+    page.click("#add-device")
+    demo.until("document.querySelector('[data-device=Tablet][data-state=idle]')")
+    equal(said(), "")
+    demo.edit(PHONE, groceries, title="Milk")
+    page.click(archived)
+    equal((shown()[:2], said()), (("Milk", True), ""))
+    demo.until_value(LAPTOP, groceries, "title", "Milk")
+    demo.until(f"document.querySelector(`{demo.field(LAPTOP, groceries, 'archived')}`).checked")
+
+
 def another_tab_takes_the_devices_over(demo):
     ada = demo.add(PHONE, name="Ada")
     demo.settled()

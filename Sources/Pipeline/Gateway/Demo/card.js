@@ -2,7 +2,6 @@
 
 import { element, textOf } from "./cells.js";
 import { Rows, rowLabel } from "./rows.js";
-import { StorageFull } from "./storage.js";
 
 const SOON = 250; // milliseconds
 
@@ -41,18 +40,13 @@ export class Card {
     this.removal.addEventListener("click", () => app.remove(entry));
   }
 
-  /** Makes an edit, and has it sent. Returns whether it was stored. */
+  /** Makes an edit, has it sent, and shows what is stored then. Returns whether the edit is. */
   act(change) {
-    try {
-      change();
-    } catch (error) {
-      if (!(error instanceof StorageFull)) throw error;
-      this.app.notify(`${this.entry.name}: ${error.message}`);
-      return false;
-    }
-    this.entry.session.wake();
+    this.app.notify("");
+    const isStored = this.app.store(this.entry.name, change);
+    if (isStored) this.entry.session.wake();
     this.render();
-    return true;
+    return isStored;
   }
 
   setSchema(schema, table) {

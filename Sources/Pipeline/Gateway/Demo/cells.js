@@ -35,6 +35,7 @@ export class Cell {
     this.value = undefined;
     this.input.addEventListener("change", () => {
       this.markBlank();
+      this.value = undefined; // what is stored is shown next, whether it is the user's value or not
       onChange?.(this.read());
     });
     this.input.addEventListener("focus", () => this.fillChoices());

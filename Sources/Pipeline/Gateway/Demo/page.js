@@ -48,7 +48,19 @@ class Page {
 
   save() {
     this.record.devices = this.entries.map(({ name, isOnline }) => ({ name, isOnline }));
-    storage.page.save(this.record);
+    this.store("The page", () => storage.page.save(this.record));
+  }
+
+  /** Stores something, or says why the browser does not keep it. Returns whether it does. */
+  store(name, change) {
+    try {
+      change();
+      return true;
+    } catch (error) {
+      if (!(error instanceof storage.StorageFull)) throw error;
+      this.notify(`${name}: ${error.message}`);
+      return false;
+    }
   }
 
   /** Finds out how callers are named, and which tables there are. */
@@ -75,9 +87,11 @@ class Page {
 
   // Devices
 
+  /** Shows a device, a new one if the browser has none of this name; null if it cannot be kept. */
   open(name, isOnline) {
     const kind = KINDS.find((k) => k.name === name);
-    const entry = { ...kind, isOnline, tokens: storage.tokenStore(name), device: new Device(storage.deviceStore(name)) };
+    const entry = { ...kind, isOnline, tokens: storage.tokenStore(name) };
+    if (!this.store(name, () => { entry.device = new Device(storage.deviceStore(name)); })) return null;
     entry.token = this.usesTokens ? entry.tokens.load() : null;
     entry.server = new Server(() => (this.usesTokens ? { Authorization: `Bearer ${entry.token}` } : this.named()));
     entry.session = new Session(entry.device, entry.server, this.journeys, { isOnline: false, onChange: () => this.changed(entry) });
@@ -110,11 +124,13 @@ class Page {
   add() {
     const kind = KINDS.find(({ name }) => !this.entries.some((entry) => entry.name === name));
     if (!kind) return;
-    const { card } = this.open(kind.name, true);
-    if (this.schema) card.setSchema(this.schema, this.table);
+    this.notify("");
+    const entry = this.open(kind.name, true);
+    if (!entry) return;
+    if (this.schema) entry.card.setSchema(this.schema, this.table);
     this.save();
     this.render();
-    card.element.scrollIntoView({ block: "nearest" });
+    entry.card.element.scrollIntoView({ block: "nearest" });
   }
 
   get mayRemove() { return this.entries.length > 2; }

@@ -2,29 +2,29 @@
 
 const PREFIX = "weir-demo:";
 
+/** The browser keeps no more: the change that did not fit was not made. */
+export class StorageFull extends Error {
+  constructor() { super("the browser keeps no more than about 5 MB for this page, and this would be more"); }
+}
+
+function keep(key, text) {
+  try {
+    localStorage.setItem(key, text);
+  } catch (error) {
+    throw error.name === "QuotaExceededError" ? new StorageFull() : error;
+  }
+}
+
 /** The page's own record: the owner and the devices, in the order shown. */
 export const page = {
   load() { return JSON.parse(localStorage.getItem(PREFIX + "page") ?? "null"); },
-  save(record) { localStorage.setItem(PREFIX + "page", JSON.stringify(record)); },
+  save(record) { keep(PREFIX + "page", JSON.stringify(record)); },
 };
-
-/** The browser keeps no more: the change that did not fit was not made. */
-export class StorageFull extends Error {
-  constructor() { super("the browser keeps no more than about 5 MB for this page, and these rows are more"); }
-}
 
 /** The store of one device. */
 export function deviceStore(name) {
-  return {
-    load: () => localStorage.getItem(`${PREFIX}device:${name}`),
-    save(text) {
-      try {
-        localStorage.setItem(`${PREFIX}device:${name}`, text);
-      } catch (error) {
-        throw error.name === "QuotaExceededError" ? new StorageFull() : error;
-      }
-    },
-  };
+  const key = `${PREFIX}device:${name}`;
+  return { load: () => localStorage.getItem(key), save: (text) => keep(key, text) };
 }
 
 /** A token is a secret: it stays in the tab, over reloads, and is never written to disk with the devices. */

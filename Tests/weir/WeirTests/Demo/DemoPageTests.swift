@@ -37,7 +37,8 @@ struct DemoPageTests {
     @Test func whatIsNotStoredIsShownAndTheDevicesAreEqualOnTheScreen() async throws {
         try await play(
             "of_one_column_the_later_edit_wins_and_the_other_is_shown",
-            "an_edit_of_a_deleted_row_is_shown_and_the_row_stays_deleted", "what_the_server_refuses_is_shown")
+            "an_edit_of_a_deleted_row_is_shown_and_the_row_stays_deleted", "what_the_server_refuses_is_shown",
+            "what_the_browser_does_not_keep_is_not_shown_as_stored")
     }
 
     @Test func devicesSurviveReloadsLostAnswersAndASecondTab() async throws {
