@@ -239,6 +239,29 @@ def another_tab_takes_the_devices_over(demo):
     assert demo.page.evaluate("weir.entries.every((e) => e.session.state === 'offline')")
 
 
+def a_page_that_waits_for_the_schema_is_taken_over(demo):
+    """Another tab takes the devices before the page has opened them: they are not opened twice."""
+    page = demo.page
+    page.hold("*/v1/schema")
+    page.reload()
+    schema = page.held()
+    other = Demo(page.browser, demo.url, beside=page)
+    other.until("document.getElementById('elsewhere').checkVisibility()")
+    other.page.load(lambda: other.page.click("#take-over"))
+    other.ready().settled()
+    demo.until("document.getElementById('elsewhere').checkVisibility()")
+    page.release(schema)
+    page.evaluate("""new Promise((resolve) => {
+        const check = () => setTimeout(weir.schema ? resolve : check); // and then what follows the schema
+        check();
+    })""")
+    equal(page.evaluate("[weir.entries.length, document.getElementById('main').hidden]"), [0, True])
+    page.release_all()
+    ada = other.add(PHONE, name="Ada")
+    other.expect_equal_on_screen()
+    equal(other.ids(LAPTOP), [ada])
+
+
 def stages_are_lit_by_what_is_observed(demo):
     """The server's answers are held back one after the other."""
     page = demo.page

@@ -26,6 +26,7 @@ class Page {
   entries = []; // the devices that are shown
   usesTokens = false;
   schema = null;
+  isTaken = false; // another tab has the devices: nothing is sent or stored any more
 
   constructor() {
     this.record = storage.page.load() ?? { owner: FIRST_OWNER, devices: KINDS.slice(0, 2).map(({ name }) => ({ name, isOnline: true })), table: null };
@@ -40,13 +41,26 @@ class Page {
 
   async start() {
     await this.learn();
+    if (this.isTaken) return;
     for (const { name, isOnline } of this.record.devices) this.open(name, isOnline);
     find("main").hidden = false;
     this.render();
     if (this.schema) this.setSchema(this.schema);
   }
 
+  /** Another tab has taken the devices. */
+  leave() {
+    this.isTaken = true;
+    for (const { session } of this.entries) session.setOnline(false);
+    find("again").close("cancel");
+    find("begin-again").disabled = true;
+    find("main").hidden = true;
+    find("elsewhere").hidden = false;
+    this.notify("");
+  }
+
   save() {
+    if (this.isTaken) return;
     this.record.devices = this.entries.map(({ name, isOnline }) => ({ name, isOnline }));
     this.store("The page", () => storage.page.save(this.record));
   }
@@ -66,7 +80,7 @@ class Page {
   /** Finds out how callers are named, and which tables there are. */
   async learn() {
     const server = new Server(() => this.named());
-    for (;;) {
+    while (!this.isTaken) {
       try {
         this.schema = await server.schema();
         this.notify("");
@@ -77,7 +91,7 @@ class Page {
           this.notify("");
           return;
         }
-        this.notify(`The server does not answer: ${error.message}`);
+        if (!this.isTaken) this.notify(`The server does not answer: ${error.message}`);
         await pauseAfter(error);
       }
     }
@@ -232,12 +246,7 @@ class Page {
 }
 
 async function begin() {
-  const isOurs = await storage.claim(() => {
-    // Another tab has taken the devices.
-    for (const { session } of globalThis.weir.entries) session.setOnline(false);
-    find("main").hidden = true;
-    find("elsewhere").hidden = false;
-  });
+  const isOurs = await storage.claim(() => globalThis.weir.leave());
   find("elsewhere").hidden = isOurs;
   if (!isOurs) return;
   globalThis.weir = new Page(); // also for the browser's console

@@ -44,7 +44,7 @@ struct DemoPageTests {
     @Test func devicesSurviveReloadsLostAnswersAndASecondTab() async throws {
         try await play(
             "devices_survive_a_reload", "what_is_lost_is_sent_again_and_applied_once",
-            "another_tab_takes_the_devices_over")
+            "another_tab_takes_the_devices_over", "a_page_that_waits_for_the_schema_is_taken_over")
     }
 
     @Test func aDeviceSendsNothingBeforeTheServerLetsIt() async throws {
