@@ -18,7 +18,8 @@ class Player:
         self.client = self.open()
 
     def open(self):
-        client = Client(self.path, self.server or "http://fixture", lambda: self.headers, self.transport, lambda: next(self.ids))
+        server = self.server or "http://fixture"
+        client = Client(self.path, server, lambda: self.headers, self.transport, new_id=lambda: next(self.ids))
         client.limit = self.fixture.get("limit", client.limit)
         return client
 
