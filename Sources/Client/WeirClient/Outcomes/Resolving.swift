@@ -153,6 +153,10 @@ struct Resolving {
         let names = ([table.quotedKey] + insert.map { quoted($0.key) }).joined(separator: ", ")
         let places = (1...(insert.count + 1)).map { "?\($0)" }.joined(separator: ", ")
         try run("INSERT\(clause) INTO \(table.quotedName) (\(names)) VALUES (\(places))", [key] + insert.map(\.value))
+        // It is the deleted one, and not another row under an integer that SQLite gives again.
+        if let owner = edit.owner, try current()?.isDeleted == true {
+            try RowOwners(database: database).record(owner, of: key, table)
+        }
         return true
     }
 

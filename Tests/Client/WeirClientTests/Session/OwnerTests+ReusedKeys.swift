@@ -100,6 +100,26 @@ extension OwnerTests {
         #expect(try await device.weir.pendingRows() == 0)
     }
 
+    @Test(arguments: [Resolution.keepLocal, .merge(["title": .text("edited")])])
+    func anOwnersDeletedRowIsTheOwnersAgainWhereTheAppDecidesForItsValues(resolution: Resolution) async throws {
+        let server = ContractServer(["item": ["title": "text"]])
+        server.state.withLock { ($0.links, $0.policy) = (["xyz"], "checkBase") }
+        server.write("item", "7", ["title": "theirs"], owner: "xyz")
+        let device = try await Device("CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT)")
+        try await device.attach(server)
+        try await device.weir.sync()
+        try device.run("UPDATE item SET title = 'edited'")
+        server.write("item", "7", nil, owner: "xyz")
+        try await device.weir.sync()
+        let edit = try #require(try await device.weir.keptEdits().first)
+        try await device.weir.resolve(edit, resolution)
+        try await device.weir.sync()
+        #expect(owners(server) == ["item 7": "xyz"])
+        #expect(server.live == [#"item 7 {"title":"edited"} 3"#])
+        #expect(try await device.weir.keptEdits().isEmpty)
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
     /// Another device has edited the deleted row meanwhile.
     @Test func aNewRowStaysTheAccountsWhenALaterVersionOfTheOwnersDeletedRowComes() async throws {
         let (server, device) = try await withDeletedRow(.write)
