@@ -20,7 +20,7 @@ struct TaskLists {
         options.installMarker = marker
         let found = try await weir.attach(account, server: serverURL, options: options) { try await auth.token() }
         try await weir.start()
-        if found == .startedEmpty { try await weir.firstSync() }
+        if found == .usedRemote { try await weir.firstSync() }
         return TaskLists(weir: weir)
     }
 
