@@ -38,15 +38,34 @@ import Testing
     }
 
     /// The commands of a section, in a folder of their own, with the programs and the port of the tests.
-    private func play(_ heading: String, port: UInt16, in folder: TestFolder) async throws -> CommandRun {
+    ///
+    /// - Parameter end: the commands after them.
+    private func play(
+        _ heading: String, at address: String = "127.0.0.1:7777", port: UInt16, end: String = "", in folder: TestFolder
+    ) async throws -> CommandRun {
         let blocks = try ClientGuide.blocks("sh", in: "README.md", below: heading)
         #expect(!blocks.isEmpty, "\(heading)")
-        let script = try blocks.flatMap(\.lines).filter { !$0.hasPrefix("swift build ") }.joined(separator: "\n")
-            .replacing("127.0.0.1:7777", with: "127.0.0.1:\(port)")
-            .replacing(".build/release/weir-device", with: TestedProgram.device.executable().path)
-        let run = try await CommandRun.tool(["no_proxy=*", "sh", "-e", "-c", script], in: folder)
+        let programs = try TestedProgram.weir.executable().deletingLastPathComponent().path
+        // What a command leaves running ends with the script.
+        let begin = "trap '[ -z \"$!\" ] || kill $! 2> /dev/null || true' EXIT"
+        let commands = blocks.flatMap(\.lines).filter { !$0.hasPrefix("swift build ") }
+        let script = ([begin] + commands + [end]).joined(separator: "\n")
+            .replacing("/tmp/", with: folder.path + "/").replacing(address, with: "127.0.0.1:\(port)")
+            .replacing(".build/release", with: programs)
+            .replacing("deploy/schema.yaml", with: ClientGuide.root.appending(path: "deploy/schema.yaml").path)
+        // The settings of the tests are none of the server's. The disk of the tests may be small.
+        let settings = ProcessInfo.processInfo.environment.keys.filter { $0.hasPrefix("WEIR_") }.flatMap { ["-u", $0] }
+        let run = try await CommandRun.tool(
+            settings + ["WEIR_CHANGELOG_RESERVE_BYTES=0", "no_proxy=*", "sh", "-e", "-c", script], in: folder)
         #expect(run.code == 0, "\(heading): \(run.output)\(run.errors)")
         return run
+    }
+
+    /// A port that nothing listens on.
+    private func freePort(in folder: TestFolder) async throws -> UInt16 {
+        let program = "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); print(s.getsockname()[1])"
+        let run = try await CommandRun.tool(["python3", "-c", program], in: folder)
+        return try #require(UInt16(run.output.trimmingCharacters(in: .whitespacesAndNewlines)))
     }
 
     @Test func theCommandsOfTheReadmeGiveWhatItShows() async throws {
@@ -68,5 +87,24 @@ import Testing
         let device = try await play("## A device in a terminal", port: weir.port, in: folder)
         #expect(device.output.contains("Ada") && device.output.contains("Grace"), "\(device.output)")
         #expect(await weir.stop() == 0)
+    }
+
+    @Test func theCommandsWithTokensOfTheReadmeRunAServerThatTwoDevicesUse() async throws {
+        let folder = try TestFolder()
+        let port = try await freePort(in: folder)
+        // What the section says of a request without a token; then the server that it has started is stopped.
+        let end = """
+            curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:\(port)/v1/sync -d '{}'
+            kill $!
+            wait $!
+            """
+        let run = try await play("## With tokens", at: "127.0.0.1:7778", port: port, end: end, in: folder)
+        let parts = [#""status":"applied""#, #""values":{"name":"Grace""#, "401"]
+        var rest = run.output[...]
+        for part in parts {
+            let place = try #require(rest.range(of: part), "\(part): \(run.output)\(run.errors)")
+            rest = rest[place.upperBound...]
+        }
+        #expect(rest.isEmpty)
     }
 }
