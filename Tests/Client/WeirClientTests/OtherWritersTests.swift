@@ -73,11 +73,15 @@ import WeirClient
         let app = try SyncedApp.withItem()
         let count = 200
         let path = app.path
+        // SQLite lets nobody wait in a queue: how long one waits depends on the machine.
+        let patience = "PRAGMA busy_timeout = 600000"
+        try app.opened.database.run(patience)
         let failure = Mutex<(any Error)?>(nil)
         let writing = DispatchGroup()
         DispatchQueue.global().async(group: writing) {
             do {
                 let connection = try Database(path: path)
+                try connection.run(patience)
                 for number in 1...count { try connection.execute("INSERT INTO item VALUES ('n\(number)', 'N', NULL)") }
             } catch {
                 failure.withLock { $0 = error }
