@@ -227,7 +227,8 @@ import WeirClient
         try await device.weir.sync()
         await device.weir.finishResolving()
         try await expect(device, server, ["a mine n", "b B n"])
-        #expect(asked.next() == 3)
+        // While the file is busy once, or once more if it was asked again before the session.
+        #expect(3...4 ~= asked.next())
     }
 
     @Test func oneWhoseDecisionsMeetTheSameVersionAgainIsNotFollowedWithoutEnd() async throws {
