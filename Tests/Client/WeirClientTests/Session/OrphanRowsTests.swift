@@ -5,11 +5,11 @@ import WeirClient
 
 /// Rows whose foreign keys name rows that are not there.
 @Suite struct OrphanRowsTests {
-    private static let tables = [
+    static let tables = [
         "list": ["name": "text"], "item": ["title": "text", "list": "text"], "mark": ["item": "text"],
     ]
     /// The children's column has no index in one, and the parent's table comes after them.
-    private static let sql = """
+    static let sql = """
         CREATE TABLE mark (id TEXT PRIMARY KEY NOT NULL, item INTEGER REFERENCES item (id) ON DELETE CASCADE);
         CREATE TABLE item (
             id INTEGER PRIMARY KEY, title TEXT, list TEXT REFERENCES list ON DELETE CASCADE, local TEXT);
@@ -18,10 +18,10 @@ import WeirClient
         """
 
     /// Records which items are deleted.
-    private static let gone =
+    static let gone =
         "CREATE TABLE gone (id); CREATE TRIGGER gone AFTER DELETE ON item BEGIN INSERT INTO gone VALUES (OLD.id); END"
 
-    private func device(
+    func device(
         _ server: ContractServer, orphans: OrphanPolicy = .park, slice: Int = 250, sql: String = Self.sql
     ) async throws -> Device {
         let device = try await Device(sql, tables: ["mark", "item", "list"])
@@ -29,7 +29,7 @@ import WeirClient
         return device
     }
 
-    private func attach(
+    func attach(
         _ device: Device, _ transport: any Transport, orphans: OrphanPolicy = .park, slice: Int = 250
     ) async throws {
         var options = Device.options(transport)
@@ -38,21 +38,19 @@ import WeirClient
         try await device.weir.attach("abc", server: Device.url, options: options)
     }
 
-    private func items(_ device: Device) throws -> [String] {
+    func items(_ device: Device) throws -> [String] {
         try device.rows("SELECT id || ' ' || ifnull(title, '-') || ' ' || ifnull(list, '-') FROM item ORDER BY id")
     }
 
-    private func violations(_ device: Device) throws -> Int {
+    func violations(_ device: Device) throws -> Int {
         try device.rows("SELECT 'x' FROM pragma_foreign_key_check()").count
     }
 
-    private func parked(_ device: Device) async throws -> [String] {
+    func parked(_ device: Device) async throws -> [String] {
         try await device.weir.parkedRows().map { "\($0.table) \($0.id): \($0.reason)" }.sorted()
     }
 
-    private static let missing = "item 1: its parent is missing: list names no row of list"
-
-    // MARK: Rows that come without a parent
+    static let missing = "item 1: its parent is missing: list names no row of list"
 
     @Test(arguments: [1, 250]) func aRowWhoseParentIsMissingIsParkedAndWrittenOnceTheParentIsThere(slice: Int)
         async throws
@@ -196,162 +194,6 @@ import WeirClient
         #expect(try device.rows("SELECT id FROM node ORDER BY id") == ["a", "b", "c", "d", "x"])
     }
 
-    // MARK: Parents that are deleted
-
-    /// A device that has a list with an item and its mark, and whose user adds another item while the list is deleted elsewhere.
-    private func withChild(
-        _ server: ContractServer, _ sql: String, orphans: OrphanPolicy = .park, slice: Int = 250
-    ) async throws -> Device {
-        server.write("list", "l", ["name": "L"])
-        server.write("item", "1", ["title": "A", "list": "l"])
-        server.write("mark", "m", ["item": "1"])
-        let device = try await device(server, orphans: orphans, slice: slice)
-        try await device.weir.sync()
-        try device.run(sql)
-        server.write("list", "l", nil)
-        return device
-    }
-
-    @Test(arguments: [1, 250]) func childrenOfADeletedParentAreParkedWithTheirChildren(slice: Int) async throws {
-        let server = ContractServer(Self.tables)
-        let device = try await withChild(server, "SELECT 1", slice: slice)
-        try await device.weir.sync()
-        #expect(try items(device).isEmpty)
-        #expect(try await parked(device).count == 2)
-        // Nothing is deleted at the server.
-        #expect(server.live.count == 2)
-        #expect(try await device.weir.pendingRows() == 0)
-        server.write("list", "l", ["name": "again"])
-        try await device.weir.sync()
-        #expect(try items(device) == ["1 A l"])
-        #expect(try device.rows("SELECT id || item FROM mark") == ["m1"])
-        #expect(try violations(device) == 0)
-    }
-
-    @Test func aChildThatWasAddedMeanwhileIsSentBeforeItIsParked() async throws {
-        let server = ContractServer(Self.tables)
-        let device = try await withChild(server, "INSERT INTO item VALUES (2, 'mine', 'l', NULL)")
-        // It stays while it is pending.
-        try await attach(device, FaultyTransport(server, .lostRequest, at: 1))
-        try await device.pull(server)
-        #expect(try items(device) == ["2 mine l"])
-        try await device.weir.sync()
-        #expect(server.live.contains(#"item 2 {"list":"l","title":"mine"} 1"#))
-        #expect(try items(device).isEmpty)
-        #expect(try await parked(device).count == 3)
-        #expect(try await device.weir.pendingRows() == 0)
-        // Another device has the same.
-        let other = try await self.device(server)
-        try await other.weir.sync()
-        #expect(try await parked(other) == parked(device))
-        #expect(try items(other).isEmpty)
-    }
-
-    @Test func anEditOfARowWhoseParentIsDeletedMeanwhileIsSentBeforeTheRowIsParked() async throws {
-        let server = ContractServer(Self.tables)
-        let device = try await withChild(server, "UPDATE item SET title = 'mine'")
-        try await device.pull(server)
-        #expect(try items(device) == ["1 mine l"])
-        try await device.weir.sync()
-        #expect(server.live.contains(#"item 1 {"list":"l","title":"mine"} 2"#))
-        #expect(try items(device).isEmpty)
-        #expect(try await device.weir.pendingRows() == 0)
-    }
-
-    @Test(arguments: [1, 250]) func orphansAreDeletedEverywhereIfTheAppSaysSo(slice: Int) async throws {
-        let server = ContractServer(Self.tables)
-        let sql = "INSERT INTO item VALUES (2, 'mine', 'l', NULL)"
-        let device = try await withChild(server, sql, orphans: .delete, slice: slice)
-        try await device.weir.sync()
-        try await device.weir.sync()
-        #expect(try items(device).isEmpty)
-        #expect(try await parked(device).isEmpty)
-        #expect(server.live.isEmpty)
-        #expect(try await device.weir.pendingRows() == 0)
-    }
-
-    @Test func orphansStayIfTheAppSaysSo() async throws {
-        let server = ContractServer(Self.tables)
-        let device = try await withChild(server, "SELECT 1", orphans: .keep)
-        try await device.weir.sync()
-        #expect(try items(device) == ["1 A l"])
-        #expect(server.live.count == 2)
-        #expect(try device.rows("SELECT tbl FROM weir_orphan UNION ALL SELECT tbl FROM weir_removed").isEmpty)
-    }
-
-    @Test func valuesThatTheServerDoesNotHaveKeepARowInTheTable() async throws {
-        let server = ContractServer(Self.tables)
-        let device = try await withChild(server, "UPDATE item SET local = 'of this device'")
-        try await device.weir.sync()
-        #expect(try items(device) == ["1 A l"])
-        #expect(try await parked(device).isEmpty)
-    }
-
-    @Test func childrenByOtherUniqueColumnsAreFound() async throws {
-        let sql = """
-            CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, name TEXT UNIQUE COLLATE NOCASE);
-            CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT, list TEXT REFERENCES list (name));
-            CREATE TABLE mark (id TEXT PRIMARY KEY NOT NULL, item TEXT)
-            """
-        let server = ContractServer(Self.tables)
-        let device = try await device(server, sql: sql)
-        server.write("list", "l", ["name": "Work"])
-        server.write("item", "1", ["title": "A", "list": "WORK"])
-        try await device.weir.sync()
-        #expect(try items(device) == ["1 A WORK"])
-        server.write("list", "l", nil)
-        try await device.weir.sync()
-        #expect(try await parked(device) == [Self.missing])
-        server.write("list", "k", ["name": "work"])
-        try await device.weir.sync()
-        #expect(try items(device) == ["1 A WORK"])
-    }
-
-    @Test func aNewerVersionThatWaitsIsNotReplacedByTheOneInTheTable() async throws {
-        let sql = """
-            CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, name TEXT);
-            CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT UNIQUE, list TEXT REFERENCES list);
-            CREATE TABLE mark (id TEXT PRIMARY KEY NOT NULL, item TEXT)
-            """
-        let server = ContractServer(Self.tables)
-        let device = try await device(server, sql: sql)
-        server.write("list", "l", ["name": "L"])
-        server.write("item", "1", ["title": "old", "list": "l"])
-        try await device.weir.sync()
-        try device.run("INSERT INTO item VALUES (9, 'new', NULL)")
-        server.write("item", "1", ["title": "new"])
-        try await device.weir.sync()
-        #expect(try await parked(device).count == 1)
-        server.write("list", "l", nil)
-        try await device.weir.sync()
-        server.write("list", "l", ["name": "L"])
-        try device.run("UPDATE item SET title = 'free' WHERE id = 9")
-        try await device.weir.sync()
-        try await device.weir.sync()
-        #expect(try items(device) == ["1 new l", "9 free -"])
-        #expect(try await parked(device).isEmpty)
-    }
-
-    @Test func aRowThatNamesItselfComesBackWithItsParent() async throws {
-        let sql = """
-            CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, name TEXT);
-            CREATE TABLE item (id INTEGER PRIMARY KEY, title INTEGER REFERENCES item, list TEXT REFERENCES list);
-            CREATE TABLE mark (id TEXT PRIMARY KEY NOT NULL, item TEXT)
-            """
-        let server = ContractServer([
-            "list": ["name": "text"], "item": ["title": "integer", "list": "text"], "mark": ["item": "text"],
-        ])
-        let device = try await device(server, sql: sql)
-        try device.run("INSERT INTO list VALUES ('l', 'L'); INSERT INTO item VALUES (1, 1, 'l')")
-        try await device.weir.sync()
-        server.write("list", "l", nil)
-        try await device.weir.sync()
-        #expect(try await parked(device) == [Self.missing])
-        server.write("list", "l", ["name": "L"])
-        try await device.weir.sync()
-        #expect(try items(device) == ["1 1 l"])
-    }
-
     @Test func aRowThatTheAppHasWrittenWithoutAParentIsParkedOnAllDevices() async throws {
         let server = ContractServer(Self.tables)
         let (device, other) = (try await device(server), try await self.device(server))
@@ -359,46 +201,5 @@ import WeirClient
         for device in [device, other] { try await device.weir.sync() }
         #expect(try await parked(device) == [Self.missing])
         #expect(try await parked(other) == [Self.missing])
-    }
-
-    @Test func orphansOfAnOwnerWhoseRowsMayOnlyBeReadAreNotDeleted() async throws {
-        let server = ContractServer(Self.tables)
-        server.state.withLock { ($0.links, $0.linkAccess) = (["xyz"], .read) }
-        let device = try await device(server, orphans: .delete)
-        server.write("item", "1", ["title": "A", "list": "none"], owner: "xyz")
-        for _ in 0..<2 { try await device.weir.sync() }
-        #expect(try items(device) == ["1 A none"])
-        #expect(try await device.weir.pendingRows() == 0)
-        #expect(try await device.weir.keptEdits().isEmpty)
-    }
-
-    @Test func childrenOfAParentWhoseKeyHasACollationAreFound() async throws {
-        let sql = """
-            CREATE TABLE list (id TEXT PRIMARY KEY COLLATE NOCASE NOT NULL, name TEXT);
-            CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT, list TEXT REFERENCES list);
-            CREATE TABLE mark (id TEXT PRIMARY KEY NOT NULL, item TEXT)
-            """
-        let server = ContractServer(Self.tables)
-        let device = try await device(server, sql: sql)
-        server.write("list", "l", ["name": "L"])
-        server.write("item", "1", ["title": "A", "list": "L"])
-        try await device.weir.sync()
-        #expect(try items(device) == ["1 A L"])
-        server.write("list", "l", nil)
-        try await device.weir.sync()
-        #expect(try await parked(device) == [Self.missing])
-    }
-
-    @Test func aDeletedParentWithManyChildrenIsHandledInSlices() async throws {
-        let server = ContractServer(Self.tables)
-        server.write("list", "l", ["name": "L"])
-        for number in 1...3000 { server.write("item", "\(number)", ["title": "A", "list": "l"]) }
-        let device = try await device(server)
-        try await device.weir.sync()
-        server.write("list", "l", nil)
-        try await device.weir.sync()
-        #expect(try items(device).isEmpty)
-        #expect(try await parked(device).count == 3000)
-        #expect(device.weir.currentStatus.isComplete)
     }
 }
