@@ -118,7 +118,7 @@ extension Catalog {
             "known.timeStamp >= result.timeStamp", "false", tests: "ApplyingTests"),
         .client(
             .statement, "a row keeps the values of a change that was not stored", in: application,
-            "if let known { try restore(sent, of: table, isDeleted: known.isDeleted, writer) }",
+            "if let known { try restore(sent, to: known, writer) }",
             tests: "SettlingTests"),
         .client(
             .statement, "a change that was not stored is not kept", in: application,

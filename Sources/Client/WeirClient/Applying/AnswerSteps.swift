@@ -32,6 +32,12 @@ package struct AnswerSteps {
     ///
     /// - Returns: whether others follow.
     package mutating func next() throws -> Bool {
+        if try run() { return true }
+        try applying.file.refusals.keepWaiting(in: applying.database)
+        return false
+    }
+
+    private mutating func run() throws -> Bool {
         if let batch, batch.results.count + rows.count > applying.slice || slice.count < rows.count {
             try applyingFolded { try $0.complete(batch) }
             self.batch = nil

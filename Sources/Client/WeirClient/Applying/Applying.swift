@@ -77,25 +77,13 @@ package struct Applying {
         }
     }
 
-    /// A trigger of the app has rolled back the transaction: the answer is to be applied again, without the row that was written then.
-    struct RolledBack: Error {}
-
     /// Writes a row by its table's writer.
     ///
     /// - Throws: `RolledBack`, once for each version of a row; `Unwritable`, and then nothing was changed.
     func write(
         _ row: ServerRow, by writer: RowWriter, to receiver: RowWriter.Receiver?, removed: RemovedRow? = nil
     ) throws {
-        if !file.rolledBack.isEmpty, let reason = file.rolledBack[RowVersion(row)] {
-            throw RowWriter.Unwritable(reason: reason)
-        }
-        do {
-            try writer.write(row, to: receiver, removed: removed)
-        } catch WeirError.database(let code, let message, _) where code & 0xFF == RowWriter.constraint {
-            if database.isInTransaction { throw RowWriter.Unwritable(reason: message) }
-            file.rolledBack[RowVersion(row)] = message
-            throw RolledBack()
-        }
+        try refusable(Refusals.Step(row)) { try writer.write(row, to: receiver, removed: removed) }
     }
 
     // MARK: The batch
@@ -253,9 +241,7 @@ package struct Applying {
     ) throws {
         let result = outcome.results[sent.position]
         try database.run("DELETE FROM \(table.sent) WHERE id = ?1", [sent.key])
-        let known = try database.map("SELECT time_stamp, deleted FROM \(table.state) WHERE id = ?1", [sent.key]) {
-            (timeStamp: $0.integer(at: 0), isDeleted: $0.integer(at: 1) == 1)
-        }.first
+        let known = try KnownVersion(sent.key, of: table, in: database)
         switch result.status {
         case .applied, .deleted:
             let change = try ChangeContent(change)
@@ -271,7 +257,7 @@ package struct Applying {
             }
             if let known, known.timeStamp >= result.timeStamp {
                 // The row was pulled at a later version, which the edit has covered until now.
-                try restore(sent, of: table, isDeleted: known.isDeleted, writer)
+                try restore(sent, to: known, writer)
             } else if result.timeStamp > 0 {
                 let isDeleted = sent.isDeletion || result.status == .deleted
                 try writer.record(
@@ -280,13 +266,16 @@ package struct Applying {
                 try RowOwners.forget(sent.key, ofTable: table.number, in: database)
                 // One that the app has written without a parent; other devices park it.
                 try writer.recordIfOrphan(sent.key)
-                if isDeleted, try !isEdited(sent.key, table) { try writer.delete(sent.key) }
+                if isDeleted, try !isEdited(sent.key, table) {
+                    let new = KnownVersion(timeStamp: result.timeStamp, isDeleted: true, owner: owner)
+                    try settle(sent.key, as: new, writer) { try writer.delete(sent.key) }
+                }
             } else {
                 try database.run("DELETE FROM \(table.state) WHERE id = ?1", [sent.key])
             }
         case .conflict, .refused:
             try keep(sent.key, of: table.number, outcome, sent.position, change, completion, (writer, sent))
-            if let known { try restore(sent, of: table, isDeleted: known.isDeleted, writer) }
+            if let known { try restore(sent, to: known, writer) }
             if let row = outcome.row(of: sent.position) { try write(row, try WriteState(file)) }
         }
     }
@@ -302,20 +291,39 @@ package struct Applying {
     /// The owner for whose row a change was sent; `nil` for the account itself.
     private func owner(of change: ChangeContent) -> String? { change.owner.flatMap { $0 == account ? nil : $0 } }
 
+    /// The version of a row that the file has.
+    fileprivate struct KnownVersion {
+        let timeStamp: Int64
+        let isDeleted: Bool
+        /// `nil` for the account itself.
+        let owner: String?
+    }
+
     /// Gives a row the server's values in place of an edit that is over.
-    private func restore(_ sent: SentRow, of table: CapturedTable, isDeleted: Bool, _ writer: RowWriter) throws {
-        if isDeleted {
-            if try !isEdited(sent.key, table) { try writer.delete(sent.key) }
-            return
-        }
-        // What the server does not have is not replaced by the change's end.
-        let image = sent.isDeletion ? sent.image : sent.image.filter { writer.server.isKnown($0.column.name) }
-        do {
+    private func restore(_ sent: SentRow, to known: KnownVersion, _ writer: RowWriter) throws {
+        try settle(sent.key, as: known, writer) {
+            if known.isDeleted {
+                if try !isEdited(sent.key, writer.table) { try writer.delete(sent.key) }
+                return
+            }
+            // What the server does not have is not replaced by the change's end.
+            let image = sent.isDeletion ? sent.image : sent.image.filter { writer.server.isKnown($0.column.name) }
             try writer.restore(sent.key, image, isDeletion: sent.isDeletion)
             try writer.recordIfOrphan(sent.key)
+        }
+    }
+
+    /// Makes a row what the server has where its change has ended.
+    ///
+    /// The table may refuse it, as where a value is another row's meanwhile. Then the rows are pulled again, and this one waits among those that
+    /// cannot be written.
+    private func settle(
+        _ key: SQLValue, as version: KnownVersion, _ writer: RowWriter, _ body: () throws -> Void
+    ) throws {
+        let version = self.version(version.timeStamp, of: key, version.owner, writer)
+        do {
+            try refusable(Refusals.Step(version: version), body)
         } catch is RowWriter.Unwritable {
-            // A value of it is taken by another row meanwhile. The rows are pulled again, and this one waits among those that
-            // cannot be written.
             try Vector(database: database).setIncomplete()
         }
     }
@@ -368,12 +376,16 @@ package struct Applying {
     }
 }
 
-/// One version of an owner's row.
-struct RowVersion: Hashable {
-    let table: String
-    let id: String
-    let owner: String
-    let timeStamp: Int64
-
-    init(_ row: ServerRow) { (table, id, owner, timeStamp) = (row.table, row.id, row.syncID, row.timeStamp) }
+extension Applying.KnownVersion {
+    /// - Returns: `nil` for a row that the server is not known to have.
+    fileprivate init?(_ key: SQLValue, of table: CapturedTable, in database: Database) throws {
+        let query = "SELECT time_stamp, deleted, owner FROM \(table.state) WHERE id = ?1"
+        let found = try database.map(query, [key]) { row in
+            Self(
+                timeStamp: row.integer(at: 0), isDeleted: row.integer(at: 1) == 1,
+                owner: row.isNull(at: 2) ? nil : row.string(at: 2))
+        }.first
+        guard let found else { return nil }
+        self = found
+    }
 }

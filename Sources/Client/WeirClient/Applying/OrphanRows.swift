@@ -4,7 +4,8 @@ import JSONText
 /// deleted the parent, or the server has never had it.
 ///
 /// Weir's connection enforces no foreign keys, since rows come before their parents. A row with an edit that is pending stays until the edit
-/// has its outcome, as does one that has values which the server does not have: in its columns that the server lacks.
+/// has its outcome, as does one that has values which the server does not have: in its columns that the server lacks. One that a trigger of
+/// the app does not let go stays as well.
 public enum OrphanPolicy: Sendable {
     /// The row is removed from the table and kept, shown by ``Weir/parkedRows()``: it is written again as soon as its parent is there.
     case park
@@ -160,15 +161,28 @@ struct OrphanRows {
             // The server would refuse it.
             let writable = try SessionRecord(database: database).writableOwners
             guard orphan.owner.map(writable.contains) ?? true else { return false }
-            try writer.deleteRow(key)
+            guard try remove(key, orphan, writer) else { return false }
         } else {
             guard let row = try json(of: orphan, key, table, server) else { return false }
-            try park(row, key, table)
-            try writer.deleteRow(key)
+            let reason = try missingParent(of: key, table)
+            guard try remove(key, orphan, writer) else { return false }
+            try park(row, reason, table)
             try database.run("DELETE FROM \(table.state) WHERE id = ?1", [key])
         }
         if file.isParent(table) { try Self.recordRemoval(of: key, from: table, in: database) }
         return false
+    }
+
+    /// - Returns: whether the app lets it go.
+    private func remove(_ key: SQLValue, _ orphan: Orphan, _ writer: RowWriter) throws -> Bool {
+        let version = applying.version(orphan.timeStamp, of: key, orphan.owner, writer)
+        do {
+            try applying.refusable(Refusals.Step(version: version, isRemoval: true)) { try writer.deleteRow(key) }
+            return true
+        } catch is RowWriter.Unwritable {
+            // RAISE(FAIL) after the deletion leaves it as it is.
+            return try writer.row(key) == nil
+        }
     }
 
     /// The row as the server sends it; `nil` if it has values that the server does not have.
@@ -203,16 +217,18 @@ struct OrphanRows {
         return json.take()
     }
 
-    private func park(_ row: [UInt8], _ key: SQLValue, _ table: CapturedTable) throws {
+    private func missingParent(of key: SQLValue, _ table: CapturedTable) throws -> String {
         let unmet = try table.definition.foreignKeys.first { foreign in
             try database.value(
                 "SELECT 1 FROM \(table.quotedName) AS t WHERE t.\(table.quotedKey) = ?1 AND \(foreign.isUnmet)", [key])
                 != nil
         }
         let parent = unmet.map { "\($0.columns.joined(separator: ", ")) names no row of \($0.parent)" }
+        return "its parent is missing: \(parent ?? table.name)"
+    }
+
+    private func park(_ row: [UInt8], _ reason: String, _ table: CapturedTable) throws {
         var reader = JSONReader(row)
-        try ParkedRows.park(
-            try ServerRow(&reader), "its parent is missing: \(parent ?? table.name)", of: table, isOrphan: true,
-            in: database)
+        try ParkedRows.park(try ServerRow(&reader), reason, of: table, isOrphan: true, in: database)
     }
 }

@@ -1,7 +1,8 @@
 /// Writes rows that wait for each other's unique values, such as two that have exchanged their positions.
 ///
 /// SQLite checks unique values with each row. So the rows are removed, and inserted with their new values; those that another row keeps
-/// from it stay as they are. Weir's connection enforces no foreign keys, so no children are deleted with them.
+/// from it stay as they are, and so do those that a trigger of the app does not let go, or come back. Weir's connection enforces no foreign
+/// keys, so no children are deleted with them.
 struct UniqueExchange {
     let applying: Applying
     let writer: RowWriter
@@ -31,7 +32,7 @@ struct UniqueExchange {
             // One alone has been tried.
             guard rows.count > 1 else { return false }
             try database.run("SAVEPOINT weir_exchange")
-            let removed = try rows.map { try writer.remove($0) }
+            let removed = try rows.map { try remove($0) }
             for (row, removed) in zip(rows, removed) {
                 do {
                     try applying.write(row, by: writer, to: nil, removed: removed)
@@ -61,7 +62,7 @@ struct UniqueExchange {
     private func possible(_ rows: [ServerRow]) throws -> [ServerRow] {
         var exchanged: [SQLValue: (row: ServerRow, removed: RemovedRow, isWritten: Bool)] = [:]
         for row in rows {
-            guard let key = writer.table.definition.keyKind.key(ofID: row.id), let removed = try writer.remove(row)
+            guard let key = writer.table.definition.keyKind.key(ofID: row.id), let removed = try remove(row)
             else { continue }
             exchanged[key] = (row, removed, false)
         }
@@ -82,6 +83,29 @@ struct UniqueExchange {
         }
     }
 
+    /// - Returns: `nil`, with nothing removed, for a row that takes no part.
+    private func remove(_ row: ServerRow) throws -> RemovedRow? {
+        do {
+            return try applying.refusable(Refusals.Step(row, isRemoval: true)) { try writer.remove(row) }
+        } catch is RowWriter.Unwritable {
+            return nil
+        }
+    }
+
+    /// Runs what puts a row back; if the app refuses it, this version of the row takes no part from then on.
+    ///
+    /// - Returns: whether that was possible.
+    private func puttingBack(_ row: ServerRow, _ body: () throws -> Void) throws -> Bool {
+        let step = Refusals.Step(row, isRemoval: true)
+        do {
+            try applying.refusable(step, body)
+            return true
+        } catch let error as RowWriter.Unwritable {
+            applying.file.refusals.add(step, error.reason)
+            return false
+        }
+    }
+
     /// Gives a row what it had, and with it each row that has taken one of its unique values meanwhile.
     ///
     /// - Returns: whether that was possible.
@@ -90,19 +114,16 @@ struct UniqueExchange {
     ) throws -> Bool {
         var waiting = [key]
         while let key = waiting.popLast() {
-            guard let (_, removed, isWritten) = exchanged.removeValue(forKey: key) else { continue }
-            if isWritten { try writer.delete(key) }
-            for holder in try writer.holders(ofValuesOf: removed) where exchanged[holder] != nil {
+            guard let (row, removed, isWritten) = exchanged.removeValue(forKey: key) else { continue }
+            if isWritten, try !puttingBack(row, { try writer.delete(key) }) { return false }
+            for holder in try writer.holders(ofValuesOf: removed) {
+                guard let other = exchanged[holder] else { continue }
                 // It is removed at once, so that this row can be put back.
-                if exchanged[holder]?.isWritten == true { try writer.delete(holder) }
+                if other.isWritten, try !puttingBack(other.row, { try writer.delete(holder) }) { return false }
                 exchanged[holder]?.isWritten = false
                 waiting.append(holder)
             }
-            do {
-                try writer.insert(key, removed.values)
-            } catch is RowWriter.Unwritable {
-                return false
-            }
+            guard try puttingBack(row, { try writer.insert(key, removed.values) }) else { return false }
         }
         return true
     }

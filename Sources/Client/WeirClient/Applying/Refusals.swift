@@ -1,0 +1,78 @@
+/// What triggers of the app refuse in a way that ends the transaction, as RAISE(ROLLBACK) does, so that it is not tried again.
+///
+/// What was written before in the transaction is lost then, and with it what turns capturing off: the answer is applied again without the
+/// row. Another refusal leaves the transaction as it was, and need not be known, but of a row that does not come back to its table from an
+/// exchange of unique values.
+package struct Refusals {
+    /// One version of an owner's row.
+    struct Version: Hashable {
+        let table: String
+        let id: String
+        let owner: String
+        let timeStamp: Int64
+    }
+
+    /// What is done with a version of a row.
+    struct Step: Hashable {
+        let version: Version
+        /// Whether it is the removal of the version before, to free its unique values or since it has no parent, or its return to the table.
+        var isRemoval = false
+    }
+
+    /// Those of the steps.
+    private var reasons: [Step: String] = [:]
+
+    package var count: Int { reasons.count }
+
+    /// Why a step is not tried.
+    func reason(_ step: @autoclosure () -> Step) -> String? { reasons.isEmpty ? nil : reasons[step()] }
+
+    mutating func add(_ step: Step, _ reason: String) { reasons[step] = reason }
+
+    /// Forgets all that is not of a version that waits, at the end of an answer: no more are known than rows wait in the file.
+    mutating func keepWaiting(in database: Database) throws {
+        for step in reasons.keys {
+            let version = step.version
+            let waiting = try database.value(
+                "SELECT 1 FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3 AND time_stamp = ?4",
+                [.text(version.table), .text(version.id), .text(version.owner), .integer(version.timeStamp)])
+            if waiting == nil { reasons[step] = nil }
+        }
+    }
+}
+
+extension Refusals.Step {
+    init(_ row: ServerRow, isRemoval: Bool = false) {
+        version = Refusals.Version(table: row.table, id: row.id, owner: row.syncID, timeStamp: row.timeStamp)
+        self.isRemoval = isRemoval
+    }
+}
+
+extension Applying {
+    /// - Parameter owner: `nil` for the account itself.
+    func version(
+        _ timeStamp: Int64, of key: SQLValue, _ owner: String?, _ writer: RowWriter
+    ) -> Refusals.Version {
+        let id = writer.table.definition.keyKind.id(of: key) ?? []
+        return Refusals.Version(
+            table: writer.server.name, id: String(decoding: id, as: UTF8.self), owner: owner ?? account,
+            timeStamp: timeStamp)
+    }
+
+    /// A trigger of the app has rolled back the transaction: the answer is to be applied again, without the step that has failed then.
+    struct RolledBack: Error {}
+
+    /// Runs a step that a constraint or a trigger of the app may refuse.
+    ///
+    /// - Throws: `RolledBack`, once for each step; `Unwritable`, and then nothing was changed.
+    func refusable<Result>(_ step: @autoclosure () -> Refusals.Step, _ body: () throws -> Result) throws -> Result {
+        if let reason = file.refusals.reason(step()) { throw RowWriter.Unwritable(reason: reason) }
+        do {
+            return try body()
+        } catch WeirError.database(let code, let message, _) where code & 0xFF == RowWriter.constraint {
+            if database.isInTransaction { throw RowWriter.Unwritable(reason: message) }
+            file.refusals.add(step(), message)
+            throw RolledBack()
+        }
+    }
+}

@@ -1,0 +1,198 @@
+import Synchronization
+import Testing
+import WeirClient
+
+/// Triggers of the app that refuse what an answer writes besides the server's rows: the session succeeds, and the row waits.
+@Suite struct RefusingTriggerTests {
+    /// ROLLBACK ends the transaction with what turns capturing off.
+    static let ways = ["ABORT", "FAIL", "ROLLBACK"]
+
+    private static func trigger(
+        _ event: String, _ condition: String, _ way: String, _ time: String = "BEFORE"
+    ) -> String {
+        "CREATE TRIGGER guard \(time) \(event) ON item WHEN \(condition) BEGIN SELECT RAISE(\(way), 'no'); END"
+    }
+
+    /// A device that has synced the rows `a` and `b`.
+    private func synced(_ server: ContractServer, _ policy: String) async throws -> Device {
+        server.state.withLock { ($0.policy, $0.refusedText) = (policy, "bad") }
+        let device = try await Device.synced(server)
+        try device.run("UPDATE item SET note = 'n'")
+        try await device.weir.sync()
+        return device
+    }
+
+    /// Syncs with a trigger, beside which a change of `b` is stored, and again without it.
+    ///
+    /// - Parameters:
+    ///   - waiting: the row `a` as it waits.
+    ///   - row: as it is in the end.
+    private func expect(
+        _ device: Device, _ server: ContractServer, _ trigger: String, _ waiting: [String], _ row: [String],
+        kept: [String], sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        try device.run("UPDATE item SET title = 'B2' WHERE id = 'b'; \(trigger)")
+        server.state.withLock { $0.requestsLeft = 50 }
+        try await device.weir.sync()
+        #expect(try device.rows() == waiting + ["b B2 n"], sourceLocation: sourceLocation)
+        #expect(try await device.weir.pendingRows() == 0, sourceLocation: sourceLocation)
+        #expect(try device.rows("SELECT count(*) FROM weir_batch") == ["0"], sourceLocation: sourceLocation)
+        #expect(server.live.contains(#"item b {"note":"n","title":"B2"} 3"#), sourceLocation: sourceLocation)
+        let parked = try await device.weir.parkedRows()
+        #expect(parked.map(\.id) == ["a"] && parked[0].reason.contains("no"), sourceLocation: sourceLocation)
+        #expect(try await device.weir.keptEdits().map(\.code) == kept, sourceLocation: sourceLocation)
+        // Nothing of the server's is taken for the app's.
+        try await device.weir.sync()
+        #expect(try await device.weir.parkedRows() == parked, sourceLocation: sourceLocation)
+        #expect(try await device.weir.pendingRows() == 0, sourceLocation: sourceLocation)
+        try device.run("DROP TRIGGER guard")
+        try await device.restart()
+        try await device.attach(server)
+        try await device.weir.sync()
+        #expect(try device.rows() == row + ["b B2 n"], sourceLocation: sourceLocation)
+        #expect(try await device.weir.parkedRows().isEmpty, sourceLocation: sourceLocation)
+    }
+
+    @Test(arguments: ways) func theServersValuesAfterAConflict(way: String) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server, "checkBase")
+        server.write("item", "a", ["note": "theirs"])
+        try device.run("UPDATE item SET title = 'mine' WHERE id = 'a'")
+        try await expect(
+            device, server, Self.trigger("UPDATE", "NEW.title = 'A'", way), ["a mine n"], ["a A theirs"],
+            kept: ["conflict"])
+    }
+
+    @Test(arguments: ways) func theServersValuesAfterARefusal(way: String) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server, "lastSyncWins")
+        try device.run("UPDATE item SET title = 'bad' WHERE id = 'a'")
+        try await expect(
+            device, server, Self.trigger("UPDATE", "NEW.title = 'A'", way), ["a bad n"], ["a A n"],
+            kept: ["value_too_large"])
+    }
+
+    @Test(arguments: ways) func aRowWhoseDeletionWasNotStored(way: String) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server, "checkBase")
+        server.write("item", "a", ["note": "theirs"])
+        try device.run("DELETE FROM item WHERE id = 'a'")
+        try await expect(
+            device, server, Self.trigger("INSERT", "NEW.id = 'a'", way), [], ["a A theirs"], kept: ["conflict"])
+    }
+
+    @Test(arguments: ways) func theDeletionOfARowWhoseChangeWasStoredInADeletedOne(way: String) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server, "lastSyncWins")
+        server.write("item", "a", nil)
+        try device.run("UPDATE item SET title = 'late' WHERE id = 'a'")
+        try await expect(
+            device, server, Self.trigger("DELETE", "OLD.id = 'a'", way), ["a late n"], [], kept: [])
+    }
+
+    @Test(arguments: ways) func theDeletionThatWasPulledBeneathAChange(way: String) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server, "checkBase")
+        server.write("item", "a", nil)
+        try await device.pull(server, beneath: "UPDATE item SET title = 'late' WHERE id = 'a'")
+        try await expect(
+            device, server, Self.trigger("DELETE", "OLD.id = 'a'", way), ["a late n"], [], kept: ["conflict"])
+    }
+
+    @Test func aValueThatACheckRefuses() async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.policy = "checkBase" }
+        let device = try await Device(
+            "CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, title TEXT CHECK (title <> 'bad'), note TEXT)")
+        try await device.attach(server)
+        try device.run("INSERT INTO item VALUES ('a', 'A', 'n')")
+        try await device.weir.sync()
+        server.write("item", "a", ["title": "bad"])
+        try device.run("UPDATE item SET title = 'mine'")
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a A n"])
+        #expect(try await device.weir.parkedRows().map(\.id) == ["a"])
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
+    // MARK: Exchanges of unique values
+
+    /// A device that has the rows `a` to `d`, whose titles are 1 to 4, and one of its own.
+    private func exchanging(_ server: ContractServer) async throws -> Device {
+        let device = try await Device(
+            "CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, title TEXT UNIQUE, note TEXT)")
+        try await device.attach(server)
+        for (number, id) in ["a", "b", "c", "d"].enumerated() {
+            server.write("item", id, ["title": "\(number + 1)", "note": "n"])
+        }
+        try await device.weir.sync()
+        try device.run("INSERT INTO item VALUES ('own', 'taken', 'n')")
+        try await device.weir.sync()
+        server.write("item", "a", ["title": "2"])
+        server.write("item", "b", ["title": "1"])
+        return device
+    }
+
+    private func expectExchange(
+        _ device: Device, _ server: ContractServer, _ rows: [String], parked: [String]
+    ) async throws {
+        // Rows that stay as they are may take part in the first exchange, and in none of the later ones.
+        for number in 1...2 {
+            server.write("item", "own", ["note": "\(number)"])
+            server.state.withLock { $0.requestsLeft = 50 }
+            try await device.weir.sync()
+        }
+        #expect(try device.rows("SELECT id || title FROM item ORDER BY id") == rows + ["owntaken"])
+        #expect(try await device.weir.parkedRows().map(\.id).sorted() == parked)
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+
+    @Test(arguments: ways) func aRowThatIsNotLetGoTakesNoPartInAnExchange(way: String) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await exchanging(server)
+        server.write("item", "c", ["title": "4"])
+        server.write("item", "d", ["title": "3"])
+        try device.run(Self.trigger("DELETE", "OLD.id = 'c'", way))
+        try await expectExchange(device, server, ["a2", "b1", "c3", "d4"], parked: ["c", "d"])
+        try device.run("DROP TRIGGER guard")
+        try await device.restart()
+        try await device.attach(server)
+        try await device.weir.sync()
+        #expect(try device.rows("SELECT title FROM item ORDER BY id") == ["2", "1", "4", "3", "taken"])
+    }
+
+    /// Its unique value is another row's, so it is put back.
+    @Test(arguments: ways) func aRowThatDoesNotComeBackTakesNoPartInAnExchange(way: String) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await exchanging(server)
+        server.write("item", "c", ["title": "taken"])
+        server.write("item", "d", ["title": "3"])
+        try device.run(Self.trigger("INSERT", "NEW.id = 'c'", way))
+        try await expectExchange(device, server, ["a2", "b1", "c3", "d4"], parked: ["c", "d"])
+    }
+
+    @Test(arguments: ways, ["BEFORE", "AFTER"]) func aRowWithoutItsParentThatIsNotLetGoStays(
+        way: String, time: String
+    ) async throws {
+        let server = ContractServer(["list": ["name": "text"], "item": ["list": "text"]])
+        let device = try await Device(
+            """
+            CREATE TABLE list (id TEXT PRIMARY KEY NOT NULL, name TEXT);
+            CREATE TABLE item (id TEXT PRIMARY KEY NOT NULL, list TEXT REFERENCES list)
+            """, tables: ["list", "item"])
+        try await device.attach(server)
+        server.write("list", "l", ["name": "L"])
+        server.write("item", "a", ["list": "l"])
+        server.write("item", "b", ["list": "l"])
+        try await device.weir.sync()
+        server.write("list", "l", nil)
+        try device.run(Self.trigger("DELETE", "OLD.id = 'a'", way, time))
+        server.state.withLock { $0.requestsLeft = 50 }
+        try await device.weir.sync()
+        // FAIL leaves what was done before it.
+        let isGone = way == "FAIL" && time == "AFTER"
+        #expect(try device.rows("SELECT id || list FROM item") == (isGone ? [] : ["al"]))
+        #expect(try await device.weir.parkedRows().map(\.id).sorted() == (isGone ? ["a", "b"] : ["b"]))
+        #expect(try await device.weir.pendingRows() == 0)
+    }
+}
