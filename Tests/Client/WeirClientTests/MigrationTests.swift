@@ -171,6 +171,48 @@ import WeirClient
         await weir.close()
     }
 
+    @Test(arguments: ["ABORT", "ROLLBACK"]) func aBackfillIsSentWhereATriggerOfTheAppRefusesTheServersValue(
+        way: String
+    ) async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await synced(server)
+        server.write("item", "a", ["state": "of the other"])
+        server.write("item", "b", ["state": "refused"])
+        let weir = try await Weir.migrate(url(device), tables: ["item"], backfill: true) {
+            try device.run("ALTER TABLE item ADD COLUMN state TEXT; UPDATE item SET state = 'filled'")
+        }
+        try device.run(
+            """
+            CREATE TRIGGER guard BEFORE UPDATE ON item WHEN NEW.state = 'refused'
+            BEGIN SELECT RAISE(\(way), 'no'); END
+            """)
+        server.state.withLock { $0.requestsLeft = 50 }
+        try await attach(weir, server)
+        try await weir.sync()
+        let states = ["a of the other", "b filled", "c filled"]
+        #expect(try device.rows("SELECT id || ' ' || state FROM item ORDER BY id") == states)
+        #expect(server.live.filter { $0.contains(#""state":"filled""#) }.count == 2)
+        #expect(try await weir.pendingRows() == 0)
+        await weir.close()
+    }
+
+    @Test func aBackfillOfRowsThatWereReplacedBeforeIsSentWhereTheServerHasNoValue() async throws {
+        let server = ContractServer(Self.tables)
+        let device = try await synced(server)
+        server.write("item", "b", ["state": "of the other"])
+        try device.run("INSERT OR REPLACE INTO item VALUES ('a', 'mine', 'n'), ('b', 'mine', 'n')")
+        let weir = try await Weir.migrate(url(device), tables: ["item"], backfill: true) {
+            try device.run("ALTER TABLE item ADD COLUMN state TEXT; UPDATE item SET state = 'filled'")
+        }
+        try await attach(weir, server)
+        try await weir.sync()
+        let rows = ["a mine filled", "b mine of the other", "c C filled"]
+        #expect(try device.rows("SELECT id || ' ' || title || ' ' || state FROM item ORDER BY id") == rows)
+        #expect(server.live.filter { $0.contains(#""state":"filled""#) }.count == 2)
+        #expect(server.live.contains { $0.contains(#""state":"of the other","title":"mine""#) })
+        await weir.close()
+    }
+
     // MARK: Without a change
 
     /// A migrator runs at many starts that have nothing for these tables, and the tables may be large.

@@ -76,13 +76,7 @@ extension ClientFile {
             if let table = tables.first(where: { $0.number == backfill.table }),
                 let column = table.columns.first(where: { $0.number == backfill.column })
             {
-                var last: SQLValue?
-                repeat {
-                    try applying { _ in
-                        try LogFolding(table: table).fold(in: database)
-                        try settle(column, of: table, at: backfill.at, after: &last)
-                    }
-                } while last != nil
+                try settle(column, of: table, at: backfill.at)
             }
             try database.run(
                 "DELETE FROM weir_backfill WHERE tbl = ?1 AND number = ?2",
@@ -90,8 +84,32 @@ extension ClientFile {
         }
     }
 
+    private func settle(_ column: CapturedTable.Column, of table: CapturedTable, at: SQLValue) throws {
+        var last: SQLValue?
+        var refused: Set<SQLValue> = []
+        var hasMore = true
+        while hasMore {
+            do {
+                try applying { _ in
+                    try LogFolding(table: table).fold(in: database)
+                    try settle(column, of: table, at: at, after: &last, besides: refused)
+                }
+                hasMore = last != nil
+            } catch let error as RefusedValue {
+                // The slice is repeated without the row: a trigger of the app may have rolled it back.
+                refused.insert(error.key)
+            }
+        }
+    }
+
+    /// A trigger of the app refuses the server's value of a row.
+    private struct RefusedValue: Error {
+        let key: SQLValue
+    }
+
     private func settle(
-        _ column: CapturedTable.Column, of table: CapturedTable, at: SQLValue, after last: inout SQLValue?
+        _ column: CapturedTable.Column, of table: CapturedTable, at: SQLValue, after last: inout SQLValue?,
+        besides refused: Set<SQLValue>
     ) throws {
         let (word, name) = ("m\(column.word)", quoted(column.name))
         let rows = try database.map(
@@ -101,11 +119,16 @@ extension ClientFile {
             AND e.at <= ?1 \(last == nil ? "" : "AND e.id > ?2") ORDER BY e.id LIMIT \(LogFolding.slice)
             """, [at] + (last.map { [$0] } ?? [])
         ) { (key: $0.value(at: 0), value: $0.value(at: 1)) }
-        for row in rows {
-            // A value that the table cannot have leaves the app's, which is sent.
-            let isTaken = try database.run(
-                "UPDATE OR IGNORE \(table.quotedName) SET \(name) = ?2 WHERE \(table.quotedKey) = ?1",
-                [row.key, row.value])
+        // A value that the table cannot have leaves the app's, which is sent.
+        for row in rows where !refused.contains(row.key) {
+            let isTaken: Int
+            do {
+                isTaken = try database.run(
+                    "UPDATE OR IGNORE \(table.quotedName) SET \(name) = ?2 WHERE \(table.quotedKey) = ?1",
+                    [row.key, row.value])
+            } catch WeirError.database(let code, _, _) where code & 0xFF == RowWriter.constraint {
+                throw RefusedValue(key: row.key)
+            }
             if isTaken == 0 { continue }
             try database.run("UPDATE \(table.edit) SET \(word) = \(word) & ~\(column.bit) WHERE id = ?1", [row.key])
         }
