@@ -279,8 +279,9 @@ final class RowWriter {
         }
         for (side, edit) in [(table.edit, known.edit), (table.sent, known.sent)] {
             guard let edit else { continue }
-            // A deletion has all values before.
-            for (column, value) in named(values) where changed == nil || edit.masks.contains(column) {
+            // A deletion has all values before, be it one that was ignored.
+            for (column, value) in named(values)
+            where changed == nil || edit.hasDeletion || edit.masks.contains(column) {
                 try setBefore(column, value, of: key, in: side)
             }
         }

@@ -234,4 +234,19 @@ import WeirClient
             #expect(try device.rows() == (policy == "checkBase" ? ["a theirs n"] : []))
         }
     }
+
+    /// The insertion has recorded all values of the row, of which the change leaves one to the server.
+    @Test func aRowWhoseInsertionWasIgnoredIsTakenBackToTheNewestVersion() async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await Device.synced(server)
+        server.write("item", "a", ["note": "theirs"])
+        try await device.pull(
+            server,
+            beneath: """
+                INSERT OR IGNORE INTO item VALUES ('a', 'ignored', NULL); UPDATE item SET title = 'mine' WHERE id = 'a'
+                """)
+        #expect(try device.rows() == ["a mine theirs", "b B -"])
+        #expect(try await device.weir.discard("item", .text("a")))
+        #expect(try device.rows() == ["a A theirs", "b B -"])
+    }
 }
