@@ -56,6 +56,7 @@ package final class ClientFile {
     /// Folds what triggers have recorded since, as part of the open transaction, which then knows all edits.
     func fold() throws {
         for table in tables { try LogFolding(table: table).fold(in: database) }
+        try PendingReplacements.confine(in: self)
     }
 
     /// Makes edits of what waited for columns that the server has now, in slices.

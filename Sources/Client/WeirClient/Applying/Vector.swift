@@ -56,6 +56,7 @@ struct Vector {
         if try cutFrom != answer.cutFromJSON {
             try database.setMeta("cut_from", answer.cutFromJSON.map { .text($0) })
         }
+        if !answer.hasMore, answer.resync.isEmpty { try PendingReplacements.end(in: database) }
         return false
     }
 }

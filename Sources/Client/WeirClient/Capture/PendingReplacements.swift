@@ -1,30 +1,71 @@
-/// Edits by which rows of the server are replaced whole, as by INSERT OR REPLACE, and which are pending when columns are added.
+/// Edits by which rows of the server are replaced whole, as by INSERT OR REPLACE, while values of columns that were added have not come.
 ///
-/// They mean every column that the table had, and none of the new ones, of which the server may have values: they become changes of
-/// those columns.
+/// They mean every column whose values the app knew, and of the new ones those that it has given: they become changes of these columns, since the
+/// server may have values of the others.
 struct PendingReplacements {
     let table: CapturedTable
-    /// The new columns.
+    /// The columns whose values have not come.
     let added: [CapturedTable.Column]
 
-    /// Confines them to the columns that there were, as part of the open transaction.
-    ///
-    /// Those beneath which a row was pulled that the app has never seen are creations. Those that may have arrived in a batch stay whole
-    /// as well, by which a deletion that comes is known for their own.
-    func confine(in database: Database) throws {
+    /// In `weir_meta`, with a table's number: the greatest number of a column whose values have come.
+    private static let key = "added_columns "
+
+    /// Confines those that are pending, or in the batch, when columns are added, and records that values of these are to come, as part of the open
+    /// transaction.
+    func begin(in database: Database) throws {
         try LogFolding(table: table).fold(in: database)
-        let columns = table.columns.filter { column in !added.contains { $0.number == column.number } }
-        let words = (0..<table.words).map { word in
-            let mask = columns.filter { $0.word == word }.reduce(Int64(0)) { $0 | $1.bit }
-            return "m\(word) = \(mask), v\(word) = \(mask)"
+        for side in [table.edit, table.sent] {
+            // Where all values before are known, that of a new column is what it has: the app has not changed it.
+            let values = added.map { "\($0.side) = t.\(quoted($0.name))" }.joined(separator: ", ")
+            try database.run(
+                """
+                UPDATE \(side) AS e SET \(values) FROM \(table.quotedName) AS t WHERE \(PendingRow.join(table)) AND e.v0 = -1
+                """)
+            try confine(side, in: database)
         }
+        let known = added.reduce(table.columnNumbers) { min($0, $1.number - 1) }
+        try database.run(
+            "INSERT OR IGNORE INTO weir_meta (key, value) VALUES (?1, ?2)",
+            [.text("\(Self.key)\(table.number)"), .integer(Int64(known))])
+    }
+
+    /// Confines those that were made since, once the logs are folded, as part of the open transaction.
+    static func confine(in file: ClientFile) throws {
+        let open = try file.database.map(
+            "SELECT substr(key, \(key.utf8.count + 1)), value FROM weir_meta WHERE key GLOB '\(key)*'"
+        ) { (table: Int($0.string(at: 0)), known: $0.integer(at: 1)) }
+        for (number, known) in open {
+            guard let table = file.tables.first(where: { $0.number == number }) else { continue }
+            let added = table.columns.filter { $0.number > known }
+            try PendingReplacements(table: table, added: added).confine(table.edit, in: file.database)
+        }
+    }
+
+    /// Everything has come.
+    static func end(in database: Database) throws {
+        try database.run("DELETE FROM weir_meta WHERE key GLOB '\(key)*'")
+    }
+
+    /// Confines those of the edits that are not creations.
+    ///
+    /// Creations are those beneath which a row was pulled that the app has never seen, and those that follow a deletion in the batch. That the app
+    /// had deleted the row stays known, by which a deletion that comes is known for its own.
+    private func confine(_ side: String, in database: Database) throws {
+        let masks = (0..<table.words).map { word in
+            let bits = table.columns.filter { $0.word == word }.map { column in
+                guard added.contains(where: { $0.number == column.number }) else { return "\(column.bit)" }
+                return "(\(column.definition.differs("t.\(quoted(column.name))", "e.\(column.side)")) * \(column.bit))"
+            }
+            return "m\(word) = \(bits.isEmpty ? "0" : bits.joined(separator: " | "))"
+        }
+        let isDeletion =
+            side == table.sent
+            ? "e.deleted" : "EXISTS (SELECT 1 FROM \(table.sent) AS s WHERE s.id = e.id AND s.deleted)"
         try database.run(
             """
-            UPDATE \(table.edit) AS e SET \(words.joined(separator: ", "))
-            WHERE m0 = -1 AND v0 = -1 AND base IS NOT 0 AND was_sent IS NOT 1
+            UPDATE \(side) AS e SET \(masks.joined(separator: ", ")) FROM \(table.quotedName) AS t
+            WHERE \(PendingRow.join(table)) AND e.m0 = -1 AND e.v0 = -1 AND e.base IS NOT 0 AND NOT \(isDeletion)
             AND EXISTS (SELECT 1 FROM \(table.state) AS r WHERE r.id = e.id AND NOT r.deleted)
-            AND EXISTS (SELECT 1 FROM \(table.quotedName) AS t WHERE \(PendingRow.join(table)))
-            AND NOT EXISTS (SELECT 1 FROM \(table.sent) AS s WHERE s.id = e.id)
             """)
     }
 }

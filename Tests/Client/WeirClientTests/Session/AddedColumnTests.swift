@@ -161,4 +161,71 @@ import WeirClient
         try await device.weir.sync()
         #expect(server.live[2] == #"item r1 {"note":null,"title":"mine"} 3"#)
     }
+
+    /// Whether some of the server's values come before the edits are sent, or all after.
+    @Test(arguments: ["NULL", "'default'"], [false, true])
+    func aRowThatIsReplacedBeforeTheColumnsValuesHaveComeLeavesThemAsTheServerHasThem(
+        value: String, isPulled: Bool
+    ) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        await device.weir.close()
+        try device.run("\(Self.migration) DEFAULT \(value)")
+        try await device.restart()
+        try device.run(
+            """
+            INSERT OR REPLACE INTO item (id, title) VALUES ('r1', 'mine'); DELETE FROM item WHERE id = 'r2';
+            INSERT INTO item (id, title) VALUES ('r2', 'mine'), ('new', 'mine');
+            INSERT OR REPLACE INTO item (id, title) VALUES ('r3', 'T3');
+            INSERT OR REPLACE INTO item VALUES ('r4', 'mine', 'mine')
+            """)
+        if isPulled { try await device.pull(server) } else { try await device.attach(server) }
+        // Once more while pages come.
+        try await device.attach(
+            device.network(server, writing: "INSERT OR REPLACE INTO item (id, title) VALUES ('r9', 'mine')"))
+        try await device.weir.sync()
+        let new = value == "NULL" ? "-" : "default"
+        let rows = (0..<10).map { id in
+            "r\(id) \([1, 2, 4, 9].contains(id) ? "mine" : "T\(id)") \(id == 4 ? "mine" : "N\(id)")"
+        }
+        #expect(try device.rows() == ["new mine \(new)"] + rows)
+        let fresh = try await Device()
+        try await fresh.attach(server)
+        try await fresh.weir.sync()
+        #expect(try fresh.rows() == device.rows())
+        #expect(try await device.weir.keptEdits().isEmpty)
+        #expect(try await device.weir.pendingRows() == 0)
+        // What is replaced from now on has the column.
+        try device.run("INSERT OR REPLACE INTO item VALUES ('r1', 'mine', NULL)")
+        try await device.weir.sync()
+        #expect(server.live[2].hasPrefix(#"item r1 {"note":null,"title":"mine"}"#))
+    }
+
+    /// The batch is repeated, or its changes are sent again by another one.
+    @Test(arguments: [Fault.lostRequest, .lostAnswer], [nil, "outcome_expired"])
+    func aReplacedRowOfABatchLeavesTheColumnAsTheServerHasIt(fault: Fault, refusal: String?) async throws {
+        let server = ContractServer(Device.tables)
+        let device = try await synced(server)
+        try device.run(
+            """
+            INSERT OR REPLACE INTO item VALUES ('r1', 'mine'); DELETE FROM item WHERE id = 'r2';
+            INSERT INTO item VALUES ('r2', 'mine')
+            """)
+        try await device.attach(FaultyTransport(server, fault, at: 0))
+        await #expect(throws: SyncError.self) { try await device.weir.sync() }
+        await device.weir.close()
+        try device.run(Self.migration)
+        try await device.restart()
+        server.state.withLock { $0.refusal = refusal }
+        try await device.attach(server)
+        try await device.weir.sync()
+        let rows = (0..<10).map { "r\($0) \($0 == 1 || $0 == 2 ? "mine" : "T\($0)") N\($0)" }
+        #expect(try device.rows() == rows)
+        let fresh = try await Device()
+        try await fresh.attach(server)
+        try await fresh.weir.sync()
+        #expect(try fresh.rows() == rows)
+        #expect(try await device.weir.keptEdits().isEmpty)
+        #expect(try await device.weir.pendingRows() == 0)
+    }
 }
