@@ -101,7 +101,8 @@ extension Weir {
 
     /// What becomes of the changes of a row that are made by now, by any connection: it waits until it is known.
     ///
-    /// It does not return where nothing syncs, or where a row cannot be sent; in a task that is cancelled it does.
+    /// It does not return where nothing syncs, where a row cannot be sent, or while a value waits for a column that the server does not have;
+    /// in a task that is cancelled it does.
     ///
     /// - Returns: `unchanged` if the row has no changes whose outcome is to come.
     /// - Throws: `WeirError`; `CancellationError`.

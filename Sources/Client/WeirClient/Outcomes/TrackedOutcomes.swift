@@ -13,9 +13,9 @@ struct TrackedOutcomes {
         get throws { try database.value("SELECT 1 FROM weir_outcome WHERE place IS NULL LIMIT 1") != nil }
     }
 
-    /// Tracks the newest edit of a row, as part of the open transaction.
+    /// Tracks the newest edit of a row, or what waits of it for columns of the server, as part of the open transaction.
     ///
-    /// - Returns: its number; `nil` if the row has no edit.
+    /// - Returns: its number; `nil` if the row has neither.
     func track(_ table: CapturedTable, _ key: SQLValue) throws -> Int64? {
         let isPending = try database.value(
             "SELECT 1 FROM \(table.edit) WHERE id = ?1 UNION ALL SELECT 1 FROM \(table.log) WHERE id = ?1 LIMIT 1",
@@ -23,7 +23,7 @@ struct TrackedOutcomes {
         var isSent = false
         if isPending == nil {
             isSent = try database.value("SELECT 1 FROM \(table.sent) WHERE id = ?1", [key]) != nil
-            if !isSent { return nil }
+            if !isSent, try HeldColumns(database: database, table: table).values(of: key).isEmpty { return nil }
         }
         return try track(table.number, key, isSent: isSent)
     }

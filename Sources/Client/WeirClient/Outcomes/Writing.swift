@@ -10,8 +10,8 @@ public struct SavedChanges<Value: Sendable>: Sendable {
     /// What becomes of each of the rows: it waits until that is known.
     ///
     /// Where a row was changed before and not sent, the server decides about all of it. It is kept in the file: after a new start of
-    /// the app it is among ``Weir/outcomes(after:)``. It does not return where nothing syncs, or where a row cannot be
-    /// sent; in a task that is cancelled it does.
+    /// the app it is among ``Weir/outcomes(after:)``. It does not return where nothing syncs, where a row cannot be
+    /// sent, or while all that was changed in it waits for columns that the server does not have; in a task that is cancelled it does.
     ///
     /// - Throws: `WeirError.closed` if the Weir is closed before; `CancellationError`.
     public var outcome: [RowOutcome] {

@@ -1,5 +1,7 @@
 import Foundation
 import Synchronization
+import TestResources
+import TestSignals
 import Testing
 import WeirClient
 
@@ -192,5 +194,25 @@ import WeirClient
         #expect(device.weir.currentStatus.needsAttention == [Self.attention])
         try device.run("INSERT INTO item VALUES (x'00', 'no id', NULL)")
         #expect(try await device.weir.runSession())
+    }
+
+    @Test func theOutcomeOfAValueThatWaitsForAColumnIsThatOfItsBeingSent() async throws {
+        let server = ContractServer(Self.title)
+        let device = try await synced(server)
+        let weir = device.weir
+        let isWaiting = Signal<Void>()
+        StatementTrace.begin(device.folder.file(), before: "place IS NULL AND number BETWEEN") { isWaiting.send() }
+        let outcome = Task {
+            defer { isWaiting.send() }
+            return try await weir.outcome(of: "item", .text("a"))
+        }
+        await isWaiting.next()
+        StatementTrace.end(device.folder.file())
+        try await weir.sync()
+        addColumn(server)
+        try await weir.sync()
+        #expect(try await outcome.value.status == .applied)
+        #expect(server.live.first == #"item a {"note":"kept","title":"A"} 2"#)
+        #expect(try await weir.outcome(of: "item", .text("a")).status == .unchanged)
     }
 }
