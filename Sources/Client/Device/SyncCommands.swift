@@ -9,7 +9,8 @@ enum SyncCommands {
         Command(
             "status", "Print what is pending, what the server has not stored and why.", DeviceProgram.Action(status),
             options: [
-                CommandOption("forget", .none, "Forget what the server has not stored, after it was printed.")
+                CommandOption(
+                    "forget", .none, "Forget what the server has not stored, after it was printed; new rows stay.")
             ] + DeviceOptions.all),
         Command(
             "sync", "Send what is pending and receive what is new; ends with 1 if something was not stored.",

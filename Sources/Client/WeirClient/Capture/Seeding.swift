@@ -59,3 +59,13 @@ struct Seeding {
             """, [key])
     }
 }
+
+extension ClientFile {
+    /// Whether a row is in the app's table, and neither the server nor an edit has it; the logs were folded.
+    func isUnknown(_ key: SQLValue, ofTable number: Int) throws -> Bool {
+        guard let table = tables.first(where: { $0.number == number }) else { return false }
+        let query =
+            "SELECT 1 FROM \(table.quotedName) AS t WHERE \(RowWriter.isKey(table)) AND \(Seeding.isUnknown(in: table))"
+        return try database.value(query, [key]) != nil
+    }
+}

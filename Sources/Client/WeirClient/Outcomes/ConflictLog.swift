@@ -14,19 +14,33 @@ extension Weir {
 
     /// Ends changes that were kept, after the user has seen them: nothing is written.
     ///
-    /// A row whose insertion was refused stays in the app's table, and on this device alone, until it is changed or deleted;
-    /// ``resolve(_:_:)`` with ``Resolution/acceptServer`` removes it.
+    /// A row whose insertion was refused is in the app's table, and on this device alone. Its newest change stays kept, as nothing else names the
+    /// row, until the row is changed or deleted; ``resolve(_:_:)`` with ``Resolution/acceptServer`` removes it.
     ///
     /// - Parameter number: the last one's.
     public func removeKeptEdits(through number: Int64) throws {
-        let database = try openFile.database
+        let file = try openFile
+        let database = file.database
         let limit = attachment?.options.conflictLog ?? ConflictLogLimit()
+        try file.foldLogs()
         try database.transaction {
+            try file.fold()
             let kept = KeptEdits(database: database)
             let open = try database.map(
-                "SELECT number FROM weir_aside WHERE number <= ?1 AND resolution IS NULL", [.integer(number)]
-            ) { $0.integer(at: 0) }
-            for number in open { try kept.end(number, .removed) }
+                """
+                SELECT number, tbl, id, EXISTS (SELECT 1 FROM weir_aside AS b WHERE b.tbl = a.tbl AND b.id IS a.id
+                AND b.number > a.number AND b.resolution IS NULL)
+                FROM weir_aside AS a WHERE number <= ?1 AND resolution IS NULL ORDER BY number
+                """, [.integer(number)]
+            ) {
+                (
+                    number: $0.integer(at: 0), table: Int($0.integer(at: 1)), key: $0.value(at: 2),
+                    hasLater: $0.integer(at: 3) == 1
+                )
+            }
+            for edit in open where try edit.hasLater || !file.isUnknown(edit.key, ofTable: edit.table) {
+                try kept.end(edit.number, .removed)
+            }
             try kept.prune(limit)
         }
         try showKept()
