@@ -18,7 +18,7 @@ import WeirClient
             "CREATE TABLE t (a TEXT PRIMARY KEY, \((1...901).map { "c\($0)" }.joined(separator: ", ")))",
             "it has 901 columns besides its key, and can have 900"
         ),
-        ("CREATE TABLE u (a TEXT PRIMARY KEY)", "there is no such table; create it before Weir.open"),
+        ("CREATE TABLE u (a TEXT PRIMARY KEY)", "there is no such table; create it before Weir.open, or name it"),
     ]) func refusesATableAndSaysWhatToDo(sql: String, reason: String) throws {
         let app = try SyncedApp(sql)
         let before = try app.query("SELECT count(*) FROM sqlite_schema")

@@ -1,9 +1,12 @@
-/// The columns that the tables of a file had when it was opened.
+/// The names and columns that the tables of a file had when it was opened.
 ///
 /// Another process may open the file after a migration, while this one has it open. What this one knows would lose the columns that are new:
-/// a batch would end an edit without its value of one, and rows would count as received without theirs.
+/// a batch would end an edit without its value of one, and rows would count as received without theirs. A table that was renamed is not found
+/// any more.
 final class RegisteredColumns {
     private let tables: String
+    /// By the triggers that record insertions, which a table keeps when it is renamed.
+    private let names: [(trigger: String, table: String)]
     /// One text for each column.
     private let known: [String]
     /// SQLite's count of changes of the schema when the columns were last compared.
@@ -12,6 +15,7 @@ final class RegisteredColumns {
     /// Reads them in the transaction that registers the tables.
     init(of tables: [CapturedTable], in database: Database) throws {
         self.tables = tables.map { "\($0.number)" }.joined(separator: ", ")
+        names = tables.map { ("\(CaptureTriggers.prefix(ofTable: $0.number))insert", $0.name) }
         known = try Self.columns(of: self.tables, in: database)
         version = try Self.version(of: database)
     }
@@ -20,9 +24,17 @@ final class RegisteredColumns {
     func areCurrent(in database: Database) throws -> Bool {
         let version = try Self.version(of: database)
         if version == self.version { return true }
-        guard try Self.columns(of: tables, in: database) == known else { return false }
+        guard try Self.columns(of: tables, in: database) == known, try !areRenamed(in: database) else { return false }
         self.version = version
         return true
+    }
+
+    private func areRenamed(in database: Database) throws -> Bool {
+        try names.contains { trigger, table in
+            let name = try database.value(
+                "SELECT tbl_name FROM sqlite_schema WHERE type = 'trigger' AND name = ?1", [.text(trigger)])
+            return name?.string.map { foldedName($0) != foldedName(table) } ?? false
+        }
     }
 
     private static func version(of database: Database) throws -> Int64? {

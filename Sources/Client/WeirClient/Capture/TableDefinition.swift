@@ -119,7 +119,7 @@ extension TableDefinition {
             [.text(requested)]
         ) { (name: $0.string(at: 0), type: $0.string(at: 1), sql: $0.string(at: 2)) }
         guard let table = found.first else {
-            throw unsupported("there is no such table; create it before Weir.open")
+            throw unsupported("there is no such table; create it before Weir.open, or name it as it is called now")
         }
         if table.type == "view" { throw unsupported("it is a view; name the tables behind it") }
         if table.sql.uppercased().split(whereSeparator: \.isWhitespace).prefix(2) == ["CREATE", "VIRTUAL"] {
