@@ -56,7 +56,7 @@ extension SQLiteNowClient {
             if (version.int ?? 0) <= known.first?.int ?? 0 { return }
         }
         if change["op"].string == "DELETE" {
-            try withoutTriggers(db) { try db.run("DELETE FROM \(table.string ?? "") WHERE id = ?1", [key]) }
+            try remove(key, from: table, db)
         } else {
             try apply(change["payload"], to: table, db)
         }
@@ -85,6 +85,10 @@ extension SQLiteNowClient {
                 "INSERT OR REPLACE INTO \(table.name)(\(table.all.joined(separator: ", "))) VALUES (\(places))",
                 table.all.map { payload[$0] })
         }
+    }
+
+    func remove(_ key: JSON, from table: JSON, _ db: AppTransaction) throws {
+        try withoutTriggers(db) { try db.run("DELETE FROM \(table.string ?? "") WHERE id = ?1", [key]) }
     }
 
     private func withoutTriggers(_ db: AppTransaction, _ body: () throws -> Void) throws {

@@ -249,6 +249,8 @@ final class SQLiteNowClient {
             AND (change_id IS NULL OR change_id > ?3)
             """, [row["table_name"], row["pk_uuid"], row["change_id"]])
         if let merged, later.isEmpty { try apply(merged, to: row["table_name"], db) }
+        // A download may have brought the row back.
+        if isDelete, later.isEmpty { try remove(row["pk_uuid"], from: row["table_name"], db) }
         try db.run(
             "UPDATE _sync_pending SET base_version = ?1, payload = ?2 WHERE change_id = ?3",
             [status["newServerVersion"], merged.map { JSON($0.description) } ?? nil, row["change_id"]])

@@ -193,6 +193,24 @@ import Testing
 
     // MARK: Deleted rows
 
+    /// A download brings the row back, whose delete is still to be uploaded.
+    @Test func aQueuedDeleteWinsAgainstAnEditThatIsDownloadedBeforeIt() async throws {
+        try await Self.withServer { port, folder in
+            let (a, b) = (try Self.client("a", port, folder), try Self.client("b", port, folder))
+            try a.database.run("INSERT INTO users VALUES ('u1', 'Alice', NULL)")
+            try await a.sync()
+            try await b.sync()
+            try b.database.run("UPDATE users SET name = 'Eve'")
+            try await b.sync()
+            try a.database.run("DELETE FROM users")
+            try await a.download()
+            try await a.sync()
+            try await b.sync()
+            for device in [a, b] { #expect(try device.rows(of: "users").isEmpty, "\(device.source)") }
+            #expect(try a.meta == b.meta && a.meta.map { $0["deleted"] } == [1])
+        }
+    }
+
     @Test func anEditOfARowThatAnotherDeletedIsAppliedAndTheRowGoes() async throws {
         try await Self.withServer { port, folder in
             let (a, b) = (try Self.client("a", port, folder), try Self.client("b", port, folder))

@@ -258,7 +258,8 @@ private final class SQLiteNowFleetApp: FleetApp {
     }
     func sync() async throws {
         try await client.sync()
-        guard client.errors.isEmpty else { throw DeviceClient.Failure(description: "\(client.errors)", status: 200) }
+        let problems = client.errors + client.skipped
+        guard problems.isEmpty else { throw DeviceClient.Failure(description: "\(problems)", status: 200) }
     }
     var hasPending: Bool { get throws { try client.hasPending } }
 
