@@ -155,7 +155,9 @@ struct StatusReport {
         Output.write("\(file): account \(account) at \(server)")
         Output.write(pending.isEmpty ? "Nothing is pending." : "Pending:")
         for row in pending { Printed.line("  \(row.table) \(row.key)") }
-        if !kept.isEmpty { Output.write("Not stored by the server (weir-device status --forget removes these lines):") }
+        if !kept.isEmpty {
+            Output.write("Not stored by the server (weir-device status --forget removes these lines, but of new rows):")
+        }
         for edit in kept {
             let reason = [edit.code, edit.message].filter { !$0.isEmpty }.joined(separator: ": ")
             Printed.line("  \(edit.table) \(edit.key.string ?? edit.key.description): \(reason)")

@@ -91,10 +91,17 @@ import WeirClient
             #expect(sync.output.contains("list l1: invalid_value: title takes at most 20 characters"), "\(sync.output)")
             let status = try json(try await succeed("status", "--json", "--forget"))
             #expect(status["notStored"][0]["code"] == "invalid_value" && status["pending"] == [])
-            #expect(try json(try await succeed("status", "--json"))["notStored"] == [])
+            // The row is in the file alone, and nothing else names it.
+            #expect(try json(try await succeed("status", "--json"))["notStored"] == status["notStored"])
             // The next change creates the row.
             _ = try await succeed("edit", "list", "l1", "title=short")
             _ = try await succeed("sync")
+            #expect(try json(try await succeed("status", "--json"))["notStored"] == [])
+            // One of a row that the server has is forgotten.
+            _ = try await succeed("edit", "list", "l1", "title=longer than twenty characters")
+            #expect(try await run("sync").code == 1)
+            _ = try await succeed("status", "--forget")
+            #expect(try json(try await succeed("status", "--json"))["notStored"] == [])
         }
     }
 
