@@ -84,6 +84,7 @@ struct OwnerRows {
             }
             return true
         }
+        file.refusals.forgetRemovals(of: owner)
         return try end == .absence ? false : dropParked()
     }
 
@@ -117,7 +118,8 @@ struct OwnerRows {
             [key, recordedOwner])
     }
 
-    /// - Returns: `false` if another owner's new row has this key.
+    /// - Returns: `false` if the row stays: it is another owner's new row, or a trigger of the app does not let it go. Then it is still the
+    ///   owner's, so that changes of it are not sent as the account's.
     private func remove(_ key: SQLValue, _ table: CapturedTable) throws -> Bool {
         let known = applying.schema.table(for: table.name)
         if let pending = try PendingRow(key, of: table, as: known, query: PendingRow.query(table), in: database),
@@ -142,10 +144,25 @@ struct OwnerRows {
             try keep(key, table, json, message, whole: whole)
         }
         try keepHeld(key, table)
-        try database.run("DELETE FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))", [key])
         try database.run("DELETE FROM \(table.edit) WHERE id = ?1", [key])
+        guard try delete(key, from: table) else {
+            try RowOwners(database: database).record(owner, of: key, table)
+            return false
+        }
         if file.isParent(table) { try OrphanRows.recordRemoval(of: key, from: table, in: database) }
         return true
+    }
+
+    private func delete(_ key: SQLValue, from table: CapturedTable) throws -> Bool {
+        let row = Refusals.Version(table: table.name, id: "\(key)", owner: owner, timeStamp: Refusals.anyVersion)
+        do {
+            try applying.refusable(Refusals.Step(version: row, isRemoval: true)) {
+                _ = try database.run("DELETE FROM \(table.quotedName) WHERE \(RowWriter.isKey(table))", [key])
+            }
+            return true
+        } catch is RowWriter.Unwritable {
+            return false
+        }
     }
 }
 

@@ -29,9 +29,18 @@ package struct Refusals {
 
     mutating func add(_ step: Step, _ reason: String) { reasons[step] = reason }
 
-    /// Forgets all that is not of a version that waits, at the end of an answer: no more are known than rows wait in the file.
+    /// The timeStamp of a row that goes with all of its owner's, whatever its version.
+    static let anyVersion: Int64 = 0
+
+    /// Forgets which rows have stayed, once the others of their owner are removed.
+    mutating func forgetRemovals(of owner: String) {
+        reasons = reasons.filter { $0.key.version.owner != owner || $0.key.version.timeStamp != Self.anyVersion }
+    }
+
+    /// Forgets all that is not of a version that waits, at the end of an answer: no more are known than rows wait in the file, or stay while
+    /// their owner's are removed.
     mutating func keepWaiting(in database: Database) throws {
-        for step in reasons.keys {
+        for step in reasons.keys where step.version.timeStamp != Self.anyVersion {
             let version = step.version
             let waiting = try database.value(
                 "SELECT 1 FROM weir_parked WHERE name = ?1 AND id = ?2 AND sync_id = ?3 AND time_stamp = ?4",

@@ -99,6 +99,34 @@ import WeirClient
             device, server, Self.trigger("DELETE", "OLD.id = 'a'", way), ["a late n"], [], kept: ["conflict"])
     }
 
+    @Test(arguments: ways) func theRemovalOfARowWithThoseOfItsOwner(way: String) async throws {
+        let server = ContractServer(Device.tables)
+        server.state.withLock { $0.links = ["xyz"] }
+        for id in ["a", "b", "c"] { server.write("item", id, ["title": id], owner: "xyz") }
+        let device = try await Device()
+        try await device.attach(server)
+        try await device.weir.sync()
+        #expect(try device.rows() == ["a a -", "b b -", "c c -"])
+        try device.run(Self.trigger("DELETE", "OLD.id = 'b'", way))
+        server.state.withLock { ($0.links, $0.requestsLeft) = ([], 50) }
+        try await device.weir.sync()
+        #expect(try device.rows() == ["b b -"])
+        #expect(try await device.weir.pendingRows() == 0)
+        // It has not become the account's.
+        try device.run("UPDATE item SET title = 'edited'")
+        try await device.weir.sync()
+        #expect(server.live == [#"item a {"title":"a"} 1"#, #"item b {"title":"b"} 1"#, #"item c {"title":"c"} 1"#])
+        #expect(try await device.weir.keptEdits().map(\.owner) == ["xyz"])
+        // With the trigger it goes, too, when the link has begun and ended again.
+        try device.run("DROP TRIGGER guard")
+        server.state.withLock { ($0.links, $0.requestsLeft) = (["xyz"], 50) }
+        try await device.weir.sync()
+        #expect(try device.rows().count == 3)
+        server.state.withLock { $0.links = [] }
+        try await device.weir.sync()
+        #expect(try device.rows().isEmpty)
+    }
+
     @Test func aValueThatACheckRefuses() async throws {
         let server = ContractServer(Device.tables)
         server.state.withLock { $0.policy = "checkBase" }
